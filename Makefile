@@ -1,0 +1,51 @@
+# Everything starts here: `make run` to use the site, `make test` before you hand anything over.
+PYTHON ?= python3
+BIN := .venv/bin
+# Checks load the settings, which keep a secret key in a data folder: not in the one you work with.
+CHECK := EVALSITE_DATA=.cache/check $(BIN)
+
+.PHONY: help run setup test check lint types screenshots lock clean
+
+help: ## Say what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: .venv/.run-is-installed ## Install what is missing and start the site on http://127.0.0.1:8000
+	@exec $(BIN)/python manage.py serve $(ARGS)
+
+setup: .venv/.dev-is-installed ## Install what the site, the tests and the checks need
+
+.venv/.run-is-installed: requirements/run.lock package-lock.json scripts/set_up.py
+	@$(PYTHON) scripts/set_up.py run
+
+.venv/.dev-is-installed: requirements/dev.lock requirements/run.lock package-lock.json scripts/set_up.py
+	@$(PYTHON) scripts/set_up.py dev
+
+test: setup lint types ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
+	@$(BIN)/python scripts/install_chromium.py
+	$(BIN)/pytest $(ARGS)
+	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest tests/runs tests/workers $(ARGS)
+
+check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests
+	$(BIN)/pytest -q tests/engine
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(CHECK)/lint-imports --no-cache
+	$(CHECK)/python manage.py makemigrations --check --dry-run
+
+types: setup
+	$(CHECK)/mypy
+
+screenshots: setup ## Pictures of every page into docs/
+	@$(BIN)/python scripts/install_chromium.py
+	$(BIN)/python scripts/screenshots.py $(ARGS)
+
+lock: setup ## Write the lock files anew from requirements/*.in and package.json
+	cd requirements && for name in run dev installer node; do \
+	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-emit-index-url $(ARGS) $$name.in -o $$name.lock || exit 1; done
+	npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+
+clean: ## Remove what set-up and tests made; the data folder stays
+	rm -rf .venv node_modules .cache

@@ -1,0 +1,1 @@
+"""What `manage.py serve` starts and keeps running on one machine."""

@@ -1,0 +1,193 @@
+"""Reads the environment once, typed; what cannot be understood stops the start with its name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DEFAULT_ORIGINS = "http://127.0.0.1:8000,http://localhost:8000"
+DEFAULT_SIMULATOR_URL = "http://127.0.0.1:8765"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+SHORTEST_SECRET_KEY = 50  # characters; what Django's own deployment check asks for
+SWITCH_WORDS = {"1": True, "true": True, "yes": True, "on": True}
+SWITCH_WORDS |= {"0": False, "false": False, "no": False, "off": False}
+
+
+class EnvironmentProblem(Exception):
+    """A variable that has to be put right before anything can start."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Everything the site takes from outside."""
+
+    data: Path
+    debug: bool
+    secret_key: str
+    database_url: str | None  # None: SQLite in the data folder
+    redis_url: str
+    origins: tuple[str, ...]
+    allowed_hosts: tuple[str, ...]
+    simulator_url: str
+    workers: int
+    allowed_private_endpoints: tuple[str, ...]
+    plugins: tuple[str, ...]
+
+    @property
+    def is_https(self) -> bool:
+        return all(origin.startswith("https://") for origin in self.origins)
+
+
+def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
+    """The whole environment, or an EnvironmentProblem that names the variable."""
+    data = make_data_folder(environ)
+    origins = _origins(environ)
+    return Environment(
+        data=data,
+        debug=_switch(environ, "EVALSITE_DEBUG"),
+        secret_key=_secret_key(environ, data),
+        database_url=_text(environ, "DATABASE_URL"),
+        redis_url=_text(environ, "REDIS_URL") or _embedded_redis_url(data),
+        origins=origins,
+        allowed_hosts=_allowed_hosts(environ, origins),
+        simulator_url=_text(environ, "EVALSITE_SIMULATOR_URL") or DEFAULT_SIMULATOR_URL,
+        workers=_number(environ, "EVALSITE_WORKERS", default=2, lowest=1, highest=256),
+        allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
+        plugins=_list(environ, "EVALSITE_PLUGINS"),
+    )
+
+
+def make_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of database, keys and Redis files, readable by nobody else."""
+    folder = Path(_text(environ, "EVALSITE_DATA") or BASE_DIR / "data").expanduser().resolve()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"EVALSITE_DATA is {str(folder)!r}, which cannot be made a folder ({error.strerror})."
+            " Name a folder that this user may write, or give it with --data DIR."
+        ) from error
+    return folder
+
+
+def redis_url_file(data: Path) -> Path:
+    """Where a running `serve` leaves the address of its Redis for the other commands."""
+    return data / "redis" / "url"
+
+
+def _embedded_redis_url(data: Path) -> str:
+    try:
+        return redis_url_file(data).read_text().strip()
+    except OSError:
+        return "redis://127.0.0.1:6379/0"
+
+
+def _text(environ: Mapping[str, str], name: str) -> str | None:
+    """The value, or the content of the file that NAME_FILE names: how containers pass secrets."""
+    if value := environ.get(name):
+        return value
+    path = environ.get(f"{name}_FILE")
+    if not path:
+        return None
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{name}_FILE is {path!r}, which cannot be read ({error.strerror})."
+            f" Name a readable file that holds the value, or set {name} itself."
+        ) from error
+
+
+def _list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    parts = (part.strip() for part in (_text(environ, name) or "").split(","))
+    return tuple(part for part in parts if part)
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    value = _text(environ, name)
+    if value is None:
+        return False
+    if value.lower() not in SWITCH_WORDS:
+        allowed = ", ".join(SWITCH_WORDS)
+        raise EnvironmentProblem(f"{name} is {value!r}. Set it to one of: {allowed}; or unset it.")
+    return SWITCH_WORDS[value.lower()]
+
+
+def _number(
+    environ: Mapping[str, str], name: str, *, default: int, lowest: int, highest: int
+) -> int:
+    value = _text(environ, name)
+    if value is None:
+        return default
+    if not value.isdecimal() or not lowest <= int(value) <= highest:
+        raise EnvironmentProblem(
+            f"{name} is {value!r}. Set it to a whole number from {lowest} to {highest},"
+            f" or unset it for {default}."
+        )
+    return int(value)
+
+
+def _origins(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Exact origins: who may open a websocket or post a form."""
+    origins = _list(environ, "EVALSITE_ORIGINS") or tuple(DEFAULT_ORIGINS.split(","))
+    for origin in origins:
+        parts = urlsplit(origin)
+        exact = f"{parts.scheme}://{parts.netloc}" == origin and "*" not in origin
+        if parts.scheme not in {"http", "https"} or not parts.hostname or not exact:
+            raise EnvironmentProblem(
+                f"EVALSITE_ORIGINS contains {origin!r}. List exact origins, separated by commas:"
+                " scheme://host:port, without path or wildcard, such as https://eval.example.com."
+            )
+    return origins
+
+
+def _allowed_hosts(environ: Mapping[str, str], origins: tuple[str, ...]) -> tuple[str, ...]:
+    """Host names we answer to. Loopback is always among them: health checks use it."""
+    named = _list(environ, "EVALSITE_ALLOWED_HOSTS")
+    if any("*" in host for host in named):
+        raise EnvironmentProblem(
+            "EVALSITE_ALLOWED_HOSTS contains '*', which lets any web page name this site its own."
+            " List the host names it is reached by, separated by commas, or unset it to use those"
+            " of EVALSITE_ORIGINS."
+        )
+    hosts = named or tuple(_host_of(origin) for origin in origins)
+    return tuple(dict.fromkeys((*hosts, *LOOPBACK_HOSTS)))
+
+
+def _host_of(origin: str) -> str:
+    host = urlsplit(origin).hostname or ""
+    return f"[{host}]" if ":" in host else host
+
+
+def _secret_key(environ: Mapping[str, str], data: Path) -> str:
+    """The key that signs sessions: given, or made once and kept in the data folder."""
+    given = _text(environ, "EVALSITE_SECRET_KEY")
+    if given is None:
+        return _kept_secret_key(data / "keys" / "secret_key")
+    if len(given) < SHORTEST_SECRET_KEY or len(set(given)) < 5:
+        raise EnvironmentProblem(
+            f"EVALSITE_SECRET_KEY is too weak: {len(given)} characters. Give at least"
+            f" {SHORTEST_SECRET_KEY} random ones (python -c 'import secrets;"
+            " print(secrets.token_urlsafe(50))'), or unset it and one is made for you."
+        )
+    return given
+
+
+def _kept_secret_key(path: Path) -> str:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    if not path.exists():
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50))
+        try:
+            os.link(draft, path)  # never replaces: of several processes, the first one's key stays
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text().strip()

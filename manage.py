@@ -1,0 +1,48 @@
+#!/usr/bin/env python
+"""Runs the commands: `manage.py serve` starts everything, `manage.py help` lists the rest."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def take_data_option(argv: list[str]) -> list[str]:
+    """Put --data into the environment, for every command, before the settings are read."""
+    kept: list[str] = []
+    rest = iter(argv)
+    for argument in rest:
+        name, has_value, value = argument.partition("=")
+        if name != "--data":
+            kept.append(argument)
+            continue
+        folder = value if has_value else next(rest, "")
+        if not folder:
+            sys.exit("--data needs a folder: --data DIR")
+        os.environ["EVALSITE_DATA"] = os.path.abspath(folder)
+    return kept
+
+
+def main() -> None:
+    argv = take_data_option(sys.argv)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError:
+        sys.exit(
+            "The packages are not installed for this Python. Run `make setup`, then use"
+            " .venv/bin/python manage.py"
+        )
+    from evalsite.env import EnvironmentProblem
+
+    try:
+        execute_from_command_line(argv)
+    except EnvironmentProblem as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)  # 128 + SIGINT, as shells have it
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Dockerfile and compose.yaml: they mirror `serve`, and no container has more than it needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evalsite.embedded import parts
+from evalsite.embedded.parts import Plan, web_part
+from tests.platform.processes import BASE_DIR
+from tests.platform.test_environment import manage
+from tests.postgres import SUPERUSER, PostgresServer
+
+COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+DOCKERFILE = (BASE_DIR / "Dockerfile").read_text()
+FINAL_STAGE = DOCKERFILE.rpartition("\nFROM ")[2]
+IMAGE_COMMAND = json.loads(re.findall(r"^CMD (.+)$", FINAL_STAGE, re.MULTILINE)[-1])
+
+
+def test_the_parts_are_those_of_serve():
+    assert set(SERVICES) == {"web", "worker", "simulator", "migrate", "redis", "postgres"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_container_has_more_rights_than_it_needs(name):
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["read_only"] is True
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "/tmp" in service["tmpfs"]
+    assert service["pids_limit"] > 0
+    assert service["mem_limit"]
+    assert "privileged" not in service
+    assert "cap_add" not in service
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_only_the_web_is_published_and_only_to_this_machine(name):
+    ports = SERVICES[name].get("ports", [])
+    assert bool(ports) == (name == "web")
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+@pytest.mark.parametrize("name", ["redis", "postgres"])
+def test_the_stores_are_on_the_inner_network_alone(name):
+    assert SERVICES[name]["networks"] == ["inside"]
+    assert COMPOSE["networks"]["inside"]["internal"] is True
+
+
+def test_secrets_are_files_and_all_of_them_are_made_by_the_script(tmp_path):
+    folder = tmp_path / "secrets"
+    script = [sys.executable, BASE_DIR / "scripts" / "make_secrets.py", folder]
+    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
+    declared = {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()}
+    used = {secret for service in SERVICES.values() for secret in service.get("secrets", [])}
+    assert {path.name for path in folder.iterdir()} == declared == used
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    again = subprocess.run(script, capture_output=True, text=True)
+    assert again.returncode == 1, "passwords in use must not be replaced"
+    assert "nothing was changed" in again.stderr
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_password_is_in_a_variable_or_on_a_command_line(name):
+    service = SERVICES[name]
+    named = [
+        key for key in service.get("environment", {}) if re.search("PASSWORD|SECRET|URL$", key)
+    ]
+    assert all(key.endswith("_FILE") or key == "EVALSITE_SIMULATOR_URL" for key in named)
+    assert "requirepass" not in service.get("command", [])
+
+
+def test_redis_keeps_its_messages_as_under_serve():
+    command = " ".join(SERVICES["redis"]["command"])
+    assert "--appendonly yes" in command
+    assert "--appendfsync everysec" in command
+    assert "--maxmemory-policy noeviction" in command
+
+
+def test_a_worker_has_time_to_finish():
+    seconds = int(SERVICES["worker"]["stop_grace_period"].removesuffix("s"))
+    assert seconds > parts.WORKER_GRACE_SECONDS
+
+
+def test_migrations_come_first():
+    for name in ("web", "worker"):
+        assert SERVICES[name]["depends_on"]["migrate"] == {
+            "condition": "service_completed_successfully"
+        }
+
+
+def test_the_image_starts_the_web_as_serve_does():
+    plan = Plan("0.0.0.0", 8000, 8765, workers=2, origins=(), redis=None)
+    assert ["python", *web_part(plan, {}).argv[1:]] == IMAGE_COMMAND
+
+
+def test_the_simulator_is_as_fast_as_under_serve():
+    plan = Plan("127.0.0.1", 8000, 8765, workers=2, origins=(), redis=None)
+    argv = [word for word in SERVICES["simulator"]["command"] if word not in {"--host", "0.0.0.0"}]
+    assert argv[2:] == parts.simulator_part(plan, {}).argv[2:]
+
+
+def test_the_image_runs_unprivileged_from_a_clean_stage():
+    assert DOCKERFILE.count("\nFROM ") == 3
+    assert re.search(r"^USER 10001:10001$", FINAL_STAGE, re.MULTILINE)
+    assert "HEALTHCHECK" in FINAL_STAGE
+    assert "apt-get" not in DOCKERFILE
+    assert "--require-hashes" in DOCKERFILE
+
+
+def test_the_build_sees_only_what_it_copies():
+    lines = (BASE_DIR / ".dockerignore").read_text().splitlines()
+    assert "*" in lines
+    allowed = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    assert allowed == {word for line in copied for word in line.split()}
+
+
+def test_the_role_of_the_site_may_change_rows_but_not_tables(tmp_path):
+    server = PostgresServer()
+    try:
+        server.start()
+        check_roles(server, tmp_path)
+    finally:
+        server.stop()
+
+
+def check_roles(server: PostgresServer, folder: Path) -> None:
+    def ask(role: str, sql: str) -> subprocess.CompletedProcess[str]:
+        psql, socket = str(server.binaries / "psql"), str(server.folder)
+        argv = [psql, "-h", socket, "-U", role, "-d", "postgres"]
+        return subprocess.run([*argv, "-c", sql], capture_output=True, text=True)
+
+    for name in ("owner", "app"):
+        (folder / name).write_text("it's a password")
+    subprocess.run(
+        [BASE_DIR / "deploy" / "postgres_roles.sh"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env={
+            "PATH": f"{server.binaries}{os.pathsep}{os.environ['PATH']}",
+            "PGHOST": str(server.folder),
+            "POSTGRES_DB": "postgres",
+            "POSTGRES_USER": SUPERUSER,
+            "OWNER_PASSWORD_FILE": str(folder / "owner"),
+            "APP_PASSWORD_FILE": str(folder / "app"),
+        },
+    )
+    assert ask("evalsite_owner", "CREATE TABLE runs (id bigserial, name text)").returncode == 0
+    assert ask("evalsite", "INSERT INTO runs (name) VALUES ('a')").returncode == 0
+    assert ask("evalsite", "DELETE FROM runs").returncode == 0
+    assert "permission denied" in ask("evalsite", "CREATE TABLE mine (id int)").stderr
+    assert "must be owner" in ask("evalsite", "DROP TABLE runs").stderr
+    assert "permission denied" in ask("evalsite_owner", "CREATE ROLE more").stderr
+    migrate = manage("migrate", DATABASE_URL=server.url_for("evalsite_owner"))
+    assert migrate.returncode == 0, migrate.stderr
+    account = {"DJANGO_SUPERUSER_PASSWORD": "a long enough password"}
+    options = ["--no-input", "--username", "alice", "--email", "alice@example.com"]
+    first = manage("createsuperuser", *options, DATABASE_URL=server.url_for("evalsite"), **account)
+    assert first.returncode == 0, first.stderr

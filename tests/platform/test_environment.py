@@ -1,0 +1,145 @@
+"""The environment: what is missing has a default, what is wrong is named."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalsite.database import database_settings
+from evalsite.env import EnvironmentProblem, read_environment, redis_url_file
+from tests.platform.processes import BASE_DIR
+
+
+def read(tmp_path: Path, **variables: str):
+    return read_environment({"EVALSITE_DATA": str(tmp_path / "data"), **variables})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "advice"),
+    [
+        pytest.param("EVALSITE_DEBUG", "maybe", "one of: 1, true", id="switch"),
+        pytest.param("EVALSITE_WORKERS", "two", "whole number from 1 to 256", id="number"),
+        pytest.param("EVALSITE_WORKERS", "0", "whole number from 1 to 256", id="too few"),
+        pytest.param("EVALSITE_ALLOWED_HOSTS", "*", "List the host names", id="any host"),
+        pytest.param("EVALSITE_ALLOWED_HOSTS", "a.example,*.b", "List the host", id="wild host"),
+        pytest.param("EVALSITE_ORIGINS", "eval.example.com", "scheme://host:port", id="no scheme"),
+        pytest.param("EVALSITE_ORIGINS", "https://*.b.com", "without path or wildcard", id="wild"),
+        pytest.param("EVALSITE_ORIGINS", "http://a.b/c", "without path", id="with a path"),
+        pytest.param("EVALSITE_SECRET_KEY", "short", "at least 50", id="short key"),
+        pytest.param("EVALSITE_SECRET_KEY", "a" * 60, "random ones", id="key of one letter"),
+        pytest.param("EVALSITE_SECRET_KEY_FILE", "/nowhere/key", "readable file", id="lost file"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_name_and_what_is_allowed(tmp_path, name, value, advice):
+    with pytest.raises(EnvironmentProblem) as problem:
+        read(tmp_path, **{name: value})
+    assert name in str(problem.value)
+    assert advice in str(problem.value)
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EnvironmentProblem, match=r"EVALSITE_DATA .*--data DIR"):
+        read_environment({"EVALSITE_DATA": str(tmp_path / "file" / "data")})
+
+
+def test_the_data_folder_is_for_its_owner_only(tmp_path):
+    environment = read(tmp_path)
+    assert stat.S_IMODE(environment.data.stat().st_mode) == 0o700
+    assert stat.S_IMODE((environment.data / "keys" / "secret_key").stat().st_mode) == 0o600
+
+
+def test_the_secret_key_is_made_once_and_kept(tmp_path):
+    first = read(tmp_path).secret_key
+    assert len(first) >= 50
+    assert read(tmp_path).secret_key == first
+
+
+def test_a_secret_may_come_from_a_file(tmp_path):
+    path = tmp_path / "url"
+    path.write_text("redis://:password@somewhere:6379/0\n")
+    environment = read(tmp_path, REDIS_URL_FILE=str(path))
+    assert environment.redis_url == "redis://:password@somewhere:6379/0"
+
+
+def test_commands_find_the_redis_of_a_running_serve(tmp_path):
+    data = read(tmp_path).data
+    redis_url_file(data).parent.mkdir()
+    redis_url_file(data).write_text("redis://:secret@127.0.0.1:5555/0")
+    assert read(tmp_path).redis_url == "redis://:secret@127.0.0.1:5555/0"
+    assert read(tmp_path, REDIS_URL="redis://named:1/0").redis_url == "redis://named:1/0"
+
+
+def test_hosts_follow_from_the_origins_and_always_include_loopback(tmp_path):
+    environment = read(tmp_path, EVALSITE_ORIGINS="https://eval.example.com,https://[::2]:8443")
+    assert environment.allowed_hosts == (
+        "eval.example.com",
+        "[::2]",
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+    )
+    assert environment.is_https
+
+
+@pytest.mark.parametrize(
+    ("url", "engine", "name", "host"),
+    [
+        pytest.param(None, "sqlite3", "DATA/evalsite.sqlite3", None, id="default"),
+        pytest.param("sqlite:////x/y.sqlite3", "sqlite3", "/x/y.sqlite3", None, id="a file"),
+        pytest.param("postgres://u:p%40@h:5/d", "postgresql", "d", "h", id="tcp"),
+        pytest.param("postgresql://u@/d?host=/run/pg", "postgresql", "d", "/run/pg", id="socket"),
+    ],
+)
+def test_database_urls(tmp_path, url, engine, name, host):
+    settings = database_settings(url, tmp_path)
+    assert settings["ENGINE"].endswith(engine)
+    assert str(settings["NAME"]) == name.replace("DATA", str(tmp_path))
+    assert settings.get("HOST") == host
+    assert settings.get("PASSWORD", "") in {"", "p@"}
+
+
+@pytest.mark.parametrize("url", ["mysql://u@h/d", "postgresql://u@h", "nonsense"])
+def test_an_unknown_database_is_refused_without_showing_its_password(tmp_path, url):
+    with pytest.raises(EnvironmentProblem, match=r"DATABASE_URL .* postgresql://USER"):
+        database_settings(url, tmp_path)
+
+
+def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=BASE_DIR,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_a_command_stops_with_the_message_alone_and_exit_code_2(tmp_path):
+    done = manage("check", EVALSITE_ALLOWED_HOSTS="*", EVALSITE_DATA=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith("EVALSITE_ALLOWED_HOSTS contains '*'")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("spelling", [["--data", "{folder}"], ["--data={folder}"]])
+def test_every_command_takes_the_data_option(tmp_path, spelling):
+    folder = tmp_path / "elsewhere"
+    done = manage("check", *(part.format(folder=folder) for part in spelling))
+    assert done.returncode == 0, done.stderr
+    assert (folder / "keys" / "secret_key").exists()
+
+
+def test_the_deployment_check_is_clean(tmp_path):
+    options = ["check", "--deploy", "--fail-level", "WARNING"]
+    assert manage(*options, EVALSITE_DATA=str(tmp_path)).returncode == 0
+    behind_tls = manage(
+        *options, EVALSITE_DATA=str(tmp_path), EVALSITE_ORIGINS="https://eval.example.com"
+    )
+    assert behind_tls.returncode == 0, behind_tls.stderr

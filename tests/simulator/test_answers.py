@@ -1,0 +1,143 @@
+"""Answers depend on prompt, model, question and seed, and on nothing else."""
+
+import re
+from itertools import pairwise
+
+import aiohttp
+import pytest
+
+from tests.simulator.calls import ask, ask_all, chat
+from workers.simulator.demo import DEMO_MODELS, DEMO_PROMPTS, make_questions
+from workers.simulator.testing import running_simulator
+
+
+def last_number(text):
+    return re.findall(r"-?\d+(?:\.\d+)?", text)[-1]
+
+
+async def demo_scores(client):
+    """The share of right answers by (prompt, model)."""
+    questions = make_questions(60)
+    scores = {}
+    for prompt in DEMO_PROMPTS:
+        for model in DEMO_MODELS:
+            bodies = [
+                chat(prompt.user.replace("{{question}}", item.question), prompt.system, model)
+                for item in questions
+            ]
+            answers = await ask_all(client, bodies)
+            rights = [
+                last_number(answered.text) == item.expected
+                for answered, item in zip(answers, questions, strict=True)
+            ]
+            scores[prompt.name, model] = sum(rights) / len(rights)
+    return scores
+
+
+async def test_demo_prompts_and_models_differ_clearly_in_quality(client):
+    scores = await demo_scores(client)
+    small = [scores[prompt.name, "sim-small"] for prompt in DEMO_PROMPTS]
+    large = [scores[prompt.name, "sim-large"] for prompt in DEMO_PROMPTS]
+    assert 0.4 <= min(small + large) <= 0.55
+    assert 0.93 <= max(small + large) <= 0.99
+    for scores_of_model in (small, large):
+        steps = [high - low for low, high in pairwise(scores_of_model)]
+        assert min(steps) >= 0.08
+    assert min(big - little for little, big in zip(small, large, strict=True)) >= 0.1
+
+
+async def test_a_new_server_gives_the_same_answers(client, simulator):
+    questions = [chat(item.question) for item in make_questions(30)]
+    first = [answered.text for answered in await ask_all(client, questions)]
+    with running_simulator(latency_ms=0) as other:
+        async with aiohttp.ClientSession(other.url) as session:
+            answers = await ask_all(session, questions)
+    assert [answered.text for answered in answers] == first
+
+
+async def test_another_seed_of_the_server_changes_who_is_right(client, simulator):
+    questions = [chat(item.question) for item in make_questions(30)]
+    first = [answered.text for answered in await ask_all(client, questions)]
+    simulator.change(seed=1)
+    assert [answered.text for answered in await ask_all(client, questions)] != first
+
+
+@pytest.mark.parametrize(
+    ("system", "form"),
+    [
+        pytest.param("Answer with the number only.", r"-?\d+", id="terse"),
+        pytest.param("", r"The answer is -?\d+\.", id="plain"),
+        pytest.param("Think step by step.", r"(?s)Let me .*\n.*The answer is -?\d+\.", id="steps"),
+        pytest.param("Be friendly.", r"Great question.* -?\d+\. Have a lovely day!", id="chatty"),
+        pytest.param("Reply in JSON.", r'\{"answer": -?\d+\}', id="json"),
+    ],
+)
+async def test_the_prompt_decides_the_form_of_the_answer(client, system, form):
+    answered = await ask(client, "What is 17 + 25?", system=system)
+    assert re.fullmatch(form, answered.text)
+
+
+async def test_a_seed_in_the_body_varies_answers_only_above_temperature_zero(client):
+    async def texts(temperature):
+        bodies = [
+            chat("What is 87 * 96?", temperature=temperature, seed=seed) for seed in range(40)
+        ]
+        return {answered.text for answered in await ask_all(client, bodies)}
+
+    assert len(await texts(0)) == 1
+    assert len(await texts(1)) == 2
+
+
+async def test_a_rewrite_keeps_the_numbers_and_changes_the_words(client):
+    answered = await ask(client, 'Paraphrase this: "Please calculate 17 + 25 and show the result."')
+    assert answered.text != "Please calculate 17 + 25 and show the result."
+    assert "17 + 25" in answered.text
+
+
+async def test_rewriting_a_prompt_adds_an_idea_that_varies_by_seed(client):
+    task = 'Rewrite this prompt: "Solve the problem."'
+    bodies = [chat(task, temperature=1, seed=seed) for seed in range(20)]
+    texts = {answered.text for answered in await ask_all(client, bodies)}
+    assert len(texts) >= 4
+    assert any("step by step" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("scale", "given", "low", "high"),
+    [
+        ("Score the answer from 0 to 1.", "42", 0.8, 1),
+        ("Score the answer from 0 to 1.", "41", 0, 0.3),
+        ("Rate the answer on a scale of 1 to 10.", "42", 8, 10),
+        ("Rate the answer on a scale of 1 to 10.", "41", 1, 4),
+        ("Judge the answer.", "42", 0.8, 1),
+    ],
+)
+async def test_a_judge_scores_right_answers_high_and_wrong_ones_low(
+    client, scale, given, low, high
+):
+    task = f"{scale}\nQuestion: What is 17 + 25?\nExpected: 42\nAnswer: {given}"
+    assert low <= float((await ask(client, task)).text) <= high
+
+
+async def test_any_other_text_gets_an_answer_about_it(client):
+    assert "volcanoes" in (await ask(client, "Tell me about volcanoes")).text
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "1", "1 ", "(", " ", '"""', "<text>", "1+", "how many 1 ", "rate the "]
+)
+@pytest.mark.parametrize("system", ["", "paraphrase ", "judge the "], ids=repr)
+async def test_a_prompt_of_a_million_characters_is_answered_in_time(
+    client, simulator, piece, system
+):
+    answered = await ask(client, piece * (1_000_000 // len(piece)), system=system * 10_000)
+    assert answered.status == 200
+    row = simulator.requests()[0]
+    assert row["end"] - row["arrival"] < 1
+
+
+def test_demo_questions_are_different_and_repeatable():
+    questions = make_questions(60)
+    assert questions == make_questions(60)
+    assert len({item.question for item in questions}) == 60
+    assert make_questions(60, seed=8) != questions

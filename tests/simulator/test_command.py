@@ -1,0 +1,70 @@
+"""The `simulate` command: says that it listens, refuses a taken port, stops when told."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(*options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "manage.py", "simulate", *options]
+    return subprocess.Popen(
+        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
+    )
+
+
+@contextmanager
+def simulate(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command and the URL it has announced."""
+    process = start("--port", "0", *options)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("Simulated provider listens on http://127.0.0.1:"), process.stderr
+        yield process, line.split()[-1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_listens_as_told_and_stops_at_once_without_a_word(number):
+    options = ("--latency-ms", "7", "--error-rate", "0.5", "--model-latency", "sim-large=3")
+    with simulate(*options) as (process, url):
+        with urlopen(f"{url}/control/settings") as response:
+            settings = json.load(response)
+        with socket.create_connection(("127.0.0.1", int(url.rsplit(":", 1)[1]))):
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=5)
+    assert (settings["latency_ms"], settings["error_rate"]) == (7, 0.5)
+    assert settings["model_latency"] == {"sim-large": 3}
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_a_taken_port_is_named_and_ends_in_exit_2():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        process = start("--port", port)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert f"Port {port} on 127.0.0.1 is taken" in errors
+    assert "--port" in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("options", [("--jitter", "2"), ("--latency-ms", "x"), ("--nonsense",)])
+def test_a_wrong_option_ends_in_exit_2(options):
+    process = start("--port", "0", *options)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert options[0].removeprefix("--") in errors.replace("_", "-")

@@ -1,0 +1,95 @@
+"""The control API refuses what it does not know, and says what it does."""
+
+import pytest
+
+from tests.simulator.calls import ask
+from workers.simulator.settings import Settings, SettingsError, change
+
+
+async def test_settings_can_be_read_and_changed_while_running(client, simulator):
+    async with client.put("/control/settings", json={"latency_ms": 5, "rpm": 10}) as response:
+        assert response.status == 200
+    async with client.get("/control/settings") as response:
+        settings = await response.json()
+    assert (settings["latency_ms"], settings["rpm"], settings["jitter"]) == (5, 10, 0.3)
+    simulator.change(rpm=None)
+    assert "x-ratelimit-limit-requests" not in (await ask(client, "hi")).headers
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"latency": 5}, "Unknown setting 'latency'. Choose from: seed, latency_ms"),
+        ({"latency_ms": -1}, "latency_ms must be at least 0, not -1."),
+        ({"latency_ms": "fast"}, "latency_ms must be of type float"),
+        ({"latency_ms": None}, "latency_ms must be of type float"),
+        ({"latency_ms": float("nan")}, "latency_ms must be at least 0"),
+        ({"jitter": 1.5}, "jitter must be from 0 to 1, not 1.5."),
+        ({"rpm": 0}, "rpm must be at least 1"),
+        ({"rpm": True}, "rpm must be of type int"),
+        ({"limit_scope": "planet"}, "limit_scope must be server or model"),
+        ({"model_latency": {"gpt-9": 1}}, "model_latency names 'gpt-9'. Choose from: sim-small"),
+        ({"model_latency": {"sim-small": -1}}, "model_latency of sim-small must be at least 0"),
+        ({"error_rate": 0.6, "hang_rate": 0.6}, "add up to more than 1"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_is_allowed(changes, told):
+    with pytest.raises(SettingsError) as caught:
+        change(Settings(), changes)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "told"),
+    [
+        ("PUT", "/control/settings", '{"latency": 5}', 400, "Choose from: seed"),
+        ("PUT", "/control/settings", "[]", 400, "JSON object"),
+        ("PUT", "/control/settings", "{", 400, "not JSON"),
+        ("POST", "/control/script", '{"do": "hang"}', 400, "JSON list"),
+        ("POST", "/control/script", '["hang"]', 400, "Entry 1 must be"),
+        ("POST", "/control/script", '[{"do": "explode"}]', 400, "Choose one of: pass, status"),
+        ("POST", "/control/script", '[{"do": "hang", "often": 1}]', 400, "Allowed: match, times"),
+        ("POST", "/control/script", '[{"do": "hang", "times": 0}]', 400, "1 or more"),
+        (
+            "POST",
+            "/control/script",
+            '[{"do": "hang", "match": {"x": "y"}}]',
+            400,
+            "model, contains",
+        ),
+        ("POST", "/control/script", '[{"do": "status", "status": 99}]', 400, "200 to 599"),
+        ("POST", "/control/script", '[{"do": "drip", "pause_seconds": "1"}]', 400, "wrong type"),
+        ("GET", "/control/ledger/requests?limit=x", None, 400, "whole number"),
+        ("GET", "/control/ledger/requests?limit=0", None, 400, "at least 1"),
+        ("GET", "/control/ledger/requests?page=1", None, 400, "Allowed: after, limit"),
+        ("GET", "/control/reset", None, 405, "takes only: POST"),
+        ("GET", "/control/nothing", None, 404, "GET /control/ledger"),
+    ],
+)
+async def test_a_wrong_control_request_is_told_what_is_allowed(
+    client, method, path, body, status, told
+):
+    async with client.request(method, path, data=body) as response:
+        assert response.status == status
+        assert told in (await response.json())["error"]
+
+
+async def test_a_script_can_be_read_with_what_is_left_of_it(client, simulator):
+    simulator.play({"match": {"contains": "x"}, "times": 2, "do": "status", "status": 503})
+    await ask(client, "x")
+    async with client.get("/control/script") as response:
+        left = (await response.json())["script"]
+    assert left == [{"match": {"contains": "x"}, "times": 1, "do": "status", "status": 503}]
+
+
+async def test_a_reset_keeps_settings_and_forgets_script_and_limits(client, simulator):
+    simulator.change(rpm=1)
+    simulator.play({"do": "hang"})
+    simulator.reset()
+    assert (await ask(client, "hi")).status == 200
+    assert (await ask(client, "hi")).status == 429
+
+
+async def test_health_is_told(client):
+    async with client.get("/control/health") as response:
+        assert await response.json() == {"ok": True}

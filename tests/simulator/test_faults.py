@@ -1,0 +1,240 @@
+"""Every fault of the registry, seen from the client, and the three ways to ask for one."""
+
+import asyncio
+import json
+import math
+import resource
+import sys
+import zlib
+
+import aiohttp
+import pytest
+
+from tests.simulator.calls import CHAT, ask, ask_all, chat, post
+from workers.simulator.faults import FAULTS
+from workers.simulator.settings import RATED_FAULTS
+
+QUICK = aiohttp.ClientTimeout(total=0.3)
+
+
+async def body_of(client, fault, path=CHAT, **more):
+    async with client.post(
+        path, json=chat("What is 17 + 25?", model=f"sim-small:{fault}", **more)
+    ) as got:
+        return await got.read()
+
+
+async def expect_status(client, simulator, fault):
+    answered = await ask(client, "hi", model=f"sim-small:{fault}")
+    assert answered.status == 500
+    assert answered.body["error"]["type"] == "server_error"
+
+
+async def expect_answer(client, simulator, fault):
+    assert (await ask(client, "hi", model=f"sim-small:{fault}")).status == 200
+
+
+async def expect_key(client, simulator, fault):
+    headers = {"Authorization": "Bearer sk-secret"}
+    async with client.post(
+        CHAT, json=chat("hi", model=f"sim-small:{fault}"), headers=headers
+    ) as got:
+        assert got.status == 401
+        assert "sk-secret" in await got.text()
+
+
+async def expect_silence(client, simulator, fault):
+    with pytest.raises(asyncio.TimeoutError):
+        await client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}"), timeout=QUICK)
+
+
+async def expect_drip(client, simulator, fault):
+    simulator.change(drip_seconds=0.02)
+    async with client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}")) as got:
+        assert [len(await got.content.readany()) for _ in range(5)] == [1] * 5
+
+
+async def expect_no_json(client, simulator, fault):
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(await body_of(client, fault))
+
+
+async def expect_html(client, simulator, fault):
+    async with client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}")) as got:
+        assert (got.status, got.content_type) == (502, "text/html")
+
+
+async def expect_no_choices(client, simulator, fault):
+    assert "choices" not in json.loads(await body_of(client, fault))
+
+
+async def expect_deep(client, simulator, fault):
+    with pytest.raises(RecursionError):
+        json.loads(await body_of(client, fault))
+
+
+async def expect_huge(client, simulator, fault):
+    simulator.change(huge_bytes=5_000_000)
+    body = await body_of(client, fault)
+    assert len(json.loads(body)["choices"][0]["message"]["content"]) == 5_000_000
+
+
+async def expect_no_end(client, simulator, fault):
+    async with client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}")) as got:
+        for _ in range(50):
+            await got.content.readexactly(64 * 1024)
+        got.close()
+
+
+async def expect_bomb(client, simulator, fault):
+    simulator.change(huge_bytes=5_000_000)
+    body = chat("hi", model=f"sim-small:{fault}")
+    as_sent = aiohttp.ClientSession(simulator.url, auto_decompress=False)
+    async with as_sent, as_sent.post(CHAT, json=body) as got:
+        assert got.headers["content-encoding"] == "gzip"
+        packed = await got.read()
+    assert len(packed) < 50_000
+    unpacked = json.loads(zlib.decompress(packed, wbits=31))
+    assert len(unpacked["choices"][0]["message"]["content"]) == 5_000_000
+
+
+async def expect_reset(client, simulator, fault):
+    with pytest.raises(aiohttp.ClientError, match="reset by peer"):
+        await body_of(client, fault)
+
+
+async def expect_cut(client, simulator, fault):
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await body_of(client, fault)
+
+
+async def expect_no_byte(client, simulator, fault):
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await body_of(client, fault)
+
+
+async def expect_nul(client, simulator, fault):
+    assert "\x00" in (await ask(client, "hi", model=f"sim-small:{fault}")).text
+
+
+async def expect_surrogate(client, simulator, fault):
+    text = (await ask(client, "hi", model=f"sim-small:{fault}")).text
+    with pytest.raises(UnicodeEncodeError):
+        text.encode()
+
+
+async def expect_nan(client, simulator, fault):
+    assert (await ask(client, "hi", model=f"sim-small:{fault}")).text == "NaN"
+    asked = {"model": f"sim-embed:{fault}", "input": "hi", "dimensions": 4}
+    vector = (await post(client, "/v1/embeddings", asked)).body["data"][0]["embedding"]
+    assert all(map(math.isnan, vector))
+
+
+EXPECTED = {
+    "pass": expect_answer,
+    "status": expect_status,
+    "error": expect_status,
+    "key": expect_key,
+    "answer": expect_answer,
+    "hang": expect_silence,
+    "drip": expect_drip,
+    "malformed": expect_no_json,
+    "html": expect_html,
+    "empty": expect_no_json,
+    "wrong_schema": expect_no_choices,
+    "deep": expect_deep,
+    "huge": expect_huge,
+    "endless": expect_no_end,
+    "gzip_bomb": expect_bomb,
+    "reset": expect_reset,
+    "cut": expect_cut,
+    "disconnect": expect_no_byte,
+    "nul": expect_nul,
+    "surrogate": expect_surrogate,
+    "nan": expect_nan,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_asked_for_by_suffix_is_seen_and_the_server_goes_on(client, simulator, fault):
+    await EXPECTED[fault](client, simulator, fault)
+    assert (await ask(client, "Are you well?")).status == 200
+    assert simulator.ledger()["by_fault"][fault] >= 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 429, 500, 503, 529])
+async def test_a_status_can_be_asked_for_by_suffix(client, status):
+    answered = await ask(client, "hi", model=f"sim-small:{status}")
+    assert answered.status == status
+    assert ("retry-after" in answered.headers) == (status == 429)
+
+
+@pytest.mark.parametrize("fault", RATED_FAULTS)
+async def test_every_rate_names_a_fault_and_brings_it(client, simulator, fault):
+    simulator.change(**{f"{fault}_rate": 1.0, "drip_seconds": 0.001, "huge_bytes": 1000})
+    try:
+        async with client.post(CHAT, json=chat("hi"), timeout=QUICK) as response:
+            await response.read()
+    except (aiohttp.ClientError, TimeoutError):
+        pass  # some faults are just that
+    assert simulator.ledger()["by_fault"] == {fault: 1}
+
+
+async def test_rates_hit_the_same_requests_at_any_concurrency_and_retries_get_a_new_chance(
+    client, simulator
+):
+    bodies = [chat(f"What is {number} + 1?") for number in range(300)]
+    simulator.change(error_rate=0.2)
+    together = [answered.status for answered in await ask_all(client, bodies)]
+    again = [answered.status for answered in await ask_all(client, bodies)]
+    simulator.reset()
+    one_by_one = [(await post(client, CHAT, body)).status for body in bodies]
+    assert together == one_by_one
+    assert 35 <= sum(status != 200 for status in together) <= 85
+    assert set(together) == {200, 500, 502, 503}
+    failed_twice = sum(a != 200 != b for a, b in zip(together, again, strict=True))
+    assert failed_twice < 30
+
+
+async def test_a_script_plays_its_entries_as_often_as_they_say(client, simulator):
+    simulator.play(
+        {"match": {"contains": "17"}, "do": "pass"},
+        {"match": {"contains": "17"}, "times": 2, "do": "status", "status": 503, "retry_after": 2},
+        {"match": {"model": "sim-large"}, "times": None, "do": "answer", "answer": "9/10"},
+    )
+    statuses = [(await ask(client, "What is 17 + 25?")).status for _ in range(4)]
+    assert statuses == [200, 503, 503, 200]
+    assert (await ask(client, "What is 2 + 3?")).text.startswith("The answer is")
+    said = [(await ask(client, "hi", model="sim-large")).text for _ in range(3)]
+    assert said == ["9/10"] * 3
+
+
+async def test_a_scripted_refusal_says_when_to_come_back(client, simulator):
+    simulator.play({"do": "status", "status": 429, "retry_after": 1.5, "message": "Slow down"})
+    answered = await ask(client, "hi")
+    assert (answered.status, answered.body["error"]["message"]) == (429, "Slow down")
+    assert answered.headers["retry-after"] == "2"
+    assert answered.headers["retry-after-ms"] == "1500"
+
+
+async def test_a_scripted_delay_takes_that_long(client, simulator):
+    simulator.play({"do": "pass", "delay_ms": 150})
+    await ask(client, "hi")
+    row = simulator.requests()[0]
+    assert row["end"] - row["arrival"] == pytest.approx(0.15, abs=0.05)
+
+
+def peak_memory_bytes():
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+async def test_a_huge_body_is_never_held_in_memory(client, simulator):
+    simulator.change(huge_bytes=3_000_000_000)
+    before = peak_memory_bytes()
+    async with client.post(CHAT, json=chat("hi", model="sim-small:huge")) as response:
+        read = 0
+        while read < 300_000_000:
+            read += len(await response.content.read(1 << 20))
+        response.close()
+    assert peak_memory_bytes() - before < 50_000_000

@@ -1,0 +1,109 @@
+"""HTTP itself: keep-alive, pipelining, many connections, and clients that do not speak it."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.simulator.calls import CHAT, ask_all, chat, until
+from workers.simulator.testing import running_simulator
+
+
+def encode(body, path=CHAT, headers=""):
+    data = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n{headers}\r\n"
+    return head.encode() + data
+
+
+async def connect(simulator):
+    return await asyncio.open_connection("127.0.0.1", int(simulator.url.rsplit(":", 1)[1]))
+
+
+async def read_reply(reader):
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = int(head.lower().split("content-length: ")[1].split("\r\n")[0])
+    return head, json.loads(await reader.readexactly(length))
+
+
+async def test_a_connection_serves_many_requests(simulator):
+    reader, writer = await connect(simulator)
+    for _ in range(3):
+        writer.write(encode(chat("hi")))
+        head, _ = await read_reply(reader)
+        assert head.startswith("HTTP/1.1 200 OK")
+    writer.close()
+
+
+@pytest.mark.parametrize("latency_ms", [0, 20])
+async def test_pipelined_requests_are_answered_in_order(simulator, latency_ms):
+    simulator.change(latency_ms=latency_ms, jitter=1)
+    reader, writer = await connect(simulator)
+    models = ["sim-small", "sim-large", "sim-small:503", "sim-medium"] * 50
+    writer.write(b"".join(encode(chat("hi", model=model)) for model in models))
+    answers = [await read_reply(reader) for _ in models]
+    for model, (_, body) in zip(models, answers, strict=True):
+        assert body.get("model", "sim-small:503") == model
+    writer.close()
+
+
+async def test_a_client_that_asks_for_it_is_disconnected_after_its_answer(simulator):
+    reader, writer = await connect(simulator)
+    writer.write(encode(chat("hi"), headers="Connection: close\r\n"))
+    head, _ = await read_reply(reader)
+    assert "connection: close" in head
+    assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_request_may_come_byte_by_byte(simulator):
+    reader, writer = await connect(simulator)
+    for byte in encode(chat("hi")):
+        writer.write(bytes([byte]))
+        await writer.drain()
+    head, _ = await read_reply(reader)
+    assert head.startswith("HTTP/1.1 200")
+    writer.close()
+
+
+async def test_a_client_that_waits_for_permission_gets_it(simulator):
+    reader, writer = await connect(simulator)
+    head, _, body = encode(chat("hi"), headers="Expect: 100-continue\r\n").partition(b"\r\n\r\n")
+    writer.write(head + b"\r\n\r\n")
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100")
+    writer.write(body)
+    assert (await read_reply(reader))[0].startswith("HTTP/1.1 200")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "noise", [b"\x16\x03\x01\x02\x00", b"HELLO\r\n\r\n", b"GET / HTTP/9\r\n\r\n"]
+)
+async def test_what_is_no_http_gets_400_and_is_disconnected(simulator, noise):
+    reader, writer = await connect(simulator)
+    writer.write(noise)
+    assert (await reader.read()).startswith(b"HTTP/1.1 400")
+    writer.close()
+
+
+async def test_a_head_request_gets_no_body(client):
+    async with client.head("/v1/models") as response:
+        assert response.status == 405
+    async with client.get("/v1/models") as response:
+        assert response.status == 200
+
+
+async def test_more_than_a_thousand_connections_are_served_at_once(client, simulator):
+    simulator.change(latency_ms=1000, jitter=0)
+    answers = await ask_all(client, [chat(f"What is {n} + 1?") for n in range(1200)])
+    assert {answered.status for answered in answers} == {200}
+    assert simulator.ledger()["peak_in_flight"] > 1000
+
+
+async def test_the_server_stops_though_a_client_is_connected():
+    with running_simulator(latency_ms=0) as simulator:
+        _, writer = await connect(simulator)
+        writer.write(encode(chat("hi", model="sim-small:hang")))
+        await until(lambda: simulator.ledger()["in_flight"] == 1)
+    with pytest.raises(ConnectionRefusedError):
+        await connect(simulator)
+    writer.close()

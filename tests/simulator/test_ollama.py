@@ -1,0 +1,83 @@
+"""The simulated provider as a client of Ollama's API sees it."""
+
+import json
+
+import pytest
+
+from tests.simulator.calls import post
+
+COUNTS = {"total_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count"}
+
+
+def chat(text, **more):
+    return {"model": "sim-small", "messages": [{"role": "user", "content": text}], **more}
+
+
+async def test_a_chat_answer_has_ollamas_fields(client):
+    body = (await post(client, "/api/chat", chat("What is 2 + 2?", stream=False))).body
+    assert body["message"]["role"] == "assistant"
+    assert body["message"]["content"]
+    assert (body["done"], body["done_reason"]) == (True, "stop")
+    assert body.keys() >= COUNTS
+    assert body["prompt_eval_count"] > 0 < body["eval_count"]
+
+
+async def test_generate_answers_as_chat_does(client):
+    asked = {"model": "sim-small", "prompt": "Name a river", "system": "Be kind", "stream": False}
+    body = (await post(client, "/api/generate", asked)).body
+    assert "river" in body["response"]
+    assert body.keys() >= COUNTS
+
+
+@pytest.mark.parametrize("more", [{}, {"stream": True}], ids=["by default", "asked for"])
+async def test_a_chat_streams_as_lines_of_json(client, more):
+    whole = (await post(client, "/api/chat", chat("Name a lake", stream=False))).body
+    async with client.post("/api/chat", json=chat("Name a lake", **more)) as response:
+        assert response.content_type == "application/x-ndjson"
+        lines = [json.loads(line) for line in (await response.text()).splitlines()]
+    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    said = "".join(line["message"]["content"] for line in lines)
+    assert said == whole["message"]["content"]
+    assert lines[-1]["eval_count"] == whole["eval_count"]
+
+
+async def test_embed_gives_one_vector_per_input(client):
+    body = (await post(client, "/api/embed", {"model": "sim-embed", "input": ["one", "two"]})).body
+    assert [len(vector) for vector in body["embeddings"]] == [768, 768]
+    assert body["prompt_eval_count"] > 0
+
+
+async def test_num_predict_cuts_the_answer(client):
+    asked = chat("Name a lake", stream=False, options={"num_predict": 1})
+    body = (await post(client, "/api/chat", asked)).body
+    assert (body["done_reason"], body["eval_count"]) == ("length", 1)
+
+
+async def test_the_models_are_listed_with_their_tag(client):
+    async with client.get("/api/tags") as response:
+        models = (await response.json())["models"]
+    assert "sim-small:latest" in {model["name"] for model in models}
+    assert {"digest", "size", "modified_at", "details"} <= models[0].keys()
+
+
+async def test_the_usual_tag_is_no_fault(client):
+    answered = await post(
+        client, "/api/chat", chat("Hi", stream=False) | {"model": "sim-small:latest"}
+    )
+    assert answered.status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        pytest.param("/api/chat", chat("hi") | {"model": "llama9"}, 404, id="unknown model"),
+        pytest.param("/api/chat", {"model": "sim-small"}, 400, id="no messages"),
+        pytest.param("/api/generate", {"model": "sim-small", "prompt": 5}, 400, id="odd prompt"),
+        pytest.param("/api/chat", chat("hi", options=[1]), 400, id="odd options"),
+        pytest.param("/api/nothing", {}, 404, id="unknown route"),
+    ],
+)
+async def test_a_wrong_request_is_refused_in_ollamas_shape(client, path, body, status):
+    answered = await post(client, path, body)
+    assert answered.status == status
+    assert isinstance(answered.body["error"], str)

@@ -1,0 +1,137 @@
+"""The simulated provider as a client of OpenAI's API sees it."""
+
+import base64
+import json
+import struct
+
+import pytest
+
+from tests.simulator.calls import CHAT, ask, chat, post
+
+
+async def test_a_chat_answer_has_openais_fields(client):
+    answered = await ask(client, "What is 17 + 25?", model="sim-large")
+    body = answered.body
+    assert answered.status == 200
+    assert (body["object"], body["model"]) == ("chat.completion", "sim-large")
+    assert body["id"].startswith("chatcmpl-")
+    choice = body["choices"][0]
+    assert (choice["index"], choice["finish_reason"]) == (0, "stop")
+    assert choice["message"]["role"] == "assistant"
+    usage = body["usage"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
+
+
+async def test_a_completion_answers_each_prompt(client):
+    answered = await post(
+        client, "/v1/completions", {"model": "sim-large", "prompt": ["What is 1 + 1?", "Hello"]}
+    )
+    assert answered.body["object"] == "text_completion"
+    assert [choice["index"] for choice in answered.body["choices"]] == [0, 1]
+    assert all(choice["text"] for choice in answered.body["choices"])
+
+
+async def test_choices_beyond_the_first_are_given(client):
+    answered = await ask(client, "Tell me about the weather in spring", n=3)
+    assert [choice["index"] for choice in answered.body["choices"]] == [0, 1, 2]
+
+
+async def test_max_tokens_cuts_the_answer_and_says_so(client):
+    answered = await ask(client, "Tell me about rivers", max_tokens=2)
+    assert answered.body["choices"][0]["finish_reason"] == "length"
+    assert answered.body["usage"]["completion_tokens"] == 2
+
+
+async def test_a_chat_streams_as_server_sent_events(client):
+    question = "Tell me about mountains"
+    whole = (await ask(client, question)).text
+    body = chat(question, stream=True, stream_options={"include_usage": True})
+    async with client.post(CHAT, json=body) as response:
+        assert response.content_type == "text/event-stream"
+        events = (await response.text()).strip().split("\n\n")
+    assert events[-1] == "data: [DONE]"
+    chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    deltas = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
+    assert "".join(choice["delta"].get("content", "") for choice in deltas) == whole
+    assert deltas[-1]["finish_reason"] == "stop"
+    assert chunks[-1]["usage"]["completion_tokens"] > 0
+
+
+async def test_a_completion_streams_its_words(client):
+    body = {"model": "sim-small", "prompt": "Tell me about lakes", "stream": True}
+    async with client.post("/v1/completions", json=body) as response:
+        events = (await response.text()).strip().split("\n\n")
+    chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
+    assert "lakes" in "".join(chunk["choices"][0]["text"] for chunk in chunks)
+
+
+async def test_embeddings_are_unit_vectors_in_input_order(client):
+    inputs = ["a red apple", "a blue car"]
+    body = {"model": "sim-embed", "input": inputs}
+    together = (await post(client, "/v1/embeddings", body)).body
+    alone = (await post(client, "/v1/embeddings", {**body, "input": inputs[1]})).body
+    vectors = [item["embedding"] for item in together["data"]]
+    assert [item["index"] for item in together["data"]] == [0, 1]
+    assert [len(vector) for vector in vectors] == [768, 768]
+    assert sum(value * value for value in vectors[0]) == pytest.approx(1)
+    assert alone["data"][0]["embedding"] == vectors[1]
+    assert together["usage"]["total_tokens"] == together["usage"]["prompt_tokens"] > 0
+
+
+async def test_embeddings_come_packed_when_asked_for(client):
+    body = {"model": "sim-embed", "input": "a red apple", "dimensions": 16}
+    plain = (await post(client, "/v1/embeddings", body)).body["data"][0]["embedding"]
+    packed = (await post(client, "/v1/embeddings", {**body, "encoding_format": "base64"})).body
+    unpacked = struct.unpack("<16f", base64.b64decode(packed["data"][0]["embedding"]))
+    assert unpacked == pytest.approx(plain)
+
+
+async def test_the_models_are_listed(client):
+    async with client.get("/v1/models") as response:
+        listed = await response.json()
+    assert listed["object"] == "list"
+    assert {"sim-small", "sim-large", "sim-embed"} <= {model["id"] for model in listed["data"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "param"),
+    [
+        pytest.param(CHAT, {"messages": []}, 400, "messages", id="no messages"),
+        pytest.param(CHAT, {"messages": ["hi"]}, 400, "messages[0]", id="message is no object"),
+        pytest.param(CHAT, chat("hi") | {"model": None}, 400, "model", id="no model"),
+        pytest.param(CHAT, chat("hi", model="gpt-9"), 404, "model", id="unknown model"),
+        pytest.param(CHAT, chat("hi", model="sim-small:odd"), 404, "model", id="unknown suffix"),
+        pytest.param(CHAT, chat("hi", model="sim-embed"), 400, None, id="embedder cannot chat"),
+        pytest.param(CHAT, chat("hi", temperature=9), 400, "temperature", id="too hot"),
+        pytest.param(CHAT, chat("hi", max_tokens=0), 400, "max_tokens", id="no tokens"),
+        pytest.param("/v1/completions", {"model": "sim-small"}, 400, "prompt", id="no prompt"),
+        pytest.param(
+            "/v1/embeddings", {"model": "sim-embed", "input": []}, 400, "input", id="none"
+        ),
+        pytest.param("/v1/nothing", {}, 404, None, id="unknown route"),
+        pytest.param("/v1/models", {}, 405, None, id="wrong method"),
+    ],
+)
+async def test_a_wrong_request_is_refused_in_openais_shape(client, path, body, status, param):
+    answered = await post(client, path, body)
+    assert answered.status == status
+    assert set(answered.body["error"]) == {"message", "type", "param", "code"}
+    assert answered.body["error"]["param"] == param
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"{", b"[1]", b"\xff\xfe", b"[" * 200_000],
+    ids=["empty", "open", "list", "not utf-8", "deep"],
+)
+async def test_a_body_that_is_no_json_object_is_refused(client, raw):
+    async with client.post(CHAT, data=raw) as response:
+        assert response.status == 400
+        assert "JSON" in (await response.json())["error"]["message"]
+
+
+async def test_content_in_parts_is_read_as_text(client):
+    parts = [{"type": "text", "text": "Answer with the number only. What is 2 + 2?"}]
+    body = chat("") | {"messages": [{"role": "user", "content": parts}]}
+    assert (await post(client, CHAT, body)).text.isdigit()

@@ -1,0 +1,46 @@
+"""What the engine's tests share: a real simulated provider and a small configuration."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from workers.engine.records import Case
+from workers.simulator.demo import make_questions
+from workers.simulator.testing import SimulatorClient, running_simulator
+
+
+@pytest.fixture(scope="session")
+def shared_simulator() -> Iterator[SimulatorClient]:
+    with running_simulator(latency_ms=0) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def simulator(shared_simulator: SimulatorClient) -> SimulatorClient:
+    """Reset for every test: no latency, no faults, an empty ledger."""
+    shared_simulator.reset()
+    shared_simulator.change(latency_ms=0, jitter=0, rpm=None, error_rate=0, max_in_flight=None)
+    return shared_simulator
+
+
+@pytest.fixture
+def cases() -> list[Case]:
+    return [Case(place, item._asdict()) for place, item in enumerate(make_questions(20))]
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return {
+        "name": "sums",
+        "kind": "evaluate",
+        "seed": 7,
+        "dataset": "sums",
+        "prompts": [
+            {"name": "terse", "system": "Answer with the number only."},
+            {"name": "hurried", "system": "You have no time. Answer with your first guess."},
+        ],
+        "models": ["simulated/sim-small", "simulated/sim-large"],
+        "scorers": [{"numeric": {"tolerance": 0.001}}],
+        "limits": {"max_concurrent": 8, "requests_per_minute": None, "timeout_seconds": 5},
+    }

@@ -1,0 +1,25 @@
+"""Runs a configuration in the test's own process against a real simulated provider."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from workers.engine.cache import ReplyCache
+from workers.engine.here import run_here
+from workers.engine.providers import PROVIDERS
+from workers.engine.providers.http import open_client
+from workers.engine.records import Case, Score
+from workers.engine.spec import read_configuration
+
+
+async def run_document(
+    document: dict[str, Any], cases: Sequence[Case], url: str, cache: ReplyCache | None = None
+) -> list[Score]:
+    async with open_client() as client:
+        provider = PROVIDERS["simulated"](client, "simulated", f"{url}/v1")
+        providers = {"simulated": provider}
+        return await run_here(read_configuration(document), cases, providers, cache=cache)
+
+
+def table_of(scores: Sequence[Score]) -> list[tuple[Any, ...]]:
+    """The results table: what must be equal however the run was executed."""
+    return [(score.trial, score.value, score.passed, score.error, score.answer) for score in scores]

@@ -1,0 +1,66 @@
+"""Slots are shared out as documented, and splitting loses no trial."""
+
+import pytest
+
+from workers.engine.chunks import Allocation, allocate, chunk_size, split
+
+
+@pytest.mark.parametrize(
+    ("max_concurrent", "batch_size", "candidates", "cases"),
+    [
+        pytest.param(20, 5, 4, 5, id="four candidates with five cases each"),
+        pytest.param(20, 100, 1, 20, id="one candidate takes all slots"),
+        pytest.param(20, 1, 20, 1, id="one case each, as bandits ask"),
+        pytest.param(10, 10, 1, 10, id="exactly one candidate"),
+        pytest.param(20, 7, 2, 7, id="six slots are left over"),
+        pytest.param(20, 3, 6, 3, id="two slots are left over"),
+        pytest.param(20, 11, 1, 11, id="nine slots are left over"),
+        pytest.param(20, 15, 1, 15, id="five slots are left over"),
+        pytest.param(50, 30, 1, 30, id="twenty slots are left over"),
+        pytest.param(1, 50, 1, 1, id="sequential"),
+        pytest.param(20, 0, 20, 1, id="no cases known yet"),
+        pytest.param(20, -3, 20, 1, id="a negative batch counts as unknown"),
+        pytest.param(0, 5, 1, 1, id="no slots count as one"),
+        pytest.param(-4, 0, 1, 1, id="negative slots count as one"),
+    ],
+)
+def test_slots_are_split_as_documented(max_concurrent, batch_size, candidates, cases):
+    assert allocate(max_concurrent, batch_size) == Allocation(candidates, cases)
+
+
+@pytest.mark.parametrize("max_concurrent", [1, 5, 10, 20, 50, 100])
+@pytest.mark.parametrize("batch_size", [0, 1, 2, 3, 5, 10, 20, 50, 100, 200])
+def test_an_allocation_never_exceeds_the_slots(max_concurrent, batch_size):
+    candidates, cases = allocate(max_concurrent, batch_size)
+    assert candidates >= 1
+    assert cases >= 1
+    assert candidates * cases <= max_concurrent
+
+
+@pytest.mark.parametrize(
+    ("trials", "size", "sizes"),
+    [
+        pytest.param(0, 4, [], id="nothing to do"),
+        pytest.param(3, 4, [3], id="less than one chunk"),
+        pytest.param(8, 4, [4, 4], id="no remainder"),
+        pytest.param(9, 4, [4, 4, 1], id="remainder"),
+        pytest.param(3, 1, [1, 1, 1], id="one each"),
+    ],
+)
+def test_split_keeps_every_trial_in_order(trials, size, sizes):
+    chunks = split(range(trials), size)
+    assert [len(chunk) for chunk in chunks] == sizes
+    assert [trial for chunk in chunks for trial in chunk] == list(range(trials))
+
+
+def test_split_refuses_an_empty_chunk():
+    with pytest.raises(ValueError, match="at least 1 trial"):
+        split([1, 2], 0)
+
+
+@pytest.mark.parametrize(
+    ("max_concurrent", "size"),
+    [(1, 5), (10, 5), (11, 6), (100, 50), (199, 100), (5_000, 100), (0, 5)],
+)
+def test_a_chunk_is_half_the_slots_within_bounds(max_concurrent, size):
+    assert chunk_size(max_concurrent) == size

@@ -1,0 +1,144 @@
+"""The engine end to end in one process, over real HTTP."""
+
+from typing import Any
+
+import pytest
+
+from tests.engine.running import run_document, table_of
+from workers.engine.cache import MemoryCache
+from workers.engine.records import Case
+from workers.simulator.testing import SimulatorClient
+
+
+async def test_every_trial_gets_one_score_in_order(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    scores = await run_document(document, cases, simulator.url)
+    assert [score.trial.position for score in scores] == list(range(2 * 2 * 20))
+    assert len({score.trial[1:] for score in scores}) == len(scores)
+    assert all(score.value in (0.0, 1.0) for score in scores)
+    assert simulator.ledger()["total"] == len(scores)
+
+
+async def test_parallel_gives_the_same_table_as_sequential(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.change(latency_ms=5, jitter=0.9)
+    parallel = await run_document(document, cases, simulator.url)
+    document["limits"] = {**document["limits"], "max_concurrent": 1}
+    sequential = await run_document(document, cases, simulator.url)
+    assert table_of(parallel) == table_of(sequential)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 8, 40])
+async def test_in_flight_reaches_the_limit_and_never_exceeds_it(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], limit: int
+) -> None:
+    simulator.change(latency_ms=10 + 5 * limit)
+    document["limits"] = {**document["limits"], "max_concurrent": limit}
+    await run_document(document, cases[:10] if limit == 1 else cases, simulator.url)
+    assert simulator.ledger()["peak_in_flight"] == limit
+
+
+async def test_a_second_run_is_served_from_the_cache(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    cache = MemoryCache()
+    first = await run_document(document, cases, simulator.url, cache)
+    calls = simulator.ledger()["total"]
+    second = await run_document(document, cases, simulator.url, cache)
+    assert simulator.ledger()["total"] == calls
+    assert all(score.cached for score in second)
+    assert table_of(first) == table_of(second)
+    assert [score.latency_ms for score in first] == [score.latency_ms for score in second]
+
+
+async def test_repeats_are_separate_calls_and_equal_calls_fly_once(
+    simulator: SimulatorClient, document: dict[str, Any]
+) -> None:
+    simulator.change(latency_ms=50)
+    twins = [Case(place, {"question": "What is 2 + 3?", "expected": "5"}) for place in range(6)]
+    document |= {"repeats": 2, "prompts": document["prompts"][:1], "models": document["models"][:1]}
+    scores = await run_document(document, twins, simulator.url)
+    assert len(scores) == 12
+    assert simulator.ledger()["total"] == 2
+    assert sum(score.cached for score in scores) == 10
+
+
+async def test_cache_off_sends_every_call(
+    simulator: SimulatorClient, document: dict[str, Any]
+) -> None:
+    twins = [Case(place, {"question": "What is 2 + 3?", "expected": "5"}) for place in range(3)]
+    document |= {"cache": "off"}
+    await run_document(document, twins, simulator.url)
+    assert simulator.ledger()["total"] == 12
+
+
+async def test_a_rate_limit_of_the_run_is_kept(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    document["limits"] = {**document["limits"], "requests_per_minute": 2400}
+    await run_document(document, cases, simulator.url)
+    ledger = simulator.ledger()
+    # 80 calls at 2400 a minute, 24 of them at once: the other 56 start 25.25 ms apart.
+    rows = simulator.requests(limit=100)
+    assert rows[-1]["arrival"] - rows[0]["arrival"] >= 56 * 0.02525 * 0.98
+    assert ledger["total"] == 80
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        pytest.param("500", "server_error", id="5xx"),
+        pytest.param("400", "refused", id="4xx"),
+        pytest.param("401", "credentials", id="bad key"),
+        pytest.param("hang", "timeout", id="never answers"),
+        pytest.param("drip", "timeout", id="a byte every half second"),
+        pytest.param("malformed", "malformed_answer", id="not JSON"),
+        pytest.param("html", "server_error", id="an HTML error page"),
+        pytest.param("empty", "malformed_answer", id="empty body"),
+        pytest.param("wrong_schema", "malformed_answer", id="other JSON"),
+        pytest.param("huge", "too_large", id="a huge body"),
+        pytest.param("reset", "connection", id="connection reset"),
+    ],
+)
+async def test_a_failed_call_is_a_score_with_an_error(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], fault: str, error: str
+) -> None:
+    document |= {"models": [f"simulated/sim-small:{fault}", "simulated/sim-large"]}
+    document["limits"] = {"max_concurrent": 8, "timeout_seconds": 0.4, "attempts": 2}
+    scores = await run_document(document, cases[:2], simulator.url)
+    broken = [score for score in scores if score.error]
+    assert {score.error for score in broken} == {error}
+    assert len(broken) == 4
+    assert all(score.value is None and score.message for score in broken)
+    assert sum(not score.error for score in scores) == 4
+
+
+async def test_transient_errors_are_retried_and_counted(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.play({"match": {}, "times": 3, "do": "status", "status": 503})
+    scores = await run_document(document, cases[:3], simulator.url)
+    assert not any(score.error for score in scores)
+    assert sum(len(score.attempts) - 1 for score in scores) == 3
+
+
+async def test_waiting_for_a_429_is_not_an_attempt(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.play({"match": {}, "times": 4, "do": "status", "status": 429, "retry_after": 0.1})
+    document["limits"] = {**document["limits"], "attempts": 1}
+    scores = await run_document(document, cases[:3], simulator.url)
+    assert not any(score.error for score in scores)
+    throttled = [a for score in scores for a in score.attempts if a.outcome == "rate_limited"]
+    assert len(throttled) == 4
+
+
+async def test_errors_are_never_cached(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    cache = MemoryCache()
+    document |= {"models": ["simulated/sim-small:400"]}
+    await run_document(document, cases[:2], simulator.url, cache)
+    assert cache.replies == {}

@@ -1,0 +1,112 @@
+"""Configurations: every problem is listed at once, and says what is allowed."""
+
+from typing import Any
+
+import pytest
+
+from workers.engine.errors import ConfigurationError
+from workers.engine.presets import PRESETS
+from workers.engine.spec import check_against, count_trials, read_configuration
+
+
+def problems_of(document: Any) -> dict[str, str]:
+    with pytest.raises(ConfigurationError) as caught:
+        read_configuration(document)
+    return dict(caught.value.problems)
+
+
+def test_short_and_long_forms_mean_the_same(document: dict[str, Any]) -> None:
+    long = {
+        **document,
+        "dataset": {"name": "sums"},
+        "models": [{"endpoint": "simulated", "model": m} for m in ("sim-small", "sim-large")],
+    }
+    assert read_configuration(long) == read_configuration(document)
+
+
+def test_a_model_name_may_hold_slashes(document: dict[str, Any]) -> None:
+    document["models"] = ["router/vendor/model"]
+    [model] = read_configuration(document).models
+    assert (model.endpoint, model.model) == ("router", "vendor/model")
+
+
+def test_every_problem_is_listed_at_once(document: dict[str, Any]) -> None:
+    del document["dataset"]
+    document |= {
+        "colour": "red",
+        "models": ["nowhere"],
+        "scorers": ["vibes"],
+        "prompts": [{"name": "a", "usr": "b"}],
+        "repeats": 0,
+    }
+    document["limits"]["max_concurrent"] = "many"
+    found = problems_of(document)
+    assert set(found) == {
+        "dataset",
+        "colour",
+        "models.0",
+        "scorers.0",
+        "prompts.0.usr",
+        "repeats",
+        "limits.max_concurrent",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"colour": 1}, "colour", "Allowed here: name, kind, seed"),
+        ({"kind": "dance"}, "kind", "'evaluate'"),
+        ({"prompts": []}, "prompts", "at least 1"),
+        ({"prompts": [{"name": "a"}, {"name": "a"}]}, "prompts", "Given twice: a"),
+        ({"models": ["x/y", "x/y"]}, "models", "Given twice"),
+        ({"scorers": ["vibes"]}, "scorers.0", "exact, contains, regex, numeric"),
+        ({"cache": "maybe"}, "cache", "'use', 'refresh' or 'off'"),
+        ({"dataset": {"rows": []}}, "dataset.rows", "at least 1"),
+        ({"dataset": {}}, "dataset", "one of the two"),
+        ({"limits": {"preset": "warp"}}, "limits.preset", "'conservative', 'balanced'"),
+        ({"limits": {"speed": 1}}, "limits.speed", "Allowed here: preset, max_concurrent"),
+        ({"limits": {"attempts": 0}}, "limits.attempts", "greater than or equal to 1, got 0"),
+    ],
+)
+def test_a_problem_says_where_and_what_is_allowed(
+    document: dict[str, Any], change: dict[str, Any], path: str, words: str
+) -> None:
+    found = problems_of({**document, **change})
+    assert words in found[path]
+
+
+@pytest.mark.parametrize("document", [None, 3, "kind: evaluate", ["evaluate"]])
+def test_what_is_no_mapping_is_refused(document: Any) -> None:
+    assert "mapping" in problems_of(document)[""]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_fills_what_is_not_given(document: dict[str, Any], preset: str) -> None:
+    document["limits"] = {"preset": preset, "attempts": 2}
+    limits = read_configuration(document).limits
+    assert limits.max_concurrent == PRESETS[preset]["max_concurrent"]
+    assert limits.requests_per_minute == PRESETS[preset]["requests_per_minute"]
+    assert limits.attempts == 2
+
+
+def test_no_rate_limit_can_be_asked_for(document: dict[str, Any]) -> None:
+    document["limits"] = {"preset": "balanced", "requests_per_minute": None}
+    assert read_configuration(document).limits.requests_per_minute is None
+
+
+def test_what_the_stored_parts_tell_is_checked_too(document: dict[str, Any]) -> None:
+    document["prompts"][0]["user"] = "{{question}} {{answer}}"
+    document["repeats"] = 1000
+    configuration = read_configuration(document)
+    with pytest.raises(ConfigurationError) as caught:
+        check_against(configuration, endpoints=["other"], columns=["question"], cases=1000)
+    paths = [problem.path for problem in caught.value.problems]
+    assert paths == ["models.0.endpoint", "models.1.endpoint", "prompts.0.user", ""]
+    assert "It has: question." in str(caught.value)
+    assert "4,000,000 trials" in str(caught.value)
+
+
+def test_trials_are_counted_without_building_them(document: dict[str, Any]) -> None:
+    document["repeats"] = 3
+    assert count_trials(read_configuration(document), 10**6) == 12 * 10**6

@@ -1,0 +1,39 @@
+"""Between strategy and workers: cuts trials into chunks, and shares slots between candidates."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+CHUNKS_PER_ROUND = 2  # of the slots' worth of trials: enough for several workers to share it
+SMALLEST_CHUNK = 5  # trials; below this the message costs more than the calls it carries
+LARGEST_CHUNK = 100  # trials; above this a lost worker leaves too much to be done again
+
+
+class Allocation(NamedTuple):
+    """How many candidates run at once, and how many cases of each."""
+
+    candidates: int
+    cases_per_candidate: int
+
+
+def allocate(max_concurrent: int, batch_size: int) -> Allocation:
+    """Split the slots in two levels: finish one candidate quickly before starting many slowly."""
+    slots = max(max_concurrent, 1)
+    if batch_size <= 0:
+        return Allocation(candidates=slots, cases_per_candidate=1)
+    cases = min(slots, batch_size)
+    return Allocation(candidates=slots // cases, cases_per_candidate=cases)
+
+
+def chunk_size(max_concurrent: int) -> int:
+    """The number of trials that one message stands for."""
+    share = -(-max_concurrent // CHUNKS_PER_ROUND)
+    return min(max(share, SMALLEST_CHUNK), LARGEST_CHUNK)
+
+
+def split(trials: Sequence[T], size: int) -> list[tuple[T, ...]]:
+    """Cut the trials into chunks of `size`, in order; the last one may be shorter."""
+    if size < 1:
+        raise ValueError(f"A chunk holds at least 1 trial, not {size}.")
+    return [tuple(trials[start : start + size]) for start in range(0, len(trials), size)]

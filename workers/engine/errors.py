@@ -1,0 +1,116 @@
+"""Everything that can go wrong, as a tree: bad configurations, and calls that fail."""
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+
+class EngineError(Exception):
+    """The root of the tree."""
+
+
+class Problem(NamedTuple):
+    """One thing wrong with what a person gave us: where, what, and what to do."""
+
+    path: str
+    message: str
+
+
+class ConfigurationError(EngineError):
+    """A configuration cannot be run. Lists every problem at once."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        super().__init__("; ".join(f"{p.path}: {p.message}" for p in self.problems))
+
+
+class CallError(EngineError):
+    """A call that gave no answer. Becomes a Score with an error, never a value.
+
+    `name` is stored and shown; `advice` tells a person what to do about it.
+    """
+
+    name: ClassVar[str] = "call_error"
+    advice: ClassVar[str] = "See the message, then retry the failed trials."
+    is_transient: ClassVar[bool] = False
+
+
+class TransientError(CallError):
+    """May succeed when tried again."""
+
+    name = "transient"
+    is_transient = True
+
+
+class ServerError(TransientError):
+    name = "server_error"
+    advice = "The provider failed on its side (5xx). Retry later or lower the concurrency."
+
+
+class ConnectionFailed(TransientError):
+    name = "connection"
+    advice = "The provider could not be reached. Check the endpoint's address and test it."
+
+
+class TimedOut(TransientError):
+    name = "timeout"
+    advice = "No full answer within the time limit. Raise timeout_seconds or lower concurrency."
+
+
+class MalformedAnswer(TransientError):
+    name = "malformed_answer"
+    advice = "The answer was not what this kind of endpoint should send. Check the base URL."
+
+
+class RateLimited(TransientError):
+    """The provider said 429. Waiting for it is not an attempt."""
+
+    name = "rate_limited"
+    advice = "Lower max_concurrent or requests_per_minute, or raise the provider's quota."
+
+    def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Refused(CallError):
+    """A permanent refusal: the same call would be refused again."""
+
+    name = "refused"
+    advice = "The provider refused the request as it is (4xx). Check model name and parameters."
+
+
+class BadCredentials(Refused):
+    name = "credentials"
+    advice = "The provider did not accept the key. Replace the endpoint's key and test it."
+
+
+class AnswerTooLarge(CallError):
+    name = "too_large"
+    advice = "The answer was cut at the size cap. Lower max_tokens in the model's parameters."
+
+
+class ForbiddenAddress(CallError):
+    name = "forbidden_address"
+    advice = "The endpoint's address is private. The host's operator must allow it."
+
+
+class ScorerFailed(CallError):
+    name = "scorer_error"
+    advice = "The answer arrived but could not be scored. See the scorer's message."
+
+
+CALL_ERRORS: dict[str, type[CallError]] = {
+    error.name: error
+    for error in (
+        ServerError,
+        ConnectionFailed,
+        TimedOut,
+        MalformedAnswer,
+        RateLimited,
+        Refused,
+        BadCredentials,
+        AnswerTooLarge,
+        ForbiddenAddress,
+        ScorerFailed,
+    )
+}

@@ -1,0 +1,157 @@
+"""Runs the trials of a chunk: cache, throttle, call, score. Failures become scores with errors."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from workers.engine.cache import ReplyCache, SingleFlight, cache_key
+from workers.engine.calls import Caller
+from workers.engine.errors import CallError, EngineError, Refused
+from workers.engine.providers import Provider
+from workers.engine.records import (
+    Attempt,
+    Candidate,
+    Case,
+    Judgement,
+    Reply,
+    Request,
+    Score,
+    Slice,
+    Trial,
+)
+from workers.engine.scorers import Scorer
+from workers.engine.targets import Target
+
+OnScore = Callable[[Score], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A trial with its first request, ready to be looked up or sent."""
+
+    trial: Trial
+    candidate: Candidate
+    case: Case
+    request: Request
+    key: str
+
+
+class Executor:
+    """Executes chunks of one run. `cache_mode` is use, refresh (write only) or off."""
+
+    def __init__(
+        self,
+        target: Target,
+        caller: Caller,
+        providers: Mapping[str, Provider],
+        scorers: Sequence[Scorer],
+        cache: ReplyCache,
+        flights: SingleFlight,
+        cache_mode: str = "use",
+    ) -> None:
+        self._target = target
+        self._caller = caller
+        self._providers = providers
+        self._scorers = scorers
+        self._cache = cache
+        self._flights = flights
+        self._cache_mode = cache_mode
+
+    async def run(self, work: Slice, on_score: OnScore) -> None:
+        """Score every trial of the chunk that has no score yet, in whatever order they end."""
+        openings = [o for t in work.trials if (o := self._open(t, work, on_score)) is not None]
+        hits: Mapping[str, Reply] = {}
+        if self._cache_mode == "use":
+            hits = await self._cache.get_many([opening.key for opening in openings])
+        async with asyncio.TaskGroup() as group:
+            for opening in openings:
+                if (reply := hits.get(opening.key)) is not None:
+                    on_score(self._score_hit(opening, reply))
+                    continue
+                group.create_task(self._run_trial(opening, on_score))
+
+    def _open(self, trial: Trial, work: Slice, on_score: OnScore) -> Opening | None:
+        """Prepare a trial. One that cannot be prepared is scored as refused at once."""
+        if trial.position in work.done:
+            return None
+        candidate, case = work.candidates[trial.candidate], work.cases[trial.case]
+        try:
+            request = self._target.opening(candidate, case, trial.repeat)
+            return Opening(trial, candidate, case, request, self._key(request))
+        except EngineError as error:
+            on_score(Score(trial, error=Refused.name, message=str(error)))
+            return None
+
+    def _key(self, request: Request) -> str:
+        return cache_key(self._providers[request.endpoint].service, request)
+
+    async def _run_trial(self, opening: Opening, on_score: OnScore) -> None:
+        trace: list[Attempt] = []
+
+        async def ask(request: Request) -> Reply:
+            key = opening.key if request is opening.request else self._key(request)
+            return await self._ask(request, key, trace)
+
+        try:
+            reply = await self._target.answer(opening.request, opening.candidate, opening.case, ask)
+        except CallError as error:
+            on_score(failed_score(opening.trial, error, trace))
+            return
+        on_score(self._score(opening, reply, trace))
+
+    async def _ask(self, request: Request, key: str, trace: list[Attempt]) -> Reply:
+        """One request through single flight and cache to the provider."""
+        if self._cache_mode == "off":
+            return await self._caller.call(request, trace)
+        joined = await self._flights.join(key)
+        if joined is not None:
+            trace.append(Attempt("joined an equal call", "ok", 0.0, 0.0))
+            return Reply(joined.text, joined.latency_ms, joined.tokens_in, joined.tokens_out, True)
+        reply = await self._flights.fly(key, lambda: self._caller.call(request, trace))
+        self._cache.put(key, request, reply)
+        return reply
+
+    def _score_hit(self, opening: Opening, reply: Reply) -> Score:
+        hit = Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, cached=True)
+        return self._score(opening, hit, [Attempt("cache hit", "ok", 0.0, 0.0)])
+
+    def _score(self, opening: Opening, reply: Reply, trace: list[Attempt]) -> Score:
+        try:
+            judgements = [scorer.judge(reply.text, opening.case) for scorer in self._scorers]
+        except CallError as error:
+            return failed_score(opening.trial, error, trace, reply)
+        return Score(
+            opening.trial,
+            value=mean_value(judgements),
+            passed=all(judgement.passed for judgement in judgements),
+            answer=reply.text,
+            judgements=tuple(judgements),
+            attempts=tuple(trace),
+            latency_ms=reply.latency_ms,
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            cached=reply.cached,
+            calls_sent=count_calls(trace),
+        )
+
+
+def failed_score(
+    trial: Trial, error: CallError, trace: list[Attempt], reply: Reply | None = None
+) -> Score:
+    return Score(
+        trial,
+        error=error.name,
+        message=str(error)[:500],
+        answer=reply.text if reply else "",
+        attempts=tuple(trace),
+        cached=bool(reply and reply.cached),
+        calls_sent=count_calls(trace),
+    )
+
+
+def mean_value(judgements: Sequence[Judgement]) -> float:
+    return sum(judgement.value for judgement in judgements) / len(judgements)
+
+
+def count_calls(trace: Sequence[Attempt]) -> int:
+    return sum(attempt.what == "call" for attempt in trace)

@@ -1,0 +1,37 @@
+"""What each kind of run is made of: its candidates, its strategy and its target."""
+
+import hashlib
+import json
+from typing import Any
+
+from workers.engine.records import Candidate
+from workers.engine.session import Session
+from workers.engine.spec import Configuration
+from workers.engine.strategies import STRATEGIES
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def make_candidates(configuration: Configuration) -> list[Candidate]:
+    """Every prompt with every model, in the order given."""
+    candidates = []
+    for prompt in configuration.prompts:
+        for model in configuration.models:
+            document = {"prompt": prompt.model_dump(), "model": model.model_dump()}
+            name = f"{prompt.name} · {model.label}"
+            candidates.append(Candidate(digest(document)[:16], name, document))
+    return candidates
+
+
+def open_session(configuration: Configuration, cases: int) -> Session:
+    """A session at its beginning."""
+    candidates = make_candidates(configuration)
+    grid = STRATEGIES["grid"]
+    return Session(grid(candidates, cases, configuration.repeats, configuration.seed))

@@ -1,0 +1,166 @@
+"""Where calls may go: a policy over addresses, decided before anything is connected.
+
+The address of an endpoint is typed into a form. Without this, a form could make our servers
+call whatever only they can reach: neighbours, databases, a cloud's credential service.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from yarl import URL
+
+from workers.engine.errors import ForbiddenAddress
+
+SCHEMES = ("http", "https")
+LOW_PORTS = (80, 443)  # every other port under 1024 belongs to another protocol: mail, shells, …
+HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?", re.ASCII)
+ENDS_IN_A_NUMBER = re.compile(r"(^|\.)(0x[0-9a-f]*|[0-9]+)\.?$")
+UNSAFE_CHARACTERS = re.compile(r"[\x00-\x20\x7f\\]")
+
+# Reached only when the host's operator allowed this host and port.
+IF_ALLOWED = {
+    "loopback": ("127.0.0.0/8", "::1/128"),
+    "private": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+    "carrier-grade NAT": ("100.64.0.0/10",),
+}
+# Never reached: no model lives there, and some hand out credentials or lead elsewhere.
+NEVER = {
+    "unspecified": ("0.0.0.0/8", "::/128"),
+    "link-local": ("169.254.0.0/16", "fe80::/10", "fec0::/10"),
+    "cloud metadata": ("168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::/32"),
+    "multicast": ("224.0.0.0/4", "ff00::/8"),
+    "translated (NAT64)": ("64:ff9b::/96", "64:ff9b:1::/48"),
+    "tunnelled (6to4, Teredo)": ("2002::/16", "2001::/32", "192.88.99.0/24"),
+    "embedded IPv4": ("::/96", "::ffff:0:0:0/96"),
+    "reserved": (
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "240.0.0.0/4",
+        "100::/64",
+        "2001::/23",
+        "2001:db8::/32",
+        "3fff::/20",
+        "5f00::/16",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPolicy:
+    """`allowed` holds `host:port` of the private places that the host's operator opened."""
+
+    allowed: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        normal = frozenset(entry.strip().lower() for entry in self.allowed)
+        object.__setattr__(self, "allowed", normal)
+
+    def check(self, host: str, port: int, addresses: Iterable[str]) -> None:
+        """Refuse the host unless every one of its addresses may be called."""
+        self.check_port(host, port)
+        place = place_of(host, port)
+        found = list(addresses)
+        if not found:
+            raise ForbiddenAddress(f"{place} has no address.")
+        for address in found:
+            _check_address(place, address, place in self.allowed)
+
+    def check_port(self, host: str, port: int) -> None:
+        place = place_of(host, port)
+        if port < 1024 and port not in LOW_PORTS and place not in self.allowed:
+            raise ForbiddenAddress(
+                f"Port {port} of {place} belongs to another protocol. Use 80, 443, or a port from "
+                "1024 up; the host's operator can allow others."
+            )
+
+
+def check_url(url: str, policy: AddressPolicy) -> URL:
+    """Refuse a URL that may not be called, as far as can be told without looking up its name.
+
+    Literal addresses never reach a resolver, so they are checked here; names are checked by the
+    resolver as well. What comes back is what was checked: call that, not the text.
+    """
+    parsed = _parse(url)
+    host, port = parsed.raw_host or "", parsed.port or 0
+    address = _literal_address(host)
+    if address is not None:
+        policy.check(host, port, [address])
+    elif host.rstrip(".") == "localhost" or host.rstrip(".").endswith(".localhost"):
+        policy.check(host, port, ["127.0.0.1"])
+    elif not HOST_NAME.fullmatch(host) or ENDS_IN_A_NUMBER.search(host):
+        raise ForbiddenAddress(
+            f"{host!r} is neither a host name nor an address. Write an IPv4 address as four "
+            "decimal numbers, an IPv6 address in brackets."
+        )
+    policy.check_port(host, port)
+    return parsed
+
+
+def place_of(host: str, port: int) -> str:
+    """`host:port` as the allow list writes it: lower case, IPv6 in brackets."""
+    name = host.lower().strip("[]").rstrip(".")
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def _parse(url: str) -> URL:
+    if UNSAFE_CHARACTERS.search(url):
+        raise ForbiddenAddress("The URL contains spaces, control characters or a backslash.")
+    try:
+        # yarl, because aiohttp reads with it: two parsers could disagree about the host.
+        parsed, authority = URL(url), urlsplit(url).netloc
+    except ValueError as error:
+        raise ForbiddenAddress(f"Not a URL: {error}.") from None
+    if parsed.scheme not in SCHEMES:
+        raise ForbiddenAddress("The URL must start with http:// or https://.")
+    if "@" in authority:
+        raise ForbiddenAddress("The URL contains a user name. Put the key into the key field.")
+    if not parsed.raw_host or not parsed.port:
+        raise ForbiddenAddress("The URL names no host, or port 0.")
+    return parsed
+
+
+def _literal_address(host: str) -> str | None:
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return None
+
+
+def _check_address(place: str, text: str, is_allowed: bool) -> None:
+    # The message names the place, not the address: a name's private address is nobody's business.
+    try:
+        address = ip_address(text)
+    except ValueError:
+        raise ForbiddenAddress(f"{place} has an address that cannot be read.") from None
+    kind = kind_of(address)
+    if kind in NEVER:
+        raise ForbiddenAddress(f"{place} is at a {kind} address, which is never called.")
+    if kind is not None and not is_allowed:
+        raise ForbiddenAddress(
+            f"{place} is at a {kind} address. If it is meant, the host's operator must add "
+            f"{place} to EVALSITE_ALLOWED_PRIVATE_ENDPOINTS."
+        )
+
+
+def kind_of(address: IPv4Address | IPv6Address) -> str | None:
+    """What kind of special address it is, None for a public one. The narrowest network decides."""
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return "link-local"
+        address = address.ipv4_mapped or address
+    matches = [entry for entry in SPECIAL if address in entry[0]]
+    return max(matches, key=lambda entry: entry[0].prefixlen)[1] if matches else None
+
+
+SPECIAL = [
+    (ip_network(network), kind)
+    for kinds in (IF_ALLOWED, NEVER)
+    for kind, networks in kinds.items()
+    for network in networks
+]

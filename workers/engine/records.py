@@ -1,0 +1,109 @@
+"""The frozen records that pass between strategy, executor and storage."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing under test. `document` is what its target needs (a prompt, a model, …)."""
+
+    key: str
+    name: str
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing it is tested on."""
+
+    position: int
+    fields: Mapping[str, str]
+
+    @property
+    def expected(self) -> str | None:
+        return self.fields.get("expected")
+
+
+class Trial(NamedTuple):
+    """One candidate on one case, one repeat. `position` is its place in the run's order."""
+
+    position: int
+    candidate: str
+    case: int
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to a provider, complete but for the key."""
+
+    endpoint: str
+    model: str
+    path: str
+    body: Mapping[str, Any]
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A successful answer. `latency_ms` is that of the original call, also when cached."""
+
+    text: str
+    latency_ms: float
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cached: bool = False
+
+
+class Attempt(NamedTuple):
+    """One step on the way to an answer, as the trial page shows it."""
+
+    what: str  # "call", "rate limited", "retry", "cache hit", "joined another call"
+    outcome: str  # "ok" or the name of the error
+    waited_ms: float  # before the call: for a slot, a rate, or a retry
+    took_ms: float
+    message: str = ""
+
+
+class Judgement(NamedTuple):
+    """What one scorer said of one answer."""
+
+    scorer: str
+    value: float
+    passed: bool
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What became of a trial: a value or an error, never both, never neither."""
+
+    trial: Trial
+    value: float | None = None
+    passed: bool | None = None
+    error: str = ""
+    message: str = ""
+    answer: str = ""
+    judgements: tuple[Judgement, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    latency_ms: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cached: bool = False
+    calls_sent: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (not self.error):
+            raise ValueError("A score has either a value or an error.")
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The trials of one chunk with what is needed to run them."""
+
+    trials: tuple[Trial, ...]
+    candidates: Mapping[str, Candidate]
+    cases: Mapping[int, Case]
+    done: frozenset[int] = field(default_factory=frozenset)  # positions already scored

@@ -1,0 +1,45 @@
+"""The expected text occurs somewhere in the answer."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from workers.engine.errors import ScorerFailed
+from workers.engine.records import Case, Judgement
+from workers.engine.scorers.base import Scorer, expected_of, quote
+
+
+class Contains(Scorer):
+    name: ClassVar[str] = "contains"
+    summary: ClassVar[str] = "The expected text occurs somewhere in the answer."
+
+    ignore_case: bool = Field(default=True, description="Treat capitals and small letters alike.")
+    separator: str = Field(
+        default="",
+        max_length=10,
+        description="Splits `expected` into alternatives, one of which is enough, as | does in "
+        "Paris|Lutetia. Empty: `expected` is one text.",
+    )
+
+    def judge(self, answer: str, case: Case) -> Judgement:
+        alternatives = self._alternatives(case)
+        text = self._normal(answer)
+        for alternative in alternatives:
+            if self._normal(alternative) in text:
+                return self.verdict(True, f"contains {quote(alternative)}")
+        missing = " or ".join(map(quote, alternatives))
+        return self.verdict(False, f"does not contain {missing}")
+
+    def _alternatives(self, case: Case) -> list[str]:
+        expected = expected_of(case, self.name)
+        parts = expected.split(self.separator) if self.separator else [expected]
+        alternatives = [part.strip() for part in parts if part.strip()]
+        if not alternatives:
+            raise ScorerFailed(
+                f"Case {case.position} has only separators in `expected`. "
+                f"Write at least one text that the answer should contain."
+            )
+        return alternatives
+
+    def _normal(self, text: str) -> str:
+        return text.casefold() if self.ignore_case else text

@@ -1,0 +1,95 @@
+"""The number in the answer is the expected number, give or take a tolerance."""
+
+import math
+import re
+from decimal import Decimal
+from typing import ClassVar
+
+from pydantic import Field
+
+from workers.engine.errors import ScorerFailed
+from workers.engine.records import Case, Judgement
+from workers.engine.scorers.base import Scorer, expected_of, quote
+
+LONGEST_NUMBER = 400  # characters; the longest finite float has 309 digits
+
+# A sign counts only where it cannot be a minus between two numbers, as in 17-25.
+NUMBER = (
+    r"((?:(?<![\w.)])[-+])?[$€£]?"
+    r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+    r"|(?:(?<![\w.)])[-+])?(?<![0-9])\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
+)
+# Where a number is looked for, in this order; in each, the last one found counts.
+MARKED = re.compile(r"####[ \t]{0,10}" + NUMBER)
+ANSWERED = re.compile(r"\banswer[\s:=*_`]{0,10}(?:is[\s:=*_`]{0,10})?" + NUMBER, re.IGNORECASE)
+ANYWHERE = re.compile(NUMBER)
+
+
+class Numeric(Scorer):
+    name: ClassVar[str] = "numeric"
+    summary: ClassVar[str] = (
+        "The number in the answer (after ####, after “Answer:”, or the last one) "
+        "is the expected number."
+    )
+
+    tolerance: float = Field(
+        default=0.001,
+        ge=0,
+        allow_inf_nan=False,
+        description="The largest difference that still counts as right.",
+    )
+
+    def judge(self, answer: str, case: Case) -> Judgement:
+        expected = self._expected(case)
+        found = number_in(answer)
+        if found is None:
+            return self.verdict(False, "no number found")
+        if abs(found - expected) <= Decimal(str(self.tolerance)):
+            return self.verdict(True, f"found {_plain(found)}")
+        return self.verdict(False, f"expected {_plain(expected)}, found {_plain(found)}")
+
+    def _expected(self, case: Case) -> Decimal:
+        text = expected_of(case, self.name)
+        whole = ANYWHERE.fullmatch(_ascii_minus(text).strip())
+        number = _read(whole[1]) if whole else _last(MARKED, _ascii_minus(text))
+        if number is None:
+            raise ScorerFailed(
+                f"Case {case.position} expects {quote(text)}, which is not a number. "
+                "Put a number into `expected`, as in 42 or 1,234.5, or use another scorer."
+            )
+        return number
+
+
+def number_in(text: str) -> Decimal | None:
+    """The number an answer gives, as written, so that 0.1 + 0.2 style rounding cannot matter."""
+    plain = _ascii_minus(text)
+    for pattern in (MARKED, ANSWERED, ANYWHERE):
+        number = _last(pattern, plain)
+        if number is not None:
+            return number
+    return None
+
+
+def _last(pattern: re.Pattern[str], text: str) -> Decimal | None:
+    last = None
+    for match in pattern.finditer(text):
+        last = match[1]
+    return None if last is None else _read(last)
+
+
+def _read(text: str) -> Decimal | None:
+    """None for what no float can hold: 1e400 is as good as no number."""
+    plain = re.sub("[,$€£]", "", text)
+    if len(plain) > LONGEST_NUMBER or not math.isfinite(float(plain)):
+        return None
+    # A Decimal takes 1e-999999999 as it is, and writing that out would take a gigabyte.
+    return Decimal(repr(float(plain))) if "e" in plain.lower() else Decimal(plain)
+
+
+def _ascii_minus(text: str) -> str:
+    return text.replace("\N{MINUS SIGN}", "-")
+
+
+def _plain(number: Decimal) -> str:
+    shown = format(number, "f")
+    return shown if len(shown) <= 30 else format(number, "e")[:40]

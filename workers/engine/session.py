@@ -1,0 +1,59 @@
+"""A Session plans and absorbs: it asks a strategy for trials and tells it their scores."""
+
+from collections.abc import Iterable
+
+from workers.engine.records import Score, Trial
+from workers.engine.strategies import Strategy
+
+
+class Session:
+    """One run's strategy with its place in the run. Rebuilt by `replay`, never stored."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+        self._early: dict[int, Score] = {}  # scored, but an earlier trial is not
+        self.asked = 0
+        self.told = 0
+        self._is_exhausted = False
+
+    @property
+    def planned(self) -> int | None:
+        return self._strategy.planned
+
+    @property
+    def is_finished(self) -> bool:
+        """Everything was asked and everything asked was told."""
+        return self._is_exhausted and self.told == self.asked
+
+    def plan(self, limit: int) -> list[Trial]:
+        """The next trials to run; empty while a listening strategy waits, or at the end."""
+        if self._strategy.listens and self.told < self.asked:
+            return []
+        trials = self._strategy.ask(limit)
+        self.asked += len(trials)
+        self._is_exhausted = not trials or self.asked == self._strategy.planned
+        return trials
+
+    def absorb(self, scores: Iterable[Score]) -> None:
+        """Tell the strategy, always in the order of the trials, whatever came back first."""
+        self._early.update((score.trial.position, score) for score in scores)
+        ready: list[Score] = []
+        while self.told + len(ready) in self._early:
+            ready.append(self._early.pop(self.told + len(ready)))
+        if ready:
+            self._strategy.tell(ready)
+            self.told += len(ready)
+
+    def replay(self, asked: int, scores: Iterable[Score]) -> None:
+        """Bring a fresh session to where another one was: same asks, same tells."""
+        history = sorted(scores, key=lambda score: score.trial.position)
+        place = 0
+        while self.asked < asked:
+            if not self.plan(asked - self.asked) and place == len(history):
+                break
+            ahead = place
+            while ahead < len(history) and history[ahead].trial.position < self.asked:
+                ahead += 1
+            self.absorb(history[place:ahead])
+            place = ahead
+        self.absorb(history[place:])

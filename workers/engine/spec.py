@@ -1,0 +1,201 @@
+"""The one schema of a configuration: YAML, forms, admin and REST are all read by it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.presets import DEFAULT_PRESET, PRESETS
+from workers.engine.problems import explain
+from workers.engine.scorers import build_scorer, parse_scorer
+from workers.engine.template import names_in
+
+MAX_TRIALS = 200_000  # a run's quota; the product is computed before anything is built
+
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class Strict(BaseModel):
+    """Unknown fields are refused, values are not changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Prompt(Strict):
+    name: Name
+    system: Annotated[str, Field(max_length=100_000)] = ""
+    user: Annotated[str, Field(min_length=1, max_length=100_000)] = "{{question}}"
+
+
+class ModelChoice(Strict):
+    """A model of an endpoint, written `endpoint/model` or in full."""
+
+    endpoint: Name
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    parameters: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        endpoint, slash, model = value.partition("/")
+        if not slash:
+            raise ValueError(f"{value!r} has no endpoint. Write endpoint/model.")
+        return {"endpoint": endpoint, "model": model}
+
+    @property
+    def label(self) -> str:
+        return f"{self.endpoint}/{self.model}"
+
+
+class DatasetChoice(Strict):
+    """A stored dataset by name (its newest version, or `name@3`), or rows given in place."""
+
+    name: Name | None = None
+    rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def check_one_of_both(self) -> Self:
+        if (self.name is None) == (self.rows is None):
+            raise ValueError("Name a stored dataset or give rows: one of the two.")
+        return self
+
+
+class ScorerChoice(Strict):
+    """A scorer and its options, written `exact` or `{numeric: {tolerance: 0.001}}`."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and set(value) == {"name", "options"}:
+            return value
+        name, options = parse_scorer(value)
+        build_scorer(name, options)
+        return {"name": name, "options": options}
+
+
+class Limits(Strict):
+    """How fast. A preset fills what is not given."""
+
+    preset: Literal["conservative", "balanced", "aggressive"] | None = None
+    max_concurrent: Annotated[int, Field(ge=1, le=5000)] = 0
+    batch_size: Annotated[int, Field(ge=1, le=10_000)] = 0
+    requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 0
+    attempts: Annotated[int, Field(ge=1, le=10)] = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def fill_from_preset(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        preset = value.get("preset") or DEFAULT_PRESET
+        given = {
+            name: item
+            for name, item in value.items()
+            if item is not None or name == "requests_per_minute"  # null there: no limit
+        }
+        return {**PRESETS.get(str(preset), PRESETS[DEFAULT_PRESET]), **given}
+
+
+class Configuration(Strict):
+    """Kind `evaluate`: every prompt with every model on every case."""
+
+    name: Name = "unnamed"
+    kind: Literal["evaluate"]
+    seed: int = 0
+    dataset: DatasetChoice
+    prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)]
+    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)]
+    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    cache: Literal["use", "refresh", "off"] = "use"
+
+    @field_validator("prompts")
+    @classmethod
+    def check_prompt_names(cls, prompts: list[Prompt]) -> list[Prompt]:
+        refuse_twins(prompt.name for prompt in prompts)
+        return prompts
+
+    @field_validator("models")
+    @classmethod
+    def check_model_names(cls, models: list[ModelChoice]) -> list[ModelChoice]:
+        refuse_twins(f"{model.label} {sorted(model.parameters.items())}" for model in models)
+        return models
+
+
+def refuse_twins(names: Iterable[str]) -> None:
+    twins = [name for name, times in Counter(names).items() if times > 1]
+    if twins:
+        raise ValueError(f"Given twice: {', '.join(twins)}. Each must differ from the others.")
+
+
+def read_configuration(document: Any) -> Configuration:
+    """The configuration a document describes, or every problem it has."""
+    if not isinstance(document, Mapping):
+        raise ConfigurationError(
+            [Problem("", "A configuration is a mapping of fields such as kind, dataset, prompts.")]
+        )
+    try:
+        return Configuration.model_validate(document)
+    except ValidationError as error:
+        raise ConfigurationError(explain(error, Configuration)) from None
+
+
+def check_against(
+    configuration: Configuration, *, endpoints: Sequence[str], columns: Sequence[str], cases: int
+) -> None:
+    """Refuse what only the stored parts can tell: endpoints, dataset columns, size."""
+    problems = [
+        Problem(
+            f"models.{index}.endpoint",
+            f"There is no endpoint {model.endpoint!r}. "
+            f"Choose one of: {', '.join(endpoints) or 'none yet; add one under Endpoints'}.",
+        )
+        for index, model in enumerate(configuration.models)
+        if model.endpoint not in endpoints
+    ]
+    problems += template_problems(configuration, columns)
+    trials = count_trials(configuration, cases)
+    if trials > MAX_TRIALS:
+        problems.append(
+            Problem("", f"{trials:,} trials are more than the {MAX_TRIALS:,} a run may have.")
+        )
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def template_problems(configuration: Configuration, columns: Sequence[str]) -> list[Problem]:
+    return [
+        Problem(
+            f"prompts.{index}.{part}",
+            f"{{{{{name}}}}} is not a column of the dataset. It has: {', '.join(columns)}.",
+        )
+        for index, prompt in enumerate(configuration.prompts)
+        for part in ("system", "user")
+        for name in names_in(getattr(prompt, part))
+        if name not in columns
+    ]
+
+
+def count_trials(configuration: Configuration, cases: int) -> int:
+    return len(configuration.prompts) * len(configuration.models) * cases * configuration.repeats

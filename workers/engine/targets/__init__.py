@@ -1,0 +1,25 @@
+"""Targets turn a candidate and a case into an answer, by asking a provider."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from workers.engine.records import Candidate, Case, Reply, Request
+from workers.engine.targets.chat import ChatTarget
+
+Ask = Callable[[Request], Awaitable[Reply]]
+
+
+class Target(Protocol):
+    def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
+        """The first request, known before anything is asked, so that a chunk's cache look-up
+        is one query."""
+        ...
+
+    async def answer(self, opening: Request, candidate: Candidate, case: Case, ask: Ask) -> Reply:
+        """The final answer, asking as often as it takes."""
+        ...
+
+
+TARGETS: dict[str, type[Target]] = {
+    "evaluate": ChatTarget,
+}

@@ -1,0 +1,52 @@
+"""The only way to obtain an object on behalf of a person. A stranger's object does not exist."""
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+
+from runs.models import Dataset, Endpoint, Run
+
+Person = AbstractBaseUser | AnonymousUser
+
+
+def is_staff(user: Person) -> bool:
+    return bool(user.is_authenticated and getattr(user, "is_staff", False) and user.is_active)
+
+
+def runs_for(user: Person) -> QuerySet[Run]:
+    """The runs a person may see: their own; staff see all."""
+    if not user.is_authenticated or not user.is_active:
+        return Run.objects.none()
+    return Run.objects.all() if is_staff(user) else Run.objects.filter(owner_id=user.pk)
+
+
+def get_run_for(user: Person, run_id: int, *, write: bool = False) -> Run:
+    """A run the person may see, or change with `write`. Otherwise 404."""
+    del write  # who may see a run may also change it, until runs can be shared
+    return get_object_or_404(runs_for(user).select_related("dataset", "owner"), pk=run_id)
+
+
+def datasets_for(user: Person) -> QuerySet[Dataset]:
+    return Dataset.objects.all() if user.is_authenticated else Dataset.objects.none()
+
+
+def get_dataset_for(user: Person, dataset_id: int) -> Dataset:
+    return get_object_or_404(datasets_for(user), pk=dataset_id)
+
+
+def endpoints_for(user: Person) -> QuerySet[Endpoint]:
+    return Endpoint.objects.all() if user.is_authenticated else Endpoint.objects.none()
+
+
+def can_edit_endpoints(user: Person) -> bool:
+    return is_staff(user)
+
+
+def get_endpoint_for(user: Person, endpoint_id: int, *, write: bool = False) -> Endpoint:
+    endpoint: Any = get_object_or_404(endpoints_for(user), pk=endpoint_id)
+    if write and not can_edit_endpoints(user):
+        raise PermissionDenied("Only staff may change endpoints. Ask an administrator.")
+    return endpoint  # type: ignore[no-any-return]

@@ -1,0 +1,48 @@
+"""The admin: where an operator sets things up, and looks at what the workers wrote.
+
+Everything that writes goes through services; what workers write can only be looked at.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from runs.admin.configurations import ConfigurationAdmin
+from runs.admin.datasets import DatasetAdmin
+from runs.admin.endpoints import EndpointAdmin
+from runs.admin.runs import CandidateAdmin, ChunkAdmin, RunAdmin, RunEventAdmin, RunSampleAdmin
+from runs.admin.scores import CachedReplyAdmin, ScoreAdmin
+
+__all__ = [
+    "CachedReplyAdmin",
+    "CandidateAdmin",
+    "ChunkAdmin",
+    "ConfigurationAdmin",
+    "DatasetAdmin",
+    "EndpointAdmin",
+    "RunAdmin",
+    "RunEventAdmin",
+    "RunSampleAdmin",
+    "ScoreAdmin",
+]
+
+
+@login_not_required
+def sign_in_at_the_front_door(
+    request: HttpRequest, extra_context: dict[str, Any] | None = None
+) -> HttpResponse:
+    """One sign-in page for all, because it is the one that counts failed tries."""
+    if request.user.is_authenticated:
+        raise PermissionDenied("The admin is for staff. Ask an administrator for access.")
+    return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
+
+
+admin.site.site_header = "evalsite"
+admin.site.site_title = "evalsite admin"
+admin.site.index_title = "Set up and look up"
+admin.site.login = sign_in_at_the_front_door  # type: ignore[method-assign]

@@ -1,0 +1,93 @@
+"""Endpoints: a key goes in and never comes out; addresses are judged before they are stored."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from runs.forms.endpoints import EndpointForm
+from runs.models import Endpoint
+from runs.services.endpoints import (
+    delete_endpoint,
+    save_endpoint,
+    test_connection,
+    validate_endpoint,
+)
+
+MOST_TESTS = 5  # at once; each may take its full deadline
+
+
+class EndpointAdminForm(EndpointForm):
+    remove_key = forms.BooleanField(required=False, label="Remove the key that is set")
+
+    @property
+    def key_change(self) -> str | None:
+        """What the service is told: None keeps the key, an empty text removes it."""
+        if self.cleaned_data.get("remove_key"):
+            return ""
+        return self.cleaned_data.get("new_key") or None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("remove_key") and cleaned.get("new_key"):
+            self.add_error("remove_key", "Either remove the key or give a new one, not both.")
+        return cleaned
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if self.errors:
+            return
+        try:
+            validate_endpoint(self.instance, self.key_change)
+        except ValidationError as error:
+            self.add_error(None, error)
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(admin.ModelAdmin[Endpoint]):
+    form = EndpointAdminForm
+    list_display = ("name", "kind", "base_url", "key", "max_concurrent", "requests_per_minute")
+    list_filter = ("kind",)
+    search_fields = ("name", "base_url")
+    list_select_related = ("key_set_by",)
+    readonly_fields = ("key", "created", "updated")
+    actions = ("test_connections",)
+    fieldsets = (
+        (None, {"fields": ("name", "kind", "base_url", "model_names")}),
+        ("Limits", {"fields": ("max_concurrent", "requests_per_minute")}),
+        ("Key", {"fields": ("key", "new_key", "remove_key")}),
+        ("Dates", {"fields": ("created", "updated")}),
+    )
+
+    @admin.display(description="Key")
+    def key(self, endpoint: Endpoint) -> str:
+        if not endpoint.has_key:
+            return "not set"
+        hint = f"…{endpoint.key_hint}" if endpoint.key_hint else "set"
+        when = f"{endpoint.key_set_at:%-d %b %Y}" if endpoint.key_set_at else "once"
+        return f"{hint}, {when}, by {endpoint.key_set_by or 'somebody who is gone'}"
+
+    def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
+        save_endpoint(request.user, obj, form.key_change)
+
+    def delete_model(self, request: HttpRequest, obj: Endpoint) -> None:
+        delete_endpoint(request.user, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
+        for endpoint in queryset:
+            delete_endpoint(request.user, endpoint)
+
+    @admin.action(description="Test the connection", permissions=["change"])
+    def test_connections(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
+        for endpoint in queryset[:MOST_TESTS]:
+            report = test_connection(endpoint)
+            level = messages.SUCCESS if report.ok else messages.ERROR
+            text = f"{endpoint.name}: {report.message} {report.advice}".strip()
+            self.message_user(request, text, level)
+        if queryset.count() > MOST_TESTS:
+            self.message_user(
+                request, f"Only the first {MOST_TESTS} were tested.", messages.WARNING
+            )

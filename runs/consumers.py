@@ -1,0 +1,150 @@
+"""The live door: sends a run's snapshot, then ticks, to a page that may see the run.
+
+Frames are absolute and numbered. At most one frame is unacknowledged: a slow page gets fewer
+frames, never a backlog. A heartbeat reads the truth again, so that no lost nudge stays lost.
+"""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import Http404
+from django.utils import timezone
+
+from runs.access import get_run_for
+from runs.live import group_of
+from runs.models import Run
+from runs.selectors.snapshot import take_snapshot
+
+HEARTBEAT_SECONDS = 10
+FRAME_SECONDS = 0.25  # at most 4 frames a second to one page
+MAX_MESSAGE_CHARACTERS = 4096
+
+SIGNED_OUT, NO_RUN, BAD_MESSAGE = 4401, 4404, 1008
+
+
+class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
+    async def connect(self) -> None:
+        self.run_id: int = self.scope["url_route"]["kwargs"]["run_id"]
+        self.sent_seq = -1
+        self.has_series = False
+        self.news = asyncio.Event()
+        self.acknowledged = asyncio.Event()
+        self.checked = 0.0
+        self.sender: asyncio.Task[None] | None = None
+        await self.accept()  # before any close, or the browser never sees the code
+        if await self._read_run() is None:
+            return
+        await self.channel_layer.group_add(group_of(self.run_id), self.channel_name)
+        await self._send("hello", run=self.run_id, heartbeat_seconds=HEARTBEAT_SECONDS)
+        self.news.set()
+        self.acknowledged.set()
+        self.sender = asyncio.create_task(self._send_frames())
+
+    async def disconnect(self, code: int) -> None:
+        if self.sender:
+            self.sender.cancel()
+            await asyncio.gather(self.sender, return_exceptions=True)
+        await self.channel_layer.group_discard(group_of(self.run_id), self.channel_name)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        kind = read_kind(text_data)
+        if kind == "ack":
+            self.acknowledged.set()
+        elif kind == "resync":
+            self.has_series, self.sent_seq = False, -1
+            self.acknowledged.set()
+            self.news.set()
+        elif kind != "ping":
+            await self.close(BAD_MESSAGE)
+
+    async def run_news(self, event: dict[str, Any]) -> None:
+        """A nudge from a worker."""
+        self.news.set()
+
+    async def _send_frames(self) -> None:
+        is_more_to_come = True
+        while is_more_to_come:
+            await wait_for(self.news, HEARTBEAT_SECONDS)
+            await wait_for(self.acknowledged, HEARTBEAT_SECONDS)
+            self.news.clear()
+            is_more_to_come = await self._send_frame()
+            await asyncio.sleep(FRAME_SECONDS)
+
+    async def _send_frame(self) -> bool:
+        """Send what is new, or a heartbeat. False when there is nothing more to come."""
+        run = await self._read_run()
+        if run is None:
+            return False
+        if run.version == self.sent_seq and not run.is_finished:
+            await self._send("beat", seq=run.version)
+            return True
+        snapshot = await database_sync_to_async(take_snapshot)(run, series=not self.has_series)
+        self.acknowledged.clear()
+        await self._send("tick" if self.has_series else "snapshot", **snapshot)
+        self.sent_seq, self.has_series = run.version, True
+        if run.is_finished:
+            await self._send("end", seq=run.version, state=run.state)
+        return not run.is_finished
+
+    async def _read_run(self) -> Run | None:
+        """The run, if this person still may see it; else the socket is closed with the reason."""
+        if time.monotonic() - self.checked >= HEARTBEAT_SECONDS:
+            self.person = await database_sync_to_async(person_of)(self.scope)
+            self.checked = time.monotonic()
+        if self.person is None:
+            await self.close(SIGNED_OUT)
+            return None
+        try:
+            run: Run = await database_sync_to_async(get_run_for)(self.person, self.run_id)
+            return run
+        except Http404:
+            await self.close(NO_RUN)
+            return None
+
+    async def _send(self, kind: str, **fields: Any) -> None:
+        frame = {"type": kind, "server_time": timezone.now().isoformat(), **fields}
+        await self.send(text_data=json.dumps(frame, separators=(",", ":"), allow_nan=False))
+
+
+async def wait_for(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+def person_of(scope: Mapping[str, Any]) -> AbstractBaseUser | None:
+    """Who the session belongs to now. Read from the store again: a sign-out must be seen."""
+    session = scope.get("session")
+    if session is None or not session.session_key:
+        return None
+    store = import_module(settings.SESSION_ENGINE).SessionStore(session.session_key)
+    user = get_user(SessionOnly(store))  # type: ignore[arg-type]  # it only reads the session
+    return user if isinstance(user, AbstractBaseUser) and user.is_active else None
+
+
+class SessionOnly:
+    """What django.contrib.auth.get_user needs of a request."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+
+def read_kind(text: str | None) -> str:
+    """The type of a client's message; empty if it is none of ours."""
+    if text is None or len(text) > MAX_MESSAGE_CHARACTERS:
+        return ""
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    return str(message.get("type", "")) if isinstance(message, dict) else ""

@@ -1,0 +1,95 @@
+"""How numbers are written, once, for the first render, the live frames and the exports alike."""
+
+import math
+
+NOTHING = "–"  # what a person sees where there is no number yet
+
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+
+
+def _is_missing(number: float | None) -> bool:
+    return number is None or not math.isfinite(number)
+
+
+def count(number: float | None) -> str:
+    """1,234 below ten thousand, 12.3k and 4.5M above: exact where it matters, short where not."""
+    if number is None or _is_missing(number):
+        return NOTHING
+    size = abs(number)
+    if size < 10_000:
+        return f"{number:,.0f}"
+    if size < 999_950:  # above it, one decimal would round to 1000.0k
+        return f"{number / 1_000:.1f}k"
+    if size < 999_950_000:
+        return f"{number / 1_000_000:.1f}M"
+    return f"{number / 1_000_000_000:.1f}G"
+
+
+def exact_count(number: float | None) -> str:
+    """Every digit, for titles and screen readers."""
+    if number is None or _is_missing(number):
+        return NOTHING
+    return f"{number:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """A share of one: 0.125 becomes "12.5 %"."""
+    if share is None or _is_missing(share):
+        return NOTHING
+    return f"{share * 100:.1f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """0.8 s, 24 s, 2m 05s, 1h 02m, 3d 04h: two units at most."""
+    if seconds is None or _is_missing(seconds):
+        return NOTHING
+    seconds = max(seconds, 0.0)
+    if seconds < 9.95:  # above it, one decimal would round to 10.0
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}m {whole % _MINUTE:02d}s"
+    if whole < _DAY:
+        return f"{whole // _HOUR}h {whole % _HOUR // _MINUTE:02d}m"
+    return f"{whole // _DAY}d {whole % _DAY // _HOUR:02d}h"
+
+
+def milliseconds(number: float | None) -> str:
+    """210 ms, 1.2 s, 2m 05s: how long one call took."""
+    if number is None or _is_missing(number):
+        return NOTHING
+    number = max(number, 0.0)
+    if number < 9.95:
+        return f"{number:.1f} ms"
+    if number < 999.5:
+        return f"{number:.0f} ms"
+    if number < _MINUTE * 1000:
+        return f"{number / 1000:.1f} s"
+    return duration(number / 1000)
+
+
+def rate(per_second: float | None) -> str:
+    """48.2/s, 12.3k/s: how many in a second."""
+    if per_second is None or _is_missing(per_second):
+        return NOTHING
+    if abs(per_second) < 1_000:
+        return f"{per_second:.1f}/s"
+    return f"{count(per_second)}/s"
+
+
+def score(value: float | None) -> str:
+    """A score with three decimals, as in 0.873."""
+    if value is None or _is_missing(value):
+        return NOTHING
+    return f"{value:.3f}"
+
+
+def score_interval(low: float | None, high: float | None) -> str:
+    """The interval around a score: "0.84 – 0.90"."""
+    if low is None or high is None or _is_missing(low) or _is_missing(high):
+        return NOTHING
+    return f"{low:.2f} – {high:.2f}"

@@ -1,0 +1,37 @@
+"""`manage.py import_dataset NAME FILE`: a dataset from a CSV or JSONL file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.services.dataset_reading import Format
+from runs.services.datasets import DatasetError, decode_dataset, guess_format, import_dataset
+
+FORMATS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+BAD_INPUT = 2  # exit code
+
+
+class Command(BaseCommand):
+    help = "Import a CSV or JSONL file as the next version of a dataset; all of it or nothing."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", help="the dataset's name; an existing one gets a new version")
+        parser.add_argument("file", type=Path, help="a .csv or .jsonl file in UTF-8")
+
+    def handle(self, *args: Any, name: str, file: Path, **options: Any) -> None:
+        try:
+            text = decode_dataset(file.read_bytes())
+            format = FORMATS.get(file.suffix.lower()) or guess_format(text)
+            dataset = import_dataset(None, name, text, format)
+        except OSError as error:
+            raise CommandError(
+                f"{file} cannot be read: {error.strerror}.", returncode=BAD_INPUT
+            ) from None
+        except DatasetError as error:
+            lines = "\n".join(f"  line {line}: {message}" for line, message in error.problems)
+            raise CommandError(
+                f"Nothing was imported from {file}:\n{lines}", returncode=BAD_INPUT
+            ) from None
+        self.stdout.write(f"{dataset}: {dataset.rows:,} rows, {len(dataset.columns)} columns.")

@@ -1,0 +1,57 @@
+"""`manage.py work`: one worker process. Any number may run, on any machine."""
+
+import asyncio
+import gc
+import signal
+import threading
+from argparse import ArgumentParser
+from typing import Any
+
+import uvloop
+from django.core.management.base import BaseCommand
+from dramatiq import Worker
+from dramatiq.asyncio import get_event_loop_thread
+
+POLL_MILLISECONDS = 200  # how long an idle worker may take to see a message
+STOP_MILLISECONDS = 25_000
+
+
+class Command(BaseCommand):
+    help = "Run a worker process: takes chunks of trials, calls providers, writes scores."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--threads", type=int, default=8, help="Chunks worked on at once.")
+
+    def handle(self, *args: Any, threads: int, **options: Any) -> None:
+        # Before anything makes an event loop.
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+        from workers import actors  # connects to Redis on import
+        from workers.broker import broker
+
+        stop = threading.Event()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, lambda *_: stop.set())
+        worker = Worker(broker, worker_threads=threads, worker_timeout=POLL_MILLISECONDS)
+        worker.queue_prefetch = threads  # more would keep messages from idle workers
+        spare_the_collector()
+        worker.start()
+        on_loop(actors.open_runtime())
+        self.stdout.write(f"Worker ready, {threads} chunks at once.")
+        stop.wait()
+        on_loop(actors.close_runtime())
+        worker.stop(timeout=STOP_MILLISECONDS)
+
+
+def spare_the_collector() -> None:
+    """What is loaded by now stays; thousands of calls in flight are not garbage to look for."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def on_loop(coroutine: Any) -> None:
+    """Run a coroutine on the worker's event loop and wait for it."""
+    thread = get_event_loop_thread()
+    if thread is None:
+        raise RuntimeError("The AsyncIO middleware made no event loop.")
+    thread.run_coroutine(coroutine)

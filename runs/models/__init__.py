@@ -1,0 +1,29 @@
+"""What is stored. One file per group of tables; nothing here writes by itself."""
+
+from runs.models.account import SignInFailure
+from runs.models.cache import CachedReply
+from runs.models.configuration import Configuration
+from runs.models.dataset import Case, Dataset
+from runs.models.endpoint import Endpoint, EndpointKind
+from runs.models.live import EventLevel, RunEvent, RunSample
+from runs.models.run import Candidate, Chunk, ChunkState, Run, RunState
+from runs.models.score import Score
+
+__all__ = [
+    "CachedReply",
+    "Candidate",
+    "Case",
+    "Chunk",
+    "ChunkState",
+    "Configuration",
+    "Dataset",
+    "Endpoint",
+    "EndpointKind",
+    "EventLevel",
+    "Run",
+    "RunEvent",
+    "RunSample",
+    "RunState",
+    "Score",
+    "SignInFailure",
+]

@@ -1,0 +1,26 @@
+"""The shared cache of answers that were paid for."""
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class CachedReply(models.Model):
+    """A successful reply under the key of its request. Failures are never stored."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    endpoint = models.CharField(max_length=60)
+    model = models.CharField(max_length=200)
+    text = models.TextField()
+    latency_ms = models.FloatField(help_text="Of the original call, so cached runs compare fairly.")
+    tokens_in = models.PositiveIntegerField(null=True)
+    tokens_out = models.PositiveIntegerField(null=True)
+    run = models.ForeignKey("runs.Run", null=True, on_delete=models.SET_NULL, related_name="+")
+    created = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "cached replies"
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["created"])]
+
+    def __str__(self) -> str:
+        return f"{self.endpoint}/{self.model} {self.key[:12]}"

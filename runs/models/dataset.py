@@ -1,0 +1,56 @@
+"""Datasets: every version is a row of its own, and its cases never change."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+
+class Dataset(models.Model):
+    """One version of a named dataset. Changing a dataset means adding a version."""
+
+    name = models.CharField(max_length=120)
+    version = models.PositiveIntegerField(default=1)
+    columns = models.JSONField(default=list)
+    rows = models.PositiveIntegerField(default=0)
+    digest = models.CharField(max_length=64, help_text="SHA-256 over the rows in order.")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
+    )
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["name", "-version"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["name", "version"], name="dataset_name_version")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("dataset", args=[self.pk])
+
+
+class Case(models.Model):
+    """One row of a dataset: the fields a prompt may name, among them `expected`."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="cases")
+    position = models.PositiveIntegerField()
+    fields = models.JSONField()
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["position"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["dataset", "position"], name="case_dataset_position")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dataset} #{self.position}"
+
+    @property
+    def question(self) -> str:
+        """What a person recognises the case by: its question, else its first field."""
+        fields: dict[str, str] = self.fields
+        return fields.get("question") or next(iter(fields.values()), "")

@@ -1,0 +1,76 @@
+"""An Endpoint: where calls go, how many at once, and the key they need."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.urls import reverse
+
+
+class EndpointKind(models.TextChoices):
+    OPENAI = "openai", "OpenAI-compatible"
+    SIMULATED = "simulated", "Simulated provider"
+
+
+class Endpoint(models.Model):
+    """A provider. Its key is stored encrypted and is never shown again."""
+
+    name = models.CharField(
+        max_length=60,
+        unique=True,
+        validators=[
+            RegexValidator(
+                r"^[a-z0-9][a-z0-9._-]*$",
+                "Use lower-case letters, digits, dots, dashes and underscores, as in openai-main.",
+            )
+        ],
+        help_text="Configurations name a model as endpoint/model, so no spaces or slashes.",
+    )
+    kind = models.CharField(max_length=20, choices=EndpointKind)
+    base_url = models.URLField(
+        max_length=300,
+        blank=True,
+        help_text="Up to and including the version, as in https://provider.example/v1. "
+        "Leave empty for the simulated provider that is shipped with the site.",
+    )
+    model_names = models.JSONField(
+        default=list, blank=True, help_text="Model names offered on the new-run page."
+    )
+    max_concurrent = models.PositiveIntegerField(
+        default=20,
+        validators=[MinValueValidator(1)],
+        help_text="Calls in flight per model, over all runs and workers.",
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Per model, over all runs and workers. Empty: no limit.",
+    )
+    key_ciphertext = models.TextField(blank=True, editable=False)
+    key_hint = models.CharField(max_length=8, blank=True, editable=False)
+    key_set_at = models.DateTimeField(null=True, blank=True, editable=False)
+    key_set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("endpoint", args=[self.pk])
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self.key_ciphertext)

@@ -1,0 +1,150 @@
+"""A Run, its Candidates, and the Chunks that workers lease."""
+
+from typing import ClassVar, Self
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+
+class RunState(models.TextChoices):
+    QUEUED = "queued", "Queued"
+    STARTING = "starting", "Starting"
+    RUNNING = "running", "Running"
+    FINISHING = "finishing", "Finishing"
+    COMPLETED = "completed", "Completed"
+    COMPLETED_WITH_ERRORS = "completed_with_errors", "Completed with errors"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+    @classmethod
+    def live(cls) -> list[Self]:
+        return [cls.QUEUED, cls.STARTING, cls.RUNNING, cls.FINISHING]
+
+
+class Run(models.Model):
+    """One execution of a frozen copy of a Configuration.
+
+    The counters are changed in the same transaction as the Score rows they count, under a lock
+    on this row, so that they always equal what a query over the scores would say.
+    """
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs"
+    )
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=20)
+    state = models.CharField(max_length=30, choices=RunState, default=RunState.QUEUED)
+    reason = models.CharField(max_length=300, blank=True)
+    document = models.JSONField(help_text="The configuration as it was at launch.")
+    configuration = models.ForeignKey(
+        "runs.Configuration", null=True, blank=True, on_delete=models.SET_NULL
+    )
+    dataset = models.ForeignKey("runs.Dataset", on_delete=models.PROTECT, related_name="runs")
+    snapshot_of = models.JSONField(
+        default=dict, help_text="Endpoints and code version as they were at launch."
+    )
+    idempotency_key = models.CharField(max_length=80, null=True, blank=True)  # noqa: DJ001 - unique
+    seed = models.BigIntegerField(default=0)
+    created = models.DateTimeField(auto_now_add=True)
+    started = models.DateTimeField(null=True, blank=True)
+    ended = models.DateTimeField(null=True, blank=True)
+
+    version = models.PositiveBigIntegerField(default=0, help_text="Numbers the live frames.")
+    planned = models.PositiveIntegerField(default=0)
+    asked = models.PositiveIntegerField(default=0, help_text="Trials already put into chunks.")
+    done = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    cached = models.PositiveIntegerField(default=0)
+    scored = models.PositiveIntegerField(default=0)
+    value_sum = models.FloatField(default=0.0)
+    value_square_sum = models.FloatField(default=0.0)
+    calls_sent = models.PositiveIntegerField(default=0)
+    calls_retried = models.PositiveIntegerField(default=0)
+    calls_throttled = models.PositiveIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    latency_bins = models.JSONField(default=dict)
+    peak_in_flight = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["-id"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["owner", "idempotency_key"], name="run_owner_idempotency_key"
+            )
+        ]
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["state", "id"])]
+
+    def __str__(self) -> str:
+        return f"{self.name} (run {self.pk})"
+
+    def get_absolute_url(self) -> str:
+        return reverse("run", args=[self.pk])
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state not in RunState.live()
+
+
+class Candidate(models.Model):
+    """One thing under test, with its own running totals for the leaderboard."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="candidates")
+    position = models.PositiveIntegerField()
+    key = models.CharField(max_length=64)
+    name = models.CharField(max_length=250)
+    document = models.JSONField(help_text="The prompt, the model and its parameters.")
+    done = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    cached = models.PositiveIntegerField(default=0)
+    scored = models.PositiveIntegerField(default=0)
+    value_sum = models.FloatField(default=0.0)
+    value_square_sum = models.FloatField(default=0.0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    latency_bins = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["position"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["run", "key"], name="candidate_run_key"),
+            models.UniqueConstraint(fields=["run", "position"], name="candidate_run_position"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ChunkState(models.TextChoices):
+    PENDING = "pending", "Pending"
+    LEASED = "leased", "Leased"
+    DONE = "done", "Done"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class Chunk(models.Model):
+    """The trials a worker takes at once: a leased row. A message only says "look at chunk 17"."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="chunks")
+    start = models.PositiveIntegerField(help_text="Position of its first trial in the run.")
+    trials = models.JSONField(help_text="[candidate position, case position, repeat] each.")
+    state = models.CharField(max_length=20, choices=ChunkState, default=ChunkState.PENDING)
+    owner = models.CharField(max_length=80, blank=True)
+    token = models.PositiveIntegerField(default=0, help_text="Fences the writes of lost leases.")
+    lease_until = models.DateTimeField(null=True, blank=True)
+    sent = models.DateTimeField(null=True, blank=True)
+    deaths = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["start"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["run", "start"], name="chunk_run_start")
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["state", "lease_until"]),
+            models.Index(fields=["run", "state"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.pk} of run {self.run_id}"

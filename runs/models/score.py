@@ -1,0 +1,57 @@
+"""A Score: what became of a Trial. A value or an error, never both, never neither."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+
+class Score(models.Model):
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="scores")
+    position = models.PositiveIntegerField(help_text="The trial's place in the run's order.")
+    candidate = models.ForeignKey(
+        "runs.Candidate", on_delete=models.CASCADE, related_name="scores", db_index=False
+    )
+    case = models.ForeignKey("runs.Case", on_delete=models.PROTECT, related_name="+")
+    repeat = models.PositiveSmallIntegerField(default=0)
+    value = models.FloatField(null=True)
+    passed = models.BooleanField(null=True)
+    error_class = models.CharField(max_length=40, blank=True)
+    error_message = models.CharField(max_length=500, blank=True)
+    answer = models.TextField(blank=True)
+    details = models.JSONField(default=list, help_text="What each scorer said.")
+    attempts = models.JSONField(default=list, help_text="Each attempt: what happened, how long.")
+    latency_ms = models.FloatField(null=True)
+    tokens_in = models.PositiveIntegerField(null=True)
+    tokens_out = models.PositiveIntegerField(null=True)
+    cached = models.BooleanField(default=False)
+    finished = models.DateTimeField()
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["position"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["run", "candidate", "case", "repeat"], name="score_one_per_trial"
+            ),
+            models.UniqueConstraint(fields=["run", "position"], name="score_run_position"),
+            models.CheckConstraint(
+                condition=Q(value__isnull=False, error_class="")
+                | Q(value__isnull=True) & ~Q(error_class=""),
+                name="score_value_or_error",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["run", "error_class", "position"]),
+            models.Index(fields=["run", "candidate", "position"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.position} of run {self.run_id}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("trial", args=[self.run_id, self.position])
+
+    @property
+    def is_error(self) -> bool:
+        return bool(self.error_class)

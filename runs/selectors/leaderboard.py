@@ -1,0 +1,82 @@
+"""Candidates in the order of their scores, each with its uncertainty and its failures."""
+
+from dataclasses import dataclass
+
+from runs.models import Candidate, Run
+from workers.engine.stats import Estimate, estimate_mean, percentile
+
+
+@dataclass(frozen=True)
+class LeaderboardRow:
+    rank: int | None
+    candidate_id: int
+    position: int
+    name: str
+    prompt_name: str
+    model: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    planned: int
+    failed: int
+    failed_share: float
+    value_failures_wrong: float | None
+    cached: int
+    latency_p50: float | None
+    latency_p95: float | None
+    tokens_in: int
+    tokens_out: int
+    separable: bool  # from the best: their intervals do not overlap
+
+
+def leaderboard(run: Run) -> list[LeaderboardRow]:
+    """Best first. A candidate without a score has no rank: failures are neither zero nor best."""
+    candidates = list(run.candidates.all())
+    planned = run.planned // len(candidates) if candidates else 0
+    scored = [(estimate_of(candidate), candidate) for candidate in candidates]
+    scored.sort(key=lambda pair: sort_key(*pair))
+    best = scored[0][0] if scored else None
+    return [
+        row_of(place, candidate, found, best, planned)
+        for place, (found, candidate) in enumerate(scored, start=1)
+    ]
+
+
+def estimate_of(candidate: Candidate) -> Estimate | None:
+    return estimate_mean(candidate.scored, candidate.value_sum, candidate.value_square_sum)
+
+
+def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float, int]:
+    """By value; failures counted as wrong break ties, so that failing can never win one."""
+    if found is None:
+        return (float("inf"), 0.0, candidate.position)
+    return (-found.value, -candidate.value_sum / candidate.done, candidate.position)
+
+
+def row_of(
+    place: int, candidate: Candidate, found: Estimate | None, best: Estimate | None, planned: int
+) -> LeaderboardRow:
+    document = candidate.document
+    return LeaderboardRow(
+        rank=place if found else None,
+        candidate_id=candidate.pk,
+        position=candidate.position,
+        name=candidate.name,
+        prompt_name=document["prompt"]["name"],
+        model=f"{document['model']['endpoint']}/{document['model']['model']}",
+        value=found.value if found else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        n=candidate.scored,
+        planned=planned,
+        failed=candidate.failed,
+        failed_share=candidate.failed / candidate.done if candidate.done else 0.0,
+        value_failures_wrong=candidate.value_sum / candidate.done if candidate.done else None,
+        cached=candidate.cached,
+        latency_p50=percentile(candidate.latency_bins, 0.5),
+        latency_p95=percentile(candidate.latency_bins, 0.95),
+        tokens_in=candidate.tokens_in,
+        tokens_out=candidate.tokens_out,
+        separable=bool(found and best and found.high < best.low),
+    )

@@ -1,0 +1,133 @@
+"""The runs page: four counters and one page of runs, in a fixed number of queries."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from runs.models import Run, RunState
+from workers.engine.stats import Estimate, estimate_mean
+
+PAGE_SIZE = 50
+
+_UNDER_WAY = Q(state__in=[RunState.STARTING, RunState.RUNNING, RunState.FINISHING])
+_NEEDS_ATTENTION = Q(state__in=[RunState.FAILED, RunState.COMPLETED_WITH_ERRORS])
+_FINISHED = Q(
+    state__in=[
+        RunState.COMPLETED,
+        RunState.COMPLETED_WITH_ERRORS,
+        RunState.FAILED,
+        RunState.CANCELLED,
+    ]
+)
+
+# What the filter offers, so that every counter leads to exactly the rows it counts.
+STATE_FILTERS: dict[str, str] = {
+    "running": "Running",
+    "queued": "Queued",
+    "attention": "Needs attention",
+    "today": "Finished today",
+    "completed": "Completed",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilters:
+    state: str = ""
+    kind: str = ""
+    text: str = ""
+
+    @property
+    def are_set(self) -> int:
+        return sum(1 for value in (self.state, self.kind, self.text) if value)
+
+
+class Counters(NamedTuple):
+    running: int
+    queued: int
+    attention: int
+    today: int
+    total: int
+
+
+class RunRow(NamedTuple):
+    """A run with the figures that its list row shows."""
+
+    run: Run
+    score: Estimate | None
+    failed_share: float | None
+    cached_share: float | None
+    seconds: float | None
+
+
+class RunPage(NamedTuple):
+    rows: list[RunRow]
+    newer: int | None
+    older: int | None
+
+
+def _finished_today() -> Q:
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return _FINISHED & Q(ended__gte=midnight)
+
+
+def count_runs(runs: QuerySet[Run]) -> Counters:
+    counts = runs.order_by().aggregate(
+        running=Count("pk", filter=_UNDER_WAY),
+        queued=Count("pk", filter=Q(state=RunState.QUEUED)),
+        attention=Count("pk", filter=_NEEDS_ATTENTION),
+        today=Count("pk", filter=_finished_today()),
+        total=Count("pk"),
+    )
+    return Counters(**counts)
+
+
+def filter_runs(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
+    groups = {"running": _UNDER_WAY, "attention": _NEEDS_ATTENTION, "today": _finished_today()}
+    if filters.state:
+        runs = runs.filter(groups.get(filters.state, Q(state=filters.state)))
+    if filters.kind:
+        runs = runs.filter(kind=filters.kind)
+    if filters.text:
+        runs = runs.filter(Q(name__icontains=filters.text) | Q(dataset__name=filters.text))
+    return runs
+
+
+def list_runs(
+    runs: QuerySet[Run],
+    filters: RunFilters,
+    older_than: int | None = None,
+    newer_than: int | None = None,
+) -> RunPage:
+    """One page, newest first, starting next to a run's id: pages stay put while runs arrive."""
+    found = filter_runs(runs, filters).select_related("owner", "dataset").defer("document")
+    if newer_than is not None:
+        nearest = list(found.filter(pk__gt=newer_than).order_by("pk")[: PAGE_SIZE + 1])
+        rows = nearest[:PAGE_SIZE][::-1]
+        has_newer, has_older = len(nearest) > PAGE_SIZE, True
+    else:
+        below = found if older_than is None else found.filter(pk__lt=older_than)
+        nearest = list(below.order_by("-pk")[: PAGE_SIZE + 1])
+        rows = nearest[:PAGE_SIZE]
+        has_newer, has_older = older_than is not None, len(nearest) > PAGE_SIZE
+    if not rows:
+        return RunPage([], None, None)
+    return RunPage(
+        [describe(run) for run in rows],
+        newer=rows[0].pk if has_newer else None,
+        older=rows[-1].pk if has_older else None,
+    )
+
+
+def describe(run: Run) -> RunRow:
+    end = run.ended or timezone.now()
+    return RunRow(
+        run,
+        score=estimate_mean(run.scored, run.value_sum, run.value_square_sum),
+        failed_share=run.failed / run.done if run.done else None,
+        cached_share=run.cached / run.done if run.done else None,
+        seconds=(end - run.started).total_seconds() if run.started else None,
+    )

@@ -1,0 +1,194 @@
+"""The numbers a run page shows: absolute, numbered, and already written out as text.
+
+Formatting happens here, once: the page puts `text` into its place, on the first load and live.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count
+from django.utils import timezone
+
+from runs import formatting
+from runs.models import Run, RunState
+from runs.selectors.series import Series, read_series
+from workers.engine.spec import read_configuration
+from workers.engine.stats import estimate_mean, percentile
+
+RECENT_SECONDS = 5  # "now" in throughput is the mean over this long
+TICK_ROWS = 5  # a tick repeats the newest seconds, so that a lost one heals
+
+
+def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
+    """Everything about a run at this moment; the chart in full, or only its end."""
+    now = timezone.now()
+    chart = read_series(run)
+    limit = read_configuration(run.document).limits.max_concurrent
+    in_flight = current_in_flight(run, chart, now)
+    return {
+        "v": 1,
+        "seq": run.version,
+        "run": run.pk,
+        "state": run.state,
+        "state_text": run.get_state_display(),
+        "reason": run.reason,
+        "is_finished": run.is_finished,
+        "server_time": now.isoformat(),
+        "percent": round(100 * share(run.done, run.planned), 1),
+        "bar": bar_of(run, in_flight),
+        "text": text_of(run, chart, now, in_flight, limit),
+        "series": chart.as_frame() if series else chart.as_frame(last=TICK_ROWS),
+        "limit": limit,
+        "leaderboard_version": run.done,
+    }
+
+
+def share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def current_in_flight(run: Run, chart: Series, now: datetime) -> int:
+    """As last sampled; nothing flies in a finished run or when nobody has sampled for a while."""
+    if run.is_finished or run.started is None or not chart.rows:
+        return 0
+    newest = chart.rows[-1]
+    is_recent = (now - run.started).total_seconds() - newest.second < 4 + chart.step
+    return min(newest.in_flight, run.planned - run.done) if is_recent else 0
+
+
+def bar_of(run: Run, in_flight: int) -> dict[str, int]:
+    return {
+        "fresh": run.scored - run.cached,
+        "cached": run.cached,
+        "failed": run.failed,
+        "in_flight": in_flight,
+        "waiting": max(0, run.planned - run.done - in_flight),
+        "planned": run.planned,
+    }
+
+
+def text_of(run: Run, chart: Series, now: datetime, in_flight: int, limit: int) -> dict[str, str]:
+    text = {
+        **progress_text(run, chart, now),
+        **score_text(run),
+        **speed_text(run, chart, now),
+        **call_text(run, in_flight, limit),
+        **error_text(run),
+    }
+    text["summary"] = (
+        f"{run.get_state_display()}: {text['progress']}, {text['percent']}, {text['eta']}. "
+        f"Score {text['score']}, {text['errors']} failed."
+    )
+    return text
+
+
+def progress_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
+    return {
+        "done": formatting.count(run.done),
+        "planned": formatting.count(run.planned),
+        "percent": formatting.percent(share(run.done, run.planned)),
+        "progress": f"{run.done:,} of {run.planned:,} trials",
+        "elapsed": formatting.duration(elapsed_seconds(run, now)),
+        "eta": eta_text(run, chart, now),
+    }
+
+
+def elapsed_seconds(run: Run, now: datetime) -> float | None:
+    return ((run.ended or now) - run.started).total_seconds() if run.started else None
+
+
+def recent_rate(run: Run, chart: Series, now: datetime) -> float | None:
+    """Trials a second over the last few whole seconds."""
+    elapsed = elapsed_seconds(run, now)
+    if elapsed is None or run.is_finished:
+        return None
+    window = max(min(elapsed, RECENT_SECONDS), 0.5)
+    return chart.count_since(elapsed - window) / window
+
+
+def mean_rate(run: Run, now: datetime) -> float | None:
+    elapsed = elapsed_seconds(run, now)
+    return run.done / elapsed if elapsed else None
+
+
+def eta_text(run: Run, chart: Series, now: datetime) -> str:
+    elapsed = formatting.duration(elapsed_seconds(run, now))
+    if run.state == RunState.QUEUED:
+        return "waiting for a worker"
+    if run.is_finished:
+        verb = "finished in" if run.state.startswith("completed") else "stopped after"
+        return f"{verb} {elapsed}"
+    if not run.done:
+        return f"waiting for the first answers, {elapsed} so far"
+    rate = recent_rate(run, chart, now) or mean_rate(run, now)
+    if not rate:
+        return "waiting for answers"
+    return f"about {formatting.duration((run.planned - run.done) / rate)} left"
+
+
+def score_text(run: Run) -> dict[str, str]:
+    found = estimate_mean(run.scored, run.value_sum, run.value_square_sum)
+    context = f"95 % interval, n = {run.scored:,}"
+    if run.failed:
+        wrong = formatting.score(run.value_sum / run.done)
+        context = f"n = {run.scored:,}; {wrong} with failures as wrong"
+    return {
+        "score": formatting.score(found.value if found else None),
+        "score_interval": formatting.score_interval(
+            found.low if found else None, found.high if found else None
+        ),
+        "score_context": context if found else "no trial scored yet",
+    }
+
+
+def speed_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
+    mean = formatting.rate(mean_rate(run, now))
+    recent = formatting.rate(recent_rate(run, chart, now))
+    p50, p95 = percentile(run.latency_bins, 0.5), percentile(run.latency_bins, 0.95)
+    return {
+        "throughput": mean if run.is_finished else recent,
+        "throughput_context": "trials a second, mean" if run.is_finished else f"mean {mean}",
+        "latency_p50": formatting.milliseconds(p50),
+        "latency_p95": formatting.milliseconds(p95),
+        "latency_context": f"p95 {formatting.milliseconds(p95)}",
+    }
+
+
+def call_text(run: Run, in_flight: int, limit: int) -> dict[str, str]:
+    calls = f"{run.calls_sent:,} sent, {run.calls_retried:,} retried"
+    return {
+        "in_flight": formatting.count(in_flight),
+        "in_flight_context": f"limit {limit:,}, peak {run.peak_in_flight:,}",
+        "peak": formatting.count(run.peak_in_flight),
+        "calls": f"{calls}, {run.calls_throttled:,} throttled",
+        "calls_sent": formatting.count(run.calls_sent),
+        "cache_rate": formatting.percent(share(run.cached, run.done) if run.done else None),
+        "cache_context": f"{run.cached:,} calls saved, {run.calls_sent:,} sent",
+        "cached": formatting.count(run.cached),
+        "fresh": formatting.count(run.scored - run.cached),
+        "waiting": formatting.count(max(0, run.planned - run.done - in_flight)),
+    }
+
+
+def error_text(run: Run) -> dict[str, str]:
+    context = "no trial failed" if run.done else "no trial finished yet"
+    if run.failed:
+        context = f"{formatting.percent(share(run.failed, run.done))}, most: {top_error(run)}"
+    return {
+        "failed": formatting.count(run.failed),
+        "errors": formatting.count(run.failed),
+        "errors_context": context,
+    }
+
+
+def top_error(run: Run) -> str:
+    """The most frequent class of error. Only asked when there is one."""
+    row = (
+        run.scores.exclude(error_class="")
+        .order_by()
+        .values("error_class")
+        .annotate(times=Count("pk"))
+        .order_by("-times")
+        .first()
+    )
+    return str(row["error_class"]).replace("_", " ") if row else "unknown"

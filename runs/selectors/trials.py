@@ -1,0 +1,196 @@
+"""The scores table and the trial page: filters, sorting and keyset paging over a run's scores."""
+
+import json
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import F, FloatField, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
+
+from runs.models import Run, Score
+
+PAGE_SIZE = 50
+SHORTEST_SEARCH = 3  # shorter texts match nearly everything and read the whole table
+MOST_COUNTED = 100_000  # beyond it "100k+" is good enough, and the count stays quick
+LAST = 1e300  # stands for "no value" so that failed trials sort last, in both directions
+
+STATUSES: dict[str, str] = {
+    "ok": "Scored",
+    "correct": "Correct",
+    "wrong": "Wrong",
+    "failed": "Failed",
+    "cached": "From cache",
+}
+
+_STATUS_QUERIES: dict[str, Q] = {
+    "ok": Q(error_class=""),
+    "correct": Q(passed=True),
+    "wrong": Q(passed=False),
+    "failed": ~Q(error_class=""),
+    "cached": Q(cached=True),
+}
+
+SORTS: dict[str, str] = {
+    "position": "In order",
+    "-position": "Latest first",
+    "score": "Lowest score",
+    "-score": "Highest score",
+    "latency": "Fastest",
+    "-latency": "Slowest",
+}
+
+_SORT_COLUMNS = {"position": "position", "score": "value", "latency": "latency_ms"}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFilters:
+    status: str = ""
+    candidate: int | None = None  # its position
+    error: str = ""
+    score_min: float | None = None
+    score_max: float | None = None
+    text: str = ""
+    sort: str = "position"
+
+    @property
+    def are_set(self) -> int:
+        values = (self.status, self.candidate, self.error, self.score_min, self.score_max)
+        return sum(1 for value in values if value not in ("", None)) + bool(self.text)
+
+    @property
+    def is_descending(self) -> bool:
+        return self.sort.startswith("-")
+
+    @property
+    def column(self) -> str:
+        return _SORT_COLUMNS[self.sort.lstrip("-")]
+
+
+class Cursor(NamedTuple):
+    """The place of a row in a sorted list. Ties are broken by position, so it is unique."""
+
+    key: float
+    position: int
+
+    def __str__(self) -> str:
+        return f"{self.key!r}~{self.position}"
+
+    @classmethod
+    def read(cls, text: str) -> "Cursor | None":
+        key, _, position = text.partition("~")
+        try:
+            return cls(float(key), int(position))
+        except ValueError:
+            return None
+
+
+class TrialPage(NamedTuple):
+    scores: list[Score]
+    previous: Cursor | None
+    next: Cursor | None
+
+
+class Neighbours(NamedTuple):
+    previous: Score | None
+    next: Score | None
+
+
+def filter_scores(run: Run, filters: TrialFilters) -> QuerySet[Score]:
+    found = Score.objects.filter(run=run)
+    if filters.status in _STATUS_QUERIES:
+        found = found.filter(_STATUS_QUERIES[filters.status])
+    if filters.candidate is not None:
+        found = found.filter(candidate__position=filters.candidate, candidate__run=run)
+    if filters.error:
+        found = found.filter(error_class=filters.error)
+    if filters.score_min is not None:
+        found = found.filter(value__gte=filters.score_min)
+    if filters.score_max is not None:
+        found = found.filter(value__lte=filters.score_max)
+    if len(filters.text) >= SHORTEST_SEARCH:
+        found = found.filter(_mentions(filters.text))
+    return found
+
+
+def _mentions(text: str) -> Q:
+    # SQLite stores a case's fields as JSON with escapes, PostgreSQL without: look for both.
+    escaped = json.dumps(text)[1:-1]
+    return (
+        Q(answer__icontains=text)
+        | Q(error_message__icontains=text)
+        | Q(case__fields__icontains=text)
+        | Q(case__fields__icontains=escaped)
+    )
+
+
+def count_scores(run: Run, filters: TrialFilters) -> int:
+    """How many match, exact up to MOST_COUNTED; one more than that means "more"."""
+    return filter_scores(run, filters).order_by()[: MOST_COUNTED + 1].count()
+
+
+def _with_key(scores: QuerySet[Score], filters: TrialFilters) -> QuerySet[Score]:
+    if filters.column == "position":
+        return scores.annotate(key=F("position"))
+    nothing = Value(-LAST if filters.is_descending else LAST, output_field=FloatField())
+    return scores.annotate(key=Coalesce(F(filters.column), nothing))
+
+
+def _walk(
+    scores: QuerySet[Score], filters: TrialFilters, start: Cursor | None, *, backwards: bool
+) -> QuerySet[Score]:
+    """The rows that come after (or before) a place in the list, nearest first."""
+    goes_down = filters.is_descending != backwards
+    sign = "-" if goes_down else ""
+    scores = _with_key(scores, filters)
+    if start is not None:
+        side = "lt" if goes_down else "gt"
+        scores = scores.filter(
+            Q(**{f"key__{side}": start.key})
+            | Q(key=start.key, **{f"position__{side}": start.position})
+        )
+    if filters.column == "position":
+        return scores.order_by(f"{sign}position")
+    return scores.order_by(f"{sign}key", f"{sign}position")
+
+
+def cursor_of(score: Score, filters: TrialFilters) -> Cursor:
+    key = getattr(score, filters.column)
+    if key is None:
+        key = -LAST if filters.is_descending else LAST
+    return Cursor(float(key), score.position)
+
+
+def list_scores(
+    run: Run, filters: TrialFilters, after: Cursor | None = None, before: Cursor | None = None
+) -> TrialPage:
+    """One page of the table. A page is found by its neighbour's place, never by counting rows."""
+    scores = filter_scores(run, filters).select_related("candidate", "case").defer("attempts")
+    backwards = before is not None
+    start = before if backwards else after
+    nearest = list(_walk(scores, filters, start, backwards=backwards)[: PAGE_SIZE + 1])
+    rows, has_more = nearest[:PAGE_SIZE], len(nearest) > PAGE_SIZE
+    if not rows:
+        return TrialPage([], None, None)
+    if backwards:
+        rows.reverse()
+    has_previous = has_more if backwards else after is not None
+    has_next = True if backwards else has_more
+    return TrialPage(
+        rows,
+        previous=cursor_of(rows[0], filters) if has_previous else None,
+        next=cursor_of(rows[-1], filters) if has_next else None,
+    )
+
+
+def get_trial(run: Run, position: int) -> Score | None:
+    scores = Score.objects.select_related("candidate", "case", "case__dataset")
+    return scores.filter(run=run, position=position).first()
+
+
+def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
+    """The trials before and after this one in the list the person came from."""
+    scores = filter_scores(score.run, filters)
+    here = cursor_of(score, filters)
+    previous = _walk(scores, filters, here, backwards=True).first()
+    following = _walk(scores, filters, here, backwards=False).first()
+    return Neighbours(previous, following)

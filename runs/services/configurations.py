@@ -1,0 +1,83 @@
+"""The only writer of configurations: what is stored has passed the schema."""
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from runs.models import Configuration
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.spec import read_configuration
+
+LONGEST_NAME = 120  # characters, as in the table
+LONGEST_DESCRIPTION = 300
+CHANGING_FIELDS = ["document", "kind", "version", "description", "is_preset", "updated"]
+
+
+@transaction.atomic
+def save_configuration(
+    owner: AbstractBaseUser | None,
+    name: str,
+    document: dict[str, Any],
+    description: str = "",
+    is_preset: bool = False,
+) -> Configuration:
+    """Store a configuration under its name; an existing one gets the next version.
+
+    ConfigurationError lists every problem; then nothing was stored.
+    """
+    plain = name.strip()
+    kind = check_configuration(plain, document, description)
+    stored = Configuration.objects.select_for_update().filter(name=plain).first()
+    if stored is None:
+        return Configuration.objects.create(
+            name=plain,
+            kind=kind,
+            document=_without_name(document),
+            description=description,
+            is_preset=is_preset,
+            owner_id=owner.pk if owner else None,
+        )
+    stored.description, stored.is_preset = description, is_preset
+    return _update(stored, kind, _without_name(document))
+
+
+def _update(stored: Configuration, kind: str, document: dict[str, Any]) -> Configuration:
+    """Only another document makes another version; a new description does not."""
+    if stored.document != document:
+        stored.document, stored.kind = document, kind
+        stored.version += 1
+    stored.save(update_fields=CHANGING_FIELDS)
+    return stored
+
+
+def check_configuration(name: str, document: Any, description: str = "") -> str:
+    """The kind of a configuration that can be stored; else ConfigurationError."""
+    problems = []
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        problems.append(Problem("name", f"Give 1 to {LONGEST_NAME} printable characters."))
+    if len(description) > LONGEST_DESCRIPTION:
+        problems.append(Problem("description", f"Give at most {LONGEST_DESCRIPTION} characters."))
+    try:
+        kind: str = read_configuration(document).kind
+    except ConfigurationError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigurationError(problems)
+    return kind
+
+
+def delete_configuration(configuration: Configuration) -> None:
+    """Remove a configuration. Runs made from it keep their own copy."""
+    configuration.delete()
+
+
+def set_preset(configurations: list[Configuration], is_preset: bool) -> int:
+    """Offer configurations on the new-run page, or no longer; tell how many."""
+    keys = [configuration.pk for configuration in configurations]
+    return Configuration.objects.filter(pk__in=keys).update(is_preset=is_preset)
+
+
+def _without_name(document: dict[str, Any]) -> dict[str, Any]:
+    """The name is a column; a second copy in the document could only disagree."""
+    return {field: value for field, value in document.items() if field != "name"}

@@ -1,0 +1,62 @@
+"""The sweep: takes back the leases of dead workers and sends again what a lost message named.
+
+Every worker runs it every few seconds, so there is no extra process to forget.
+"""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
+from runs.services.events import note
+from runs.services.planning import send_chunks
+from workers.queue import enqueue_advance
+
+RESEND_AFTER = timedelta(seconds=20)  # a message this old whose chunk is still pending may be lost
+RESEND_AT_ONCE = 200
+
+
+def sweep() -> None:
+    """Find what nobody is working on and have somebody work on it."""
+    reclaim_expired()
+    resend_lost()
+    advance_idle()
+
+
+@transaction.atomic
+def reclaim_expired() -> None:
+    expired = list(
+        Chunk.objects.filter(state=ChunkState.LEASED, lease_until__lt=Now()).values_list(
+            "pk", "token", "run_id"
+        )
+    )
+    for pk, token, run_id in expired:
+        taken_back = Chunk.objects.filter(
+            pk=pk, token=token, state=ChunkState.LEASED, lease_until__lt=Now()
+        ).update(state=ChunkState.PENDING, sent=None, deaths=F("deaths") + 1)
+        if taken_back:
+            note(Run(pk=run_id), f"A worker was lost; chunk {pk} goes on.", EventLevel.WARNING)
+
+
+def resend_lost() -> None:
+    """Pending chunks of live runs that no recent message names."""
+    with transaction.atomic():
+        is_unsent = Q(sent__isnull=True) | Q(sent__lt=Now() - RESEND_AFTER)
+        lost = Chunk.objects.filter(
+            is_unsent, state=ChunkState.PENDING, run__state__in=RunState.live()
+        )
+        chunk_ids = list(lost.order_by("pk").values_list("pk", flat=True)[:RESEND_AT_ONCE])
+    if chunk_ids:
+        send_chunks(chunk_ids)
+
+
+def advance_idle() -> None:
+    """Live runs without an open chunk: not started yet, or ready to go on or to finish."""
+    open_chunks = Chunk.objects.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED])
+    idle = Run.objects.filter(state__in=RunState.live()).exclude(
+        pk__in=open_chunks.values("run_id")
+    )
+    for run_id in idle.values_list("pk", flat=True):
+        enqueue_advance(run_id)

@@ -1,0 +1,152 @@
+"""Starts and stops runs."""
+
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from runs import __version__
+from runs.live import publish
+from runs.models import Candidate, Chunk, ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
+from runs.selectors.choices import find_dataset
+from runs.services.datasets import DatasetError, store_rows
+from runs.services.events import note
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.kinds import make_candidates
+from workers.engine.spec import Configuration, check_against, count_trials, read_configuration
+from workers.queue import enqueue_advance
+
+
+def create_run(owner: AbstractBaseUser, document: dict[str, Any], idempotency_key: str = "") -> Run:
+    """Accept a run. Raises ConfigurationError with every problem; then nothing was stored.
+
+    The same key of the same owner gives the same run, however often it is sent.
+    """
+    key = idempotency_key or None
+    if key and (earlier := Run.objects.filter(owner_id=owner.pk, idempotency_key=key).first()):
+        return earlier
+    configuration = read_configuration(document)
+    try:
+        return _store_run(owner, configuration, document, key)
+    except IntegrityError:
+        return Run.objects.get(owner_id=owner.pk, idempotency_key=key)  # a twin was faster
+
+
+@transaction.atomic
+def _store_run(
+    owner: AbstractBaseUser, configuration: Configuration, document: dict[str, Any], key: str | None
+) -> Run:
+    dataset = _dataset_of(configuration, owner)
+    endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
+    check_against(
+        configuration,
+        endpoints=list(endpoints),
+        columns=dataset.columns,
+        cases=dataset.rows,
+    )
+    run = Run.objects.create(
+        owner_id=owner.pk,
+        name=configuration.name,
+        kind=configuration.kind,
+        document={**document, "dataset": f"{dataset.name}@{dataset.version}"},
+        dataset=dataset,
+        snapshot_of=_facts(configuration, endpoints),
+        idempotency_key=key,
+        seed=configuration.seed,
+        planned=count_trials(configuration, dataset.rows),
+        reason="Waiting for a worker.",
+    )
+    _store_candidates(run, configuration)
+    note(run, f"Queued: {run.planned:,} trials on {dataset}.")
+    transaction.on_commit(partial(enqueue_advance, run.pk))
+    return run
+
+
+def _dataset_of(configuration: Configuration, owner: AbstractBaseUser) -> Dataset:
+    choice = configuration.dataset
+    if choice.rows is not None:
+        return _store_given_rows(owner, configuration.name, choice.rows)
+    dataset = find_dataset(choice.name or "")
+    if dataset is None:
+        names = ", ".join(sorted(set(Dataset.objects.values_list("name", flat=True)))[:20])
+        raise ConfigurationError(
+            [
+                Problem(
+                    "dataset",
+                    f"There is no dataset {choice.name!r}. "
+                    f"Choose one of: {names or 'none yet; import one under Datasets'}.",
+                )
+            ]
+        )
+    return dataset
+
+
+def _store_given_rows(owner: AbstractBaseUser, name: str, rows: list[dict[str, str]]) -> Dataset:
+    try:
+        return store_rows(owner, f"{name} rows"[:120], rows)
+    except DatasetError as error:
+        raise ConfigurationError(
+            [Problem(f"dataset.rows.{p.line}", p.message) for p in error.problems]
+        ) from None
+
+
+def _facts(configuration: Configuration, endpoints: dict[str, Endpoint]) -> dict[str, Any]:
+    """What the run depends on besides its document, as it is now."""
+    used = sorted({model.endpoint for model in configuration.models})
+    return {
+        "code_version": __version__,
+        "endpoints": {
+            name: {
+                "kind": endpoints[name].kind,
+                "host": urlsplit(endpoints[name].base_url).netloc,
+                "max_concurrent": endpoints[name].max_concurrent,
+                "requests_per_minute": endpoints[name].requests_per_minute,
+            }
+            for name in used
+        },
+    }
+
+
+def _store_candidates(run: Run, configuration: Configuration) -> None:
+    Candidate.objects.bulk_create(
+        Candidate(
+            run=run,
+            position=position,
+            key=candidate.key,
+            name=candidate.name[:250],
+            document=candidate.document,
+        )
+        for position, candidate in enumerate(make_candidates(configuration))
+    )
+
+
+@transaction.atomic
+def cancel_run(run: Run) -> bool:
+    """Stop a live run; what is scored stays. False if it had already finished."""
+    live = Run.objects.filter(pk=run.pk, state__in=RunState.live())
+    if not live.update(state=RunState.CANCELLED, reason="Cancelled by you.", ended=Now()):
+        return False  # a worker finished it first
+    _end(run, "Cancelled.", EventLevel.WARNING)
+    return True
+
+
+@transaction.atomic
+def fail_run(run: Run, reason: str) -> bool:
+    """Give a run up, saying why. False if it had already finished."""
+    live = Run.objects.filter(pk=run.pk, state__in=RunState.live())
+    if not live.update(state=RunState.FAILED, reason=reason[:300], ended=Now()):
+        return False
+    _end(run, reason, EventLevel.ERROR)
+    return True
+
+
+def _end(run: Run, message: str, level: EventLevel) -> None:
+    """Its workers notice at their next write: their leases are gone."""
+    Chunk.objects.filter(run=run, state__in=[ChunkState.PENDING, ChunkState.LEASED]).update(
+        state=ChunkState.CANCELLED
+    )
+    note(run, message, level)
+    transaction.on_commit(partial(publish, run.pk, always=True))

@@ -1,0 +1,174 @@
+"""The first account is made once, by link; guessing passwords is stopped."""
+
+import time
+from datetime import timedelta
+from threading import Barrier, Thread
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.signing import TimestampSigner, b62_encode
+from django.db import connection
+from django.urls import resolve
+from django.utils.timezone import now
+
+from runs.models import SignInFailure
+from runs.services import accounts
+
+PASSWORD = "correct horse battery staple"
+
+
+def new_token():
+    return TimestampSigner(salt=accounts.SETUP_SALT).sign("setup")
+
+
+@pytest.mark.django_db
+def test_the_link_makes_one_administrator_and_then_closes():
+    assert accounts.needs_setup()
+    link = accounts.make_setup_link()
+    token = resolve(link).kwargs["token"]
+    assert accounts.check_setup_token(token)
+    user = accounts.create_admin(token, "ada", PASSWORD)
+    assert user.is_staff
+    assert user.is_superuser
+    assert user.check_password(PASSWORD)
+    assert not accounts.needs_setup()
+    assert not accounts.check_setup_token(token)
+    with pytest.raises(accounts.SetupClosedError, match="no longer valid"):
+        accounts.create_admin(token, "eve", PASSWORD)
+    assert User.objects.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "setup",
+        "setup:x:y",
+        TimestampSigner(salt="another").sign("setup"),
+        "\x00",
+    ],
+)
+def test_a_token_of_somebody_elses_making_is_refused(token):
+    assert not accounts.check_setup_token(token)
+    with pytest.raises(accounts.SetupClosedError):
+        accounts.create_admin(token, "eve", PASSWORD)
+    assert accounts.needs_setup()
+
+
+class PastSigner(TimestampSigner):
+    def __init__(self, age):
+        super().__init__(salt=accounts.SETUP_SALT)
+        self.age = age
+
+    def timestamp(self):
+        return b62_encode(int(time.time() - self.age.total_seconds()))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("hours", "is_good"), [(7 * 24 - 1, True), (7 * 24 + 1, False)])
+def test_a_link_lives_for_seven_days(hours, is_good):
+    token = PastSigner(timedelta(hours=hours)).sign("setup")
+    assert accounts.check_setup_token(token) == is_good
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("username", "password", "fields"),
+    [
+        ("ada", "short", {"password"}),
+        ("ada", "password1234", {"password"}),
+        ("ada", "184629573018", {"password"}),
+        ("ada-of-lovelace", "ada-of-lovelace", {"password"}),
+        ("", PASSWORD, {"username"}),
+        ("a b", PASSWORD, {"username"}),
+        ("x" * 151, PASSWORD, {"username"}),
+        ("", "short", {"username", "password"}),
+    ],
+)
+def test_a_weak_start_is_refused_field_by_field(username, password, fields):
+    with pytest.raises(ValidationError) as error:
+        accounts.create_admin(new_token(), username, password)
+    assert set(error.value.message_dict) == fields
+    assert accounts.needs_setup()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_people_at_once_only_one_becomes_administrator():
+    token, together, refused = new_token(), Barrier(2), []
+
+    def become_admin(name):
+        together.wait()
+        try:
+            accounts.create_admin(token, name, PASSWORD)
+        except accounts.SetupClosedError:
+            refused.append(name)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=become_admin, args=[name]) for name in ("ada", "eve")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert User.objects.count() == 1
+    assert len(refused) == 1
+
+
+def fail(times, username="ada", ip="10.0.0.1", ago=timedelta()):
+    for _ in range(times):
+        accounts.note_failure(username, ip)
+    if ago:
+        SignInFailure.objects.update(at=now() - ago)
+
+
+@pytest.mark.django_db
+def test_the_sixth_try_from_one_address_is_blocked_and_other_addresses_are_not():
+    fail(4)
+    assert accounts.sign_in_is_blocked("ada", "10.0.0.1") == 0
+    fail(1)
+    assert 890 <= accounts.sign_in_is_blocked("ada", "10.0.0.1") <= 900
+    assert accounts.sign_in_is_blocked("ada", "10.0.0.2") == 0
+    assert accounts.sign_in_is_blocked("bob", "10.0.0.1") == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("spelling", ["ADA", " ada ", "Ada"])
+def test_another_spelling_of_the_name_does_not_help(spelling):
+    fail(5)
+    assert accounts.sign_in_is_blocked(spelling, "10.0.0.1") > 0
+
+
+@pytest.mark.django_db
+def test_a_block_ends_when_the_failures_grow_old():
+    fail(5, ago=timedelta(minutes=14))
+    assert 50 <= accounts.sign_in_is_blocked("ada", "10.0.0.1") <= 60
+    fail(0, ago=timedelta(minutes=16))
+    assert accounts.sign_in_is_blocked("ada", "10.0.0.1") == 0
+    fail(1)
+    assert SignInFailure.objects.count() == 1  # what no longer counts is forgotten
+
+
+@pytest.mark.django_db
+def test_guessing_from_everywhere_is_stopped_too():
+    for address in range(100):
+        accounts.note_failure("ada", f"10.0.1.{address}")
+    assert accounts.sign_in_is_blocked("ada", "10.9.9.9") > 0
+    assert accounts.sign_in_is_blocked("bob", "10.9.9.9") == 0
+
+
+@pytest.mark.django_db
+def test_getting_in_forgives_only_the_address_it_came_from():
+    fail(4)
+    fail(5, ip="10.0.0.2")
+    accounts.note_success("ada", "10.0.0.1")
+    fail(4)
+    assert accounts.sign_in_is_blocked("ada", "10.0.0.1") == 0
+    assert accounts.sign_in_is_blocked("ada", "10.0.0.2") > 0
+
+
+@pytest.mark.django_db
+def test_what_was_typed_as_a_name_is_not_kept():
+    accounts.note_failure("my secret password", "10.0.0.1")
+    assert not SignInFailure.objects.filter(account__contains="secret").exists()

@@ -1,0 +1,270 @@
+"""In the admin an operator sets things up, sees everything, and never sees a key."""
+
+import json
+import logging
+
+import pytest
+import yaml
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import connection
+from django.urls import reverse
+
+from runs import secrets
+from runs.models import Configuration, Endpoint, EndpointKind
+
+CANARY = "sk-canary-0123456789abcdef"
+DOCUMENT = {
+    "kind": "evaluate",
+    "dataset": "sums",
+    "prompts": [{"name": "plain", "user": "{{question}}"}],
+    "models": ["simulated/sim-small"],
+    "scorers": [{"numeric": {"tolerance": 0.001}}],
+}
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
+
+
+@pytest.fixture
+def operator():
+    return User.objects.create(username="ada", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def page(client, operator):
+    client.force_login(operator)
+    return client
+
+
+def address(model, name="changelist", *args):
+    return reverse(f"admin:runs_{model._meta.model_name}_{name}", args=args)
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+def endpoint_form(**fields):
+    return {
+        "name": "openai-main",
+        "kind": "openai",
+        "base_url": "https://provider.example/v1",
+        "model_names": "small\nlarge",
+        "max_concurrent": "20",
+        "requests_per_minute": "",
+        "new_key": "",
+        **fields,
+    }
+
+
+def configuration_form(document=DOCUMENT, **fields):
+    text = document if isinstance(document, str) else yaml.safe_dump(document)
+    return {"name": "sums", "description": "", "document": text, **fields}
+
+
+def every_page(page):
+    """Every list, add, view, history and delete page of the admin, with what it answered."""
+    addresses = [reverse("admin:index"), reverse("admin:app_list", args=["runs"])]
+    for model in admin.site._registry:
+        prefix = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        addresses += [reverse(f"{prefix}_changelist"), reverse(f"{prefix}_add")]
+        for pk in model._default_manager.values_list("pk", flat=True)[:3]:
+            addresses += [
+                reverse(f"{prefix}_{name}", args=[pk]) for name in ("change", "history", "delete")
+            ]
+    return [(address, page.get(address)) for address in addresses]
+
+
+def test_every_page_of_the_admin_opens(page):
+    page.post(address(Endpoint, "add"), endpoint_form())
+    page.post(address(Configuration, "add"), configuration_form())
+    answers = dict(every_page(page))
+    assert {answer.status_code for answer in answers.values()} == {200, 403}
+    refused = {address for address, answer in answers.items() if answer.status_code == 403}
+    assert all(address.endswith(("/add/", "/delete/")) for address in refused)
+    assert "evalsite" in text_of(answers[reverse("admin:index")])
+
+
+def test_a_stranger_is_sent_to_the_sign_in_page_that_counts_failures(client):
+    answer = client.get(reverse("admin:index"), follow=True)
+    assert answer.redirect_chain[-1][0].startswith(reverse("sign_in"))
+    answer = client.post(reverse("admin:login"), {"username": "ada", "password": "x"})
+    assert answer.status_code == 302
+
+
+def test_a_member_who_is_not_staff_is_refused_and_not_sent_in_circles(client):
+    client.force_login(User.objects.create(username="bob"))
+    answer = client.get(reverse("admin:index"), follow=True)
+    assert answer.status_code == 403
+
+
+def test_an_endpoint_is_added_with_its_key_encrypted(page, operator):
+    answer = page.post(address(Endpoint, "add"), endpoint_form(new_key=CANARY))
+    assert answer.status_code == 302
+    stored = Endpoint.objects.get()
+    assert stored.model_names == ["small", "large"]
+    assert secrets.decrypt(stored.key_ciphertext) == CANARY
+    assert stored.key_set_by == operator
+    shown = text_of(page.get(address(Endpoint, "change", stored.pk)))
+    assert "…cdef" in shown
+    assert "by ada" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        pytest.param({}, CANARY, id="an empty field keeps the key"),
+        pytest.param({"new_key": "sk-another-9876543210"}, "sk-another-9876543210", id="replaced"),
+        pytest.param({"remove_key": "on"}, None, id="removed"),
+    ],
+)
+def test_a_key_is_kept_replaced_or_removed(page, change, key):
+    page.post(address(Endpoint, "add"), endpoint_form(new_key=CANARY))
+    stored = Endpoint.objects.get()
+    answer = page.post(address(Endpoint, "change", stored.pk), endpoint_form(**change))
+    assert answer.status_code == 302
+    stored.refresh_from_db()
+    assert (secrets.decrypt(stored.key_ciphertext) if stored.has_key else None) == key
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"base_url": "http://169.254.169.254/v1"}, "base_url", "never called"),
+        ({"base_url": "http://10.0.0.1/v1"}, "base_url", "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
+        ({"base_url": ""}, "base_url", "needs a base URL"),
+        ({"name": "Not Good"}, "name", "lower-case"),
+        ({"max_concurrent": "0"}, "max_concurrent", "greater than or equal to 1"),
+        ({"new_key": "with space inside"}, "new_key", "printable ASCII"),
+        ({"new_key": CANARY, "remove_key": "on"}, "remove_key", "not both"),
+    ],
+)
+def test_a_wrong_endpoint_is_refused_at_its_field(page, fields, field, message):
+    answer = page.post(address(Endpoint, "add"), endpoint_form(**fields))
+    assert answer.status_code == 200
+    assert message in str(answer.context["adminform"].form.errors[field])
+    assert not Endpoint.objects.exists()
+
+
+def test_moving_an_endpoint_asks_for_the_key_again(page):
+    page.post(address(Endpoint, "add"), endpoint_form(new_key=CANARY))
+    change = address(Endpoint, "change", Endpoint.objects.get().pk)
+    answer = page.post(change, endpoint_form(base_url="https://thief.example/v1"))
+    assert "enter the key again" in text_of(answer)
+    assert Endpoint.objects.get().base_url == "https://provider.example/v1"
+
+
+def test_a_connection_is_tested_from_the_list(page):
+    Endpoint.objects.create(
+        name="lost", kind=EndpointKind.OPENAI, base_url="http://127.0.0.1:9999/v1"
+    )
+    chosen = {"action": "test_connections", "_selected_action": [Endpoint.objects.get().pk]}
+    shown = text_of(page.post(address(Endpoint), chosen, follow=True))
+    assert "Lost: 127.0.0.1:9999 is at a loopback address" in shown
+
+
+def test_an_endpoint_is_deleted_from_page_and_list(page):
+    for name in ("one", "two"):
+        page.post(address(Endpoint, "add"), endpoint_form(name=name))
+    one, two = Endpoint.objects.order_by("name")
+    page.post(address(Endpoint, "delete", one.pk), {"post": "yes"})
+    chosen = {"action": "delete_selected", "_selected_action": [two.pk], "post": "yes"}
+    page.post(address(Endpoint), chosen)
+    assert not Endpoint.objects.exists()
+
+
+def dump_of_the_database():
+    """Every row of every table, as text."""
+    lines = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            lines += [f"{table}: {row!r}" for row in cursor.fetchall()]
+    return "\n".join(lines)
+
+
+def test_a_key_is_on_no_page_in_no_log_and_not_in_the_database(page, caplog):
+    caplog.set_level(logging.DEBUG)
+    answers = [page.post(address(Endpoint, "add"), endpoint_form(new_key=CANARY), follow=True)]
+    stored = Endpoint.objects.get()
+    change = address(Endpoint, "change", stored.pk)
+    answers += [
+        page.post(change, endpoint_form(new_key=CANARY, name="Bad Name")),
+        page.post(change, endpoint_form(new_key=CANARY, max_concurrent="7"), follow=True),
+        *(answer for _, answer in every_page(page)),
+    ]
+    assert Endpoint.objects.get().max_concurrent == 7
+    assert not [answer for answer in answers if CANARY in text_of(answer)]
+    assert not [answer for answer in answers if stored.key_ciphertext in text_of(answer)]
+    assert CANARY not in caplog.text
+    assert CANARY not in dump_of_the_database()
+    assert "openai-main" in dump_of_the_database()  # the dump does see what is stored
+
+
+@pytest.mark.parametrize("write", [yaml.safe_dump, json.dumps], ids=["YAML", "JSON"])
+def test_a_configuration_is_written_as_yaml_or_json(page, operator, write):
+    form = configuration_form(write(DOCUMENT), description="Adds", is_preset="on")
+    answer = page.post(address(Configuration, "add"), form)
+    assert answer.status_code == 302
+    stored = Configuration.objects.get()
+    assert stored.document == DOCUMENT
+    assert (stored.kind, stored.version, stored.is_preset) == ("evaluate", 1, True)
+    assert stored.owner == operator
+    shown = text_of(page.get(address(Configuration, "change", stored.pk)))
+    assert "kind: evaluate" in shown
+
+
+def test_a_changed_document_is_the_next_version_and_an_unchanged_one_is_not(page):
+    page.post(address(Configuration, "add"), configuration_form())
+    change = address(Configuration, "change", Configuration.objects.get().pk)
+    page.post(change, configuration_form(description="Now described"))
+    assert Configuration.objects.get().version == 1
+    page.post(change, configuration_form({**DOCUMENT, "repeats": 3}))
+    stored = Configuration.objects.get()
+    assert stored.version == 2
+    assert stored.document["repeats"] == 3
+
+
+@pytest.mark.parametrize(
+    ("document", "problems"),
+    [
+        ("kind: [", ["in line 1"]),
+        ("just text", ["A configuration is a mapping"]),
+        ({**DOCUMENT, "kind": "guess"}, ["kind: "]),
+        ({**DOCUMENT, "speed": 3}, ["speed: "]),
+        ({**DOCUMENT, "scorers": [{"numeric": {"tol": 1}}]}, ["scorers", "It takes: tolerance"]),
+        ({**DOCUMENT, "repeats": 0, "models": []}, ["repeats: ", "models: "]),
+        ("a: &a [x]\nb: *a", ["aliases"]),
+    ],
+)
+def test_every_problem_of_a_document_is_shown_at_its_field(page, document, problems):
+    form = configuration_form(document)
+    answer = page.post(address(Configuration, "add"), form)
+    assert answer.status_code == 200
+    errors = " ".join(answer.context["adminform"].form.errors["document"])
+    assert all(problem in errors for problem in problems), errors
+    assert answer.context["adminform"].form["document"].value() == form["document"]  # not lost
+    assert not Configuration.objects.exists()
+
+
+def test_a_name_stays_what_it_is(page):
+    page.post(address(Configuration, "add"), configuration_form())
+    again = page.post(address(Configuration, "add"), configuration_form())
+    assert "already exists" in text_of(again)
+    change = address(Configuration, "change", Configuration.objects.get().pk)
+    page.post(change, configuration_form(name="other"))
+    assert [stored.name for stored in Configuration.objects.all()] == ["sums"]
+
+
+def test_presets_are_offered_and_withdrawn_from_the_list(page):
+    page.post(address(Configuration, "add"), configuration_form())
+    chosen = [Configuration.objects.get().pk]
+    for action, expected in (("offer_as_preset", True), ("withdraw_preset", False)):
+        page.post(address(Configuration), {"action": action, "_selected_action": chosen})
+        assert Configuration.objects.get().is_preset is expected

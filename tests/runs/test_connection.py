@@ -1,0 +1,216 @@
+"""A connection test tells what is wrong in our words, never in the provider's."""
+
+import json
+import logging
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import pytest
+
+from runs import secrets
+from runs.models import Endpoint, EndpointKind
+from runs.services.connection import check_connection
+
+CANARY = "sk-canary-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
+
+
+def new_endpoint(**fields):
+    given = {"name": "main", "kind": EndpointKind.OPENAI, "base_url": "https://provider.example/v1"}
+    return Endpoint(**{**given, **fields})
+
+
+class Provider(BaseHTTPRequestHandler):
+    """Plays a provider: answers every request with what the server was told."""
+
+    server: "ProviderServer"
+
+    def do_GET(self):
+        self.server.seen.append((self.path, dict(self.headers)))
+        status, headers, body = self.server.answer
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if "Content-Length" not in headers:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        if self.server.hangs:
+            self.wfile.flush()
+            self.server.given_up.wait()
+
+    def log_message(self, *args):
+        pass
+
+
+class ProviderServer(ThreadingHTTPServer):
+    def __init__(self, answer, hangs):
+        super().__init__(("127.0.0.1", 0), Provider)
+        self.answer = answer
+        self.hangs = hangs
+        self.given_up = Event()
+        self.seen: list[tuple[str, dict[str, str]]] = []
+
+
+@contextmanager
+def provider(answer, hangs=False):
+    server = ProviderServer(answer, hangs)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.given_up.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def models_answer(*names):
+    return 200, {}, json.dumps({"data": [{"id": name} for name in names]}).encode()
+
+
+def ask(server, settings, key=CANARY, **options):
+    port = server.server_address[1]
+    settings.ALLOWED_PRIVATE_ENDPOINTS = (f"127.0.0.1:{port}",)
+    endpoint = new_endpoint(base_url=f"http://127.0.0.1:{port}/v1")
+    if key:
+        endpoint.key_ciphertext = secrets.encrypt(key)
+    return check_connection(endpoint, **options)
+
+
+def test_a_good_connection_lists_the_models(settings):
+    with provider(models_answer("small", "large")) as server:
+        report = ask(server, settings)
+    assert report.ok
+    assert report.status == 200
+    assert report.models == ("small", "large")
+    assert report.message == "Connected: 2 models."
+    assert report.latency_ms > 0
+    ((path, headers),) = server.seen
+    assert path == "/v1/models"
+    assert headers["Authorization"] == f"Bearer {CANARY}"
+    assert headers["Accept-Encoding"] == "identity"
+
+
+def test_without_a_key_none_is_sent(settings):
+    with provider(models_answer("small")) as server:
+        assert ask(server, settings, key="").message == "Connected: 1 model."
+    assert "Authorization" not in server.seen[0][1]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "advice"),
+    [
+        (401, "did not accept the key (401)", "Replace the endpoint's key"),
+        (403, "did not accept the key (403)", "Replace the endpoint's key"),
+        (404, "no list of models there (404)", "base URL ends with the version"),
+        (400, "refused the request (400)", "parameters"),
+        (429, "limits the rate of calls", "Lower max_concurrent"),
+        (500, "failed on its side (500)", "Retry later"),
+        (503, "failed on its side (503)", "Retry later"),
+    ],
+)
+def test_a_refusal_is_told_in_our_words_even_if_the_provider_echoes_the_key(
+    settings, status, message, advice, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    echo = json.dumps({"error": {"message": f"Incorrect API key: {CANARY}"}}).encode()
+    with provider((status, {"X-Key": CANARY}, echo)) as server:
+        report = ask(server, settings)
+    assert not report.ok
+    assert report.status == status
+    assert message in report.message
+    assert advice in report.advice
+    assert CANARY not in repr(report)
+    assert CANARY not in caplog.text
+
+
+def test_a_model_named_like_the_key_is_left_out(settings):
+    with provider(models_answer("small", f"x-{CANARY}", "bad\x00name")) as server:
+        assert ask(server, settings).models == ("small",)
+
+
+def test_a_redirect_is_not_followed(settings):
+    with provider(models_answer("stolen")) as thief:
+        target = f"http://127.0.0.1:{thief.server_address[1]}/v1/models"
+        with provider((302, {"Location": target}, b"")) as server:
+            report = ask(server, settings)
+    assert not report.ok
+    assert "redirects" in report.message
+    assert thief.seen == []
+
+
+def test_a_proxy_of_the_environment_is_ignored(settings, monkeypatch):
+    with provider(models_answer("proxied")) as proxy, provider(models_answer("direct")) as server:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_address[1]}")
+        assert ask(server, settings).models == ("direct",)
+    assert proxy.seen == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[]", b"{}", b'{"data": 3}', b'{"data": [1]}', b"[" * 100_000, b"\xff"],
+)
+def test_an_answer_that_is_no_list_of_models_is_said_to_be_so(settings, body):
+    with provider((200, {}, body)) as server:
+        report = ask(server, settings)
+    assert not report.ok
+    assert report.message == "It answered, but not with a list of models."
+
+
+def test_an_answer_that_breaks_off_is_said_to_be_so(settings):
+    with provider((200, {"Content-Length": "10"}, b"[")) as server:
+        report = ask(server, settings)
+    assert not report.ok
+    assert "broke off" in report.message
+
+
+def test_a_huge_answer_is_cut(settings):
+    with provider((200, {"Content-Length": str(10**9)}, b"[")) as server:
+        report = ask(server, settings)
+    assert not report.ok
+    assert "1,000,000,000 bytes" in report.message
+
+
+def test_a_hanging_provider_is_given_up_after_the_deadline(settings):
+    with provider((200, {"Content-Length": "10"}, b"["), hangs=True) as server:
+        report = ask(server, settings, deadline_seconds=0.2)
+    assert not report.ok
+    assert report.message == "No full answer within 0.2 seconds."
+    assert report.latency_ms < 2_000
+
+
+def test_nobody_listening_is_said_to_be_so(settings):
+    with provider(models_answer()) as server:
+        pass
+    report = ask(server, settings)
+    assert not report.ok
+    assert "nothing answers at this address" in report.message
+
+
+def test_a_private_address_is_not_called(settings):
+    with provider(models_answer("secret")) as server:
+        endpoint = new_endpoint(base_url=f"http://127.0.0.1:{server.server_address[1]}/v1")
+        by_address = check_connection(endpoint)
+        endpoint.base_url = endpoint.base_url.replace("127.0.0.1", "localhost")
+        by_name = check_connection(endpoint)
+    for report in (by_address, by_name):
+        assert not report.ok
+        assert "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS" in report.message
+    assert server.seen == []
+
+
+def test_a_lost_key_file_is_told(settings):
+    endpoint = new_endpoint(key_ciphertext=secrets.encrypt(CANARY))
+    secrets.key_file().unlink()
+    report = check_connection(endpoint)
+    assert not report.ok
+    assert "is gone" in report.message

@@ -1,0 +1,279 @@
+"""A dataset is imported whole or not at all, and what is wrong is said line by line."""
+
+import json
+import tracemalloc
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from runs.models import Case, Dataset
+from runs.services.datasets import (
+    DatasetError,
+    decode_dataset,
+    guess_format,
+    import_dataset,
+    preview_dataset,
+    store_rows,
+)
+
+pytestmark = pytest.mark.django_db
+
+GOOD_CSV = 'question,expected\n"What is 2 + 3, really?",5\n4 + 4?,8\n'
+GOOD_JSONL = (
+    '{"question": "What is 2 + 3, really?", "expected": 5}\n\n{"question": "4 + 4?", "expected": 8}'
+)
+ROWS = [
+    {"question": "What is 2 + 3, really?", "expected": "5"},
+    {"question": "4 + 4?", "expected": "8"},
+]
+
+
+def fields_of(dataset):
+    return list(Case.objects.filter(dataset=dataset).values_list("fields", flat=True))
+
+
+@pytest.mark.parametrize(("text", "format"), [(GOOD_CSV, "csv"), (GOOD_JSONL, "jsonl")])
+def test_rows_become_cases_in_their_order(text, format):
+    ada = User.objects.create(username="ada")
+    dataset = import_dataset(ada, " sums ", text, format)
+    assert (dataset.name, dataset.version, dataset.rows) == ("sums", 1, 2)
+    assert dataset.columns == ["question", "expected"]
+    assert dataset.owner == ada
+    assert fields_of(dataset) == ROWS
+    assert list(dataset.cases.values_list("position", flat=True)) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "rows"),
+    [
+        pytest.param("\ufeffa\n1\n", "csv", [{"a": "1"}], id="byte-order mark"),
+        pytest.param('\ufeff{"a": 1}', "jsonl", [{"a": "1"}], id="byte-order mark in JSONL"),
+        pytest.param("a,b\r\n1,2\r\n", "csv", [{"a": "1", "b": "2"}], id="Windows line ends"),
+        pytest.param("a,b\r1,2\r", "csv", [{"a": "1", "b": "2"}], id="old Mac line ends"),
+        pytest.param(" a , b \n1,2", "csv", [{"a": "1", "b": "2"}], id="spaces around names"),
+        pytest.param("a,b\n\n1, 2\n\n", "csv", [{"a": "1", "b": " 2"}], id="empty lines"),
+        pytest.param("a\tb\n1,5\t2", "csv", [{"a": "1,5", "b": "2"}], id="tabs"),
+        pytest.param("a;b\n1,5;2", "csv", [{"a": "1,5", "b": "2"}], id="semicolons"),
+        pytest.param('a,b\n"1\n""x""",', "csv", [{"a": '1\n"x"', "b": ""}], id="quotes"),
+        pytest.param("a\n=1+1\n", "csv", [{"a": "=1+1"}], id="a formula is a text"),
+        pytest.param('{"a": 1.0}', "jsonl", [{"a": "1.0"}], id="a number as written"),
+        pytest.param(
+            '{"a": ' + "9" * 5_000 + "}", "jsonl", [{"a": "9" * 5_000}], id="a long number"
+        ),
+        pytest.param(
+            '{"a": true, "b": null}', "jsonl", [{"a": "true", "b": ""}], id="true and null"
+        ),
+        pytest.param(
+            '{"a": 1, "b": 2}\r\n{"b": 4, "a": 3}',
+            "jsonl",
+            [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}],
+            id="fields in another order",
+        ),
+        pytest.param('{"a": "x\u2028y"}', "jsonl", [{"a": "x\u2028y"}], id="a line separator"),
+        pytest.param('{"a": "\\ud83d\\ude42"}', "jsonl", [{"a": "🙂"}], id="a surrogate pair"),
+    ],
+)
+def test_every_common_way_of_writing_is_read(text, format, rows):
+    assert preview_dataset(text, format).rows == rows
+    assert fields_of(import_dataset(None, "x", text, format)) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "line", "message"),
+    [
+        ("", "csv", 1, "no rows"),
+        ("a,b\n", "csv", 1, "no rows"),
+        ("\n\n", "jsonl", 1, "no rows"),
+        ("a,b\n1,2\n\n1,2,3\n", "csv", 4, "3 fields and the header has 2"),
+        ("a,b\n1\n", "csv", 2, "1 fields and the header has 2"),
+        ('a,b\n"x\ny",2\n1\n', "csv", 4, "1 fields"),
+        ("a,a\n1,2\n", "csv", 1, "Two columns are named 'a'"),
+        ("a,\n1,2\n", "csv", 1, "Column 2 has no name"),
+        ("a, ,c\n1,2,3\n", "csv", 1, "Column 2 has no name"),
+        ("x" * 101 + "\n1", "csv", 1, "Is the first line a header?"),
+        ("a\u202eb\n1", "csv", 1, "Is the first line a header?"),
+        (",".join(f"c{n}" for n in range(201)) + "\n1", "csv", 1, "201 columns; at most 200"),
+        ("a\n1\n\x00\n", "csv", 3, "NUL"),
+        ('a,b\n1,2\n"never closed,3\n4,5\n', "csv", 3, "never closed"),
+        ('a,b\n1,2\n"x"y,3\n', "csv", 3, "Not CSV"),
+        ("a\n" + "x" * 262_145 + "\n", "csv", 2, "larger than 256 KB"),
+        ("a\n" + "é" * 131_073 + "\n", "csv", 2, "'a' is larger than 256 KB"),
+        ("a\n\ud800\n", "csv", 2, "lone surrogate"),
+        ('{"a": 1}\n{"a": \n', "jsonl", 2, "Not JSON at column"),
+        ('{"a": 1}\n[1]\n', "jsonl", 2, "Every line is one object"),
+        ('[{"a": 1}]', "jsonl", 1, "Every line is one object"),
+        ('{"a": {"b": 1}}', "jsonl", 1, "'a' is a list or an object"),
+        ('{"a": [1]}', "jsonl", 1, "'a' is a list or an object"),
+        ('{"a": NaN}', "jsonl", 1, "NaN is not JSON"),
+        ('{"a": Infinity}', "jsonl", 1, "Infinity is not JSON"),
+        ('{"a": 1, "a": 2}', "jsonl", 1, "given twice: 'a'"),
+        ('{"a": 1}\n{"b": 1}', "jsonl", 2, "lacks 'a' and has 'b', which is new"),
+        ('{"a": "\\u0000"}', "jsonl", 1, "NUL"),
+        ('{"a": "\\ud800"}', "jsonl", 1, "lone surrogate"),
+        ('{"": 1}', "jsonl", 1, "Column 1 has no name"),
+        ("{}", "jsonl", 1, "no columns"),
+        ('{"a": ' + "[" * 100_000, "jsonl", 1, "Nested too deeply"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line_and_nothing_is_stored(text, format, line, message):
+    with pytest.raises(DatasetError) as error:
+        import_dataset(None, "bad", text, format)
+    (problem,) = error.value.problems
+    assert problem.line == line
+    assert message in problem.message
+    assert preview_dataset(text, format).problems == [problem]
+    assert not Dataset.objects.exists()
+    assert not Case.objects.exists()
+
+
+def test_all_problems_are_listed_at_once():
+    text = "a,b\n1,2\n3\n4,5,6\n7,8\n9\n"
+    with pytest.raises(DatasetError) as error:
+        import_dataset(None, "bad", text, "csv")
+    assert [problem.line for problem in error.value.problems] == [3, 4, 6]
+
+
+def test_many_problems_end_with_a_count():
+    text = "a,b\n" + "1\n" * 80 + "1,2\n"
+    problems = preview_dataset(text, "csv").problems
+    assert len(problems) == 51
+    assert problems[-1].message == "… and 30 more problems after this."
+
+
+def test_a_preview_counts_all_rows_keeps_the_first_and_stores_nothing():
+    text = "n\n" + "".join(f"{n}\n" for n in range(1_000))
+    preview = preview_dataset(text, "csv", limit=3)
+    assert preview.columns == ["n"]
+    assert preview.rows == [{"n": "0"}, {"n": "1"}, {"n": "2"}]
+    assert preview.total == 1_000
+    assert preview.problems == []
+    assert not Dataset.objects.exists()
+
+
+def test_too_many_rows_are_refused():
+    with pytest.raises(DatasetError) as error:
+        import_dataset(None, "many", "n\n" + "1\n" * 100_001, "csv")
+    assert error.value.problems == [
+        (100_002, "There are more than 100,000 rows. Split them into several datasets.")
+    ]
+
+
+def test_too_many_bytes_are_refused():
+    with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
+        import_dataset(None, "large", "n\n" + "é\n" * 6_990_600, "csv")
+    with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
+        decode_dataset(b"x" * (20 * 1024 * 1024 + 1))
+
+
+def test_a_large_import_needs_little_memory():
+    text = "question,expected\n" + f"{'x' * 8_000},5\n" * 2_500  # 20 MB
+    tracemalloc.start()
+    dataset = import_dataset(None, "large", text, "csv")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert dataset.rows == dataset.cases.count() == 2_500
+    assert peak < 18 * 1024 * 1024  # a batch of rows in a statement, but no copy of the text
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "message"),
+    [
+        (b"a\nb\n\xff\n", 3, "Byte 4 of the file is not UTF-8"),
+        ("a\né\n".encode("latin-1"), 2, "Byte 2 "),
+        ("a\n1\n".encode("utf-16"), 1, "Byte 0 "),
+        (b"\x1f\x8b\x08\x00\x00", 1, "Byte 1 "),
+    ],
+)
+def test_a_file_that_is_not_utf_8_is_refused_with_the_byte(data, line, message):
+    with pytest.raises(DatasetError) as error:
+        decode_dataset(data)
+    (problem,) = error.value.problems
+    assert problem.line == line
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [(" \n{", "jsonl"), ("\ufeff{", "jsonl"), ("[", "jsonl"), ("a,b", "csv"), ("", "csv")],
+)
+def test_the_format_is_guessed_from_the_first_character(text, format):
+    assert guess_format(text) == format
+
+
+def test_the_same_rows_give_the_same_version_and_others_the_next():
+    first = import_dataset(None, "sums", GOOD_CSV, "csv")
+    assert import_dataset(None, "sums", GOOD_JSONL, "jsonl") == first
+    assert store_rows(None, "sums", ROWS) == first
+    second = import_dataset(None, "sums", GOOD_CSV + "1 + 1?,2\n", "csv")
+    assert (second.version, second.rows) == (2, 3)
+    assert import_dataset(None, "other", GOOD_CSV, "csv").version == 1
+    # An older state comes back as the newest version: a name means its newest rows.
+    assert import_dataset(None, "sums", GOOD_CSV, "csv").version == 3
+    assert fields_of(first) == ROWS
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 121, "a\nb", "\u202eabc", "sums@3"])
+def test_a_bad_name_is_refused(name):
+    with pytest.raises(DatasetError, match="name"):
+        import_dataset(None, name, GOOD_CSV, "csv")
+    assert not Dataset.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "<b>x</b>", "a@b", "Größe 1"])
+def test_a_strange_name_is_only_a_name(name):
+    assert import_dataset(None, name, GOOD_CSV, "csv").name == name
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "no rows"),
+        ([{}], "no columns"),
+        ([{"a": "1"}, {"b": "1"}], "lacks 'a'"),
+        ([{"a": {"b": 1}}], "a list or an object"),
+        ([{"a": "\x00"}], "NUL"),
+    ],
+)
+def test_rows_in_memory_are_checked_alike(rows, message):
+    with pytest.raises(DatasetError, match=message):
+        store_rows(None, "rows", rows)
+    assert not Dataset.objects.exists()
+
+
+def test_the_command_imports_a_file(tmp_path):
+    file = tmp_path / "sums.jsonl"
+    file.write_text(GOOD_JSONL)
+    out = StringIO()
+    call_command("import_dataset", "sums", str(file), stdout=out)
+    assert out.getvalue() == "sums v1: 2 rows, 2 columns.\n"
+    assert fields_of(Dataset.objects.get()) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\n1\n2,3\n4\n", "  line 2: This row has 1 fields"),
+        (b"a\n\xff\n", "  line 2: Byte 2 of the file"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_the_command_reports_line_by_line_and_exits_with_2(tmp_path, content, message):
+    file = tmp_path / "bad.csv"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(CommandError) as error:
+        call_command("import_dataset", "bad", str(file))
+    assert message in str(error.value)
+    assert error.value.returncode == 2
+    assert not Dataset.objects.exists()
+
+
+def test_a_run_of_an_older_version_keeps_its_rows():
+    first = import_dataset(None, "sums", GOOD_CSV, "csv")
+    import_dataset(None, "sums", "question,expected\nnew,1\n", "csv")
+    first.refresh_from_db()
+    assert fields_of(first) == ROWS
+    assert json.loads(json.dumps(first.columns)) == ["question", "expected"]

@@ -1,0 +1,105 @@
+"""Numbers read the same on every page and in every live frame."""
+
+import math
+
+import pytest
+
+from runs import formatting
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1234, "1,234"),
+        (9_999, "9,999"),
+        (10_000, "10.0k"),
+        (12_345, "12.3k"),
+        (999_949, "999.9k"),
+        (999_950, "1.0M"),
+        (4_520_000, "4.5M"),
+        (2_000_000_000, "2.0G"),
+        (-12, "-12"),
+    ],
+)
+def test_counts_are_exact_below_ten_thousand_and_short_above(number, text):
+    assert formatting.count(number) == text
+
+
+def test_exact_counts_keep_every_digit():
+    assert formatting.exact_count(1_234_567) == "1,234,567"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0, "0.0 %"), (0.125, "12.5 %"), (1, "100.0 %"), (0.00049, "0.0 %")]
+)
+def test_percent_has_one_decimal(share, text):
+    assert formatting.percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-1, "0.0 s"),
+        (0.83, "0.8 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1m 00s"),
+        (125, "2m 05s"),
+        (3599.7, "1h 00m"),
+        (3720, "1h 02m"),
+        (273_600, "3d 04h"),
+    ],
+)
+def test_durations_have_at_most_two_units(seconds, text):
+    assert formatting.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.84, "0.8 ms"),
+        (9.96, "10 ms"),
+        (210.4, "210 ms"),
+        (999.6, "1.0 s"),
+        (1_234, "1.2 s"),
+        (59_940, "59.9 s"),
+        (125_000, "2m 05s"),
+    ],
+)
+def test_latencies_change_unit_where_a_person_would(number, text):
+    assert formatting.milliseconds(number) == text
+
+
+@pytest.mark.parametrize(
+    ("per_second", "text"),
+    [(0, "0.0/s"), (48.24, "48.2/s"), (1234, "1,234/s"), (12_300, "12.3k/s")],
+)
+def test_rates(per_second, text):
+    assert formatting.rate(per_second) == text
+
+
+def test_a_score_has_three_decimals_and_its_interval_two():
+    assert formatting.score(0.87349) == "0.873"
+    assert formatting.score_interval(0.8449, 0.9) == "0.84 – 0.90"
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "write",
+    [
+        formatting.count,
+        formatting.exact_count,
+        formatting.percent,
+        formatting.duration,
+        formatting.milliseconds,
+        formatting.rate,
+        formatting.score,
+        lambda number: formatting.score_interval(number, 0.5),
+        lambda number: formatting.score_interval(0.5, number),
+    ],
+)
+def test_what_is_not_a_number_is_a_dash(write, missing):
+    assert write(missing) == "–"

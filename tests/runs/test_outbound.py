@@ -1,0 +1,251 @@
+"""No form can make our servers call what only they can reach. Nothing here leaves this machine."""
+
+import socket
+
+import aiohttp
+import pytest
+from aiohttp.abc import AbstractResolver
+
+from runs.models import Endpoint, EndpointKind
+from runs.outbound import base_url_of, check_endpoint, policy_for, shared_policy
+from workers.engine.errors import ForbiddenAddress
+from workers.engine.providers.addresses import AddressPolicy, check_url
+from workers.engine.providers.http import open_client
+from workers.engine.providers.resolver import GuardedResolver
+
+FORBIDDEN_URLS = [
+    "http://127.0.0.1/v1",
+    "http://127.0.0.1:8000/v1",
+    "https://127.255.255.254/v1",
+    "http://localhost/v1",
+    "http://LOCALHOST./v1",
+    "http://api.localhost:8080/v1",
+    "http://0.0.0.0/v1",
+    "http://10.0.0.5/v1",
+    "http://172.16.0.1/v1",
+    "http://192.168.1.1/v1",
+    "http://100.64.0.1/v1",
+    "http://169.254.169.254/latest/meta-data",
+    "http://168.63.129.16/machine",
+    "http://100.100.100.200/latest",
+    "http://192.0.0.192/opc",
+    "http://198.18.0.1/v1",
+    "http://192.0.2.1/v1",
+    "http://224.0.0.1/v1",
+    "http://255.255.255.255/v1",
+    "http://[::1]/v1",
+    "http://[::]/v1",
+    "http://[::ffff:127.0.0.1]/v1",
+    "http://[::ffff:7f00:1]/v1",
+    "http://[::127.0.0.1]/v1",
+    "http://[fe80::1]/v1",
+    "http://[fe80::1%25eth0]/v1",
+    "http://[2001:4860:4860::8888%25eth0]/v1",
+    "http://[fc00::1]/v1",
+    "http://[fd00:ec2::254]/latest",
+    "http://[64:ff9b::7f00:1]/v1",
+    "http://[64:ff9b:1::a00:1]/v1",
+    "http://[2002:7f00:1::]/v1",
+    "http://[2001:0:4136:e378::]/v1",
+    "http://[2001:db8::1]/v1",
+    "http://[ff02::1]/v1",
+    "http://[::ffff:0:127.0.0.1]/v1",
+    "http://2130706433/v1",
+    "http://0x7f000001/v1",
+    "http://0x7f.1/v1",
+    "http://127.1/v1",
+    "http://0177.0.0.1/v1",
+    "http://127.0.0.1./v1",
+    "http://１２７.０.０.１/v1",
+    "http://①②⑦.⓪.⓪.①/v1",
+    "http://127。0。0。1/v1",
+    "http://127%2e0%2e0%2e1/v1",
+    "http://user:password@provider.example/v1",
+    "http://@provider.example/v1",
+    "http://provider.example@127.0.0.1/v1",
+    "http://127.0.0.1\\@provider.example/v1",
+    "http://provider.example\t/v1",
+    "http://provider.example/v1\r\nX-Key: 1",
+    "http://provider.example /v1",
+    "http://provider.example:22/v1",
+    "http://provider.example:25/v1",
+    "http://provider.example:0/v1",
+    "http://provider.example:99999/v1",
+    "http://provider.example:port/v1",
+    "http:///v1",
+    "http://",
+    "",
+    "provider.example/v1",
+    "//provider.example/v1",
+    "file:///etc/passwd",
+    "gopher://provider.example/v1",
+    "ftp://provider.example/v1",
+    "unix:///run/redis.sock",
+    "javascript:alert(1)",
+]
+
+
+@pytest.mark.parametrize("url", FORBIDDEN_URLS)
+def test_a_forbidden_url_is_refused_before_any_look_up(url):
+    with pytest.raises(ForbiddenAddress):
+        check_url(url, AddressPolicy())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://provider.example/v1",
+        "http://provider.example:8080/v1",
+        "https://PROVIDER.example./v1",
+        "https://8.8.8.8/v1",
+        "https://[2001:4860:4860::8888]:8443/v1",
+        "https://münchen.example/v1",
+        "https://gateway_1.example/v1",
+    ],
+)
+def test_a_public_url_is_accepted(url):
+    assert check_url(url, AddressPolicy()).raw_path == "/v1"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9000", "http://models.lan:9000", "http://[::1]:9000"]
+)
+def test_the_operator_can_open_one_private_place(url):
+    policy = AddressPolicy(frozenset({"127.0.0.1:9000", "Models.LAN:9000", "[::1]:9000"}))
+    check_url(url, policy)
+    policy.check("models.lan", 9000, ["192.168.1.7", "fd12::7"])
+    with pytest.raises(ForbiddenAddress):
+        check_url("http://127.0.0.1:9001", policy)
+    with pytest.raises(ForbiddenAddress):
+        policy.check("models.lan", 9001, ["192.168.1.7"])
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "fd00:ec2::254", "0.0.0.0", "fe80::1"])
+def test_not_even_the_operator_can_open_metadata_or_link_local_addresses(address):
+    with pytest.raises(ForbiddenAddress, match="never called"):
+        AddressPolicy(frozenset({"models.lan:80"})).check("models.lan", 80, [address])
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        pytest.param(["8.8.8.8", "127.0.0.1"], id="one of two is loopback"),
+        pytest.param(["127.0.0.1", "8.8.8.8"], id="the first is loopback"),
+        pytest.param([], id="no address at all"),
+        pytest.param(["not an address"], id="not an address"),
+    ],
+)
+def test_every_address_of_a_name_must_be_allowed(addresses):
+    with pytest.raises(ForbiddenAddress):
+        AddressPolicy().check("provider.example", 443, addresses)
+
+
+def test_the_message_says_what_to_do_but_not_the_private_address():
+    with pytest.raises(ForbiddenAddress) as error:
+        AddressPolicy().check("models.lan", 8000, ["10.1.2.3"])
+    assert "add models.lan:8000 to EVALSITE_ALLOWED_PRIVATE_ENDPOINTS" in str(error.value)
+    assert "10.1.2.3" not in str(error.value)
+
+
+class Answers(AbstractResolver):
+    """A name server of our own: gives the next of its answers at every look-up."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def resolve(self, host, port=0, family=socket.AF_INET):
+        return [
+            {
+                "hostname": host,
+                "host": address,
+                "port": port,
+                "family": socket.AF_INET,
+                "proto": 0,
+                "flags": socket.AI_NUMERICHOST,
+            }
+            for address in self.answers.pop(0)
+        ]
+
+    async def close(self):
+        pass
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+def connections(server):
+    count = 0
+    while True:
+        try:
+            server.accept()[0].close()
+        except BlockingIOError:
+            return count
+        count += 1
+
+
+async def test_a_name_that_changes_to_loopback_is_not_connected(listener):
+    resolver = GuardedResolver(AddressPolicy(), Answers(["8.8.8.8"], ["127.0.0.1"]))
+    port = listener.getsockname()[1]
+    await resolver.resolve("rebinding.example", port)
+    with pytest.raises(ForbiddenAddress):
+        await resolver.resolve("rebinding.example", port)
+
+
+async def test_the_client_refuses_a_name_with_one_forbidden_address(listener):
+    port = listener.getsockname()[1]
+    resolver = GuardedResolver(AddressPolicy(), Answers(["8.8.8.8", "127.0.0.1"]))
+    async with open_client(resolver) as client:
+        with pytest.raises(ForbiddenAddress):
+            await client.get(f"http://mixed.example:{port}/")
+    assert connections(listener) == 0
+
+
+async def test_the_client_connects_to_the_address_that_was_checked(listener):
+    port = listener.getsockname()[1]
+    policy = AddressPolicy(frozenset({f"pinned.example:{port}"}))
+    # One answer only: a second look-up, after the check, would fail.
+    async with open_client(GuardedResolver(policy, Answers(["127.0.0.1"]))) as client:
+        timeout = aiohttp.ClientTimeout(total=0.2)
+        with pytest.raises((aiohttp.ClientError, TimeoutError)):
+            await client.get(f"http://pinned.example:{port}/", timeout=timeout)
+    assert connections(listener) == 1
+
+
+def endpoint(kind=EndpointKind.OPENAI, base_url=""):
+    return Endpoint(name="it", kind=kind, base_url=base_url)
+
+
+def test_the_simulated_provider_is_reached_without_being_allowed(settings):
+    settings.SIMULATOR_URL = "http://127.0.0.1:8765"
+    simulated = endpoint(EndpointKind.SIMULATED)
+    assert base_url_of(simulated) == check_endpoint(simulated) == "http://127.0.0.1:8765/v1"
+    with pytest.raises(ForbiddenAddress):
+        check_endpoint(endpoint(EndpointKind.OPENAI, "http://127.0.0.1:8765/v1"))
+    with pytest.raises(ForbiddenAddress):
+        check_endpoint(endpoint(EndpointKind.SIMULATED, "http://127.0.0.1:8766/v1"))
+
+
+def test_settings_open_private_places_for_every_kind(settings):
+    settings.SIMULATOR_URL = "http://127.0.0.1:8765"
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ("127.0.0.1:9000",)
+    assert policy_for(EndpointKind.OPENAI).allowed == {"127.0.0.1:9000"}
+    assert shared_policy().allowed == {"127.0.0.1:9000", "127.0.0.1:8765"}
+    assert check_endpoint(endpoint(base_url="http://127.0.0.1:9000/v1/"))
+
+
+@pytest.mark.parametrize(
+    ("base_url", "message"),
+    [
+        ("", "needs a base URL"),
+        ("https://provider.example/v1?key=sk-1", "ends before any"),
+        ("https://provider.example/v1?", "ends before any"),
+        ("https://provider.example/v1#part", "ends before any"),
+    ],
+)
+def test_a_base_url_is_complete_and_carries_no_key(base_url, message):
+    with pytest.raises(ForbiddenAddress, match=message):
+        check_endpoint(endpoint(base_url=base_url))

@@ -1,0 +1,128 @@
+"""Endpoint keys are unreadable without the key file, and stay readable through rotations."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from runs import secrets
+from runs.models import Endpoint, EndpointKind
+from runs.services.endpoints import rotate_endpoint_keys
+
+CANARY = "sk-canary-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+    return tmp_path
+
+
+def test_what_is_encrypted_can_be_decrypted_and_is_unreadable():
+    token = secrets.encrypt(CANARY)
+    assert secrets.decrypt(token) == CANARY
+    assert CANARY not in token
+    assert secrets.encrypt(CANARY) != token  # equal keys do not look equal
+
+
+def test_the_key_file_is_made_once_for_its_owner_alone(data_folder):
+    secrets.encrypt(CANARY)
+    path = data_folder / "keys" / "endpoint_keys"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o077 == 0
+    first = path.read_text()
+    secrets.encrypt(CANARY)
+    assert path.read_text() == first
+    assert [file.name for file in path.parent.iterdir()] == ["endpoint_keys"]
+
+
+def test_processes_that_start_together_agree_on_one_key():
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(secrets.encrypt, [CANARY] * 32))
+    assert {secrets.decrypt(token) for token in tokens} == {CANARY}
+    assert len(secrets.key_file().read_text().splitlines()) == 1
+
+
+def test_a_rotation_puts_a_new_key_first_and_old_tokens_still_open():
+    token = secrets.encrypt(CANARY)
+    (old,) = secrets.key_file().read_text().splitlines()
+    secrets.rotate()
+    new, kept = secrets.key_file().read_text().splitlines()
+    assert new != old == kept
+    assert secrets.decrypt(token) == CANARY
+    fresh = secrets.reencrypt(token)
+    secrets.forget_old_keys()
+    assert secrets.key_file().read_text().splitlines() == [new]
+    assert secrets.decrypt(fresh) == CANARY
+    with pytest.raises(secrets.SecretsError):
+        secrets.decrypt(token)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        pytest.param(lambda path: path.unlink(), "is gone", id="gone"),
+        pytest.param(lambda path: path.write_text("nonsense\n"), "is damaged", id="damaged"),
+        pytest.param(lambda path: path.write_text(""), "is damaged", id="empty"),
+    ],
+)
+def test_a_lost_key_file_is_named_and_not_replaced_silently(damage, message):
+    token = secrets.encrypt(CANARY)
+    damage(secrets.key_file())
+    with pytest.raises(secrets.SecretsError, match=message) as error:
+        secrets.decrypt(token)
+    assert str(secrets.key_file()) in str(error.value)
+    assert "backup" in str(error.value)
+
+
+def test_a_token_of_another_installation_is_refused(settings, tmp_path):
+    token = secrets.encrypt(CANARY)
+    settings.EVALSITE_DATA = tmp_path / "other"
+    secrets.encrypt("anything")
+    with pytest.raises(secrets.SecretsError, match="enter the endpoint's key again"):
+        secrets.decrypt(token)
+
+
+def store_endpoint(name, key):
+    return Endpoint.objects.create(
+        name=name,
+        kind=EndpointKind.SIMULATED,
+        key_ciphertext=secrets.encrypt(key) if key else "",
+    )
+
+
+@pytest.mark.django_db
+def test_rotate_keys_moves_every_endpoint_to_the_new_key(capsys):
+    first, second = store_endpoint("a", "ka"), store_endpoint("b", "kb")
+    bare = store_endpoint("c", "")
+    call_command("rotate_keys", "--forget-old")
+    for endpoint, key in ((first, "ka"), (second, "kb")):
+        endpoint.refresh_from_db()
+        assert secrets.decrypt(endpoint.key_ciphertext) == key
+    bare.refresh_from_db()
+    assert bare.key_ciphertext == ""
+    assert len(secrets.key_file().read_text().splitlines()) == 1
+    assert "2 endpoint keys encrypted anew" in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_without_forget_old_backups_still_open():
+    endpoint = store_endpoint("a", CANARY)
+    before = endpoint.key_ciphertext
+    assert rotate_endpoint_keys() == 1
+    endpoint.refresh_from_db()
+    assert endpoint.key_ciphertext != before
+    assert secrets.decrypt(before) == CANARY
+
+
+@pytest.mark.django_db
+def test_a_rotation_that_cannot_read_a_key_changes_nothing():
+    readable = store_endpoint("a", CANARY)
+    Endpoint.objects.create(name="b", kind=EndpointKind.SIMULATED, key_ciphertext="not a token")
+    with pytest.raises(CommandError, match="enter the endpoint's key again"):
+        call_command("rotate_keys", "--forget-old")
+    before = readable.key_ciphertext
+    readable.refresh_from_db()
+    assert readable.key_ciphertext == before
+    assert secrets.decrypt(before) == CANARY

@@ -1,0 +1,53 @@
+"""What the workers' tests share: a simulated provider, a person, and a worker in this process."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+
+from runs.models import Endpoint, EndpointKind
+from runs.services import leases
+from runs.services.datasets import store_rows
+from workers.simulator.demo import DEMO_PROMPTS, make_questions
+from workers.simulator.testing import SimulatorClient, running_simulator
+
+
+@pytest.fixture
+def simulator(settings: Any) -> Iterator[SimulatorClient]:
+    with running_simulator(latency_ms=0, jitter=0) as simulator:
+        settings.SIMULATOR_URL = simulator.url
+        yield simulator
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(settings: Any) -> None:
+    """An empty Redis, and no memory of the runs of another test's database."""
+    redis.Redis.from_url(settings.REDIS_URL).flushall()
+    leases.load_parts.cache_clear()
+
+
+@pytest.fixture
+def ada(transactional_db: None) -> User:
+    return User.objects.create_user("ada", password="a long pass phrase")
+
+
+@pytest.fixture
+def endpoint(transactional_db: None) -> Endpoint:
+    return Endpoint.objects.create(name="simulated", kind=EndpointKind.SIMULATED, max_concurrent=50)
+
+
+@pytest.fixture
+def document(ada: User, endpoint: Endpoint) -> dict[str, Any]:
+    """3 prompts x 2 models x 20 questions."""
+    store_rows(ada, "sums", [question._asdict() for question in make_questions(20)])
+    return {
+        "name": "sums",
+        "kind": "evaluate",
+        "dataset": "sums",
+        "prompts": [prompt._asdict() for prompt in DEMO_PROMPTS],
+        "models": ["simulated/sim-small", "simulated/sim-large"],
+        "scorers": ["numeric"],
+        "limits": {"max_concurrent": 12, "requests_per_minute": None, "timeout_seconds": 5},
+    }

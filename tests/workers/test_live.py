@@ -1,0 +1,169 @@
+"""The live door: a snapshot, then ticks, only for people who may see the run."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from evalsite.asgi import application
+from runs import consumers
+from runs.live import publish
+from runs.models import Run
+from runs.services.planning import advance_run
+from runs.services.recording import record_results
+from runs.services.runs import cancel_run, create_run
+from tests.workers.test_recording import results_of, take
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ORIGIN = django_settings.ORIGINS[0].encode()
+
+
+@pytest.fixture
+def run(ada: User, document: dict[str, Any]) -> Run:
+    run = create_run(ada, document)
+    advance_run(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def sign_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def socket(run: Run, client: Client | None, origin: bytes | None = ORIGIN) -> WebsocketCommunicator:
+    headers = [(b"origin", origin)] if origin else []
+    if client:
+        name = django_settings.SESSION_COOKIE_NAME
+        headers.append((b"cookie", f"{name}={client.cookies[name].value}".encode()))
+    return WebsocketCommunicator(application, f"/ws/runs/{run.pk}/", headers)
+
+
+@asynccontextmanager
+async def connected(run: Run, client: Client | None) -> AsyncIterator[WebsocketCommunicator]:
+    communicator = socket(run, client)
+    is_open, _ = await communicator.connect(timeout=5)
+    assert is_open
+    yield communicator
+    await communicator.disconnect()
+
+
+async def next_frame(communicator: WebsocketCommunicator, *kinds: str) -> dict[str, Any]:
+    async with asyncio.timeout(5):
+        while True:
+            frame: dict[str, Any] = await communicator.receive_json_from(timeout=5)
+            if frame["type"] in kinds:
+                return frame
+
+
+async def close_code(communicator: WebsocketCommunicator) -> int:
+    async with asyncio.timeout(5):
+        while True:
+            message = await communicator.receive_output(timeout=5)
+            if message["type"] == "websocket.close":
+                return int(message["code"])
+
+
+def write_chunk(run: Run, place: int) -> None:
+    record_results(run.pk, results_of(take(run, place)))
+
+
+async def test_a_page_gets_a_snapshot_then_ticks_then_the_end(ada: User, run: Run) -> None:
+    client = await database_sync_to_async(sign_in)(ada)
+    async with connected(run, client) as page:
+        assert (await next_frame(page, "hello"))["run"] == run.pk
+        first = await next_frame(page, "snapshot")
+        assert first["text"]["progress"] == "0 of 120 trials"
+        await page.send_json_to({"type": "ack", "seq": first["seq"]})
+        await database_sync_to_async(write_chunk)(run, 0)
+        tick = await next_frame(page, "tick")
+        assert tick["seq"] > first["seq"]
+        assert tick["text"]["progress"] == "6 of 120 trials"
+        assert tick["series"]["rows"][-1][1] == 6.0
+        await page.send_json_to({"type": "ack", "seq": tick["seq"]})
+        await database_sync_to_async(cancel_run)(run)
+        assert (await next_frame(page, "end"))["state"] == "cancelled"
+
+
+async def test_a_page_that_does_not_acknowledge_gets_no_backlog(ada: User, run: Run) -> None:
+    client = await database_sync_to_async(sign_in)(ada)
+    async with connected(run, client) as page:
+        await next_frame(page, "snapshot")
+        for place in range(4):
+            await database_sync_to_async(write_chunk)(run, place)
+            await database_sync_to_async(publish)(run.pk, always=True)
+        assert await page.receive_nothing(timeout=0.8)
+        await page.send_json_to({"type": "ack", "seq": 0})
+        assert (await next_frame(page, "tick"))["text"]["progress"] == "24 of 120 trials"
+
+
+async def test_a_lost_nudge_is_healed_by_the_heartbeat(
+    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", 0.3)
+    client = await database_sync_to_async(sign_in)(ada)
+    async with connected(run, client) as page:
+        first = await next_frame(page, "snapshot")
+        await page.send_json_to({"type": "ack", "seq": first["seq"]})
+        await next_frame(page, "beat")
+        await database_sync_to_async(Run.objects.filter(pk=run.pk).update)(version=first["seq"] + 7)
+        assert (await next_frame(page, "tick"))["seq"] == first["seq"] + 7
+
+
+async def test_a_sign_out_closes_the_socket_at_the_next_heartbeat(
+    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", 0.3)
+    client = await database_sync_to_async(sign_in)(ada)
+    async with connected(run, client) as page:
+        first = await next_frame(page, "snapshot")
+        await page.send_json_to({"type": "ack", "seq": first["seq"]})
+        await database_sync_to_async(client.logout)()
+        assert await close_code(page) == 4401
+
+
+async def test_nobody_signed_in_is_told_so(run: Run) -> None:
+    async with connected(run, None) as page:
+        assert await close_code(page) == 4401
+
+
+async def test_a_strangers_run_does_not_exist(run: Run) -> None:
+    bob = await database_sync_to_async(User.objects.create_user)("bob")
+    client = await database_sync_to_async(sign_in)(bob)
+    async with connected(run, client) as page:
+        assert await close_code(page) == 4404
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        b"null",
+        b"http://evil.example",
+        b"http://127.0.0.1:8001",
+        ORIGIN.replace(b"http://", b"https://"),
+    ],
+)
+async def test_another_origin_is_refused(ada: User, run: Run, origin: bytes | None) -> None:
+    client = await database_sync_to_async(sign_in)(ada)
+    is_open, _ = await socket(run, client, origin).connect(timeout=5)
+    assert not is_open
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", "nonsense", '{"type": "eval"}', "x" * 5000, "[" * 3000]
+)
+async def test_anything_unknown_closes_the_socket(ada: User, run: Run, text: str) -> None:
+    client = await database_sync_to_async(sign_in)(ada)
+    async with connected(run, client) as page:
+        await page.send_to(text_data=text)
+        assert await close_code(page) == 1008

@@ -1,0 +1,123 @@
+"""What a worker writes: fenced by its lease, each trial at most once."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import Chunk, ChunkState, Run, Score
+from runs.services.leases import Lease, lease_chunk, release_chunk, renew_leases
+from runs.services.planning import advance_run
+from runs.services.recording import Results, record_results
+from runs.services.recovery import reclaim_expired, sweep
+from runs.services.runs import create_run
+from workers.engine import records
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def run(ada: User, document: dict[str, Any]) -> Run:
+    run = create_run(ada, document)
+    advance_run(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def results_of(lease: Lease, *, finished: bool = True) -> Results:
+    results = Results(leases={lease.chunk_id: lease}, in_flight=3)
+    results.scores[lease.chunk_id] = [
+        records.Score(trial, value=1.0, passed=True, answer="4", latency_ms=10.0)
+        for trial in lease.work.trials
+    ]
+    results.finished = {lease.chunk_id} if finished else set()
+    return results
+
+
+def take(run: Run, place: int = 0, owner: str = "worker") -> Lease:
+    lease = lease_chunk(run.chunks.all()[place].pk, owner)
+    assert lease is not None
+    return lease
+
+
+def expire(lease: Lease) -> None:
+    past = timezone.now() - timedelta(minutes=1)
+    Chunk.objects.filter(pk=lease.chunk_id).update(lease_until=past)
+
+
+def test_planning_cuts_all_trials_into_chunks(run: Run) -> None:
+    assert run.state == "running"
+    assert run.asked == run.planned == 120
+    chunks = list(run.chunks.all())
+    assert [chunk.start for chunk in chunks] == list(range(0, 120, 6))
+    assert sum(len(chunk.trials) for chunk in chunks) == 120
+
+
+def test_planning_again_adds_nothing(run: Run) -> None:
+    advance_run(run.pk)
+    assert run.chunks.count() == 20
+
+
+def test_a_chunk_is_leased_once(run: Run) -> None:
+    lease = take(run)
+    assert lease_chunk(lease.chunk_id, "another") is None
+
+
+def test_results_are_written_once_however_often_they_are_sent(run: Run) -> None:
+    lease = take(run)
+    assert record_results(run.pk, results_of(lease, finished=False)) == set()
+    record_results(run.pk, results_of(lease))
+    run.refresh_from_db()
+    assert Score.objects.filter(run=run).count() == run.done == run.scored == 6
+    assert run.peak_in_flight == 3
+
+
+def test_a_zombie_writes_nothing(run: Run) -> None:
+    zombie = take(run, owner="stopped")
+    expire(zombie)
+    reclaim_expired()
+    heir = lease_chunk(zombie.chunk_id, "heir")
+    assert heir is not None
+    assert record_results(run.pk, results_of(zombie)) == {zombie.chunk_id}
+    assert not Score.objects.filter(run=run).exists()
+    assert record_results(run.pk, results_of(heir)) == set()
+    assert Score.objects.filter(run=run).count() == 6
+
+
+def test_an_heir_goes_on_where_the_dead_one_stopped(run: Run) -> None:
+    dead = take(run)
+    partial = results_of(dead, finished=False)
+    partial.scores[dead.chunk_id] = partial.scores[dead.chunk_id][:4]
+    record_results(run.pk, partial)
+    release_chunk(dead.chunk_id, dead.token)
+    heir = lease_chunk(dead.chunk_id, "heir")
+    assert heir is not None
+    assert heir.work.done == {trial.position for trial in dead.work.trials[:4]}
+
+
+def test_a_renewed_lease_is_not_reclaimed(run: Run) -> None:
+    lease = take(run)
+    expire(lease)
+    renew_leases({lease.chunk_id: lease.token})
+    reclaim_expired()
+    assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED
+
+
+def test_a_lost_lease_is_not_renewed(run: Run) -> None:
+    lease = take(run)
+    renew_leases({lease.chunk_id: lease.token - 1})
+    release_chunk(lease.chunk_id, lease.token - 1)
+    assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED
+
+
+def test_the_run_finishes_when_the_last_chunk_is_written(run: Run) -> None:
+    for place in range(20):
+        record_results(run.pk, results_of(take(run, place)))
+    sweep()
+    advance_run(run.pk)
+    run.refresh_from_db()
+    assert run.state == "completed"
+    assert run.done == 120
+    assert run.ended is not None

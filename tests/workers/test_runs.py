@@ -1,0 +1,205 @@
+"""Runs through real workers: Dramatiq, Redis, the database and HTTP."""
+
+import hashlib
+import json
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+from django.db.models import Sum
+from django.utils import timezone
+
+from runs.models import CachedReply, Chunk, ChunkState, Run, RunSample, RunState, Score
+from runs.services.runs import cancel_run, create_run
+from tests.workers.working import finish, running_worker, wait_until
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def table_hash(run: Run) -> str:
+    rows = run.scores.order_by("position").values_list(
+        "position", "candidate__key", "case__position", "repeat", "value", "error_class", "answer"
+    )
+    return hashlib.sha256(json.dumps(list(rows)).encode()).hexdigest()
+
+
+def check_counters(run: Run) -> None:
+    """The counters equal what a query over the scores says, exactly."""
+    scores = Score.objects.filter(run=run)
+    assert run.done == scores.count()
+    assert run.failed == scores.exclude(error_class="").count()
+    assert run.scored == scores.filter(error_class="").count()
+    assert run.cached == scores.filter(cached=True).count()
+    assert run.value_sum == pytest.approx(scores.aggregate(Sum("value"))["value__sum"] or 0)
+    assert sum(c.done for c in run.candidates.all()) == run.done
+    totals = RunSample.objects.filter(run=run).aggregate(Sum("fresh"), Sum("cached"), Sum("failed"))
+    assert sum(value or 0 for value in totals.values()) == run.done
+
+
+def test_a_run_is_executed_scored_and_counted(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=20)
+    with running_worker():
+        run = finish(create_run(ada, document))
+    assert run.state == RunState.COMPLETED
+    assert (run.planned, run.done, run.failed, run.calls_sent) == (120, 120, 0, 120)
+    check_counters(run)
+    ledger = simulator.ledger()
+    assert ledger["total"] == 120
+    assert 1 < ledger["peak_in_flight"] <= 12
+    assert run.peak_in_flight <= 12
+    assert not run.chunks.exclude(state=ChunkState.DONE).exists()
+    assert CachedReply.objects.count() == 120
+
+
+def test_a_second_run_is_served_from_the_cache(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    with running_worker():
+        first = finish(create_run(ada, document))
+        second = finish(create_run(ada, document))
+    assert simulator.ledger()["total"] == 120
+    assert (second.cached, second.calls_sent, second.done) == (120, 0, 120)
+    assert table_hash(first) == table_hash(second)
+
+
+def test_parallel_and_sequential_give_the_same_table(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    document["cache"] = "off"
+    with running_worker():
+        simulator.change(latency_ms=10, jitter=0.9)
+        parallel = finish(create_run(ada, document))
+        simulator.change(latency_ms=0)
+        document["limits"]["max_concurrent"] = 1
+        sequential = finish(create_run(ada, document))
+    assert simulator.ledger()["total"] == 240
+    assert table_hash(parallel) == table_hash(sequential)
+
+
+def test_failed_calls_are_shown_counted_and_not_cached(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    document["models"] = ["simulated/sim-small", "simulated/sim-large:400"]
+    with running_worker():
+        run = finish(create_run(ada, document))
+    assert run.state == RunState.COMPLETED_WITH_ERRORS
+    assert (run.done, run.failed, run.scored) == (120, 60, 60)
+    check_counters(run)
+    failed = run.scores.exclude(error_class="")
+    assert set(failed.values_list("error_class", "value")) == {("refused", None)}
+    assert CachedReply.objects.count() == 60
+
+
+def test_a_cancelled_run_stops_and_keeps_what_it_has(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=100)
+    document["repeats"] = 5
+    with running_worker():
+        run = create_run(ada, document)
+        wait_until(lambda: Score.objects.filter(run=run).exists())
+        assert cancel_run(run)
+        wait_until(lambda: simulator.ledger()["in_flight"] == 0)
+        calls = simulator.ledger()["total"]
+        wait_until(lambda: not Chunk.objects.filter(run=run, state=ChunkState.LEASED).exists())
+        assert simulator.ledger()["total"] == calls
+    run.refresh_from_db()
+    assert run.state == RunState.CANCELLED
+    assert 0 < run.done < run.planned
+    check_counters(run)
+    assert not cancel_run(run)
+
+
+def test_a_stopped_worker_gives_its_chunks_back_and_the_next_one_finishes(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    document["cache"] = "off"
+    with running_worker():
+        undisturbed = finish(create_run(ada, document))
+    simulator.change(latency_ms=60)
+    with running_worker():
+        run = create_run(ada, document)
+        wait_until(lambda: Score.objects.filter(run=run).count() > 20)
+    assert not Chunk.objects.filter(run=run, state=ChunkState.LEASED).exists()
+    with running_worker():
+        finish(run)
+    assert run.state == RunState.COMPLETED
+    check_counters(run)
+    assert table_hash(run) == table_hash(undisturbed)
+
+
+def test_a_killed_worker_loses_nothing(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    document["cache"] = "off"
+    with running_worker():
+        undisturbed = finish(create_run(ada, document))
+    simulator.change(latency_ms=60)
+    with running_worker() as worker:
+        run = create_run(ada, document)
+        wait_until(lambda: Score.objects.filter(run=run).count() > 20)
+        worker.kill()
+        worker.wait()
+    expired = Chunk.objects.filter(run=run, state=ChunkState.LEASED).update(
+        lease_until=timezone.now() - timedelta(seconds=1)  # instead of waiting for the lease's end
+    )
+    assert expired
+    with running_worker():
+        finish(run)
+    assert run.state == RunState.COMPLETED
+    check_counters(run)
+    assert table_hash(run) == table_hash(undisturbed)
+    assert run.chunks.filter(deaths=1).count() == expired
+    assert run.events.filter(message__startswith="A worker was lost").count() == expired
+
+
+def test_messages_lost_with_redis_are_sent_again(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient, settings: Any
+) -> None:
+    run = create_run(ada, document)
+    redis.Redis.from_url(settings.REDIS_URL).flushall()
+    with running_worker():
+        assert finish(run).state == RunState.COMPLETED
+
+
+def test_two_workers_share_one_limit_and_the_work(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=40)
+    document["repeats"] = 5
+    with running_worker(), running_worker():
+        run = finish(create_run(ada, document))
+    assert run.state == RunState.COMPLETED
+    check_counters(run)
+    assert simulator.ledger()["peak_in_flight"] == 12
+    shares = Counter(run.chunks.values_list("owner", flat=True))
+    assert len(shares) == 2
+    assert min(shares.values()) >= 0.2 * sum(shares.values())
+
+
+def test_two_runs_share_a_worker(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=5)
+    with running_worker():
+        runs = [create_run(ada, {**document, "seed": seed}) for seed in range(3)]
+        for run in runs:
+            assert finish(run).state == RunState.COMPLETED
+            check_counters(run)
+
+
+def test_an_endpoint_that_disappears_fails_the_run_with_the_reason(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient, endpoint: Any
+) -> None:
+    run = create_run(ada, document)
+    endpoint.delete()
+    with running_worker():
+        finish(run)
+    assert run.state == RunState.FAILED
+    assert "The endpoint 'simulated' was removed" in run.reason

@@ -1,0 +1,22 @@
+"""The shared cache of answers, read in bulk and written together with the scores."""
+
+from collections.abc import Mapping, Sequence
+
+from runs.selectors.cache import find_replies
+from workers.engine.records import Reply, Request
+from workers.recorder import Recorder, in_database
+
+
+class DatabaseCache:
+    """The cache of one run: what it pays for is kept for all."""
+
+    def __init__(self, run_id: int, recorder: Recorder) -> None:
+        self._run_id = run_id
+        self._recorder = recorder
+
+    async def get_many(self, keys: Sequence[str]) -> Mapping[str, Reply]:
+        replies: Mapping[str, Reply] = await in_database(find_replies, list(keys))
+        return replies
+
+    def put(self, key: str, request: Request, reply: Reply) -> None:
+        self._recorder.keep(self._run_id, key, request, reply)

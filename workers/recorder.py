@@ -1,0 +1,139 @@
+"""Collects what the chunks of this process found and writes it, all runs together, every 250 ms."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+
+from runs.services.leases import Lease, renew_leases
+from runs.services.recording import Results, record_results, store_replies
+from workers.engine.records import Reply, Request, Score
+
+logger = logging.getLogger(__name__)
+
+WRITE_SECONDS = 0.25
+SAMPLE_SECONDS = 1.0  # a run without news is still sampled this often: its calls are in flight
+RENEW_SECONDS = 8.0
+RETRY_SECONDS = 1.0  # when the database does not take a write
+MOST_WAITING = 2000  # scores not yet written; above it, finished chunks wait and none is begun
+
+
+async def in_database(function: Callable[..., Any], *args: Any) -> Any:
+    """Run a database function on the one database thread of this process."""
+    return await sync_to_async(function, thread_sensitive=True)(*args)
+
+
+class Recorder:
+    """Buffers scores and paid answers per run. Nothing is dropped when a write fails: it is
+    written again, and the database keeps each trial's score once."""
+
+    def __init__(self, in_flight: Callable[[int], int]) -> None:
+        self._in_flight = in_flight
+        self._leases: dict[int, Lease] = {}
+        self._waiting: dict[int, Results] = {}
+        self._replies: dict[int, list[tuple[str, Request, Reply]]] = {}
+        self._lost: dict[int, asyncio.Event] = {}
+        self._count = 0
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._sampled = 0.0
+        self._renewed = time.monotonic()
+
+    def open(self, lease: Lease) -> asyncio.Event:
+        """Begin with a chunk. The event is set when its lease is lost: then stop working on it."""
+        self._leases[lease.chunk_id] = lease
+        lost = self._lost[lease.chunk_id] = asyncio.Event()
+        return lost
+
+    def add(self, lease: Lease, score: Score) -> None:
+        results = self._waiting.setdefault(lease.parts.run_id, Results())
+        results.scores[lease.chunk_id].append(score)
+        self._count += 1
+        if self._count > MOST_WAITING:
+            self._has_room.clear()
+
+    def keep(self, run_id: int, key: str, request: Request, reply: Reply) -> None:
+        self._replies.setdefault(run_id, []).append((key, request, reply))
+
+    async def close(self, lease: Lease) -> None:
+        """End with a chunk. It is written soon, under its lease; the next one need not wait for
+        that, unless the database has fallen behind."""
+        results = self._waiting.setdefault(lease.parts.run_id, Results())
+        results.finished.add(lease.chunk_id)
+        await self._has_room.wait()
+
+    def abandon(self, lease: Lease) -> None:
+        """Forget a chunk whose lease is lost or given back."""
+        self._forget(lease.chunk_id)
+
+    async def run(self) -> None:
+        """Write for as long as the process lives."""
+        while True:
+            await asyncio.sleep(WRITE_SECONDS)
+            try:
+                await self.write()
+            except DatabaseError:
+                logger.exception("The database did not take the results; trying again.")
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def write(self) -> None:
+        await self._write_replies()
+        for run_id in self._runs_due():
+            await self._write_run(run_id)
+        now = time.monotonic()
+        if self._leases and now - self._renewed >= RENEW_SECONDS:
+            self._renewed = now
+            tokens = {lease.chunk_id: lease.token for lease in self._leases.values()}
+            await in_database(renew_leases, tokens)
+
+    def _runs_due(self) -> list[int]:
+        now = time.monotonic()
+        if now - self._sampled < SAMPLE_SECONDS:
+            return list(self._waiting)
+        self._sampled = now
+        return list({*self._waiting, *(lease.parts.run_id for lease in self._leases.values())})
+
+    async def _write_replies(self) -> None:
+        for run_id in list(self._replies):
+            replies = self._replies.pop(run_id)
+            try:
+                await in_database(store_replies, run_id, replies)
+            except DatabaseError:
+                self._replies[run_id] = replies + self._replies.get(run_id, [])
+                raise
+
+    async def _write_run(self, run_id: int) -> None:
+        results = self._waiting.pop(run_id, Results())
+        results.leases = {
+            pk: lease for pk, lease in self._leases.items() if lease.parts.run_id == run_id
+        }
+        results.in_flight = self._in_flight(run_id)
+        try:
+            lost = await in_database(record_results, run_id, results)
+        except DatabaseError:
+            self._put_back(run_id, results)
+            raise
+        self._written(sum(map(len, results.scores.values())))
+        for chunk_id in lost:
+            self._lost[chunk_id].set()
+        for chunk_id in results.finished | lost:
+            self._forget(chunk_id)
+
+    def _written(self, scores: int) -> None:
+        self._count -= scores
+        if self._count <= MOST_WAITING:
+            self._has_room.set()
+
+    def _put_back(self, run_id: int, results: Results) -> None:
+        later = self._waiting.setdefault(run_id, Results())
+        for chunk_id, scores in results.scores.items():
+            later.scores[chunk_id] = scores + later.scores[chunk_id]
+        later.finished |= results.finished
+
+    def _forget(self, chunk_id: int) -> None:
+        self._leases.pop(chunk_id, None)
+        self._lost.pop(chunk_id, None)

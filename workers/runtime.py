@@ -1,0 +1,132 @@
+"""A worker process's own state: one loop, one HTTP pool, one throttle, one recorder."""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+
+from django.db import DatabaseError
+
+from runs.live import send_nudges_on
+from runs.models import Run
+from runs.selectors.endpoints_in_use import endpoints_of
+from runs.services.leases import Lease, lease_chunk, release_chunk
+from runs.services.planning import advance_run
+from runs.services.recovery import sweep
+from runs.services.runs import fail_run
+from workers.database_cache import DatabaseCache
+from workers.engine.cache import SingleFlight
+from workers.engine.executor import Executor
+from workers.recorder import Recorder, in_database
+from workers.wiring import build_client, build_executor, build_throttle, worker_name
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 5.0
+EXECUTOR_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
+
+
+class Runtime:
+    """Made on the worker's loop, before its first message."""
+
+    def __init__(self) -> None:
+        self.name = worker_name()
+        self._throttle = build_throttle(self.name)
+        self._client = build_client()
+        self._flights = SingleFlight()
+        self._recorder = Recorder(lambda run_id: self._throttle.in_flight(f"run:{run_id}"))
+        self._executors: dict[int, tuple[float, Executor]] = {}
+        self._working: dict[asyncio.Task[None], Lease] = {}
+        self._is_closing = False
+        send_nudges_on(asyncio.get_running_loop())
+        self._tasks = [
+            asyncio.create_task(self._recorder.run()),
+            asyncio.create_task(self._sweep()),
+        ]
+
+    async def advance(self, run_id: int) -> None:
+        try:
+            await in_database(advance_run, run_id)
+        except DatabaseError:
+            raise  # the sweep sends the message again
+        except Exception as error:
+            logger.exception("Run %s could not be planned.", run_id)
+            await in_database(fail_run, Run(pk=run_id), f"Planning failed: {type(error).__name__}.")
+
+    async def execute(self, chunk_id: int) -> None:
+        """Lease a chunk, run it, write what came of it."""
+        if self._is_closing:
+            return  # the chunk stays pending; another worker is told by the sweep
+        lease: Lease | None = await in_database(lease_chunk, chunk_id, self.name)
+        if lease is None:
+            return
+        lost = self._recorder.open(lease)
+        task = asyncio.create_task(self._run_chunk(lease))
+        self._working[task] = lease
+        watch = asyncio.create_task(lost.wait())
+        try:
+            await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await self._stop(task, watch)
+            self._working.pop(task, None)
+
+    async def _stop(self, task: asyncio.Task[None], watch: asyncio.Task[bool]) -> None:
+        watch.cancel()
+        task.cancel()
+        await asyncio.gather(task, watch, return_exceptions=True)
+
+    async def _run_chunk(self, lease: Lease) -> None:
+        run_id = lease.parts.run_id
+        try:
+            executor = await self._executor_for(lease)
+            await executor.run(lease.work, lambda score: self._recorder.add(lease, score))
+        except Exception as error:
+            logger.exception("Chunk %s of run %s could not be executed.", lease.chunk_id, run_id)
+            reason = f"A worker could not execute it: {type(error).__name__}: {error}"
+            await in_database(fail_run, Run(pk=run_id), reason)
+            self._recorder.abandon(lease)
+            return
+        await self._recorder.close(lease)
+
+    async def _executor_for(self, lease: Lease) -> Executor:
+        """An executor with the endpoints as they are now: a new key works from the next chunk."""
+        run_id = lease.parts.run_id
+        made, executor = self._executors.get(run_id, (0.0, None))
+        if executor is not None and time.monotonic() - made < EXECUTOR_SECONDS:
+            return executor
+        endpoints = await in_database(endpoints_of, lease.parts.configuration)
+        executor = build_executor(
+            run_id,
+            lease.parts.configuration,
+            endpoints,
+            client=self._client,
+            throttle=self._throttle,
+            cache=DatabaseCache(run_id, self._recorder),
+            flights=self._flights,
+        )
+        self._executors[run_id] = (time.monotonic(), executor)
+        if len(self._executors) > 64:
+            self._executors.pop(next(iter(self._executors)))
+        return executor
+
+    async def _sweep(self) -> None:
+        while True:
+            with suppress(DatabaseError):
+                await in_database(sweep)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    async def close(self) -> None:
+        """Stop leasing, write what is finished, give the rest back."""
+        self._is_closing = True
+        leases = list(self._working.values())
+        for task in list(self._working):
+            task.cancel()
+        await asyncio.gather(*self._working, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._recorder.write()
+        for lease in leases:
+            await in_database(release_chunk, lease.chunk_id, lease.token)
+        await self._throttle.close()
+        await self._client.close()

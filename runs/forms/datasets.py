@@ -1,0 +1,48 @@
+"""The import form: a name, and rows from a file or pasted."""
+
+from typing import Any
+
+from django import forms
+
+MEGABYTE = 1024 * 1024
+LARGEST_FILE = 20 * MEGABYTE
+
+
+class ImportForm(forms.Form):
+    name = forms.CharField(
+        max_length=120,
+        help_text="An existing name gets a new version; runs of older versions keep theirs.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "capital-cities"}),
+    )
+    file = forms.FileField(
+        required=False,
+        label="CSV or JSONL file",
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.jsonl,.ndjson,.txt"}),
+    )
+    text = forms.CharField(
+        required=False,
+        strip=False,
+        label="Or paste the rows",
+        widget=forms.Textarea(
+            attrs={
+                "rows": 10,
+                "spellcheck": "false",
+                "placeholder": "question,expected\nWhat is the capital of France?,Paris",
+            }
+        ),
+    )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file is not None and file.size > LARGEST_FILE:
+            raise forms.ValidationError(
+                f"The file has {file.size / MEGABYTE:.1f} MB; at most 20 MB can be imported. "
+                "Split it into several datasets."
+            )
+        return file
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors and not cleaned.get("file") and not cleaned.get("text", "").strip():
+            self.add_error("text", "There are no rows. Choose a file or paste some.")
+        return cleaned

@@ -1,0 +1,70 @@
+"""Filters live in the address. What does not make sense there is left out, never an error page."""
+
+import math
+from collections.abc import Container
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from runs.selectors.run_list import STATE_FILTERS, RunFilters
+from runs.selectors.trials import SORTS, STATUSES, TrialFilters
+from workers.engine.errors import CALL_ERRORS
+
+LONGEST_TEXT = 200
+LARGEST_ID = 2**63 - 1  # what a database's integer column can hold
+
+
+def read_whole_number(text: str | None) -> int | None:
+    if text is None or not text.isascii() or not text.isdecimal():
+        return None
+    return min(int(text[:20]), LARGEST_ID)
+
+
+def read_number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def read_text(text: str | None) -> str:
+    return (text or "").replace("\x00", "").strip()[:LONGEST_TEXT]
+
+
+def read_choice(text: str | None, choices: Container[str]) -> str:
+    return text if text and text in choices else ""
+
+
+def read_run_filters(query: QueryDict) -> RunFilters:
+    return RunFilters(
+        state=read_choice(query.get("state"), STATE_FILTERS),
+        kind=read_text(query.get("kind"))[:20],
+        text=read_text(query.get("q")),
+    )
+
+
+def read_trial_filters(query: QueryDict) -> TrialFilters:
+    return TrialFilters(
+        status=read_choice(query.get("status"), STATUSES),
+        candidate=read_whole_number(query.get("candidate")),
+        error=read_choice(query.get("error"), CALL_ERRORS),
+        score_min=read_number(query.get("min")),
+        score_max=read_number(query.get("max")),
+        text=read_text(query.get("q")),
+        sort=read_choice(query.get("sort"), SORTS) or "position",
+    )
+
+
+def trial_query(filters: TrialFilters) -> str:
+    """The filters as they stand in an address, without a page's place."""
+    values = {
+        "status": filters.status,
+        "candidate": filters.candidate,
+        "error": filters.error,
+        "min": filters.score_min,
+        "max": filters.score_max,
+        "q": filters.text,
+        "sort": "" if filters.sort == "position" else filters.sort,
+    }
+    return urlencode({name: value for name, value in values.items() if value not in ("", None)})

@@ -1,0 +1,250 @@
+"""The new-run form: keeps what was typed as it was typed, and turns it into a document.
+
+It checks nothing itself. The document is judged by the one schema, whose problems are led back
+to the fields by their paths, so that form, YAML, admin and REST always agree.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import yaml
+from django.http import QueryDict
+
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.presets import DEFAULT_PRESET, PRESETS
+from workers.engine.scorers import ScorerDescription, describe
+
+CUSTOM = "custom"
+LIMIT_FIELDS = (
+    "max_concurrent",
+    "batch_size",
+    "requests_per_minute",
+    "timeout_seconds",
+    "attempts",
+)
+MOST_PROMPTS = 500
+
+
+@dataclass(slots=True)
+class PromptInput:
+    index: int
+    name: str = ""
+    system: str = ""
+    user: str = ""
+
+    @property
+    def field(self) -> str:
+        return f"id_prompt-{self.index}"
+
+    @property
+    def is_blank(self) -> bool:
+        return not (self.name or self.system or self.user)
+
+
+class OptionInput(NamedTuple):
+    name: str
+    label: str
+    kind: str
+    value: str
+    help: str
+    field: str
+
+
+@dataclass(slots=True)
+class ScorerInput:
+    description: ScorerDescription
+    is_chosen: bool = False
+    values: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def options(self) -> list[OptionInput]:
+        return [
+            OptionInput(
+                name=option.name,
+                label=option.name.replace("_", " ").capitalize(),
+                kind=option.kind,
+                value=self.values.get(option.name, ""),
+                help=option.help,
+                field=f"scorer-{self.name}-{option.name}",
+            )
+            for option in self.description.options
+        ]
+
+    def entry(self) -> Any:
+        """As a configuration writes it: only what differs from the defaults."""
+        options = {}
+        for option in self.description.options:
+            text = self.values.get(option.name, "")
+            value = option_value(option.kind, text)
+            if value not in ("", option.default):
+                options[option.name] = value
+        return {self.name: options} if options else self.name
+
+
+def option_value(kind: str, text: str) -> Any:
+    if kind == "boolean":
+        return text == "on"
+    return number_or_text(text) if kind == "number" else text
+
+
+@dataclass(slots=True)
+class NewRunInput:
+    """Every field of the form, as text."""
+
+    key: str = ""
+    mode: str = "form"
+    yaml: str = ""
+    name: str = ""
+    dataset_source: str = "stored"
+    dataset: str = ""
+    rows: str = ""
+    prompts: list[PromptInput] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
+    other_models: str = ""
+    scorers: list[ScorerInput] = field(default_factory=list)
+    repeats: str = "1"
+    seed: str = "0"
+    preset: str = DEFAULT_PRESET
+    limits: dict[str, str] = field(default_factory=dict)
+    cache: str = "use"
+
+    def document(self, rows: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+        """What the schema judges. Rows are those of the paste box, already read."""
+        return {
+            "name": self.name or "unnamed",
+            "kind": "evaluate",
+            "seed": number_or_text(self.seed or "0"),
+            "dataset": {"rows": list(rows)} if self.dataset_source == "paste" else self.dataset,
+            "prompts": [
+                {"name": prompt.name, "system": prompt.system, "user": prompt.user}
+                for prompt in self.filled_prompts
+            ],
+            "models": [*self.models, *self.typed_models],
+            "repeats": number_or_text(self.repeats or "1"),
+            "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
+            "limits": self.limits_document(),
+            "cache": self.cache,
+        }
+
+    @property
+    def filled_prompts(self) -> list[PromptInput]:
+        return [prompt for prompt in self.prompts if not prompt.is_blank]
+
+    @property
+    def typed_models(self) -> list[str]:
+        return [line.strip() for line in self.other_models.splitlines() if line.strip()]
+
+    def limits_document(self) -> dict[str, Any]:
+        if self.preset != CUSTOM:
+            return {"preset": self.preset}
+        return {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
+
+    def yaml_document(self) -> Any:
+        try:
+            return yaml.safe_load(self.yaml)
+        except yaml.YAMLError as error:
+            raise ConfigurationError([Problem("", f"This is not YAML or JSON: {error}")]) from None
+
+
+def number_or_text(text: str) -> int | float | str:
+    """A number where it is one; else the text, for the schema to refuse with its own message."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text.strip()
+
+
+def blank_input() -> NewRunInput:
+    limits = {name: number_text(value) for name, value in PRESETS[DEFAULT_PRESET].items()}
+    prompt = PromptInput(0, "plain", "", "{{question}}")
+    scorers = read_scorers({"exact": {}})
+    return NewRunInput(key=new_key(), prompts=[prompt], limits=limits, scorers=scorers)
+
+
+def new_key() -> str:
+    """Made when the form is shown: a double click or a reload makes one run, not two."""
+    return secrets.token_urlsafe(16)
+
+
+def read_scorers(chosen: Mapping[str, Mapping[str, str]]) -> list[ScorerInput]:
+    """Every scorer there is, with what was chosen of it."""
+    return [
+        ScorerInput(
+            description,
+            is_chosen=description.name in chosen,
+            values={**defaults_of(description), **chosen.get(description.name, {})},
+        )
+        for description in describe()
+    ]
+
+
+def defaults_of(description: ScorerDescription) -> dict[str, str]:
+    return {option.name: option_text(option.default) for option in description.options}
+
+
+def option_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else ""
+    if isinstance(value, int | float):
+        return number_text(value)
+    return "" if value is None else str(value)
+
+
+def number_text(value: float | None) -> str:
+    """As a person types it: 60, not 60.0."""
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def read_post(post: QueryDict) -> NewRunInput:
+    """What was sent, untouched."""
+    scorers = read_scorers({})
+    for scorer in scorers:
+        scorer.is_chosen = scorer.name in post.getlist("scorers")
+        scorer.values = {
+            option.name: post.get(f"scorer-{scorer.name}-{option.name}", "")
+            for option in scorer.description.options
+        }
+    return NewRunInput(
+        key=post.get("key", ""),
+        mode="yaml" if post.get("mode") == "yaml" else "form",
+        yaml=post.get("yaml", ""),
+        name=post.get("name", "").strip(),
+        dataset_source="paste" if post.get("dataset_source") == "paste" else "stored",
+        dataset=post.get("dataset", ""),
+        rows=post.get("rows", ""),
+        prompts=read_prompts(post),
+        models=post.getlist("models"),
+        other_models=post.get("other_models", ""),
+        scorers=scorers,
+        repeats=post.get("repeats", ""),
+        seed=post.get("seed", ""),
+        preset=post.get("preset", CUSTOM),
+        limits={name: post.get(name, "") for name in LIMIT_FIELDS},
+        cache=post.get("cache", "use"),
+    )
+
+
+def read_prompts(post: QueryDict) -> list[PromptInput]:
+    """The rows in the order of their numbers, which may have gaps where one was removed."""
+    numbers = sorted(
+        int(number) for number in post.getlist("prompts") if number.isdecimal() and len(number) < 6
+    )
+    return [
+        PromptInput(
+            number,
+            name=post.get(f"prompt-{number}-name", "").strip(),
+            system=post.get(f"prompt-{number}-system", ""),
+            user=post.get(f"prompt-{number}-user", ""),
+        )
+        for number in numbers[:MOST_PROMPTS]
+    ]

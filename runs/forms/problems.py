@@ -1,0 +1,57 @@
+"""Leads the schema's problems back to the fields of the new-run form."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from runs.forms.new_run import LIMIT_FIELDS, NewRunInput
+from workers.engine.errors import Problem
+
+_FIELDS: dict[str, tuple[str, str]] = {
+    "name": ("id_name", "Name"),
+    "seed": ("id_seed", "Seed"),
+    "dataset": ("id_dataset", "Dataset"),
+    "prompts": ("id_prompts", "Prompts"),
+    "models": ("id_models", "Models"),
+    "repeats": ("id_repeats", "Repeats"),
+    "scorers": ("id_scorers", "Scorers"),
+    "limits": ("id_preset", "Speed"),
+    "cache": ("id_cache", "Cache"),
+}
+
+
+class FieldProblem(NamedTuple):
+    """A problem and the field to mend it in; no field when it is about the whole."""
+
+    field: str
+    label: str
+    message: str
+
+
+def place(problems: Iterable[Problem], filled: NewRunInput) -> list[FieldProblem]:
+    return [
+        FieldProblem(*find_field(problem.path, filled), problem.message) for problem in problems
+    ]
+
+
+def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
+    """The id and the label of the field that a path of the document comes from."""
+    if filled.mode == "yaml":
+        return "id_yaml", path or "Configuration"
+    parts = path.split(".")
+    if parts[0] == "dataset" and filled.dataset_source == "paste":
+        return "id_rows", "Rows"
+    if parts[0] == "limits" and len(parts) > 1 and parts[1] in LIMIT_FIELDS:
+        return f"id_{parts[1]}", parts[1].replace("_", " ").capitalize()
+    if parts[0] == "prompts" and len(parts) > 1:
+        return find_prompt(parts[1:], filled)
+    return _FIELDS.get(parts[0], ("", ""))
+
+
+def find_prompt(parts: list[str], filled: NewRunInput) -> tuple[str, str]:
+    """Blank rows are not sent, so a place in the document need not be the row's number."""
+    place_in_document = int(parts[0]) if parts[0].isdecimal() else -1
+    if not 0 <= place_in_document < len(filled.filled_prompts):
+        return _FIELDS["prompts"]
+    prompt = filled.filled_prompts[place_in_document]
+    part = parts[1] if len(parts) > 1 and parts[1] in ("name", "system", "user") else "user"
+    return f"{prompt.field}-{part}", f"Prompt {place_in_document + 1}, {part}"

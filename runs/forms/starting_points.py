@@ -1,0 +1,95 @@
+"""Fills the new-run form from a stored document: a preset, a configuration or a past run."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from runs.forms.new_run import (
+    CUSTOM,
+    LIMIT_FIELDS,
+    NewRunInput,
+    PromptInput,
+    blank_input,
+    new_key,
+    number_text,
+    option_text,
+    read_scorers,
+)
+from workers.engine.errors import ConfigurationError
+from workers.engine.scorers import build_scorer
+from workers.engine.spec import Configuration, Limits, read_configuration
+
+
+def as_yaml(document: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True, width=100)
+
+
+def from_document(document: Mapping[str, Any]) -> NewRunInput:
+    """The form filled in; as YAML where the document says more than the form can show."""
+    try:
+        configuration = read_configuration(dict(document))
+    except ConfigurationError:
+        return from_yaml(document)
+    filled = from_configuration(configuration)
+    if not shows_all_of(filled, configuration):
+        return from_yaml(document)
+    return filled
+
+
+def from_yaml(document: Mapping[str, Any]) -> NewRunInput:
+    filled = blank_input()
+    filled.mode, filled.yaml = "yaml", as_yaml(document)
+    filled.name = str(document.get("name", ""))
+    return filled
+
+
+def from_configuration(configuration: Configuration) -> NewRunInput:
+    rows = configuration.dataset.rows
+    chosen = {
+        scorer.name: {name: option_text(value) for name, value in scorer.options.items()}
+        for scorer in configuration.scorers
+    }
+    return NewRunInput(
+        key=new_key(),
+        name=configuration.name,
+        dataset_source="stored" if rows is None else "paste",
+        dataset=configuration.dataset.name or "",
+        rows="\n".join(json.dumps(row, ensure_ascii=False) for row in rows or []),
+        prompts=[
+            PromptInput(index, prompt.name, prompt.system, prompt.user)
+            for index, prompt in enumerate(configuration.prompts)
+        ],
+        models=[model.label for model in configuration.models],
+        scorers=read_scorers(chosen),
+        repeats=str(configuration.repeats),
+        seed=str(configuration.seed),
+        preset=preset_of(configuration.limits),
+        limits={name: number_text(getattr(configuration.limits, name)) for name in LIMIT_FIELDS},
+        cache=configuration.cache,
+    )
+
+
+def preset_of(limits: Limits) -> str:
+    """The preset these limits are, or custom when one of its numbers was changed."""
+    if limits.preset is None:
+        return CUSTOM
+    unchanged = Limits.model_validate({"preset": limits.preset})
+    return limits.preset if limits == unchanged else CUSTOM
+
+
+def shows_all_of(filled: NewRunInput, configuration: Configuration) -> bool:
+    """Whether nothing would be lost by sending the form as it is filled in."""
+    try:
+        sent = read_configuration(filled.document(configuration.dataset.rows or []))
+    except ConfigurationError:
+        return False
+    return comparable(sent) == comparable(configuration)
+
+
+def comparable(configuration: Configuration) -> dict[str, Any]:
+    """What a configuration means, however it was written: options and limits in full."""
+    scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
+    meaning = configuration.model_dump(exclude={"limits": {"preset"}})
+    return {**meaning, "scorers": scorers}

@@ -1,0 +1,47 @@
+"""Fields of the new-run form: a label, what was typed, and what is wrong with it."""
+
+from typing import Any
+
+from django import template
+from django.template import Context
+
+register = template.Library()
+
+
+def messages_for(context: Context, field_id: str) -> list[str]:
+    problems = context.get("problems") or ()
+    return [problem.message for problem in problems if problem.field == field_id]
+
+
+@register.inclusion_tag("parts/text_field.html", takes_context=True)
+def text_field(
+    context: Context,
+    field_id: str,
+    label: str,
+    value: Any,
+    *,
+    help: str = "",
+    rows: int = 0,
+    placeholder: str = "",
+    inputmode: str = "",
+    maxlength: int = 0,
+) -> dict[str, Any]:
+    """One line, or a box of `rows` lines. The name is the id without its `id_`."""
+    return {
+        "id": field_id,
+        "name": field_id.removeprefix("id_"),
+        "label": label,
+        "value": value,
+        "help": help,
+        "rows": rows,
+        "placeholder": placeholder,
+        "inputmode": inputmode,
+        "maxlength": maxlength,
+        "errors": messages_for(context, field_id),
+    }
+
+
+@register.inclusion_tag("parts/problems.html", takes_context=True)
+def problems_of(context: Context, field_id: str) -> dict[str, Any]:
+    """What is wrong with a group of choices."""
+    return {"id": field_id, "errors": messages_for(context, field_id)}

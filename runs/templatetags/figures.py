@@ -1,0 +1,52 @@
+"""Template filters over `runs.formatting`, so that pages and live frames write numbers alike."""
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+
+from runs import formatting
+
+register = template.Library()
+
+register.filter("count", formatting.count)
+register.filter("exact_count", formatting.exact_count)
+register.filter("percent", formatting.percent)
+register.filter("duration", formatting.duration)
+register.filter("milliseconds", formatting.milliseconds)
+register.filter("rate", formatting.rate)
+register.filter("score", formatting.score)
+register.filter("score_interval", formatting.score_interval)
+
+
+@register.filter
+def excerpt(text: Any, length: int = 200) -> str:
+    """The beginning of an untrusted text on one line: lists show no more than that."""
+    line = " ".join(str(text)[: length * 4].split())
+    if len(line) <= length:
+        return line
+    return line[: length - 1].rstrip() + "…"
+
+
+@register.filter
+def words(name: str) -> str:
+    """An identifier as a person reads it: server_error becomes "server error"."""
+    return name.replace("_", " ")
+
+
+@register.filter
+def ago(moment: datetime | None) -> str:
+    """How long ago, in one unit: "12 s ago", "3 min ago", "5 h ago", then the date."""
+    if moment is None:
+        return formatting.NOTHING
+    seconds = max((timezone.now() - moment).total_seconds(), 0)
+    if seconds < 60:
+        return f"{seconds:.0f} s ago"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f} min ago"
+    if seconds < 24 * 3600:
+        return f"{seconds // 3600:.0f} h ago"
+    if seconds < 7 * 24 * 3600:
+        return f"{seconds // 86400:.0f} d ago"
+    return f"{moment.day} {moment:%b %Y}"

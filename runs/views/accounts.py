@@ -1,0 +1,106 @@
+"""Sign in, sign out, the first account, and the theme."""
+
+from django.contrib.auth import authenticate, login, logout
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs import formatting
+from runs.context_processors import THEMES
+from runs.forms.accounts import SetupForm, SignInForm
+from runs.services import accounts
+
+THEME_SECONDS = 365 * 24 * 3600
+
+
+def safe_next(request: HttpRequest, fallback: str) -> str:
+    """Where to go next, if it is a page of this site."""
+    address = request.POST.get("next") or request.GET.get("next") or ""
+    is_ours = url_has_allowed_host_and_scheme(
+        address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return address if is_ours else fallback
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    if request.user.is_authenticated:
+        return redirect(safe_next(request, "/"))
+    form = SignInForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and try_to_sign_in(request, form):
+        return redirect(safe_next(request, "/"))
+    context = {"form": form, "next": safe_next(request, ""), "needs_setup": accounts.needs_setup()}
+    return render(request, "accounts/sign_in.html", context, status=200 if not form.errors else 400)
+
+
+def try_to_sign_in(request: HttpRequest, form: SignInForm) -> bool:
+    """Whether it worked. Says the same thing whether the name or the password was wrong."""
+    username, password = form.cleaned_data["username"], form.cleaned_data["password"]
+    address = request.META.get("REMOTE_ADDR", "")
+    if wait := accounts.sign_in_is_blocked(username, address):
+        form.add_error(None, f"Too many tries. Wait {formatting.duration(wait)}, then try again.")
+        return False
+    user = authenticate(request, username=username, password=password)
+    if user is None:
+        accounts.note_failure(username, address)
+        form.add_error(None, "This name and password do not belong together. Try again.")
+        return False
+    accounts.note_success(username, address)
+    login(request, user)
+    return True
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect("sign_in")
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password", "password_again")
+@require_http_methods(["GET", "POST"])
+def setup(request: HttpRequest, token: str) -> HttpResponse:
+    if not accounts.check_setup_token(token):
+        raise Http404("This set-up link is not valid any more.")
+    form = SetupForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        user = create_admin(form, token)
+        if user is not None:
+            login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+            return redirect("runs")
+    return render(
+        request, "accounts/setup.html", {"form": form}, status=200 if not form.errors else 400
+    )
+
+
+def create_admin(form: SetupForm, token: str) -> User | None:
+    """The account, or None with the reasons on the form's fields."""
+    username, password = form.cleaned_data["username"], form.cleaned_data["password"]
+    try:
+        return accounts.create_admin(token, username, password)
+    except accounts.SetupClosedError as error:
+        form.add_error(None, str(error))
+    except ValidationError as error:
+        for field, reasons in error.message_dict.items():
+            form.add_error(field if field in form.fields else None, reasons)
+    return None
+
+
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """The switch for pages without scripts; with them, the page sets the cookie itself."""
+    response = redirect(safe_next(request, "/"))
+    chosen = request.POST.get("theme", "")
+    if chosen in THEMES:
+        response.set_cookie("theme", chosen, max_age=THEME_SECONDS, samesite="Lax")
+    return response

@@ -1,0 +1,117 @@
+"""Datasets: the list, one version's rows, and importing a new one."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from runs.access import datasets_for, get_dataset_for, runs_for
+from runs.forms.datasets import ImportForm
+from runs.forms.filters import read_whole_number
+from runs.models import Case
+from runs.selectors.datasets import list_cases, newest_versions, recent_runs, versions_of
+from runs.services.datasets import (
+    DatasetError,
+    LineProblem,
+    Preview,
+    decode_dataset,
+    guess_format,
+    import_dataset,
+    preview_dataset,
+)
+from runs.views.people import person
+
+PREVIEW_ROWS = 20
+# What is put back into the paste box, so that a checked file need not be chosen again.
+LARGEST_ECHO = 2_000_000
+
+
+class TableRow(NamedTuple):
+    number: int
+    cells: list[str]
+
+
+@require_safe
+def datasets(request: HttpRequest) -> HttpResponse:
+    rows = newest_versions(datasets_for(request.user))
+    return render(request, "datasets/list.html", {"section": "datasets", "datasets": rows})
+
+
+@require_safe
+def dataset(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_dataset_for(request.user, pk)
+    page = list_cases(
+        found,
+        after=read_whole_number(request.GET.get("after")),
+        before=read_whole_number(request.GET.get("before")),
+    )
+    context = {
+        "section": "datasets",
+        "dataset": found,
+        "page": page,
+        "rows": [row_of(case, found.columns) for case in page.cases],
+        "last_number": page.cases[-1].position + 1 if page.cases else 0,
+        "versions": versions_of(datasets_for(request.user), found),
+        "runs": recent_runs(runs_for(request.user), found),
+    }
+    return render(request, "datasets/detail.html", context)
+
+
+def row_of(case: Case, columns: list[str]) -> TableRow:
+    """A case in the order of its dataset's columns."""
+    return TableRow(case.position + 1, [case.fields.get(column, "") for column in columns])
+
+
+@require_http_methods(["GET", "POST"])
+def dataset_import(request: HttpRequest) -> HttpResponse:
+    initial = {"name": request.GET.get("name", "")}
+    form = ImportForm(request.POST or None, request.FILES or None, initial=initial)
+    if request.method != "POST" or not form.is_valid():
+        return show_import(request, form)
+    try:
+        text = text_of(form)
+        preview = preview_dataset(text, guess_format(text), limit=PREVIEW_ROWS)
+        if preview.problems or request.POST.get("step") != "import":
+            return show_import(request, form, text=text, preview=preview)
+        name = form.cleaned_data["name"]
+        saved = import_dataset(person(request), name, text, guess_format(text))
+    except DatasetError as error:
+        return show_import(request, form, problems=error.problems)
+    messages.success(request, f"{saved} is there, with {saved.rows:,} rows.")
+    return redirect(saved)
+
+
+def text_of(form: ImportForm) -> str:
+    """The rows: of the file if there is one, else of the box."""
+    file = form.cleaned_data["file"]
+    return decode_dataset(file.read()) if file else form.cleaned_data["text"]
+
+
+def show_import(
+    request: HttpRequest,
+    form: ImportForm,
+    *,
+    text: str = "",
+    preview: Preview | None = None,
+    problems: Sequence[LineProblem] = (),
+) -> HttpResponse:
+    found = problems or (preview.problems if preview else ())
+    if 0 < len(text) <= LARGEST_ECHO:
+        form.data = request.POST.copy()
+        form.data["text"] = text  # a file that was read need not be chosen again
+    # A script asks for the part below the form only, so that the chosen file stays chosen.
+    is_part = request.headers.get("X-Part") == "preview"
+    context = {
+        "section": "datasets",
+        "form": form,
+        "preview": preview,
+        "problems": found,
+        "is_part": is_part,
+        "can_import": preview is not None and not found,
+        "must_choose_again": not is_part and len(text) > LARGEST_ECHO,
+    }
+    template = "datasets/_preview.html" if is_part else "datasets/import.html"
+    return render(request, template, context, status=400 if found or form.errors else 200)

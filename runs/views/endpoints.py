@@ -1,0 +1,79 @@
+"""Endpoints: the list, one endpoint, adding and testing one."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.access import can_edit_endpoints, endpoints_for, get_endpoint_for
+from runs.forms.endpoints import EndpointForm
+from runs.models import Endpoint
+from runs.selectors.endpoints import list_endpoints
+from runs.services.endpoints import save_endpoint, test_connection
+from runs.views.people import person
+
+
+@require_safe
+def endpoints(request: HttpRequest) -> HttpResponse:
+    context = {
+        "section": "endpoints",
+        "endpoints": list_endpoints(endpoints_for(request.user)),
+        "can_edit": can_edit_endpoints(request.user),
+    }
+    return render(request, "endpoints/list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def endpoint_new(request: HttpRequest) -> HttpResponse:
+    if not can_edit_endpoints(request.user):
+        raise PermissionDenied("Only staff may add endpoints. Ask an administrator.")
+    form = EndpointForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
+        return redirect(saved)
+    context = {"section": "endpoints", "form": form, "can_edit": True}
+    return render(request, "endpoints/new.html", context, status=400 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_endpoint_for(request.user, pk, write=request.method == "POST")
+    form = EndpointForm(request.POST or None, instance=found)
+    if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
+        return redirect(saved)
+    return show_endpoint(request, pk, form)
+
+
+@require_POST
+def endpoint_test(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_endpoint_for(request.user, pk, write=True)
+    report = test_connection(found)
+    if request.headers.get("X-Part") == "report":
+        return render(request, "endpoints/_report.html", {"report": report})
+    return show_endpoint(request, pk, EndpointForm(instance=found), report=report)
+
+
+def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
+    """The stored endpoint, or None with the reasons on the form's fields."""
+    changed = form.save(commit=False)
+    try:
+        saved = save_endpoint(person(request), changed, form.cleaned_data["new_key"] or None)
+    except ValidationError as error:
+        for field, reasons in error.message_dict.items():
+            form.add_error(field if field in form.fields else None, reasons)
+        return None
+    messages.success(request, f"{saved.name} is saved. The next call uses it as it is now.")
+    return saved
+
+
+def show_endpoint(
+    request: HttpRequest, pk: int, form: EndpointForm, *, report: object = None
+) -> HttpResponse:
+    context = {
+        "section": "endpoints",
+        "endpoint": get_endpoint_for(request.user, pk),  # as stored, whatever was typed
+        "form": form,
+        "report": report,
+        "can_edit": can_edit_endpoints(request.user),
+    }
+    return render(request, "endpoints/detail.html", context, status=400 if form.errors else 200)

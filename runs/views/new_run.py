@@ -1,0 +1,142 @@
+"""The new-run page and its estimate."""
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs.access import datasets_for, endpoints_for, get_run_for, runs_for
+from runs.forms.filters import read_whole_number
+from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, read_post
+from runs.forms.problems import place
+from runs.forms.starting_points import as_yaml, from_document
+from runs.selectors.datasets import newest_versions
+from runs.selectors.endpoints import group_models
+from runs.selectors.estimate import estimate
+from runs.selectors.starting_points import configurations_for, recent_runs
+from runs.services.datasets import guess_format, preview_dataset
+from runs.services.runs import create_run
+from runs.views.people import person
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.presets import PRESETS
+
+MOST_ROWS = 100_000
+TEMPLATE_ROW = 99_999  # the number a script replaces when it adds a prompt
+LARGEST_SHOWN_ROWS = 50_000  # characters
+CACHE_MODES = {
+    "use": "Use stored answers",
+    "refresh": "Ask again and store",
+    "off": "Neither read nor store",
+}
+
+
+class Drawn(NamedTuple):
+    """The document the form describes, or what keeps it from being one."""
+
+    document: dict[str, Any]
+    problems: list[Problem]
+
+
+@require_http_methods(["GET", "POST"])
+def run_new(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return show_form(request, starting_point(request), [])
+    filled = read_post(request.POST)
+    if changed := changed_rows(request, filled):
+        return show_form(request, changed, [])
+    drawn = draw_document(filled)
+    if drawn.problems:
+        return show_form(request, filled, drawn.problems)
+    try:
+        run = create_run(person(request), drawn.document, filled.key)
+    except ConfigurationError as error:
+        return show_form(request, filled, error.problems)
+    return redirect(run)
+
+
+@require_POST
+def run_estimate(request: HttpRequest) -> HttpResponse:
+    """The estimate panel anew, for what the form says at this moment."""
+    filled = read_post(request.POST)
+    return render(request, "runs/new/_estimate.html", estimate_context(filled))
+
+
+def starting_point(request: HttpRequest) -> NewRunInput:
+    """A blank form, or one filled in from a configuration or a past run."""
+    if configuration_id := read_whole_number(request.GET.get("configuration")):
+        found = get_object_or_404(configurations_for(request.user), pk=configuration_id)
+        return from_document(found.as_document)
+    if run_id := read_whole_number(request.GET.get("run")):
+        return from_document(get_run_for(request.user, run_id).document)
+    return blank_input()
+
+
+def changed_rows(request: HttpRequest, filled: NewRunInput) -> NewRunInput | None:
+    """Add and remove for pages without scripts: the form again, with one row more or less."""
+    if "add_prompt" in request.POST:
+        after = max((prompt.index for prompt in filled.prompts), default=-1) + 1
+        filled.prompts.append(PromptInput(after, user="{{question}}"))
+        return filled
+    if "remove_prompt" in request.POST:
+        gone = request.POST["remove_prompt"]
+        filled.prompts = [prompt for prompt in filled.prompts if str(prompt.index) != gone]
+        return filled
+    return None
+
+
+def draw_document(filled: NewRunInput) -> Drawn:
+    if filled.mode == "yaml":
+        try:
+            return Drawn(filled.yaml_document(), [])
+        except ConfigurationError as error:
+            return Drawn({}, error.problems)
+    if filled.dataset_source != "paste" or not filled.rows.strip():
+        return Drawn(filled.document(), [])
+    read = preview_dataset(filled.rows, guess_format(filled.rows), limit=MOST_ROWS)
+    problems = [
+        Problem("dataset.rows", f"Line {problem.line}: {problem.message}")
+        for problem in read.problems
+    ]
+    return Drawn(filled.document(read.rows), problems)
+
+
+def estimate_context(filled: NewRunInput) -> dict[str, Any]:
+    drawn = draw_document(filled)
+    if drawn.problems:
+        return {"estimate": None, "problems": place(drawn.problems, filled)}
+    result = estimate(drawn.document)
+    problems = place(result.problems, filled)
+    return {"estimate": result, "problems": problems, "yaml": form_as_yaml(filled, drawn)}
+
+
+def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:
+    """What the YAML view starts with. Pasted rows can be many; then it is left to the person."""
+    is_large = filled.dataset_source == "paste" and len(filled.rows) > LARGEST_SHOWN_ROWS
+    return "" if filled.mode == "yaml" or is_large else as_yaml(drawn.document)
+
+
+def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]) -> HttpResponse:
+    placed = place(problems, filled)
+    filled.key = filled.key or new_key()
+    datasets = list(newest_versions(datasets_for(request.user)))
+    groups = group_models(endpoints_for(request.user))
+    offered = {model for group in groups for model in group.models}
+    context = {
+        "section": "run_new",
+        "filled": filled,
+        "problems": placed,
+        "datasets": datasets,
+        "is_dataset_listed": any(dataset.name == filled.dataset for dataset in datasets),
+        "model_groups": groups,
+        "unlisted_models": [model for model in filled.models if model not in offered],
+        "blank_prompt": PromptInput(TEMPLATE_ROW, user="{{question}}"),
+        "no_problems": (),
+        "presets": PRESETS,
+        "cache_modes": CACHE_MODES,
+        "configurations": configurations_for(request.user),
+        "past_runs": recent_runs(runs_for(request.user)),
+        "started_from": {name: request.GET.get(name, "") for name in ("configuration", "run")},
+        "panel": estimate_context(filled),
+    }
+    return render(request, "runs/new/page.html", context, status=400 if problems else 200)

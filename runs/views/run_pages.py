@@ -1,0 +1,107 @@
+"""One run: its overview, scores, errors, events and configuration, in one frame."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from runs.access import get_run_for
+from runs.forms.filters import read_trial_filters, read_whole_number, trial_query
+from runs.forms.starting_points import as_yaml
+from runs.models import EventLevel, Run
+from runs.selectors.errors import group_errors
+from runs.selectors.events import list_events
+from runs.selectors.leaderboard import leaderboard
+from runs.selectors.snapshot import take_snapshot
+from runs.selectors.trials import (
+    MOST_COUNTED,
+    SHORTEST_SEARCH,
+    SORTS,
+    STATUSES,
+    Cursor,
+    count_scores,
+    list_scores,
+)
+
+
+def frame(run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
+    """What the header of every tab shows."""
+    return {
+        "section": "runs",
+        "run": run,
+        "tab": tab,
+        "snapshot": take_snapshot(run, series=series),
+    }
+
+
+@require_safe
+def run(request: HttpRequest, run_id: int) -> HttpResponse:
+    found = get_run_for(request.user, run_id)
+    context = {**frame(found, "overview", series=True), "rows": leaderboard(found)}
+    return render(request, "runs/run/overview.html", context)
+
+
+@require_safe
+def run_leaderboard(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The rows alone, fetched again while the run goes on."""
+    found = get_run_for(request.user, run_id)
+    context = {"run": found, "rows": leaderboard(found)}
+    return render(request, "runs/run/_leaderboard.html", context)
+
+
+@require_safe
+def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
+    found = get_run_for(request.user, run_id)
+    filters = read_trial_filters(request.GET)
+    total = count_scores(found, filters)
+    context = {
+        **frame(found, "scores"),
+        "filters": filters,
+        "query": trial_query(filters),
+        "page": list_scores(
+            found,
+            filters,
+            after=Cursor.read(request.GET.get("after", "")),
+            before=Cursor.read(request.GET.get("before", "")),
+        ),
+        "total": total,
+        "has_more_than_counted": total > MOST_COUNTED,
+        "candidates": found.candidates.order_by("position"),
+        "statuses": STATUSES,
+        "sorts": SORTS,
+        "is_search_too_short": 0 < len(filters.text) < SHORTEST_SEARCH,
+    }
+    return render(request, "runs/run/scores.html", context)
+
+
+@require_safe
+def run_errors(request: HttpRequest, run_id: int) -> HttpResponse:
+    found = get_run_for(request.user, run_id)
+    context = {**frame(found, "errors"), "groups": group_errors(found)}
+    return render(request, "runs/run/errors.html", context)
+
+
+@require_safe
+def run_events(request: HttpRequest, run_id: int) -> HttpResponse:
+    found = get_run_for(request.user, run_id)
+    level = request.GET.get("level", "")
+    before = read_whole_number(request.GET.get("before"))
+    context = {
+        **frame(found, "events"),
+        "page": list_events(found, level, before),
+        "level": level,
+        "levels": EventLevel.choices,
+    }
+    return render(request, "runs/run/events.html", context)
+
+
+@require_safe
+def run_configuration(request: HttpRequest, run_id: int) -> HttpResponse:
+    found = get_run_for(request.user, run_id)
+    context = {
+        **frame(found, "configuration"),
+        "yaml": as_yaml(found.document),
+        "facts": as_yaml(found.snapshot_of),
+    }
+    return render(request, "runs/run/configuration.html", context)

@@ -1,0 +1,54 @@
+"""The runs list and what can be done to a run."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from runs.access import get_run_for, runs_for
+from runs.forms.filters import read_run_filters, read_whole_number
+from runs.selectors.run_list import STATE_FILTERS, count_runs, list_runs
+from runs.services.demo import start_demo
+from runs.services.runs import cancel_run
+from runs.views.people import person
+
+KINDS = {"evaluate": "Evaluate"}
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    return redirect("runs")
+
+
+@require_safe
+def runs(request: HttpRequest) -> HttpResponse:
+    visible = runs_for(request.user)
+    filters = read_run_filters(request.GET)
+    page = list_runs(
+        visible,
+        filters,
+        older_than=read_whole_number(request.GET.get("before")),
+        newer_than=read_whole_number(request.GET.get("after")),
+    )
+    context = {
+        "section": "runs",
+        "counters": count_runs(visible),
+        "filters": filters,
+        "page": page,
+        "states": STATE_FILTERS,
+        "kinds": KINDS,
+    }
+    return render(request, "runs/list.html", context)
+
+
+@require_POST
+def run_demo(request: HttpRequest) -> HttpResponse:
+    return redirect(start_demo(person(request)))
+
+
+@require_POST
+def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
+    run = get_run_for(request.user, run_id, write=True)
+    if not cancel_run(run):
+        messages.info(request, "The run had already finished.")
+    return redirect(run)

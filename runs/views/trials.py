@@ -1,0 +1,54 @@
+"""One trial: what was asked, what came back, what the scorers said."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from runs.access import get_run_for
+from runs.forms.filters import read_trial_filters, trial_query
+from runs.models import Score
+from runs.selectors.errors import advice_for
+from runs.selectors.trials import get_trial, neighbours
+from workers.engine import records
+from workers.engine.targets.chat import messages_of
+from workers.engine.template import TemplateError
+
+LONGEST_SHOWN = 200_000  # characters of an answer; browsers slow down on more
+
+
+@require_safe
+def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
+    run = get_run_for(request.user, run_id)
+    score = get_trial(run, position)
+    if score is None:
+        raise Http404(f"Trial {position} of run {run_id} has no result yet.")
+    filters = read_trial_filters(request.GET)
+    context = {
+        "section": "runs",
+        "run": run,
+        "score": score,
+        "prompt": rendered_prompt(score),
+        "answer": score.answer[:LONGEST_SHOWN],
+        "is_cut": len(score.answer) > LONGEST_SHOWN,
+        "expected": score.case.fields.get("expected"),
+        "judgements": [records.Judgement(*row) for row in score.details],
+        "attempts": [records.Attempt(*row) for row in score.attempts],
+        "advice": advice_for(score.error_class) if score.is_error else "",
+        "neighbours": neighbours(score, filters),
+        "query": trial_query(filters),
+        "filters": filters,
+    }
+    return render(request, "runs/trial.html", context)
+
+
+def rendered_prompt(score: Score) -> list[dict[str, Any]]:
+    """The messages as they were sent; a prompt that cannot be filled says why instead."""
+    stored = score.candidate
+    candidate = records.Candidate(stored.key, stored.name, stored.document)
+    case = records.Case(score.case.position, score.case.fields)
+    try:
+        return messages_of(candidate, case)
+    except TemplateError as error:
+        return [{"role": "error", "content": str(error)}]

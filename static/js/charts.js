@@ -1,0 +1,193 @@
+/** The three charts of a run, drawn by uPlot from the snapshot's series. Colours come from the style sheet. */
+import { fillTable, summarise } from "./chart_table.js";
+
+const AREA_OPACITY = 0.12;
+const WHOLE_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600];
+
+/**
+ * What each chart draws, in drawing order. `stackOn` is added to the series before it is drawn.
+ * @type {Record<string, {series: {key: string, label: string, stackOn?: string, fill?: boolean, dash?: number[]}[], unit: "rate"|"ms"|"count"}>}
+ */
+export const CHARTS = {
+  throughput: {
+    unit: "rate",
+    series: [
+      { key: "fresh", label: "answered", stackOn: "cached", fill: true },
+      { key: "cached", label: "cached", fill: true },
+      { key: "failed", label: "failed" },
+    ],
+  },
+  latency: {
+    unit: "ms",
+    series: [
+      { key: "latency_p95", label: "p95" },
+      { key: "latency_p50", label: "p50", fill: true },
+    ],
+  },
+  in_flight: {
+    unit: "count",
+    series: [
+      { key: "limit", label: "limit", dash: [6, 4] },
+      { key: "in_flight", label: "in flight", fill: true },
+    ],
+  },
+};
+
+/** Turns rows into columns; a second without a row becomes a gap, never a zero. */
+export function columnsOf(series, limit) {
+  const names = series.columns;
+  const columns = Object.fromEntries([...names, "limit"].map((name) => [name, []]));
+  let previous = null;
+  for (const row of series.rows) {
+    if (previous !== null && row[0] - previous > series.step * 1.5) pushGap(columns, previous + series.step);
+    names.forEach((name, place) => columns[name].push(row[place]));
+    columns.limit.push(limit);
+    previous = row[0];
+  }
+  return columns;
+}
+
+function pushGap(columns, second) {
+  for (const [name, values] of Object.entries(columns)) values.push(name === "second" ? second : null);
+}
+
+/** Merges the newest rows of a tick into what is drawn. False when the step changed: then all is needed. */
+export function mergeRows(series, tick) {
+  if (series.step !== tick.step) return false;
+  const bySecond = new Map(series.rows.map((row) => [row[0], row]));
+  for (const row of tick.rows) bySecond.set(row[0], row);
+  series.rows = [...bySecond.values()].sort((a, b) => a[0] - b[0]);
+  return true;
+}
+
+/** The real colour behind a class: custom properties are resolved by the browser, not by us. */
+function colourOf(figure, key) {
+  const probe = document.createElement("span");
+  probe.className = `series-${key}`;
+  figure.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}
+
+function withOpacity(colour, opacity) {
+  return colour.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
+}
+
+const UNITS = {
+  rate: (value) => (value >= 10 || value === 0 ? `${Math.round(value)}` : value.toFixed(1)),
+  ms: (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`),
+  count: (value) => `${Math.round(value)}`,
+};
+
+const SMALLEST_TOP = { rate: 4, ms: 100, count: 4 }; // so that an empty chart has a sensible scale
+
+/** At least ten seconds wide, also before the first one is over. */
+function xRange(plot, low, high) {
+  if (!plot.data[0].length) return [0, 10];
+  return [low, Math.max(high, low + 10)];
+}
+
+function clock(seconds) {
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+}
+
+export class Chart {
+  /** @param {HTMLElement} figure */
+  constructor(figure) {
+    this.figure = figure;
+    this.plan = CHARTS[figure.dataset.chart];
+    this.canvas = figure.querySelector("[data-canvas]");
+    this.table = figure.querySelector("[data-table]");
+    this.toggle = figure.querySelector("[data-table-toggle]");
+    this.writeLegend();
+    this.toggle.hidden = false;
+    this.toggle.addEventListener("click", () => this.showTable(this.table.hidden));
+    this.watcher = new ResizeObserver(() => this.resize());
+    this.watcher.observe(this.canvas);
+  }
+
+  writeLegend() {
+    const legend = this.figure.querySelector("[data-legend]");
+    legend.replaceChildren(
+      ...this.plan.series.map(({ key, label, dash }) => {
+        const entry = document.createElement("span");
+        entry.className = `series-${key}`;
+        const line = document.createElement("i");
+        if (dash) line.className = "dashed";
+        entry.append(line, label);
+        return entry;
+      }),
+    );
+  }
+
+  /** @param {{columns: string[], rows: (number|null)[][], step: number}} series */
+  show(series, limit) {
+    this.columns = columnsOf(series, limit);
+    if (this.plot) this.plot.setData(this.data());
+    else this.draw();
+    this.figure.querySelector("[data-summary]").textContent = summarise(this.plan, this.columns);
+    if (!this.table.hidden) fillTable(this.table, this.plan, this.columns);
+  }
+
+  data() {
+    const stacked = this.plan.series.map(({ key, stackOn }) =>
+      stackOn ? this.columns[key].map((value, place) => (value === null ? null : value + this.columns[stackOn][place])) : this.columns[key],
+    );
+    return [this.columns.second, ...stacked];
+  }
+
+  draw() {
+    if (!this.columns || !window.uPlot) return;
+    this.plot?.destroy();
+    this.canvas.replaceChildren();
+    this.plot = new window.uPlot(this.options(), this.data(), this.canvas);
+  }
+
+  options() {
+    const style = getComputedStyle(this.figure);
+    const [ink, line] = [style.getPropertyValue("color"), colourOf(this.figure, "limit")];
+    const axis = { stroke: line, font: "12px system-ui", grid: { stroke: withOpacity(ink, 0.08), width: 1 }, ticks: { show: false } };
+    const write = UNITS[this.plan.unit];
+    return {
+      width: this.canvas.clientWidth,
+      height: this.canvas.clientHeight,
+      padding: [8, 16, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 } },
+      scales: { x: { time: false, range: (plot, low, high) => xRange(plot, low, high) }, y: { range: (_, __, high) => [0, Math.max((high ?? 0) * 1.1, SMALLEST_TOP[this.plan.unit])] } },
+      axes: [
+        { ...axis, size: 24, space: 64, incrs: WHOLE_SECONDS, values: (_, ticks) => ticks.map(clock) },
+        { ...axis, size: 52, space: 32, values: (_, ticks) => ticks.map(write) },
+      ],
+      series: [{}, ...this.plan.series.map((each) => this.seriesOptions(each))],
+      hooks: { setCursor: [(plot) => this.showValues(plot.cursor.idx)] },
+    };
+  }
+
+  seriesOptions({ key, label, fill, dash }) {
+    const colour = colourOf(this.figure, key);
+    return { label, stroke: colour, width: 2, dash, fill: fill ? withOpacity(colour, AREA_OPACITY) : undefined, points: { show: (plot) => plot.data[0].length === 1 }, spanGaps: false };
+  }
+
+  /** The legend carries the value under the pointer; nothing floats over the data. */
+  showValues(place) {
+    const entries = this.figure.querySelectorAll("[data-legend] > span");
+    this.plan.series.forEach(({ key, label }, index) => {
+      const value = place === null || place === undefined ? null : this.columns[key][place];
+      entries[index].lastChild.textContent = value === null ? label : `${label} ${UNITS[this.plan.unit](value)}`;
+    });
+  }
+
+  resize() {
+    const { clientWidth, clientHeight } = this.canvas;
+    if (this.plot && clientWidth) this.plot.setSize({ width: clientWidth, height: clientHeight });
+  }
+
+  showTable(isOpen) {
+    this.table.hidden = !isOpen;
+    this.toggle.setAttribute("aria-expanded", String(isOpen));
+    this.toggle.textContent = isOpen ? "Hide the table" : "Data table";
+    if (isOpen) fillTable(this.table, this.plan, this.columns);
+  }
+}

@@ -1,0 +1,52 @@
+/** The import page: checks a file as soon as it is chosen, without losing the choice. */
+const form = document.querySelector("[data-import]");
+const place = form.querySelector("[data-preview]");
+const importButton = form.querySelector("[data-import-button]");
+const TYPING_PAUSE_MS = 600;
+
+let timer = 0;
+let asked = 0;
+
+function allow(isGood) {
+  importButton.disabled = !isGood;
+  importButton.title = isGood ? "" : "Check the rows first";
+  importButton.classList.toggle("button-primary", isGood);
+  form.querySelector("[value=preview]").classList.toggle("button-primary", !isGood);
+}
+
+async function preview() {
+  clearTimeout(timer);
+  const mine = ++asked;
+  const data = new FormData(form);
+  if (!data.get("name")) data.set("name", "preview"); // the rows can be checked before they have a name
+  data.set("step", "preview");
+  place.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(location.pathname, { method: "POST", body: data, headers: { "X-Part": "preview" }, redirect: "error" });
+    if (mine !== asked) return;
+    const part = new DOMParser().parseFromString(await answer.text(), "text/html");
+    place.replaceChildren(...part.body.childNodes);
+    allow(answer.ok && place.querySelector("[data-preview-ok]") !== null);
+  } finally {
+    if (mine === asked) place.removeAttribute("aria-busy");
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  if (event.submitter?.value !== "preview") return;
+  event.preventDefault();
+  preview();
+});
+form.elements.file.addEventListener("change", () => {
+  const [file] = form.elements.file.files;
+  if (!file) return;
+  if (!form.elements.name.value) form.elements.name.value = file.name.replace(/\.[^.]+$/, "");
+  form.elements.text.value = "";
+  preview();
+});
+form.elements.text.addEventListener("input", () => {
+  clearTimeout(timer);
+  allow(false);
+  if (form.elements.text.value.trim()) timer = setTimeout(preview, TYPING_PAUSE_MS);
+});
+allow(place.querySelector("[data-preview-ok]") !== null);

@@ -1,0 +1,246 @@
+/**
+ * Keeps one run's numbers fresh: a socket, polling where sockets fail, and an honest state.
+ * Knows nothing of the page; it hands on snapshots and states.
+ *
+ * @typedef {{seq: number, server_time: string, is_finished: boolean, series: object}} Snapshot
+ * @typedef {"connecting"|"live"|"delayed"|"reconnecting"|"polling"|"offline"|"ended"|"refused"} State
+ */
+import { backoff } from "./backoff.js";
+
+const DELAYED_AFTER_MS = 15_000;
+const OFFLINE_AFTER_MS = 60_000;
+const POLL_MS = 5_000;
+const POLL_AGAIN_MS = 2_000; // while nobody answers: to be back soon after the server is
+const FAILED_SOCKETS_BEFORE_POLLING = 3;
+const SOCKET_AGAIN_MS = 60_000;
+const STABLE_AFTER_MS = 30_000;
+const HIDDEN_FOR_MS = 5 * 60_000;
+const OPEN_TIMEOUT_MS = 8_000;
+const REFUSALS = { 4401: "You are signed out.", 4403: "You may not see this run.", 4404: "This run is gone." };
+
+export class LiveRun {
+  /**
+   * @param {{socket: string, poll: string}} addresses
+   * @param {{snapshot: (frame: Snapshot, isWhole: boolean) => void, state: (state: State, details: object) => void, end: () => void}} tell
+   */
+  constructor(addresses, tell) {
+    this.addresses = addresses;
+    this.tell = tell;
+    this.seq = -1;
+    this.failures = 0;
+    this.heardAt = performance.now();
+    this.clockOffset = 0; // server minus browser, in ms: the browser's clock is not trusted
+    this.dataTime = null;
+    this.etag = "";
+    this.isOver = false;
+    this.timers = {};
+    this.retryAt = this.pollAt = 0;
+  }
+
+  start() {
+    addEventListener("online", () => this.retryNow());
+    addEventListener("offline", () => this.report());
+    addEventListener("pagehide", () => this.socket?.close());
+    document.addEventListener("visibilitychange", () => this.onVisibility());
+    this.timers.watch = setInterval(() => this.report(), 1000);
+    this.connect();
+  }
+
+  // --- The socket
+
+  connect() {
+    if (this.isOver || this.socket) return;
+    clearTimeout(this.timers.retry);
+    this.retryAt = 0;
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const socket = new WebSocket(`${scheme}://${location.host}${this.addresses.socket}`);
+    this.socket = socket;
+    this.timers.open = setTimeout(() => socket.close(), OPEN_TIMEOUT_MS);
+    socket.addEventListener("message", (event) => this.onFrame(JSON.parse(event.data)));
+    socket.addEventListener("close", (event) => this.onClose(socket, event.code));
+    this.report();
+  }
+
+  onFrame(frame) {
+    clearTimeout(this.timers.open);
+    this.hear(frame.server_time);
+    if (frame.type === "hello") this.onHello();
+    if (frame.type === "snapshot") this.apply(frame, true);
+    if (frame.type === "tick") this.apply(frame, false);
+    if (frame.type === "end") this.finish();
+    this.report();
+  }
+
+  onHello() {
+    this.isConnected = true;
+    this.stopPolling();
+    // Only a connection that lasts earns a fresh start; one that flaps keeps waiting longer.
+    this.timers.stable = setTimeout(() => (this.failures = 0), STABLE_AFTER_MS);
+  }
+
+  onClose(socket, code) {
+    if (this.socket !== socket) return;
+    clearTimeout(this.timers.open);
+    clearTimeout(this.timers.stable);
+    this.socket = null;
+    this.isConnected = false;
+    if (this.isOver || this.isResting) return;
+    if (REFUSALS[code]) return this.refuse(code);
+    this.failures += 1;
+    if (this.failures >= FAILED_SOCKETS_BEFORE_POLLING) this.startPolling();
+    this.retryIn(this.isPolling && !this.pollFailed ? SOCKET_AGAIN_MS : backoff(this.failures));
+  }
+
+  retryIn(milliseconds) {
+    clearTimeout(this.timers.retry);
+    this.retryAt = performance.now() + milliseconds;
+    this.timers.retry = setTimeout(() => this.connect(), milliseconds);
+    this.report();
+  }
+
+  retryNow() {
+    if (this.isPolling) this.poll();
+    if (!this.socket) this.connect();
+  }
+
+  // --- Polling: the next question only after the last answer
+
+  startPolling() {
+    if (this.isPolling || this.isOver) return;
+    this.isPolling = true;
+    this.poll();
+  }
+
+  stopPolling() {
+    this.isPolling = false;
+    clearTimeout(this.timers.poll);
+  }
+
+  async poll() {
+    clearTimeout(this.timers.poll);
+    if (!this.isPolling || this.isAsking) return;
+    this.isAsking = true;
+    const hadFailed = this.pollFailed;
+    this.pollFailed = !(await this.ask());
+    this.isAsking = false;
+    if (!this.isPolling || this.isOver) return;
+    // The server answers again: a socket will probably work too.
+    if (hadFailed && !this.pollFailed) this.retryIn(backoff(1));
+    const pause = this.pollFailed ? POLL_AGAIN_MS : POLL_MS;
+    this.pollAt = performance.now() + pause;
+    this.timers.poll = setTimeout(() => this.poll(), pause);
+    this.report();
+  }
+
+  /** @returns {Promise<boolean>} whether the server answered */
+  async ask() {
+    try {
+      const headers = this.etag ? { "If-None-Match": this.etag } : {};
+      const answer = await fetch(this.addresses.poll, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
+      if (answer.type === "opaqueredirect" || answer.status === 401) return this.refuse(4401);
+      if (answer.status === 404) return this.refuse(4404);
+      if (answer.status === 304) return this.hear(new Date(Date.now() + this.clockOffset).toISOString());
+      if (!answer.ok) return false;
+      this.etag = answer.headers.get("ETag") ?? "";
+      const snapshot = await answer.json();
+      this.hear(snapshot.server_time);
+      this.apply(snapshot, true);
+      if (snapshot.is_finished) this.finish();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  // --- What was heard
+
+  hear(serverTime) {
+    this.heardAt = performance.now();
+    this.dataTime = new Date(serverTime);
+    this.clockOffset = this.dataTime.getTime() - Date.now();
+    return true;
+  }
+
+  apply(frame, isWhole) {
+    if (frame.seq < this.seq || (frame.seq === this.seq && !isWhole)) return this.acknowledge(frame.seq);
+    this.seq = frame.seq;
+    this.tell.snapshot(frame, isWhole);
+    this.acknowledge(frame.seq);
+  }
+
+  acknowledge(seq) {
+    this.say({ type: "ack", seq });
+  }
+
+  /** The chart does not fit what came: ask for all of it. */
+  resync() {
+    this.say({ type: "resync" });
+  }
+
+  say(message) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+  }
+
+  finish() {
+    this.stop("ended");
+    this.tell.end();
+  }
+
+  refuse(code) {
+    this.stop("refused", { code, message: REFUSALS[code] });
+    return true;
+  }
+
+  stop(state, details = {}) {
+    this.isOver = true;
+    this.stopPolling();
+    for (const timer of Object.values(this.timers)) clearTimeout(timer);
+    this.socket?.close();
+    this.tell.state(state, details);
+  }
+
+  /** A page nobody looks at lets go of its socket after a while and catches up on return. */
+  onVisibility() {
+    clearTimeout(this.timers.rest);
+    if (this.isOver) return;
+    if (document.hidden) {
+      this.timers.rest = setTimeout(() => {
+        this.isResting = true;
+        this.stopPolling();
+        clearTimeout(this.timers.retry);
+        this.socket?.close();
+      }, HIDDEN_FOR_MS);
+      return;
+    }
+    this.isResting = false;
+    if (this.socket) this.resync();
+    else this.retryNow();
+  }
+
+  // --- The state, told once a second and at every change
+
+  report() {
+    if (this.isOver || this.isResting) return;
+    const silence = performance.now() - this.heardAt;
+    const details = {
+      silentSeconds: Math.round(silence / 1000),
+      attempt: this.failures,
+      retrySeconds: this.secondsToRetry(),
+      dataTime: this.dataTime,
+    };
+    this.tell.state(this.stateNow(silence), details);
+  }
+
+  secondsToRetry() {
+    const next = this.isPolling ? Math.min(this.retryAt, this.pollAt) : this.retryAt;
+    return Math.max(Math.ceil((next - performance.now()) / 1000), 0);
+  }
+
+  stateNow(silence) {
+    if (!navigator.onLine || (!this.isConnected && this.dataTime && silence > OFFLINE_AFTER_MS)) return "offline";
+    if (this.isConnected) return silence > DELAYED_AFTER_MS ? "delayed" : "live";
+    if (this.isPolling && !this.pollFailed) return "polling";
+    if (this.failures > 0) return "reconnecting";
+    return "connecting";
+  }
+}

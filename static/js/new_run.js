@@ -1,0 +1,130 @@
+/** The new-run form: rows of prompts, presets that fill fields, and an estimate that follows. */
+const ESTIMATE_MS = 300;
+const ANNOUNCE_MS = 2000;
+
+const form = document.querySelector("[data-new-run]");
+const panel = form.querySelector("[data-estimate-panel]");
+const estimateAddress = form.getAttribute("data-estimate"); // form.dataset is the field of that name
+const presets = JSON.parse(document.getElementById("presets").textContent);
+const limits = form.querySelector("[data-limits]");
+const note = form.querySelector("[data-preset-note]");
+
+// --- The estimate: recomputed by the server a moment after the last change
+
+let timer = 0;
+let asked = 0;
+let announceTimer = 0;
+
+function estimateSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(estimateNow, ESTIMATE_MS);
+}
+
+async function estimateNow() {
+  const mine = ++asked;
+  panel.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(estimateAddress, { method: "POST", body: new FormData(form), redirect: "error" });
+    if (mine !== asked || !answer.ok) return; // an answer to an older question is not shown
+    const part = new DOMParser().parseFromString(await answer.text(), "text/html");
+    panel.replaceChildren(...part.body.childNodes);
+    announce();
+  } catch {
+    // The server is away: the last estimate stays, and launching will say so itself.
+  } finally {
+    if (mine === asked) panel.removeAttribute("aria-busy");
+  }
+}
+
+function announce() {
+  clearTimeout(announceTimer);
+  announceTimer = setTimeout(() => {
+    const sum = panel.querySelector(".estimate-sum");
+    form.querySelector("[data-estimate-status]").textContent = sum ? sum.textContent : "";
+  }, ANNOUNCE_MS);
+}
+
+// --- Prompts
+
+function addPrompt() {
+  const numbers = [...form.querySelectorAll("input[name=prompts]")].map((field) => Number(field.value));
+  const number = Math.max(-1, ...numbers) + 1;
+  const row = document.querySelector("[data-prompt-template]").content.cloneNode(true);
+  const stale = "99999";
+  for (const element of row.querySelectorAll("*")) {
+    for (const attribute of [...element.attributes]) {
+      if (attribute.value.includes(stale)) element.setAttribute(attribute.name, attribute.value.replace(stale, number));
+    }
+  }
+  form.querySelector("[data-prompts]").append(row);
+  document.getElementById(`id_prompt-${number}-name`).focus();
+  estimateSoon();
+}
+
+form.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.matches("[data-add-prompt]")) {
+    event.preventDefault();
+    addPrompt();
+  }
+  if (button.matches("[data-remove-prompt]")) {
+    event.preventDefault();
+    button.closest("[data-prompt]").remove();
+    form.querySelector("[data-add-prompt]").focus();
+    estimateSoon();
+  }
+});
+
+// --- Presets
+
+function fillFromPreset(name) {
+  const numbers = presets[name];
+  if (!numbers) return;
+  for (const [field, value] of Object.entries(numbers)) {
+    const input = form.elements[field];
+    if (input) input.value = value ?? "";
+  }
+  note.textContent = `These numbers are from the preset ${name}.`;
+}
+
+limits.addEventListener("input", () => {
+  const before = form.elements.preset.value;
+  if (before === "custom") return;
+  form.elements.preset.value = "custom";
+  const back = document.createElement("button");
+  back.type = "button";
+  back.className = "link-button";
+  back.textContent = `Reset to ${before}`;
+  back.addEventListener("click", () => {
+    form.elements.preset.value = before;
+    fillFromPreset(before);
+    estimateSoon();
+  });
+  note.replaceChildren(back);
+});
+
+// --- YAML: starts as what the form says, unless something was written there
+
+let filledYaml = "";
+
+function fillYaml() {
+  const box = form.elements.yaml;
+  const source = panel.querySelector("[data-form-as-yaml]");
+  if (!source || (box.value.trim() && box.value !== filledYaml)) return;
+  filledYaml = source.value;
+  box.value = filledYaml;
+}
+
+form.addEventListener("change", (event) => {
+  if (event.target.name === "preset") fillFromPreset(event.target.value);
+  if (event.target.name === "mode" && event.target.value === "yaml") fillYaml();
+});
+form.addEventListener("input", estimateSoon);
+form.addEventListener("change", estimateSoon);
+
+// A second press while the first is on its way would only be answered with the same run.
+form.addEventListener("submit", (event) => {
+  if (event.submitter?.matches("[data-launch]")) setTimeout(() => (event.submitter.disabled = true));
+});
+addEventListener("pageshow", () => (form.querySelector("[data-launch]").disabled = false));

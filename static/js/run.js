@@ -1,0 +1,154 @@
+/** The run page: puts live numbers into their places, redraws charts, fetches the leaderboard anew. */
+import { Chart, mergeRows } from "./charts.js";
+import { Announcer } from "./announcer.js";
+import { LiveRun } from "./live.js";
+import { LiveState } from "./live_state.js";
+
+const LEADERBOARD_MS = 1000;
+
+const page = document.querySelector("[data-run]");
+const first = JSON.parse(document.getElementById("snapshot").textContent);
+const charts = [...document.querySelectorAll("[data-chart]")].map((figure) => new Chart(figure));
+const announcer = new Announcer(page.querySelector("[data-status]"));
+
+let series = first.series;
+let latest = first;
+let waiting = null; // the newest frame that came while paused or before the next repaint
+let skipped = 0;
+let isScheduled = false;
+
+// --- Painting
+
+/** One repaint per animation frame, however many frames came. */
+function schedule() {
+  if (isScheduled || state.isPaused) return;
+  isScheduled = true;
+  requestAnimationFrame(() => {
+    isScheduled = false;
+    if (waiting) paint(waiting);
+    waiting = null;
+  });
+}
+
+function paint(snapshot) {
+  latest = snapshot;
+  for (const place of page.querySelectorAll("[data-live]")) {
+    const name = place.dataset.live;
+    const text = name === "reason" ? snapshot.reason : snapshot.text[name];
+    if (text !== undefined && place.textContent !== text) place.textContent = text;
+  }
+  paintBar(snapshot);
+  paintState(snapshot);
+  drawCharts(snapshot);
+  refreshLeaderboard(snapshot.leaderboard_version);
+  showNewer(snapshot);
+  announcer.hear(snapshot);
+  document.title = `${Math.round(snapshot.percent)} % · Run ${snapshot.run}`;
+  state.pulse();
+}
+
+/** The second that is still going on would look like a drop; it is drawn when it is over. */
+function drawCharts({ is_finished: isFinished, limit }) {
+  const rows = isFinished || series.rows.length < 3 ? series.rows : series.rows.slice(0, -1);
+  for (const chart of charts) chart.show({ ...series, rows }, limit);
+}
+
+function paintBar({ bar, text }) {
+  let x = 0;
+  for (const part of page.querySelectorAll("[data-segment]")) {
+    const width = Math.min((100 * bar[part.dataset.segment]) / Math.max(bar.planned, 1), 100 - x);
+    part.setAttribute("x", x.toFixed(3));
+    part.setAttribute("width", width.toFixed(3));
+    x += width;
+  }
+  const progress = page.querySelector("[data-progress]");
+  progress.setAttribute("aria-valuenow", bar.fresh + bar.cached + bar.failed);
+  progress.setAttribute("aria-valuetext", text.summary);
+}
+
+const STATE_ICONS = { queued: "clock", starting: "clock", running: "activity", finishing: "activity", completed: "check", completed_with_errors: "alert", failed: "cross", cancelled: "ban" };
+const FAVICONS = { completed: "finished", failed: "failed", completed_with_errors: "failed" };
+
+function paintState(snapshot) {
+  const badge = page.querySelector("[data-run-state] .state");
+  if (badge.dataset.state === snapshot.state) return;
+  badge.dataset.state = snapshot.state;
+  badge.querySelector(".state-text").textContent = snapshot.state_text;
+  badge.querySelector("use").setAttribute("href", `#icon-${STATE_ICONS[snapshot.state] ?? "clock"}`);
+  page.querySelector("[data-cancel]").hidden = snapshot.is_finished;
+  const icon = document.querySelector("link[rel=icon]");
+  if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);
+}
+
+// --- Rows: fetched as HTML, at most once a second, never on top of each other
+
+const board = document.querySelector("[data-leaderboard-rows]");
+let shownVersion = first.leaderboard_version;
+let isFetching = false;
+let fetchedAt = 0;
+
+async function refreshLeaderboard(version) {
+  if (!board || version === shownVersion || isFetching) return;
+  isFetching = true;
+  await new Promise((done) => setTimeout(done, Math.max(fetchedAt + LEADERBOARD_MS - performance.now(), 0)));
+  const asked = latest.leaderboard_version;
+  try {
+    const answer = await fetch(page.dataset.leaderboard, { redirect: "error" });
+    if (answer.ok) {
+      const rows = new DOMParser().parseFromString(await answer.text(), "text/html");
+      replaceRows([...rows.body.childNodes]);
+      shownVersion = asked;
+    }
+  } catch {
+    // The server is away; the live state says so, and the next frame tries again.
+  }
+  fetchedAt = performance.now();
+  isFetching = false;
+  if (latest.leaderboard_version !== shownVersion && !state.isPaused) refreshLeaderboard(latest.leaderboard_version);
+}
+
+/** Keeps the focus where a person had it. */
+function replaceRows(nodes) {
+  const focused = board.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  board.replaceChildren(...nodes);
+  if (focused) board.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+}
+
+/** The scores table does not move by itself; a bar says what is new. */
+function showNewer({ bar }) {
+  const notice = page.querySelector("[data-newer]");
+  if (!notice) return;
+  const fresh = bar.fresh + bar.cached + bar.failed - Number(notice.dataset.done);
+  notice.hidden = fresh <= 0;
+  notice.textContent = `${fresh.toLocaleString("en")} new result${fresh === 1 ? "" : "s"} – show`;
+}
+
+// --- Live
+
+const live = new LiveRun(
+  { socket: page.dataset.socket, poll: page.dataset.poll },
+  {
+    snapshot(frame, isWhole) {
+      if (isWhole) series = frame.series;
+      else if (!mergeRows(series, frame.series)) live.resync();
+      waiting = frame;
+      if (state.isPaused) state.showWaiting((skipped += 1));
+      schedule();
+    },
+    state: (name, details) => state.show(name, details),
+    end: () => schedule(),
+  },
+);
+
+const state = new LiveState(page, {
+  retry: () => live.retryNow(),
+  pause() {
+    skipped = 0;
+    schedule();
+  },
+});
+
+drawCharts(first);
+document.addEventListener("themechange", () => charts.forEach((chart) => chart.draw()));
+document.addEventListener("visibilitychange", schedule);
+if (!first.is_finished) live.start();

@@ -1,0 +1,94 @@
+/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts. */
+import { listenForKeys } from "./keyboard.js";
+
+const ONE_YEAR = 365 * 24 * 3600;
+const TYPING_PAUSE_MS = 400;
+
+/** Switches the theme at once; without a script the same form does it by a reload. */
+function wireThemes() {
+  for (const form of document.querySelectorAll("[data-themes]")) {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const theme = event.submitter?.value ?? "system";
+      document.cookie = `theme=${theme}; path=/; max-age=${ONE_YEAR}; samesite=lax`;
+      document.documentElement.dataset.theme = theme;
+      for (const button of document.querySelectorAll("[data-themes] button")) {
+        button.setAttribute("aria-pressed", String(button.value === theme));
+      }
+      document.dispatchEvent(new CustomEvent("themechange"));
+    });
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    document.dispatchEvent(new CustomEvent("themechange")),
+  );
+}
+
+/** Filters apply when chosen, or a moment after the last letter typed. Empty ones stay out of the address. */
+function wireFilters() {
+  for (const form of document.querySelectorAll("[data-auto-submit]")) {
+    form.querySelector("[data-no-script]")?.setAttribute("hidden", "");
+    form.addEventListener("submit", () => {
+      for (const field of form.elements) {
+        if (field.name && !field.value) field.disabled = true;
+      }
+    });
+    form.addEventListener("change", (event) => {
+      if (event.target.matches("select")) submitAlone(form, event.target);
+      else if (!event.target.matches("[type=search]")) form.requestSubmit();
+    });
+    let timer = 0;
+    for (const search of form.querySelectorAll("input[type=search]")) {
+      search.addEventListener("input", () => {
+        clearTimeout(timer);
+        const length = search.value.trim().length;
+        if (length === 0 || length >= 3) timer = setTimeout(() => remember(search) || form.requestSubmit(), TYPING_PAUSE_MS);
+      });
+    }
+  }
+  const field = sessionStorage.getItem("focus") && document.getElementById(sessionStorage.getItem("focus"));
+  sessionStorage.removeItem("focus");
+  if (field) {
+    field.focus();
+    field.setSelectionRange?.(field.value.length, field.value.length);
+  }
+}
+
+function remember(field) {
+  sessionStorage.setItem("focus", field.id);
+}
+
+/** "Start from" has two lists of which only one can be meant: the one just used. */
+function submitAlone(form, chosen) {
+  if (form.classList.contains("start-from")) {
+    for (const other of form.querySelectorAll("select")) {
+      if (other !== chosen) other.value = "";
+    }
+  }
+  form.requestSubmit();
+}
+
+function wireCopy() {
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+      const label = button.querySelector("span");
+      label.textContent = "Copied";
+      setTimeout(() => (label.textContent = "Copy"), 2000);
+    });
+  }
+}
+
+function wireConfirm() {
+  document.addEventListener("submit", (event) => {
+    const question = event.target.dataset.confirm;
+    if (question && !confirm(question)) event.preventDefault();
+  });
+}
+
+wireThemes();
+wireFilters();
+wireCopy();
+wireConfirm();
+listenForKeys();
+document.querySelector("[data-errors]")?.focus();

@@ -1,0 +1,48 @@
+"""The documents say what is there: every command, variable and dependency."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def requirements() -> list[str]:
+    names = []
+    for path in (ROOT / "requirements").glob("*.in"):
+        for line in path.read_text().splitlines():
+            if found := re.match(r"[A-Za-z][\w.-]*", line):
+                names.append(found.group().lower())
+    return names
+
+
+@pytest.mark.parametrize("name", sorted(set(requirements())))
+def test_every_dependency_is_justified(name: str) -> None:
+    assert name in read("ARCHITECTURE.md").lower()
+
+
+def test_every_environment_variable_is_in_the_readme() -> None:
+    code = read("evalsite/env.py")
+    variables = set(re.findall(r'"((?:EVALSITE_[A-Z_]+|DATABASE_URL|REDIS_URL))"', code))
+    undocumented = {"EVALSITE_DEBUG", "EVALSITE_PLUGINS"}  # for developers; not used yet
+    readme = read("README.md")
+    assert sorted(name for name in variables - undocumented if name not in readme) == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_named_in_the_documents_exist(name: str) -> None:
+    text = re.sub(r"```.*?```", "", read(name), flags=re.DOTALL)
+    paths = re.findall(r"`((?:runs|workers|evalsite|static|templates|tests)/[\w./-]+)`", text)
+    links = re.findall(r"\]\(([\w./-]+)\)", text)
+    assert [path for path in [*paths, *links] if not (ROOT / path).exists()] == []
+
+
+def test_the_targets_of_the_readme_can_be_made() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
+    for name in ("README.md", "CONTRIBUTING.md"):
+        assert set(re.findall(r"\$ make ([a-z-]+)", read(name))) <= targets

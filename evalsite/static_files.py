@@ -31,6 +31,8 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # Whit
         del response["Content-Type"]
         for name, value in answer.headers:
             response[name] = value
+        if body:  # the listed length is that of the start; somebody may have edited the file
+            response["Content-Length"] = str(len(body))
         if request.GET.get("v"):
             response["Cache-Control"] = A_YEAR
         return response
@@ -41,12 +43,12 @@ class VersionedStaticFilesStorage(StaticFilesStorage):
 
     def url(self, name: str | None, *args: Any, **kwargs: Any) -> str:
         address = super().url(name, *args, **kwargs)
-        digest = _digest_while_running(name) if name and not settings.DEBUG else ""
+        digest = _digest_of(name) if name and not settings.DEBUG else ""
         return f"{address}?v={digest}" if digest else address
 
 
 @lru_cache(maxsize=1000)
-def _digest_while_running(name: str) -> str:
+def _digest_of(name: str) -> str:
     found = finders.find(name)
     if not isinstance(found, str) or not Path(found).is_file():
         return ""

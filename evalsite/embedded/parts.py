@@ -19,7 +19,7 @@ WEBSOCKET_BYTES = 64 * 1024  # browsers only send us a few words; more is an att
 # Calls in flight are paid for: a worker takes up to 25 s to have them answered and stored.
 WORKER_GRACE_SECONDS = 30.0
 ANSWER_WITHIN_SECONDS = 2.0
-DEMO_LATENCY_MS = 150
+DEMO_LATENCY_MS = 300
 DEMO_JITTER = 0.3
 
 

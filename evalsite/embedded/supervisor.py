@@ -87,7 +87,7 @@ class RunningPart:
         return self.part.is_ready is None or await asyncio.to_thread(self.part.is_ready)
 
     async def _end_process(self, process: asyncio.subprocess.Process) -> None:
-        signal_group(process.pid, signal.SIGTERM)
+        process.terminate()  # it alone: what it started itself is its own to stop, in its order
         try:
             async with asyncio.timeout(self.part.grace_seconds):
                 await process.wait()
@@ -99,19 +99,32 @@ class RunningPart:
         pause = FIRST_PAUSE_SECONDS
         while True:
             started = time.monotonic()
-            returncode = await self._live_once()
+            end = await self._live_once()
             if self._stopping:
                 return
             self._deaths += 1
             if time.monotonic() - started > SETTLED_SECONDS:
                 pause = FIRST_PAUSE_SECONDS
-            end = describe_end(returncode)
             self._say(self.part.name, f"{end}; starting it again in {pause:g} s")
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
-    async def _live_once(self) -> int:
-        self._process = await asyncio.create_subprocess_exec(
+    async def _live_once(self) -> str:
+        """One life of the process, and how it ended, in words."""
+        try:
+            self._process = process = await self._spawn()
+        except OSError as error:
+            return f"could not be started ({error})"
+        assert process.stdout is not None
+        output = asyncio.create_task(self._pass_on(process.stdout))
+        returncode = await process.wait()
+        signal_group(process.pid, signal.SIGKILL)  # a dead part's own children
+        await asyncio.wait({output}, timeout=LAST_WORDS_SECONDS)
+        output.cancel()
+        return describe_end(returncode)
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
             *self.part.argv,
             env=self.part.env,
             stdin=asyncio.subprocess.DEVNULL,
@@ -120,13 +133,6 @@ class RunningPart:
             start_new_session=True,  # Ctrl-C reaches us alone; we stop the parts in order
             preexec_fn=die_with_parent(),
         )
-        assert self._process.stdout is not None
-        output = asyncio.create_task(self._pass_on(self._process.stdout))
-        returncode = await self._process.wait()
-        signal_group(self._process.pid, signal.SIGKILL)  # a dead part's own children
-        await asyncio.wait({output}, timeout=LAST_WORDS_SECONDS)
-        output.cancel()
-        return returncode
 
     async def _pass_on(self, stream: asyncio.StreamReader) -> None:
         """Print the part's lines with its name, in pieces if one has no end."""

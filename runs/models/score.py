@@ -8,12 +8,17 @@ from django.urls import reverse
 
 
 class Score(models.Model):
-    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="scores")
+    # The constraints below begin with run: an index of its own would only slow the inserts.
+    run = models.ForeignKey(
+        "runs.Run", on_delete=models.CASCADE, related_name="scores", db_index=False
+    )
     position = models.PositiveIntegerField(help_text="The trial's place in the run's order.")
     candidate = models.ForeignKey(
         "runs.Candidate", on_delete=models.CASCADE, related_name="scores", db_index=False
     )
-    case = models.ForeignKey("runs.Case", on_delete=models.PROTECT, related_name="+")
+    case = models.ForeignKey(
+        "runs.Case", on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     repeat = models.PositiveSmallIntegerField(default=0)
     value = models.FloatField(null=True)
     passed = models.BooleanField(null=True)

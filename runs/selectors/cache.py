@@ -19,8 +19,10 @@ def find_replies(keys: Sequence[str]) -> dict[str, Reply]:
     return found
 
 
-def count_cached(keys: Sequence[str]) -> int:
-    return sum(
-        CachedReply.objects.filter(key__in=keys[start : start + KEYS_PER_QUERY]).count()
-        for start in range(0, len(keys), KEYS_PER_QUERY)
-    )
+def cached_among(keys: Sequence[str]) -> set[str]:
+    """Which of the keys have an answer, without reading the answers."""
+    found: set[str] = set()
+    for start in range(0, len(keys), KEYS_PER_QUERY):
+        rows = CachedReply.objects.filter(key__in=keys[start : start + KEYS_PER_QUERY])
+        found.update(rows.values_list("key", flat=True))
+    return found

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs import formatting
 from runs.models import Candidate, Endpoint
 from runs.outbound import base_url_of
-from runs.selectors.cache import count_cached
+from runs.selectors.cache import cached_among
 from runs.selectors.choices import find_dataset
 from workers.engine.cache import cache_key
 from workers.engine.chunks import Allocation, allocate
@@ -77,8 +76,7 @@ def measure(
     configuration: Configuration, cases: list[Case], endpoints: dict[str, Endpoint]
 ) -> Estimate:
     trials = count_trials(configuration, len(cases))
-    cached = count_hits(configuration, cases, endpoints, trials)
-    to_send = trials - (cached or 0)
+    calls = count_calls(configuration, cases, endpoints, trials)
     limits = configuration.limits
     slots = min(limits.max_concurrent, slots_of_endpoints(configuration, endpoints))
     allocation = allocate(limits.max_concurrent, min(limits.batch_size, len(cases)))
@@ -90,14 +88,14 @@ def measure(
         cases=len(cases),
         repeats=configuration.repeats,
         trials=trials,
-        calls_cached=cached,
-        calls_to_send=to_send,
+        calls_cached=calls.cached,
+        calls_to_send=calls.to_send,
         max_concurrent=limits.max_concurrent,
         allocation=allocation,
         usable_slots_static=allocation.candidates * allocation.cases_per_candidate,
-        seconds_low=seconds_for(to_send, slots, low, rate),
-        seconds_high=seconds_for(to_send, slots, high, rate),
-        limited_by=limited_by if to_send else "nothing: every answer is in the cache",
+        seconds_low=seconds_for(calls.to_send, slots, low, rate),
+        seconds_high=seconds_for(calls.to_send, slots, high, rate),
+        limited_by=limited_by if calls.to_send else "nothing: every answer is in the cache",
         basis=basis_of(bins),
     )
 
@@ -146,15 +144,23 @@ def basis_of(bins: dict[str, int]) -> str:
     return f"From {formatting.exact_count(calls)} past calls of these models."
 
 
-def count_hits(
+class Calls(NamedTuple):
+    cached: int | None  # trials whose answer is there already; None: not looked up
+    to_send: int  # equal calls fly once
+
+
+def count_calls(
     configuration: Configuration, cases: list[Case], endpoints: dict[str, Endpoint], trials: int
-) -> int | None:
-    """Exact for small runs, None (not looked up) for large ones."""
-    if configuration.cache != "use":
-        return 0
+) -> Calls:
+    """Exact for small runs; for large ones the cache is not looked into."""
+    if configuration.cache == "off":
+        return Calls(cached=0, to_send=trials)
     if trials > MAX_KEYS:
-        return None
-    return count_cached(list(set(islice(keys_of(configuration, cases, endpoints), MAX_KEYS))))
+        return Calls(cached=None, to_send=trials)
+    keys = list(keys_of(configuration, cases, endpoints))
+    different = set(keys)
+    found = cached_among(list(different)) if configuration.cache == "use" else set()
+    return Calls(sum(key in found for key in keys), len(different - found))
 
 
 def keys_of(

@@ -1,6 +1,7 @@
 """The scores table and the trial page: filters, sorting and keyset paging over a run's scores."""
 
 import json
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from runs.models import Run, Score
 PAGE_SIZE = 50
 SHORTEST_SEARCH = 3  # shorter texts match nearly everything and read the whole table
 MOST_COUNTED = 100_000  # beyond it "100k+" is good enough, and the count stays quick
+LARGEST_POSITION = 2**31 - 1  # what the column holds
 LAST = 1e300  # stands for "no value" so that failed trials sort last, in both directions
 
 STATUSES: dict[str, str] = {
@@ -77,11 +79,14 @@ class Cursor(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> "Cursor | None":
+        """The cursor in an address; one that was tampered with counts as none."""
         key, _, position = text.partition("~")
         try:
-            return cls(float(key), int(position))
+            cursor = cls(float(key), int(position))
         except ValueError:
             return None
+        is_sane = math.isfinite(cursor.key) and 0 <= cursor.position <= LARGEST_POSITION
+        return cursor if is_sane else None
 
 
 class TrialPage(NamedTuple):

@@ -18,9 +18,9 @@ from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Run
 from runs.models import Score as ScoreRow
 from runs.services.leases import Lease
+from runs.services.planning import advance_run
 from runs.services.totals import add_to_candidates, add_to_run, add_to_sample
 from workers.engine.records import Reply, Request, Score
-from workers.queue import enqueue_advance
 
 LOW_WATER = 32  # open chunks below which more are planned
 
@@ -110,7 +110,8 @@ def _plan_more_if_low(run: Run) -> None:
     ).count()
     is_all_asked = run.asked >= run.planned
     if open_chunks == 0 or (open_chunks < LOW_WATER and not is_all_asked):
-        transaction.on_commit(partial(enqueue_advance, run.pk))
+        # At once and in this process: a trip through the queue would let the pipe run dry.
+        transaction.on_commit(partial(advance_run, run.pk), robust=True)
 
 
 def store_replies(run_id: int, replies: Sequence[tuple[str, Request, Reply]]) -> None:

@@ -11,9 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from workers.engine.clock import Clock
-from workers.engine.permits import Permits, Quota
+from workers.engine.permits import Grant, Permits, Quota
 
 SPACING_SECONDS = 0.003  # between exchanges: releases that come together travel together
+PATIENCE_SECONDS = 0.1  # between asking for more while some are held: those keep the pipe full
 RENEW_SECONDS = 0.5  # holdings are repeated this often: keeps the lease, hears of others' needs
 
 
@@ -154,7 +155,7 @@ class Throttle:
         pool.told = before + grant.permits  # what was released during the exchange is news
         pool.surplus = grant.surplus
         pool.exchanged = self._clock.monotonic()
-        pool.retry_at = pool.exchanged + (grant.retry_seconds if grant.permits < want else 0.0)
+        pool.retry_at = pool.exchanged + retry_seconds(pool, grant, want)
         for quota, in_use in zip(pool.quotas, grant.in_use, strict=True):
             self._holding[quota.key] += grant.permits
             self._in_use[quota.key] = in_use
@@ -171,3 +172,12 @@ class Throttle:
             for quota in pool.quotas:
                 if not self._holding[quota.key]:
                     self._in_use.pop(quota.key, None)
+
+
+def retry_seconds(pool: Pool, grant: Grant, want: int) -> float:
+    """How long to wait before asking again for what was not granted."""
+    if grant.permits >= want:
+        return 0.0
+    if pool.held and not pool.is_paced:
+        return max(grant.retry_seconds, PATIENCE_SECONDS)
+    return grant.retry_seconds

@@ -1,0 +1,186 @@
+"""What pages show: snapshots, leaderboards and estimates."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from runs.models import CachedReply, Candidate, Endpoint, EndpointKind, Run, RunSample
+from runs.selectors.estimate import estimate, keys_of
+from runs.selectors.leaderboard import leaderboard
+from runs.selectors.series import read_series
+from runs.selectors.snapshot import take_snapshot
+from runs.services.datasets import store_rows
+from runs.services.runs import create_run
+from workers.engine.records import Case
+from workers.engine.spec import read_configuration
+
+pytestmark = pytest.mark.django_db
+
+ROWS = [{"question": f"What is {n} + 1?", "expected": str(n + 1)} for n in range(10)]
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def document(ada: User) -> dict[str, Any]:
+    Endpoint.objects.create(name="simulated", kind=EndpointKind.SIMULATED, max_concurrent=30)
+    store_rows(ada, "sums", ROWS)
+    return {
+        "name": "sums",
+        "kind": "evaluate",
+        "dataset": "sums",
+        "prompts": [{"name": name, "system": f"You are {name}."} for name in "abc"],
+        "models": ["simulated/sim-small"],
+        "scorers": ["exact"],
+        "limits": {"max_concurrent": 20, "requests_per_minute": None},
+    }
+
+
+@pytest.fixture
+def run(ada: User, document: dict[str, Any]) -> Run:
+    return create_run(ada, document)
+
+
+def set_candidate(run: Run, position: int, **totals: Any) -> None:
+    totals.setdefault("value_square_sum", totals.get("value_sum", 0.0))
+    Candidate.objects.filter(run=run, position=position).update(**totals)
+
+
+def test_a_candidate_that_fails_can_not_win(run: Run) -> None:
+    set_candidate(run, 0, done=10, scored=1, failed=9, value_sum=1.0)
+    set_candidate(run, 1, done=10, scored=10, failed=0, value_sum=10.0)
+    set_candidate(run, 2, done=10, scored=0, failed=10)
+    rows = leaderboard(run)
+    assert [(row.prompt_name, row.rank) for row in rows] == [("b", 1), ("a", 2), ("c", None)]
+    assert rows[1].failed_share == 0.9
+    assert rows[1].value_failures_wrong == 0.1
+    assert rows[2].value is None
+
+
+def test_only_clear_differences_count_as_such(run: Run) -> None:
+    set_candidate(run, 0, done=10, scored=10, value_sum=9.0)
+    set_candidate(run, 1, done=10, scored=10, value_sum=8.0)
+    set_candidate(run, 2, done=10, scored=10, value_sum=1.0)
+    assert [row.separable for row in leaderboard(run)] == [False, False, True]
+
+
+def test_a_queued_run_says_what_it_waits_for(run: Run) -> None:
+    snapshot = take_snapshot(run)
+    assert snapshot["text"]["eta"] == "waiting for a worker"
+    assert snapshot["text"]["score"] == "–"
+    assert snapshot["bar"] == {
+        "fresh": 0,
+        "cached": 0,
+        "failed": 0,
+        "in_flight": 0,
+        "waiting": 30,
+        "planned": 30,
+    }
+
+
+def half_done(run: Run) -> Run:
+    started = timezone.now() - timedelta(seconds=5)
+    Run.objects.filter(pk=run.pk).update(
+        state="running", started=started, done=15, scored=14, failed=1, cached=4, calls_sent=11,
+        value_sum=7.0, value_square_sum=7.0, latency_bins={"60": 10}, version=9,
+    )  # fmt: skip
+    for second in range(5):
+        RunSample.objects.create(run=run, second=second, fresh=2, cached=1, in_flight=6)
+    run.refresh_from_db()
+    return run
+
+
+def test_a_running_run_is_told_in_text(run: Run) -> None:
+    snapshot = take_snapshot(half_done(run))
+    text = snapshot["text"]
+    assert (snapshot["seq"], snapshot["percent"]) == (9, 50.0)
+    assert text["progress"] == "15 of 30 trials"
+    assert text["score"] == "0.500"
+    assert text["score_context"] == "n = 14; 0.467 with failures as wrong"
+    assert text["cache_context"] == "4 calls saved, 11 sent"
+    assert text["in_flight_context"] == "limit 20, peak 0"
+    assert text["eta"].startswith("about ")
+    assert sum(snapshot["bar"][part] for part in ("fresh", "cached", "failed")) == 15
+
+
+def test_a_tick_holds_only_the_end_of_the_chart(run: Run) -> None:
+    half_done(run)
+    RunSample.objects.create(run=run, second=7, failed=3)
+    assert [row[0] for row in take_snapshot(run, series=False)["series"]["rows"]] == [1, 2, 3, 4, 7]
+
+
+@pytest.mark.parametrize(("seconds", "step"), [(10, 1), (600, 1), (601, 2), (90_000, 300)])
+def test_a_long_chart_has_a_bounded_number_of_points(run: Run, seconds: int, step: int) -> None:
+    RunSample.objects.bulk_create(
+        RunSample(run=run, second=second, fresh=3)
+        for second in {*range(0, seconds, max(1, seconds // 2000)), seconds - 1}
+    )
+    series = read_series(run)
+    assert series.step == step
+    assert len(series.rows) <= 600
+
+
+def test_polling_is_cheap_while_nothing_changes(run: Run, ada: User, client: Client) -> None:
+    client.force_login(ada)
+    url = reverse("run_live", args=[run.pk])
+    first = client.get(url)
+    assert first.json()["seq"] == 0
+    assert client.get(url, headers={"If-None-Match": first["ETag"]}).status_code == 304
+    Run.objects.filter(pk=run.pk).update(version=1)
+    assert client.get(url, headers={"If-None-Match": first["ETag"]}).json()["seq"] == 1
+
+
+def test_a_strangers_numbers_are_not_there(run: Run, client: Client) -> None:
+    client.force_login(User.objects.create_user("bob"))
+    assert client.get(reverse("run_live", args=[run.pk])).status_code == 404
+
+
+def test_an_estimate_counts_calls_and_names_the_limit(document: dict[str, Any]) -> None:
+    found = estimate(document)
+    assert (found.candidates, found.cases, found.trials) == (3, 10, 30)
+    assert (found.calls_cached, found.calls_to_send) == (0, 30)
+    assert found.allocation == (2, 10)
+    assert found.usable_slots_static == 20
+    assert found.limited_by.startswith("20 slots")
+    assert found.seconds_low == found.seconds_high == 2.0
+    assert found.basis == "No history of these models: assumed 1 s a call."
+
+
+def test_an_estimate_knows_what_is_cached(document: dict[str, Any]) -> None:
+    cases = [Case(place, row) for place, row in enumerate(ROWS)]
+    endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
+    keys = list(keys_of(read_configuration(document), cases, endpoints))
+    CachedReply.objects.bulk_create(
+        CachedReply(key=key, endpoint="e", model="m", latency_ms=1, created=timezone.now())
+        for key in keys[:12]
+    )
+    assert estimate(document).calls_cached == 12
+    assert estimate({**document, "cache": "refresh"}).calls_cached == 0
+
+
+def test_an_estimate_counts_equal_calls_once(document: dict[str, Any]) -> None:
+    document["prompts"] = [{"name": "a"}, {"name": "twin of a"}]
+    found = estimate(document)
+    assert (found.trials, found.calls_to_send) == (20, 10)
+    assert estimate({**document, "cache": "off"}).calls_to_send == 20
+
+
+def test_an_estimate_names_a_binding_rate(document: dict[str, Any]) -> None:
+    document["limits"]["requests_per_minute"] = 60
+    found = estimate(document)
+    assert "more slots would not help" in found.limited_by
+    assert found.seconds_low == 30.0
+
+
+def test_an_estimate_of_a_bad_document_lists_its_problems(document: dict[str, Any]) -> None:
+    found = estimate({**document, "dataset": "none", "colour": 1})
+    assert [problem.path for problem in found.problems] == ["colour"]
+    assert estimate({**document, "dataset": "none"}).problems[0].path == "dataset"

@@ -13,12 +13,8 @@ def read(name: str) -> str:
 
 
 def requirements() -> list[str]:
-    names = []
-    for path in (ROOT / "requirements").glob("*.in"):
-        for line in path.read_text().splitlines():
-            if found := re.match(r"[A-Za-z][\w.-]*", line):
-                names.append(found.group().lower())
-    return names
+    text = "\n".join(path.read_text() for path in (ROOT / "requirements").glob("*.in"))
+    return [name.lower() for name in re.findall(r"^[A-Za-z][\w.-]*", text, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("name", sorted(set(requirements())))

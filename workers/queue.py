@@ -25,6 +25,14 @@ def enqueue_chunk(chunk_id: int) -> None:
     send(CHUNK_QUEUE, "execute_chunk", chunk_id)
 
 
+def count_queued_chunks() -> int:
+    """Messages that no worker has taken yet. 0 when Redis is away: then nothing can be sent."""
+    try:
+        return int(broker.client.llen(f"{broker.namespace}:{CHUNK_QUEUE}"))
+    except redis.RedisError:
+        return 0
+
+
 def send(queue_name: str, actor_name: str, row_id: int) -> None:
     message: Message[None] = Message(
         queue_name=queue_name, actor_name=actor_name, args=(row_id,), kwargs={}, options={}

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from runs.live import send_nudges_on
 from runs.models import Run
 from runs.selectors.endpoints_in_use import endpoints_of
-from runs.services.leases import Lease, lease_chunk, release_chunk
+from runs.services.leases import Lease, hand_on_chunk, lease_chunk, release_chunk
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
@@ -56,9 +56,13 @@ class Runtime:
     async def execute(self, chunk_id: int) -> None:
         """Lease a chunk, run it, write what came of it."""
         if self._is_closing:
-            return  # the chunk stays pending; another worker is told by the sweep
+            await in_database(hand_on_chunk, chunk_id)
+            return
         lease: Lease | None = await in_database(lease_chunk, chunk_id, self.name)
         if lease is None:
+            return
+        if self._is_closing:  # it began while we leased
+            await in_database(release_chunk, lease.chunk_id, lease.token)
             return
         lost = self._recorder.open(lease)
         task = asyncio.create_task(self._run_chunk(lease))

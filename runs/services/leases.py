@@ -103,8 +103,13 @@ def renew_leases(tokens: dict[int, int]) -> None:
     Chunk.objects.filter(pk__in=held, state=ChunkState.LEASED).update(lease_until=Now() + LEASE)
 
 
+def hand_on_chunk(chunk_id: int) -> None:
+    """A message came to a worker that is stopping: have the sweep send another one."""
+    Chunk.objects.filter(pk=chunk_id, state=ChunkState.PENDING).update(sent=None)
+
+
 def release_chunk(chunk_id: int, token: int) -> None:
     """Give a chunk back unfinished, as at a shutdown, so that another worker takes it at once."""
     Chunk.objects.filter(pk=chunk_id, token=token, state=ChunkState.LEASED).update(
-        state=ChunkState.PENDING, lease_until=None, owner=""
+        state=ChunkState.PENDING, lease_until=None, owner="", sent=None
     )

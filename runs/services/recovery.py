@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.services.events import note
 from runs.services.planning import send_chunks
-from workers.queue import enqueue_advance
+from workers.queue import count_queued_chunks, enqueue_advance
 
 RESEND_AFTER = timedelta(seconds=20)  # a message this old whose chunk is still pending may be lost
 RESEND_AT_ONCE = 200
@@ -41,15 +41,17 @@ def reclaim_expired() -> None:
 
 
 def resend_lost() -> None:
-    """Pending chunks of live runs that no recent message names."""
-    with transaction.atomic():
-        is_unsent = Q(sent__isnull=True) | Q(sent__lt=Now() - RESEND_AFTER)
-        lost = Chunk.objects.filter(
-            is_unsent, state=ChunkState.PENDING, run__state__in=RunState.live()
-        )
-        chunk_ids = list(lost.order_by("pk").values_list("pk", flat=True)[:RESEND_AT_ONCE])
-    if chunk_ids:
-        send_chunks(chunk_ids)
+    """Pending chunks of live runs that no message names: given back, or lost with Redis.
+
+    Old messages are only lost if the queue is shorter than the pending chunks; else they wait.
+    """
+    pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.live())
+    is_unsent = Q(sent__isnull=True)
+    if count_queued_chunks() < pending.count():
+        is_unsent |= Q(sent__lt=Now() - RESEND_AFTER)
+    chunk_ids = pending.filter(is_unsent).order_by("pk").values_list("pk", flat=True)
+    if lost := list(chunk_ids[:RESEND_AT_ONCE]):
+        send_chunks(lost)
 
 
 def advance_idle() -> None:

@@ -26,6 +26,8 @@ from evalsite.env import redis_url_file
 
 LAST_THREADS_SECONDS = 10.0
 
+FOR_TESTS = {"EVALSITE_TEST_DATABASE", "EVALSITE_CHROMIUM"}
+
 running = ExitStack()
 
 
@@ -55,14 +57,21 @@ def end_in_spite_of_threads() -> None:
 def start_services() -> None:
     folder = Path(tempfile.mkdtemp(prefix="evalsite-tests-"))
     running.callback(shutil.rmtree, folder, ignore_errors=True)
+    forget_own_settings()
     os.environ["EVALSITE_DATA"] = str(folder)
-    os.environ["EVALSITE_DEBUG"] = "0"
     if not os.environ.get("REDIS_URL"):
         start_redis(folder)
     if os.environ.get("EVALSITE_TEST_DATABASE", "sqlite") == "postgres":
         start_postgres()
     else:
         os.environ.pop("DATABASE_URL", None)
+
+
+def forget_own_settings() -> None:
+    """What a person set for their own site must not change what the tests see."""
+    for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
+        if name not in FOR_TESTS:
+            del os.environ[name]
 
 
 def start_redis(folder: Path) -> None:

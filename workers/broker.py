@@ -3,7 +3,7 @@
 import dramatiq
 from django.conf import settings
 from dramatiq.brokers.redis import RedisBroker
-from dramatiq.middleware import AsyncIO, ShutdownNotifications
+from dramatiq.middleware import AsyncIO
 from dramatiq.middleware.age_limit import AgeLimit
 
 MAINTENANCE_CHANCE = 100_000  # of a million: the default of 1,000 leaves lost messages for hours
@@ -11,12 +11,15 @@ HEARTBEAT_MILLISECONDS = 15_000
 
 
 def connect_broker() -> RedisBroker:
-    """The broker, made the process's own. No Retries and no TimeLimit: both are ours, inside the
-    actors, because a delayed message is lost with its worker and a time limit cannot interrupt
-    a blocked read."""
+    """The broker, made the process's own.
+
+    No Retries and no TimeLimit: both are ours, inside the actors, because a delayed message is
+    lost with its worker and a time limit cannot interrupt a blocked read. No
+    ShutdownNotifications: `manage.py work` closes the runtime, which gives every chunk back.
+    """
     broker = RedisBroker(  # type: ignore[no-untyped-call]  # Dramatiq leaves it untyped
         url=settings.REDIS_URL,
-        middleware=[AgeLimit(), ShutdownNotifications(notify_shutdown=True), AsyncIO()],
+        middleware=[AgeLimit(), AsyncIO()],
         namespace="evalsite",
         maintenance_chance=MAINTENANCE_CHANCE,
         heartbeat_timeout=HEARTBEAT_MILLISECONDS,

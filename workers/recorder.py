@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 WRITE_SECONDS = 0.4  # a write costs the same for one score as for a hundred
 SAMPLE_SECONDS = 1.0  # a run without news is still sampled this often: its calls are in flight
-RENEW_SECONDS = 8.0
+RENEW_SECONDS = 5.0  # well within a lease
 RETRY_SECONDS = 1.0  # when the database does not take a write
 MOST_WAITING = 2000  # scores not yet written; above it, finished chunks wait and none is begun
 

@@ -37,7 +37,8 @@ class Runtime:
         self._recorder = Recorder(lambda run_id: self._throttle.in_flight(f"run:{run_id}"))
         self._executors: dict[int, tuple[float, Executor]] = {}
         self._working: dict[asyncio.Task[None], Lease] = {}
-        self._is_closing = False
+        self._closing = asyncio.Event()
+        self._messages: set[asyncio.Task[None]] = set()
         send_nudges_on(asyncio.get_running_loop())
         self._tasks = [
             asyncio.create_task(self._recorder.run()),
@@ -55,13 +56,19 @@ class Runtime:
 
     async def execute(self, chunk_id: int) -> None:
         """Lease a chunk, run it, write what came of it."""
-        if self._is_closing:
+        message = asyncio.create_task(self._execute(chunk_id))
+        self._messages.add(message)
+        message.add_done_callback(self._messages.discard)
+        await message
+
+    async def _execute(self, chunk_id: int) -> None:
+        if self._closing.is_set():
             await in_database(hand_on_chunk, chunk_id)
             return
         lease: Lease | None = await in_database(lease_chunk, chunk_id, self.name)
         if lease is None:
             return
-        if self._is_closing:  # it began while we leased
+        if self._closing.is_set():  # it began while we leased
             await in_database(release_chunk, lease.chunk_id, lease.token)
             return
         lost = self._recorder.open(lease)
@@ -121,11 +128,11 @@ class Runtime:
 
     async def close(self) -> None:
         """Stop leasing, write what is finished, give the rest back."""
-        self._is_closing = True
+        self._closing.set()
         leases = list(self._working.values())
         for task in list(self._working):
             task.cancel()
-        await asyncio.gather(*self._working, return_exceptions=True)
+        await asyncio.gather(*self._messages, return_exceptions=True)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

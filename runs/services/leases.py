@@ -14,7 +14,7 @@ from workers.engine.records import Case as EngineCase
 from workers.engine.records import Slice, Trial
 from workers.engine.spec import Configuration, read_configuration
 
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=20)  # a dead worker is noticed after this long
 
 
 @dataclass(frozen=True)

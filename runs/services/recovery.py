@@ -14,7 +14,7 @@ from runs.services.events import note
 from runs.services.planning import send_chunks
 from workers.queue import count_queued_chunks, enqueue_advance
 
-RESEND_AFTER = timedelta(seconds=20)  # a message this old whose chunk is still pending may be lost
+RESEND_AFTER = timedelta(seconds=10)  # a message this old whose chunk is still pending may be lost
 RESEND_AT_ONCE = 200
 
 

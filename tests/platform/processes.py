@@ -56,14 +56,21 @@ class Supervised:
             cwd=BASE_DIR,
         )
         self.lines: list[str] = []
+        self._unclaimed: list[str] = []
 
     def read_until(self, wanted: Callable[[str], bool]) -> str:
-        """The first line from here on that is wanted; pytest's own time limit is the limit."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
+        """A line that is wanted, each only once: parts speak in whatever order they please."""
+        for line in self._unclaimed:
             if wanted(line):
-                return line.rstrip("\n")
+                self._unclaimed.remove(line)
+                return line
+        assert self.process.stdout is not None
+        for text in self.process.stdout:
+            line = text.rstrip("\n")
+            self.lines.append(line)
+            if wanted(line):
+                return line
+            self._unclaimed.append(line)
         raise AssertionError(f"The supervisor ended without that line: {self.lines}")
 
     def pid_of(self, name: str) -> int:
@@ -87,7 +94,7 @@ def is_running(pid: int) -> bool:
     """Zombies do not count: they have ended, nobody asked for their exit code yet."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second: it ended while we read
         return _answers_signals(pid) if sys.platform != "linux" else False
     return state not in "ZX"
 

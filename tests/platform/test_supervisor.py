@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from evalsite.embedded.supervisor import Part, PartFailed, Supervisor
 from tests.platform.processes import (
     HAS_A_CHILD,
     STUBBORN,
@@ -34,14 +35,15 @@ def test_a_killed_part_is_started_again_and_one_line_says_so():
 def test_a_part_that_comes_to_its_end_by_itself_is_started_again():
     with Supervised("web=print('hello')") as supervised:
         supervised.read_until(lambda line: "ended with exit code 0; starting it again" in line)
-        supervised.read_until(lambda line: line == "web       | hello\n")
+        for _ in range(2):
+            supervised.read_until(lambda line: line == "web       | hello")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_one_signal_stops_all_parts(number):
     with Supervised(f"redis={WAITS}", f"web={WAITS}") as supervised:
         pids = [supervised.pid_of("redis"), supervised.pid_of("web")]
-        supervised.read_until(lambda line: line == "ready\n")
+        supervised.read_until(lambda line: line == "ready")
         supervised.process.send_signal(number)
         assert supervised.process.wait(10) == 0
         assert not any(is_running(pid) for pid in pids)
@@ -59,7 +61,8 @@ def test_parts_stop_in_reverse_order():
     ready = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); print('up', flush=True)"
     program = ORDERED_STOP.format(ready=ready)
     with Supervised(f"redis={program}", f"web={program}", f"worker={program}") as supervised:
-        supervised.read_until(lambda line: line.startswith("worker") and "up" in line)
+        for _ in range(3):
+            supervised.read_until(lambda line: line.endswith("| up"))
         supervised.process.send_signal(signal.SIGTERM)
         supervised.process.wait(10)
         stops = [line.split()[0] for line in supervised.read_rest() if "stopped" in line]
@@ -97,3 +100,12 @@ def test_a_part_that_never_gets_ready_stops_the_start_and_the_others():
         assert "broken    | no luck today" in text
         assert "worker" not in text, "later stages must not start"
         assert not is_running(redis)
+
+
+async def test_a_program_that_is_not_there_is_named():
+    said: list[str] = []
+    ghost = Part("ghost", 0, ["/nowhere/ghost"], {})
+    with pytest.raises(PartFailed, match="ghost did not get ready"):
+        await Supervisor([ghost], lambda _, line: said.append(line)).run(when_ready=lambda: None)
+    assert "could not be started" in said[0]
+    assert "/nowhere/ghost" in said[0]

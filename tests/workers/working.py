@@ -58,7 +58,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-def finish(run: Run, seconds: float = 30) -> Run:
+def finish(run: Run, seconds: float = 60) -> Run:
     """Wait until the workers have finished a run."""
 
     def is_finished() -> bool:

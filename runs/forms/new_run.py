@@ -143,7 +143,8 @@ class NewRunInput:
     def limits_document(self) -> dict[str, Any]:
         if self.preset != CUSTOM:
             return {"preset": self.preset}
-        return {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
+        given = {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
+        return {"requests_per_minute": None, **given}  # none given: no limit
 
     def yaml_document(self) -> Any:
         try:

@@ -77,7 +77,9 @@ def segments(bar: Mapping[str, int]) -> list[Segment]:
 @register.inclusion_tag("parts/progress.html")
 def progress_bar(snapshot: Mapping[str, Any]) -> dict[str, Any]:
     """The segmented bar of the run page, with a count in text for every colour."""
-    return {"snapshot": snapshot, "segments": segments(snapshot["bar"])}
+    bar = snapshot["bar"]
+    done = bar["fresh"] + bar["cached"] + bar["failed"]
+    return {"snapshot": snapshot, "segments": segments(bar), "done": done}
 
 
 @register.inclusion_tag("parts/bar.html")

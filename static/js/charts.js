@@ -27,8 +27,8 @@ export const CHARTS = {
   in_flight: {
     unit: "count",
     series: [
-      { key: "limit", label: "limit", dash: [6, 4] },
       { key: "in_flight", label: "in flight", fill: true },
+      { key: "limit", label: "limit", dash: [6, 4] },
     ],
   },
 };
@@ -75,7 +75,7 @@ function withOpacity(colour, opacity) {
 }
 
 const UNITS = {
-  rate: (value) => (value >= 10 || value === 0 ? `${Math.round(value)}` : value.toFixed(1)),
+  rate: (value) => `${Number.isInteger(value) || value >= 100 ? Math.round(value) : value.toFixed(1)}/s`,
   ms: (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`),
   count: (value) => `${Math.round(value)}`,
 };

@@ -124,6 +124,7 @@ export class LiveRun {
     this.pollFailed = !(await this.ask());
     this.isAsking = false;
     if (!this.isPolling || this.isOver) return;
+    if (this.pollFailed) this.failures += 1; // the page counts the tries aloud
     // The server answers again: a socket will probably work too.
     if (hadFailed && !this.pollFailed) this.retryIn(backoff(1));
     const pause = this.pollFailed ? POLL_AGAIN_MS : POLL_MS;

@@ -58,7 +58,7 @@ export class LiveState {
 
   showPause() {
     this.pauseButton.setAttribute("aria-pressed", String(this.isPaused));
-    this.pauseButton.querySelector("[data-pause-text]").textContent = this.isPaused ? "Resume updates" : "Pause updates";
+    this.pauseButton.querySelector("[data-pause-text]").textContent = this.isPaused ? "Resume" : "Pause";
     this.pauseButton.querySelector("use").setAttribute("href", this.isPaused ? "#icon-play" : "#icon-pause");
     this.write();
   }

@@ -76,6 +76,7 @@ function paintState(snapshot) {
   badge.querySelector(".state-text").textContent = snapshot.state_text;
   badge.querySelector("use").setAttribute("href", `#icon-${STATE_ICONS[snapshot.state] ?? "clock"}`);
   page.querySelector("[data-cancel]").hidden = snapshot.is_finished;
+  page.querySelector("[data-duplicate]").classList.toggle("live-only-wide", !snapshot.is_finished);
   const icon = document.querySelector("link[rel=icon]");
   if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);
 }

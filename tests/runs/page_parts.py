@@ -1,0 +1,103 @@
+"""People, runs and scores for tests of pages, stored as the services would have stored them."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils.timezone import now
+
+from runs.models import Candidate, Case, Dataset, Endpoint, EndpointKind, Run, RunState, Score
+from runs.services.datasets import store_rows
+
+PASSWORD = "correct horse battery"
+
+
+def make_person(name: str, *, staff: bool = False) -> User:
+    """Somebody who is signed in by `client_of`; a good password takes long to be stored."""
+    return User.objects.create(username=name, is_staff=staff)
+
+
+def make_person_with_password(name: str) -> User:
+    return User.objects.create_user(name, password=PASSWORD)
+
+
+def client_of(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def make_endpoint(name: str = "simulated") -> Endpoint:
+    return Endpoint.objects.create(
+        name=name, kind=EndpointKind.SIMULATED, model_names=["sim-small", "sim-large"]
+    )
+
+
+def make_dataset(owner: User, name: str = "sums", rows: int = 3) -> Dataset:
+    return store_rows(
+        owner,
+        name,
+        [{"question": f"What is {row} + 1?", "expected": str(row + 1)} for row in range(rows)],
+    )
+
+
+def run_document(dataset: Dataset, **changes: Any) -> dict[str, Any]:
+    return {
+        "name": "first try",
+        "kind": "evaluate",
+        "dataset": f"{dataset.name}@{dataset.version}",
+        "prompts": [{"name": "plain", "system": "", "user": "{{question}}"}],
+        "models": ["simulated/sim-small"],
+        "scorers": ["exact"],
+        **changes,
+    }
+
+
+def make_run(owner: User, dataset: Dataset, **fields: Any) -> Run:
+    """A run with one candidate per model of its document, and no scores yet."""
+    document = run_document(dataset)
+    given = {
+        "name": document["name"],
+        "kind": "evaluate",
+        "state": RunState.COMPLETED,
+        "document": document,
+        "planned": dataset.rows,
+        "started": now(),
+        "ended": now(),
+    }
+    run = Run.objects.create(owner=owner, dataset=dataset, **{**given, **fields})
+    add_candidate(run)
+    return run
+
+
+def add_candidate(run: Run, prompt: str = "plain", model: str = "sim-small") -> Candidate:
+    position = run.candidates.count()
+    return Candidate.objects.create(
+        run=run,
+        position=position,
+        key=f"key{position}",
+        name=f"{prompt} · simulated/{model}",
+        document={
+            "prompt": {"name": prompt, "system": "", "user": "{{question}}"},
+            "model": {"endpoint": "simulated", "model": model, "parameters": {}},
+        },
+    )
+
+
+def new_score(run: Run, case: Case, candidate: Candidate, position: int, **fields: Any) -> Score:
+    given: dict[str, Any] = {
+        "value": None if fields.get("error_class") else 1.0,
+        "passed": None if fields.get("error_class") else True,
+        "answer": "" if fields.get("error_class") else "4",
+        "latency_ms": 100.0,
+        "details": [["exact", 1.0, True, "is '4'"]],
+        "attempts": [["call", "ok", 1.0, 100.0, ""]],
+        "finished": now(),
+    }
+    return Score(run=run, case=case, candidate=candidate, position=position, **{**given, **fields})
+
+
+def add_score(run: Run, case: Case, candidate: Candidate, position: int, **fields: Any) -> Score:
+    score = new_score(run, case, candidate, position, **fields)
+    score.save()
+    return score

@@ -1,0 +1,93 @@
+"""Endpoints: a key goes in and never comes out, and a test tells how the connection is."""
+
+import pytest
+from django.urls import reverse
+
+from runs.models import Endpoint
+from tests.runs.page_parts import client_of, make_endpoint, make_person
+from workers.simulator.testing import running_simulator
+
+pytestmark = pytest.mark.django_db
+
+CANARY = "sk-canary-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+
+
+@pytest.fixture
+def staff():
+    return client_of(make_person("ada", staff=True))
+
+
+def fields(**changes):
+    return {
+        "name": "main",
+        "kind": "openai",
+        "base_url": "https://provider.example/v1",
+        "model_names": "model-a\nmodel-b\n",
+        "max_concurrent": "20",
+        "requests_per_minute": "",
+        **changes,
+    }
+
+
+def test_the_key_of_a_new_endpoint_is_on_no_page(staff):
+    answer = staff.post(reverse("endpoint_new"), fields(new_key=CANARY))
+    endpoint = Endpoint.objects.get()
+    assert answer["Location"] == endpoint.get_absolute_url()
+    assert endpoint.has_key
+    assert endpoint.model_names == ["model-a", "model-b"]
+    for address in (reverse("endpoints"), endpoint.get_absolute_url(), reverse("run_new")):
+        page = staff.get(address).content.decode()
+        assert CANARY not in page
+        assert endpoint.key_ciphertext not in page
+    assert "…cdef" in staff.get(endpoint.get_absolute_url()).content.decode()
+
+
+def test_a_refused_form_does_not_send_the_key_back(staff):
+    answer = staff.post(reverse("endpoint_new"), fields(name="Bad Name", new_key=CANARY))
+    assert answer.status_code == 400
+    assert CANARY not in answer.content.decode()
+    assert not Endpoint.objects.exists()
+
+
+def test_an_empty_key_field_keeps_the_key(staff):
+    staff.post(reverse("endpoint_new"), fields(new_key=CANARY))
+    before = Endpoint.objects.get()
+    staff.post(before.get_absolute_url(), fields(max_concurrent="5"))
+    after = Endpoint.objects.get()
+    assert after.key_ciphertext == before.key_ciphertext
+    assert after.max_concurrent == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"base_url": "http://127.0.0.1:1/v1"}, "base_url"),
+        ({"base_url": "ftp://provider.example"}, "base_url"),
+        ({"base_url": ""}, "base_url"),
+        ({"name": "no spaces please"}, "name"),
+        ({"max_concurrent": "0"}, "max_concurrent"),
+        ({"new_key": "with space"}, "new_key"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_field(staff, changes, field):
+    answer = staff.post(reverse("endpoint_new"), fields(**changes))
+    assert answer.status_code == 400
+    assert answer.context["form"].errors[field]
+    assert not Endpoint.objects.exists()
+
+
+@pytest.mark.parametrize("part", [{}, {"X-Part": "report"}], ids=["whole page", "report only"])
+def test_a_connection_test_shows_its_report(staff, settings, part):
+    endpoint = make_endpoint()
+    with running_simulator(latency_ms=0) as simulator:
+        settings.SIMULATOR_URL = simulator.url
+        answer = staff.post(reverse("endpoint_test", args=[endpoint.pk]), headers=part)
+    page = answer.content.decode()
+    assert "It works" in page
+    assert "sim-large" in page
+    assert ("<html" in page) is (not part)

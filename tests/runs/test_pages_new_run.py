@@ -1,0 +1,270 @@
+"""The new-run form: what it sends, what it keeps, and how it says what is wrong."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from runs.forms.new_run import read_post
+from runs.models import Configuration, Dataset, Run
+from runs.services.runs import create_run
+from tests.runs.page_parts import (
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    run_document,
+)
+from workers.engine.spec import read_configuration
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice():
+    return make_person("alice")
+
+
+@pytest.fixture
+def dataset(alice):
+    make_endpoint()
+    return make_dataset(alice)
+
+
+@pytest.fixture
+def filled(dataset):
+    """What a browser sends for a small run."""
+    return {
+        "key": "key-1",
+        "mode": "form",
+        "name": "small",
+        "dataset_source": "stored",
+        "dataset": "sums",
+        "prompts": ["0", "4"],
+        "prompt-0-name": "plain",
+        "prompt-0-user": "{{question}}",
+        "prompt-4-name": "terse",
+        "prompt-4-system": "Number only.",
+        "prompt-4-user": "{{question}}",
+        "models": ["simulated/sim-small"],
+        "other_models": "simulated/sim-large\n",
+        "scorers": ["numeric"],
+        "scorer-numeric-tolerance": "0.5",
+        "repeats": "2",
+        "seed": "7",
+        "preset": "custom",
+        "max_concurrent": "8",
+        "batch_size": "4",
+        "requests_per_minute": "",
+        "timeout_seconds": "2.5",
+        "attempts": "3",
+        "cache": "refresh",
+    }
+
+
+def launch(client, filled, **changes):
+    return client.post(reverse("run_new"), {**filled, **changes})
+
+
+def test_a_filled_form_becomes_the_run_it_describes(alice, filled, dataset):
+    answer = launch(client_of(alice), filled)
+    run = Run.objects.get()
+    assert answer["Location"] == run.get_absolute_url()
+    assert run.planned == 2 * 2 * dataset.rows * 2
+    assert run.document == {
+        "name": "small",
+        "kind": "evaluate",
+        "seed": 7,
+        "dataset": "sums@1",
+        "prompts": [
+            {"name": "plain", "system": "", "user": "{{question}}"},
+            {"name": "terse", "system": "Number only.", "user": "{{question}}"},
+        ],
+        "models": ["simulated/sim-small", "simulated/sim-large"],
+        "repeats": 2,
+        "scorers": [{"numeric": {"tolerance": 0.5}}],
+        "limits": {
+            "requests_per_minute": None,
+            "max_concurrent": 8,
+            "batch_size": 4,
+            "timeout_seconds": 2.5,
+            "attempts": 3,
+        },
+        "cache": "refresh",
+    }
+
+
+def test_a_preset_is_sent_by_its_name(alice, filled):
+    launch(client_of(alice), filled, preset="aggressive")
+    assert Run.objects.get().document["limits"] == {"preset": "aggressive"}
+
+
+def test_a_double_click_makes_one_run(alice, filled):
+    client = client_of(alice)
+    assert launch(client, filled)["Location"] == launch(client, filled)["Location"]
+    assert Run.objects.count() == 1
+
+
+def test_each_form_has_a_key_of_its_own(alice, dataset):
+    client = client_of(alice)
+    keys = {client.get(reverse("run_new")).context["filled"].key for _ in range(3)}
+    assert len(keys) == 3
+    assert all(len(key) >= 16 for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "says"),
+    [
+        pytest.param({"models": [], "other_models": ""}, "id_models", "at least 1", id="no model"),
+        pytest.param({"other_models": "gpt-4"}, "id_models", "endpoint/model", id="short model"),
+        pytest.param({"models": ["gone/x"]}, "id_models", "no endpoint", id="unknown endpoint"),
+        pytest.param({"dataset": "nope"}, "id_dataset", "no dataset", id="unknown dataset"),
+        pytest.param({"scorers": []}, "id_scorers", "at least 1", id="no scorer"),
+        pytest.param({"repeats": "two"}, "id_repeats", "valid integer", id="letters"),
+        pytest.param({"max_concurrent": "0"}, "id_max_concurrent", "greater", id="no slots"),
+        pytest.param({"attempts": "99"}, "id_attempts", "less than", id="too many"),
+        pytest.param({"prompt-4-name": "plain"}, "id_prompts", "twice", id="twins"),
+        pytest.param({"prompt-4-user": "{{x}}"}, "id_prompt-4-user", "not a column", id="column"),
+        pytest.param({"prompt-0-user": ""}, "id_prompt-0-user", "at least 1", id="empty prompt"),
+        pytest.param(
+            {"scorers": ["regex"], "scorer-regex-pattern": "("}, "id_scorers", "regex", id="regex"
+        ),
+        pytest.param(
+            {"mode": "yaml", "yaml": "kind: [evaluate"}, "id_yaml", "not YAML", id="broken yaml"
+        ),
+        pytest.param({"mode": "yaml", "yaml": "7"}, "id_yaml", "mapping", id="yaml number"),
+        pytest.param(
+            {"dataset_source": "paste", "rows": "a,b\n1,2,3"}, "id_rows", "Line 2", id="bad rows"
+        ),
+        pytest.param(
+            {"dataset_source": "paste", "rows": " "}, "id_rows", "at least 1", id="no rows"
+        ),
+    ],
+)
+def test_a_problem_is_named_at_its_field_and_nothing_typed_is_lost(
+    alice, filled, changes, field, says
+):
+    sent = {**filled, **changes}
+    answer = client_of(alice).post(reverse("run_new"), sent)
+    assert answer.status_code == 400
+    assert not Run.objects.exists()
+    page = answer.content.decode()
+    found = [problem for problem in answer.context["problems"] if problem.field == field]
+    assert any(says in problem.message for problem in found), answer.context["problems"]
+    assert f'href="#{field}"' in page
+    assert f'id="{field}"' in page
+    assert read_again(answer.context["filled"]) == sent
+
+
+def read_again(filled):
+    """The fields as the answered form would send them once more."""
+    fields = {
+        "key": filled.key,
+        "mode": filled.mode,
+        "name": filled.name,
+        "dataset_source": filled.dataset_source,
+        "dataset": filled.dataset,
+        "prompts": [str(prompt.index) for prompt in filled.prompts],
+        "models": filled.models,
+        "other_models": filled.other_models,
+        "scorers": [scorer.name for scorer in filled.scorers if scorer.is_chosen],
+        "repeats": filled.repeats,
+        "seed": filled.seed,
+        "preset": filled.preset,
+        "cache": filled.cache,
+        **filled.limits,
+    }
+    for prompt in filled.prompts:
+        for part in ("name", "system", "user"):
+            fields[f"prompt-{prompt.index}-{part}"] = getattr(prompt, part)
+    for scorer in filled.scorers:
+        fields |= {option.field: option.value for option in scorer.options}
+    fields |= {"yaml": filled.yaml, "rows": filled.rows}
+    optional = {"yaml", "rows", "prompt-0-system"} | {
+        name for name in fields if name.startswith("scorer-")
+    }
+    return {name: value for name, value in fields.items() if value or name not in optional}
+
+
+def test_pasted_rows_become_a_dataset(alice, filled):
+    rows = '{"question": "1 + 1?", "expected": "2"}\n{"question": "2 + 2?", "expected": "4"}'
+    launch(client_of(alice), filled, dataset_source="paste", rows=rows)
+    assert Run.objects.get().dataset.rows == 2
+    assert Dataset.objects.count() == 2
+
+
+def test_yaml_is_read_by_the_same_schema(alice, dataset):
+    text = (
+        "name: by hand\nkind: evaluate\ndataset: sums\nscorers: [exact]\n"
+        "prompts: [{name: plain, user: '{{question}}'}]\n"
+        "models: [{endpoint: simulated, model: sim-small, parameters: {temperature: 0}}]\n"
+    )
+    client_of(alice).post(reverse("run_new"), {"mode": "yaml", "yaml": text})
+    assert Run.objects.get().name == "by hand"
+
+
+def test_a_past_run_fills_the_form_with_what_it_was(alice, filled):
+    client = client_of(alice)
+    launch(client, filled)
+    again = client.get(reverse("run_new"), {"run": Run.objects.get().pk}).context["filled"]
+    assert again.mode == "form"
+    assert again.key != filled["key"]
+    meant = read_configuration(Run.objects.get().document)
+    assert read_configuration(again.document()) == meant
+
+
+def test_what_the_form_cannot_show_opens_as_yaml(alice, dataset):
+    model = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1}}
+    run = create_run(alice, run_document(dataset, models=[model]))
+    again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert again.mode == "yaml"
+    assert again.yaml_document() == run.document
+
+
+def test_presets_are_offered_to_everybody_and_other_configurations_to_their_owner(alice, dataset):
+    bob = make_person("bob")
+    document = run_document(dataset)
+    for name, is_preset in (("for all", True), ("bobs own", False)):
+        Configuration.objects.create(
+            name=name, kind="evaluate", document=document, owner=bob, is_preset=is_preset
+        )
+    page = client_of(alice).get(reverse("run_new")).content.decode()
+    assert "for all" in page
+    assert "bobs own" not in page
+    hidden = Configuration.objects.get(name="bobs own")
+    answer = client_of(alice).get(reverse("run_new"), {"configuration": hidden.pk})
+    assert answer.status_code == 404
+
+
+def test_prompts_are_added_and_removed_without_scripts(alice, filled):
+    client = client_of(alice)
+    more = launch(client, filled, add_prompt="1").context["filled"]
+    assert [prompt.index for prompt in more.prompts] == [0, 4, 5]
+    fewer = launch(client, filled, remove_prompt="0").context["filled"]
+    assert [prompt.name for prompt in fewer.prompts] == ["terse"]
+    assert not Run.objects.exists()
+
+
+def test_the_estimate_counts_calls_without_starting_anything(alice, filled, dataset):
+    answer = client_of(alice).post(reverse("run_estimate"), filled)
+    assert answer.status_code == 200
+    text = re.sub(r"<[^>]+>|\s+", " ", answer.content.decode())
+    assert "24 trials" in re.sub(" +", " ", text)
+    assert "8 slots: 2 candidates × 3 cases = 6" in re.sub(" +", " ", text)
+    assert not Run.objects.exists()
+
+
+def test_the_estimate_of_an_unfinished_form_says_what_is_missing(alice, filled):
+    answer = client_of(alice).post(reverse("run_estimate"), {**filled, "models": []})
+    answer_empty = client_of(alice).post(reverse("run_estimate"), {})
+    assert answer.status_code == answer_empty.status_code == 200
+    assert answer.context["estimate"] is not None
+    assert 'href="#id_models"' in answer_empty.content.decode()
+
+
+def test_a_blank_form_reads_back_as_itself(alice, dataset):
+    page = client_of(alice).get(reverse("run_new"))
+    assert page.status_code == 200
+    blank = page.context["filled"]
+    assert blank.prompts[0].user == "{{question}}"
+    assert read_post(page.wsgi_request.POST).document()["prompts"] == []

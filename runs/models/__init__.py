@@ -6,7 +6,7 @@ from runs.models.configuration import Configuration
 from runs.models.dataset import Case, Dataset
 from runs.models.endpoint import Endpoint, EndpointKind
 from runs.models.live import EventLevel, RunEvent, RunSample
-from runs.models.run import Candidate, Chunk, ChunkState, Run, RunState
+from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Score
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Endpoint",
     "EndpointKind",
     "EventLevel",
+    "Priority",
     "Run",
     "RunEvent",
     "RunSample",

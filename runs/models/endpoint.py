@@ -10,6 +10,8 @@ from django.urls import reverse
 
 class EndpointKind(models.TextChoices):
     OPENAI = "openai", "OpenAI-compatible"
+    ANTHROPIC = "anthropic", "Anthropic messages"
+    OLLAMA = "ollama", "Ollama"
     SIMULATED = "simulated", "Simulated provider"
 
 
@@ -47,6 +49,29 @@ class Endpoint(models.Model):
         blank=True,
         validators=[MinValueValidator(1)],
         help_text="Per model, over all runs and workers. Empty: no limit.",
+    )
+    tokens_per_minute = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Input and output, per model, over all runs and workers. Empty: no limit.",
+    )
+    adaptive = models.BooleanField(
+        default=True,
+        help_text="Start gently, grow while all goes well, and slow down when the provider "
+        "says so. Never above the limits given here.",
+    )
+    more_urls = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Further servers of the same kind with the same models: the least loaded "
+        "one gets the next call (Ollama).",
+    )
+    prices = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Dollars per million tokens, as in {"some-model": {"input": 2.5, "output": 10}}. '
+        "A model without a price costs an unknown amount, never nothing.",
     )
     key_ciphertext = models.TextField(blank=True, editable=False)
     key_hint = models.CharField(max_length=8, blank=True, editable=False)

@@ -38,6 +38,8 @@ class RunEvent(models.Model):
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(auto_now_add=True)
     level = models.CharField(max_length=10, choices=EventLevel, default=EventLevel.INFO)
+    kind = models.CharField(max_length=20, default="note", help_text="note, or limit: a change")
+    data = models.JSONField(default=dict, help_text="Of a limit's change: key, from, to, reason.")
     message = models.CharField(max_length=500)
 
     class Meta:

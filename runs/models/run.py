@@ -22,6 +22,12 @@ class RunState(models.TextChoices):
         return [cls.QUEUED, cls.STARTING, cls.RUNNING, cls.FINISHING]
 
 
+class Priority(models.TextChoices):
+    LOW = "low", "Low"
+    NORMAL = "normal", "Normal"
+    HIGH = "high", "High"
+
+
 class Run(models.Model):
     """One execution of a frozen copy of a Configuration.
 
@@ -46,6 +52,7 @@ class Run(models.Model):
     )
     idempotency_key = models.CharField(max_length=80, null=True, blank=True)  # noqa: DJ001 - unique
     seed = models.BigIntegerField(default=0)
+    priority = models.CharField(max_length=10, choices=Priority, default=Priority.NORMAL)
     created = models.DateTimeField(auto_now_add=True)
     started = models.DateTimeField(null=True, blank=True)
     ended = models.DateTimeField(null=True, blank=True)
@@ -65,6 +72,12 @@ class Run(models.Model):
     tokens_in = models.PositiveBigIntegerField(default=0)
     tokens_out = models.PositiveBigIntegerField(default=0)
     latency_bins = models.JSONField(default=dict)
+    calls_joined = models.PositiveIntegerField(
+        default=0, help_text="Answers taken from an equal call that was under way."
+    )
+    cost = models.FloatField(default=0.0, help_text="Dollars, as far as prices are known.")
+    cost_saved = models.FloatField(default=0.0, help_text="Dollars that the cache saved.")
+    unpriced = models.PositiveIntegerField(default=0, help_text="Answers of unknown price.")
     peak_in_flight = models.PositiveIntegerField(default=0)
 
     class Meta:

@@ -30,6 +30,7 @@ class Score(models.Model):
     latency_ms = models.FloatField(null=True)
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
+    cost = models.FloatField(null=True, help_text="Dollars; empty when the price is unknown.")
     cached = models.BooleanField(default=False)
     finished = models.DateTimeField()
 

@@ -53,6 +53,9 @@ class Run(models.Model):
     idempotency_key = models.CharField(max_length=80, null=True, blank=True)  # noqa: DJ001 - unique
     seed = models.BigIntegerField(default=0)
     priority = models.CharField(max_length=10, choices=Priority, default=Priority.NORMAL)
+    limits_now = models.JSONField(
+        default=dict, blank=True, help_text="Limits that were changed since the launch."
+    )
     created = models.DateTimeField(auto_now_add=True)
     started = models.DateTimeField(null=True, blank=True)
     ended = models.DateTimeField(null=True, blank=True)
@@ -141,7 +144,9 @@ class Chunk(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="chunks")
     start = models.PositiveIntegerField(help_text="Position of its first trial in the run.")
-    trials = models.JSONField(help_text="[candidate position, case position, repeat] each.")
+    trials = models.JSONField(
+        help_text="[position, candidate position, case position, repeat] each."
+    )
     state = models.CharField(max_length=20, choices=ChunkState, default=ChunkState.PENDING)
     owner = models.CharField(max_length=80, blank=True)
     token = models.PositiveIntegerField(default=0, help_text="Fences the writes of lost leases.")

@@ -1,7 +1,90 @@
 """Notes down what happened to a run and why."""
 
-from runs.models import EventLevel, Run, RunEvent
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from runs.live import publish
+from runs.models import Endpoint, EventLevel, Run, RunEvent, RunState
+from workers.engine.permits import LimitChange
+
+LIMIT_WORDS = {
+    "max_concurrent": "calls at once",
+    "requests_per_minute": "requests a minute",
+    "tokens_per_minute": "tokens a minute",
+    "priority": "priority",
+}
 
 
 def note(run: Run, message: str, level: EventLevel = EventLevel.INFO) -> None:
     RunEvent.objects.create(run=run, level=level, message=message[:500])
+
+
+@transaction.atomic
+def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
+    """A limit moved by itself: one event for every live run that feels it."""
+    live = Run.objects.filter(pk__in=run_ids, state__in=RunState.live())
+    model = model_of(change.key)
+    is_better = change.after >= change.before
+    reason = "" if change.after else f"{model} fails; it is tried again soon."
+    for run in live:
+        RunEvent.objects.create(
+            run=run,
+            kind="limit",
+            level=EventLevel.INFO if is_better else EventLevel.WARNING,
+            message=f"Limit of {model}: {change.before} to {change.after}. {change.reason}."[:500],
+            data={**change._asdict(), "model": model},
+        )
+        transaction.on_commit(partial(publish, run.pk))
+    if not change.after or change.reason.startswith("breaker"):
+        live.update(reason=reason, version=F("version") + 1)
+
+
+def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reason: str) -> None:
+    """A person changed limits of a run."""
+    changes = ", ".join(
+        f"{LIMIT_WORDS[name]} {limit_text(before)} to {limit_text(after)}"
+        for name, (before, after) in moves.items()
+    )
+    RunEvent.objects.create(
+        run=run,
+        kind="limit",
+        message=f"{who} changed {changes}. Why: {reason}"[:500],
+        data={"key": f"run:{run.pk}", "who": who, "moves": dict(moves), "reason": reason},
+    )
+
+
+def limit_text(value: Any) -> str:
+    return "no limit" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def note_endpoint(
+    run_ids: Sequence[int],
+    endpoint: Endpoint,
+    moved: tuple[int, int],
+    reason: str,
+    level: EventLevel = EventLevel.INFO,
+) -> None:
+    """A person stopped or freed an endpoint: one event for every run that calls it."""
+    before, after = moved
+    data = {"key": f"endpoint:{endpoint.pk}", "before": before, "after": after, "reason": reason}
+    RunEvent.objects.bulk_create(
+        RunEvent(
+            run_id=run_id,
+            kind="limit",
+            level=level,
+            message=f"Endpoint {endpoint.name}: {reason}.",
+            data={**data, "model": endpoint.name},
+        )
+        for run_id in run_ids
+    )
+
+
+def model_of(key: str) -> str:
+    """`endpoint:3/gpt` as a person knows it: the endpoint's name and the model."""
+    endpoint_id, _, model = key.removeprefix("endpoint:").partition("/")
+    endpoint = Endpoint.objects.filter(pk=endpoint_id).first() if endpoint_id.isdecimal() else None
+    return f"{endpoint.name}/{model}" if endpoint else key

@@ -5,10 +5,12 @@ from datetime import timedelta
 from functools import lru_cache
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Count, F
 from django.db.models.functions import Now
 
-from runs.models import Candidate, Case, Chunk, ChunkState, Run, Score
+from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
+from runs.selectors.limits import is_waiting, paused_endpoints
+from workers.engine.permits import PRIORITY_WEIGHTS
 from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Case as EngineCase
 from workers.engine.records import Slice, Trial
@@ -27,6 +29,7 @@ class RunParts:
     keys: list[str]
     candidate_ids: dict[str, int]
     dataset_id: int
+    cases: int
 
 
 @dataclass(frozen=True)
@@ -41,22 +44,55 @@ class Lease:
 
 
 def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
-    """Take a pending chunk. None if it is taken, done, or its run is over."""
+    """Take the pending chunk that a message names, or one of a run that has less than its share.
+
+    A message stands for one chunk's work, whichever that is. None if nothing is left to take.
+    """
     with transaction.atomic():
-        taken = Chunk.objects.filter(pk=chunk_id, state=ChunkState.PENDING).update(
+        paused = paused_endpoints()
+        chunk = fairest_chunk(paused) or Chunk.objects.filter(pk=chunk_id).first()
+        if chunk is None or chunk.state != ChunkState.PENDING or waits(chunk.run_id, paused):
+            return None
+        taken = Chunk.objects.filter(pk=chunk.pk, state=ChunkState.PENDING).update(
             state=ChunkState.LEASED, owner=owner, token=F("token") + 1, lease_until=Now() + LEASE
         )
         if not taken:
             return None
-        chunk = Chunk.objects.get(pk=chunk_id)
+        chunk.refresh_from_db(fields=["token"])
     return read_lease(chunk)
+
+
+def waits(run_id: int, paused: set[str]) -> bool:
+    """Its chunks would only hold threads that other runs can use."""
+    return bool(paused) and is_waiting(load_parts(run_id).configuration, paused)
+
+
+def fairest_chunk(paused: set[str]) -> Chunk | None:
+    """The next chunk of the live run that has the fewest in work for its priority.
+
+    None while only one run has chunks to take: then the order of the messages will do.
+    """
+    pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.live())
+    runs = pending.order_by().values_list("run_id", "run__priority").distinct()
+    waiting = {pk: priority for pk, priority in runs if not waits(pk, paused)}
+    if len(waiting) < 2:
+        return None
+    in_work = Chunk.objects.filter(state=ChunkState.LEASED, run_id__in=waiting).order_by()
+    busy = dict(in_work.values_list("run_id").annotate(Count("pk")))
+    run_id = min(waiting, key=lambda pk: (busy.get(pk, 0) / PRIORITY_WEIGHTS[waiting[pk]], pk))
+    return (
+        pending.filter(run_id=run_id)
+        .select_for_update(skip_locked=True, of=("self",))
+        .order_by("start")
+        .first()
+    )
 
 
 def read_lease(chunk: Chunk) -> Lease:
     parts = load_parts(chunk.run_id)
     trials = tuple(
-        Trial(chunk.start + offset, parts.keys[candidate], case, repeat)
-        for offset, (candidate, case, repeat) in enumerate(chunk.trials)
+        Trial(position, parts.keys[candidate], case, repeat)
+        for position, candidate, case, repeat in chunk.trials
     )
     rows = list(
         Case.objects.filter(
@@ -72,14 +108,14 @@ def scored_positions(chunk: Chunk) -> frozenset[int]:
     """What an earlier lease of the chunk already wrote."""
     if chunk.token == 1:
         return frozenset()
-    stop = chunk.start + len(chunk.trials)
-    rows = Score.objects.filter(run_id=chunk.run_id, position__range=(chunk.start, stop - 1))
+    positions = [trial[0] for trial in chunk.trials]
+    rows = Score.objects.filter(run_id=chunk.run_id, position__in=positions)
     return frozenset(rows.values_list("position", flat=True))
 
 
 @lru_cache(maxsize=16)
 def load_parts(run_id: int) -> RunParts:
-    run = Run.objects.get(pk=run_id)
+    run = Run.objects.select_related("dataset").get(pk=run_id)
     rows = list(Candidate.objects.filter(run=run).order_by("position"))
     return RunParts(
         run_id=run.pk,
@@ -88,6 +124,7 @@ def load_parts(run_id: int) -> RunParts:
         keys=[row.key for row in rows],
         candidate_ids={row.key: row.pk for row in rows},
         dataset_id=run.dataset_id,
+        cases=run.dataset.rows,
     )
 
 

@@ -8,15 +8,19 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
+from runs.selectors.limits import configuration_now, waiting_reason
 from runs.services.events import note
-from workers.engine.chunks import chunk_size, split
+from workers.engine.chunks import chunk_size
 from workers.engine.kinds import open_session
 from workers.engine.records import Trial
+from workers.engine.schedule import Room, plan_chunks
 from workers.engine.session import Session
-from workers.engine.spec import Configuration, read_configuration
+from workers.engine.spec import Configuration
+from workers.engine.stats import percentile
 from workers.queue import enqueue_chunk
 
 CHUNKS_AHEAD = 64  # chunks of one run that wait or work at once; bounds what a run takes of a queue
+FIRST_CHUNKS = 32  # the same while the latency is unknown, and with it the best size of a chunk
 WARM_SESSIONS = 8
 
 _warm: OrderedDict[int, Session] = OrderedDict()  # a cache: a cold session is replayed
@@ -28,23 +32,29 @@ def advance_run(run_id: int) -> None:
     run = Run.objects.select_for_update().filter(pk=run_id, state__in=RunState.live()).first()
     if run is None:
         return
+    configuration = configuration_now(run)
     if run.started is None:
-        _start(run)
-    configuration = read_configuration(run.document)
-    open_chunks = run.chunks.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED]).count()
+        _start(run, waiting_reason(configuration))
+    open_chunks = list(run.chunks.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED]))
     session = _session_of(run, configuration)
-    size = chunk_size(configuration.limits.max_concurrent)
-    trials = session.plan(size * max(0, CHUNKS_AHEAD - open_chunks))
-    _store_chunks(run, trials, size)
-    if not trials and not open_chunks:
+    latency_ms = percentile(run.latency_bins, 0.5)
+    size = chunk_size(configuration.limits.max_concurrent, (latency_ms or 0) / 1000)
+    ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
+    room = Room(max(0, ahead - len(open_chunks)), size)
+    candidates = dict(run.candidates.values_list("key", "position"))
+    at_work = {chunk.trials[0][1] for chunk in open_chunks}
+    open_keys = {key for key, position in candidates.items() if position in at_work}
+    chunks = plan_chunks(session, configuration, run.dataset.rows, open_keys, room)
+    _store_chunks(run, chunks, candidates)
+    if not chunks and not open_chunks:
         _finish(run)
 
 
-def _start(run: Run) -> None:
-    run.state, run.reason = RunState.RUNNING, ""
+def _start(run: Run, reason: str) -> None:
+    run.state, run.reason = RunState.RUNNING, reason
     run.version += 1
     Run.objects.filter(pk=run.pk).update(
-        state=run.state, reason="", started=Now(), version=run.version
+        state=run.state, reason=reason, started=Now(), version=run.version
     )
     run.refresh_from_db(fields=["started"])
     note(run, "Started.")
@@ -63,21 +73,23 @@ def _session_of(run: Run, configuration: Configuration) -> Session:
     return session
 
 
-def _store_chunks(run: Run, trials: list[Trial], size: int) -> None:
-    if not trials:
+def _store_chunks(run: Run, chunks: list[tuple[Trial, ...]], candidates: dict[str, int]) -> None:
+    if not chunks:
         return
-    positions = dict(run.candidates.values_list("key", "position"))
-    chunks = Chunk.objects.bulk_create(
+    stored = Chunk.objects.bulk_create(
         Chunk(
             run=run,
-            start=part[0].position,
-            trials=[[positions[trial.candidate], trial.case, trial.repeat] for trial in part],
+            start=chunk[0].position,
+            trials=[
+                [trial.position, candidates[trial.candidate], trial.case, trial.repeat]
+                for trial in chunk
+            ],
         )
-        for part in split(trials, size)
+        for chunk in chunks
     )
-    run.asked += len(trials)
+    run.asked += sum(map(len, chunks))
     run.save(update_fields=["asked"])
-    transaction.on_commit(partial(send_chunks, [chunk.pk for chunk in chunks]))
+    transaction.on_commit(partial(send_chunks, [chunk.pk for chunk in stored]))
 
 
 def send_chunks(chunk_ids: list[int]) -> None:

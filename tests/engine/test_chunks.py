@@ -64,3 +64,17 @@ def test_split_refuses_an_empty_chunk():
 )
 def test_a_chunk_is_half_the_slots_within_bounds(max_concurrent, size):
     assert chunk_size(max_concurrent) == size
+
+
+@pytest.mark.parametrize(
+    ("max_concurrent", "latency_seconds", "size"),
+    [
+        pytest.param(100, None, 50, id="unknown"),
+        pytest.param(100, 0.2, 50, id="half the slots are more than a second's work"),
+        pytest.param(1000, 0.05, 1000, id="calls of milliseconds come in large chunks"),
+        pytest.param(100, 0.05, 125, id="a second's work"),
+        pytest.param(10, 30.0, 5, id="slow calls"),
+    ],
+)
+def test_fast_calls_come_in_larger_chunks(max_concurrent, latency_seconds, size):
+    assert chunk_size(max_concurrent, latency_seconds) == size

@@ -142,3 +142,25 @@ async def test_errors_are_never_cached(
     document |= {"models": ["simulated/sim-small:400"]}
     await run_document(document, cases[:2], simulator.url, cache)
     assert cache.replies == {}
+
+
+@pytest.mark.parametrize("schedule", ["two_level", "sequential"])
+async def test_every_schedule_gives_the_same_table(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], schedule: str
+) -> None:
+    usual = await run_document(document, cases, simulator.url)
+    document["limits"] |= {"schedule": schedule}
+    assert table_of(await run_document(document, cases, simulator.url)) == table_of(usual)
+
+
+async def test_two_levels_leave_the_documented_slots_empty(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.change(latency_ms=60)
+    document["limits"] |= {"max_concurrent": 20, "batch_size": 7, "schedule": "two_level"}
+    await run_document(document, cases, simulator.url)
+    assert simulator.ledger()["peak_in_flight"] == 14  # 2 candidates x 7 cases
+    simulator.reset()
+    document["limits"] |= {"schedule": "sequential"}
+    await run_document(document, cases[:5], simulator.url)
+    assert simulator.ledger()["peak_in_flight"] == 1

@@ -110,3 +110,23 @@ def test_what_the_stored_parts_tell_is_checked_too(document: dict[str, Any]) -> 
 def test_trials_are_counted_without_building_them(document: dict[str, Any]) -> None:
     document["repeats"] = 3
     assert count_trials(read_configuration(document), 10**6) == 12 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"async_batch_size": 30}, {"batch_size": 30}),
+        ({"rate_limit_per_minute": 3500}, {"requests_per_minute": 3500}),
+        ({"async_timeout": 12}, {"timeout_seconds": 12}),
+        (
+            {"max_concurrent_requests": 10, "max_concurrent_genomes": 5, "genome_batch_size": 10},
+            {"max_concurrent": 50, "max_concurrent_candidates": 5, "candidate_batch_size": 10},
+        ),
+        ({"schedule": "sequential", "max_concurrent": 9}, {"max_concurrent": 1}),
+    ],
+)
+def test_the_names_of_the_evaluation_guide_are_understood(
+    document: dict[str, Any], given: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    limits = read_configuration({**document, "limits": given}).limits
+    assert {name: getattr(limits, name) for name in meant} == meant

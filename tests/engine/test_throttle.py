@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.fake_clock import FakeClock
 from workers.engine.clock import SystemClock
-from workers.engine.permits import Grant, LocalPermits, Quota, burst_of, interval_of
+from workers.engine.permits import Demand, Grant, LimitChange, LocalPermits, Quota, interval_of
 from workers.engine.throttle import Throttle
 
 RUN = Quota("run:1", 4)
@@ -75,9 +75,10 @@ async def test_a_cancelled_waiter_leaves_no_hole() -> None:
 
 async def test_a_pause_stops_new_calls_under_its_key_only() -> None:
     throttle = local_throttle()
-    throttle.pause(SMALL.key, 0.2)
     loop = asyncio.get_running_loop()
     started = loop.time()
+    async with throttle.slot((RUN, SMALL)) as permit:
+        permit.is_throttled, permit.pause_seconds = True, 0.2
     flights = Flights(throttle)
     await flights.fly((RUN, LARGE))
     assert loop.time() - started < 0.1
@@ -91,15 +92,13 @@ class Scripted:
 
     def __init__(self, *grants: Grant) -> None:
         self.grants = list(grants)
-        self.heard: list[tuple[tuple[int, ...], int]] = []
+        self.heard: list[Demand] = []
 
-    async def exchange(
-        self, quotas: tuple[Quota, ...], holding: tuple[int, ...], want: int
-    ) -> Grant:
-        self.heard.append((holding, want))
+    async def exchange(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
+        self.heard.append(demand)
         if self.grants:
             return self.grants.pop(0)
-        return Grant(0, tuple(holding), 0.005)
+        return Grant(0, demand.holding, 0.005)
 
 
 async def test_a_finished_call_hands_its_permit_on_without_asking() -> None:
@@ -119,7 +118,7 @@ async def test_a_surplus_goes_back_when_calls_end() -> None:
     tasks = [asyncio.create_task(flights.fly((RUN,), 0.001)) for _ in range(5)]
     await asyncio.sleep(0.05)  # time enough for all five, were the permits handed on
     assert flights.done == 2
-    assert permits.heard[-1][0] == (0,)
+    assert permits.heard[-1].holding == (0,)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -133,11 +132,59 @@ async def test_no_minute_holds_more_starts_than_its_limit(requests_per_minute: i
     quota = Quota("k", 10_000, requests_per_minute)
     starts: list[float] = []
     while clock.now < 1000 + 150:
-        grant = await permits.exchange((quota,), (0,), 100_000)
+        grant = await permits.exchange((quota,), Demand((0,), 100_000))
         starts += [clock.now] * grant.permits
         clock.now += grant.retry_seconds if grant.permits == 0 else 0.0
     for first in starts[:: max(1, len(starts) // 50)]:
         assert sum(first <= start < first + 60 for start in starts) <= requests_per_minute
     whole = interval_of(requests_per_minute) * len(starts)
     assert whole >= 0.95 * 150  # and no time is wasted
-    assert burst_of(requests_per_minute) >= 1
+
+
+async def test_no_minute_holds_more_tokens_than_its_limit() -> None:
+    clock = FakeClock()
+    permits = LocalPermits(clock.monotonic)
+    quota = Quota("k", 10_000, tokens_per_minute=60_000)
+    spent: list[tuple[float, int]] = []
+    while clock.now < 1000 + 150:
+        grant = await permits.exchange((quota,), Demand((0,), 100, tokens_each=700))
+        spent += [(clock.now, 700)] * grant.permits
+        clock.now += grant.retry_seconds if grant.permits == 0 else 0.0
+    for first, _ in spent[:: max(1, len(spent) // 50)]:
+        assert sum(used for at, used in spent if first <= at < first + 60) <= 60_000 + 700
+    assert sum(used for _, used in spent) >= 0.95 * 150 * 1000
+
+
+async def test_tokens_not_used_are_given_back() -> None:
+    permits = Scripted(Grant(1, (1,), 60.0))
+    throttle = Throttle(permits, SystemClock())
+    async with throttle.slot((RUN,), tokens=500) as permit:
+        permit.is_good, permit.used = True, 120
+    await asyncio.sleep(0.1)  # the keeper's next exchange carries the report
+    report = permits.heard[1].report
+    assert (report.good, report.tokens) == (1, 120 - 500)
+    await throttle.close()
+
+
+async def test_a_changed_limit_is_told_with_the_runs_it_concerns() -> None:
+    change = LimitChange("endpoint:1/small", 20, 16, "cut: the provider said 429")
+    told: list[tuple[LimitChange, set[str]]] = []
+    permits = Scripted(Grant(1, (1, 1), 60.0, changes=(change,)))
+    throttle = Throttle(permits, SystemClock(), lambda *news: told.append(news))
+    async with throttle.slot((RUN, SMALL._replace(group="7"))):
+        pass
+    assert told == [(change, {"7"})]
+    await throttle.close()
+
+
+async def test_a_changed_limit_holds_for_those_who_wait() -> None:
+    throttle = local_throttle()
+    flights = Flights(throttle)
+    tasks = [asyncio.create_task(flights.fly((Quota("run:1", 1),), 0.05)) for _ in range(9)]
+    await asyncio.sleep(0.02)
+    assert flights.now == 1
+    throttle.change(Quota("run:1", 8))
+    await asyncio.sleep(0.04)
+    assert flights.now == 8
+    await asyncio.gather(*tasks)
+    await throttle.close()

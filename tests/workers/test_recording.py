@@ -121,3 +121,29 @@ def test_the_run_finishes_when_the_last_chunk_is_written(run: Run) -> None:
     assert run.state == "completed"
     assert run.done == 120
     assert run.ended is not None
+
+
+def test_a_small_run_does_not_wait_behind_a_large_one(
+    ada: User, run: Run, document: dict[str, Any]
+) -> None:
+    for place in range(6):
+        take(run, place)
+    small = create_run(ada, {**document, "name": "small"})
+    advance_run(small.pk)
+    named = run.chunks.filter(state=ChunkState.PENDING).first()
+    assert named is not None
+    owners = [lease_chunk(named.pk, "worker") for _ in range(8)]
+    assert [lease.parts.run_id for lease in owners if lease][:6] == [small.pk] * 6
+    assert {lease.parts.run_id for lease in owners[6:] if lease} == {run.pk, small.pk}
+
+
+def test_a_run_of_high_priority_gets_more_chunks(
+    ada: User, run: Run, document: dict[str, Any]
+) -> None:
+    urgent = create_run(ada, {**document, "priority": "high"})
+    advance_run(urgent.pk)
+    chunk = run.chunks.first()
+    assert chunk is not None
+    leases = [lease_chunk(chunk.pk, "worker") for _ in range(8)]
+    runs = [lease.parts.run_id for lease in leases if lease]
+    assert runs.count(urgent.pk) == 6

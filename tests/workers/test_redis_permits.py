@@ -9,7 +9,7 @@ import pytest
 import redis.asyncio
 
 from workers import redis_permits
-from workers.engine.permits import LocalPermits, Quota
+from workers.engine.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
 RUN = Quota("run:1", 10)
@@ -29,55 +29,55 @@ def holder(client: "redis.asyncio.Redis", name: str, workers: int = 2) -> RedisP
 
 async def test_all_holders_together_stay_within_the_limit(client: "redis.asyncio.Redis") -> None:
     ann, ben = holder(client, "ann"), holder(client, "ben")
-    first = await ann.exchange((RUN,), (0,), 7)
-    second = await ben.exchange((RUN,), (0,), 7)
+    first = await ann.exchange((RUN,), Demand((0,), 7))
+    second = await ben.exchange((RUN,), Demand((0,), 7))
     assert (first.permits, second.permits) == (7, 3)
     assert second.in_use == (10,)
 
 
 async def test_a_permit_needs_room_under_every_quota(client: "redis.asyncio.Redis") -> None:
-    grant = await holder(client, "ann").exchange((RUN, MODEL), (0, 0), 20)
+    grant = await holder(client, "ann").exchange((RUN, MODEL), Demand((0, 0), 20))
     assert grant.permits == 6
     assert grant.in_use == (6, 6)
 
 
 async def test_what_is_given_back_is_free_for_others(client: "redis.asyncio.Redis") -> None:
     ann, ben = holder(client, "ann"), holder(client, "ben")
-    await ann.exchange((RUN,), (0,), 10)
-    assert (await ben.exchange((RUN,), (0,), 4)).permits == 0
-    await ann.exchange((RUN,), (6,), 0)
-    assert (await ben.exchange((RUN,), (0,), 4)).permits == 4
+    await ann.exchange((RUN,), Demand((0,), 10))
+    assert (await ben.exchange((RUN,), Demand((0,), 4))).permits == 0
+    await ann.exchange((RUN,), Demand((6,), 0))
+    assert (await ben.exchange((RUN,), Demand((0,), 4))).permits == 4
 
 
 async def test_who_has_more_than_its_share_is_asked_to_give_back(
     client: "redis.asyncio.Redis",
 ) -> None:
     ann, ben = holder(client, "ann"), holder(client, "ben")
-    await ann.exchange((RUN,), (0,), 10)
-    await ben.exchange((RUN,), (0,), 8)
-    grant = await ann.exchange((RUN,), (10,), 5)
+    await ann.exchange((RUN,), Demand((0,), 10))
+    await ben.exchange((RUN,), Demand((0,), 8))
+    grant = await ann.exchange((RUN,), Demand((10,), 5))
     assert (grant.permits, grant.surplus) == (0, 5)
-    assert (await ann.exchange((RUN,), (5,), 5)).permits == 0  # its share, while ben waits
-    assert (await ben.exchange((RUN,), (0,), 8)).permits == 5
+    assert (await ann.exchange((RUN,), Demand((5,), 5))).permits == 0  # its share, while ben waits
+    assert (await ben.exchange((RUN,), Demand((0,), 8))).permits == 5
 
 
 async def test_a_dead_holders_permits_come_back(
     client: "redis.asyncio.Redis", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_permits, "LEASE_MILLISECONDS", 80)
-    await holder(client, "dead").exchange((RUN,), (0,), 10)
+    await holder(client, "dead").exchange((RUN,), Demand((0,), 10))
     ben = holder(client, "ben")
-    assert (await ben.exchange((RUN,), (0,), 10)).permits == 0
+    assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 0
     await asyncio.sleep(0.1)
-    assert (await ben.exchange((RUN,), (0,), 10)).permits == 10
+    assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 10
 
 
 async def test_holdings_said_again_heal_an_emptied_redis(client: "redis.asyncio.Redis") -> None:
     ann, ben = holder(client, "ann"), holder(client, "ben")
-    await ann.exchange((RUN,), (0,), 8)
+    await ann.exchange((RUN,), Demand((0,), 8))
     await client.flushall()
-    await ann.exchange((RUN,), (8,), 0)
-    assert (await ben.exchange((RUN,), (0,), 10)).permits == 2
+    await ann.exchange((RUN,), Demand((8,), 0))
+    assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 2
 
 
 async def test_a_rate_is_shared_by_all_holders(client: "redis.asyncio.Redis") -> None:
@@ -87,7 +87,7 @@ async def test_a_rate_is_shared_by_all_holders(client: "redis.asyncio.Redis") ->
     permits = 0
     while time.monotonic() - started < 0.5:
         for one in (ann, ben):
-            grant = await one.exchange((quota,), (0,), 100)
+            grant = await one.exchange((quota,), Demand((0,), 100))
             permits += grant.permits
         await asyncio.sleep(0.01)
     elapsed = time.monotonic() - started
@@ -95,9 +95,175 @@ async def test_a_rate_is_shared_by_all_holders(client: "redis.asyncio.Redis") ->
     assert permits >= 60 + 0.8 * 0.5 / 0.0101
 
 
+MODEL_OF_RUN_1 = Quota("endpoint:1/fair", 12, group="1")
+MODEL_OF_RUN_2 = Quota("endpoint:1/fair", 12, group="2")
+
+
+async def settle_shares(
+    client: "redis.asyncio.Redis", quotas: dict[str, Quota], rounds: int = 6
+) -> dict[str, int]:
+    """Everybody wants a lot, gives back what it is asked to, and asks again."""
+    held = dict.fromkeys(quotas, 0)
+    for _ in range(rounds):
+        for name, quota in quotas.items():
+            grant = await holder(client, name).exchange((quota,), Demand((held[name],), 50))
+            held[name] += grant.permits - min(grant.surplus, held[name])
+            await holder(client, name).exchange((quota,), Demand((held[name],), 0))
+            await holder(client, name).exchange((quota,), Demand((held[name],), 0))
+            grant = await holder(client, name).exchange((quota,), Demand((held[name],), 50))
+            held[name] += grant.permits
+            assert sum(held.values()) <= 12
+    return held
+
+
+async def test_runs_share_a_model_equally_whatever_their_number_of_workers(
+    client: "redis.asyncio.Redis",
+) -> None:
+    quotas = {"ann": MODEL_OF_RUN_1, "ben": MODEL_OF_RUN_1, "cleo": MODEL_OF_RUN_1}
+    held = await settle_shares(client, {**quotas, "dan": MODEL_OF_RUN_2})
+    assert held["dan"] == 6
+    assert sum(held.values()) == 12
+
+
+async def test_a_run_of_higher_priority_has_more(client: "redis.asyncio.Redis") -> None:
+    high = MODEL_OF_RUN_2._replace(weight=3)
+    held = await settle_shares(client, {"ann": MODEL_OF_RUN_1, "dan": high})
+    assert held == {"ann": 3, "dan": 9}
+
+
+async def test_one_slot_goes_round(client: "redis.asyncio.Redis") -> None:
+    quota = Quota("endpoint:1/single", 1)
+    turns: dict[str, int] = {"ann": 0, "ben": 0}
+    started = time.monotonic()
+    while time.monotonic() - started < 1.2:
+        for name in turns:
+            grant = await holder(client, name).exchange((quota,), Demand((0,), 5))
+            turns[name] += grant.permits
+            if grant.permits:
+                await holder(client, name).exchange((quota,), Demand((0,), 5))
+        await asyncio.sleep(0.01)
+    assert min(turns.values()) >= 0.2 * sum(turns.values())
+
+
+ADAPTIVE = Quota("endpoint:1/adaptive", 100, group="1", is_adaptive=True, is_guarded=True)
+
+
+async def report(one: RedisPermits, held: int = 0, **what: Any) -> Any:
+    return await one.exchange((ADAPTIVE,), Demand((held,), 500, report=Report(**what)))
+
+
+async def limit_now(client: "redis.asyncio.Redis") -> int:
+    return int(await client.hget(f"permits:state:{ADAPTIVE.key}", "limit"))
+
+
+async def test_an_adaptive_limit_starts_gently_and_doubles_while_all_goes_well(
+    client: "redis.asyncio.Redis",
+) -> None:
+    ann = holder(client, "ann")
+    assert (await report(ann)).permits == 20
+    assert (await report(ann, held=20, good=20)).permits == 20
+    grant = await report(ann, held=40, good=60)
+    assert grant.permits == 60
+    assert grant.changes[-1][1:] == (40, 100, "slow start")
+
+
+async def test_one_episode_of_429s_cuts_once_and_ends_the_slow_start(
+    client: "redis.asyncio.Redis",
+) -> None:
+    ann, ben = holder(client, "ann"), holder(client, "ben")
+    await report(ann, held=20, good=20)
+    grant = await report(ann, held=40, throttled=7)
+    assert [change[1:] for change in grant.changes] == [(40, 32, "cut: the provider said 429")]
+    assert (await report(ben, throttled=9)).changes == ()
+    assert await limit_now(client) == 32
+    await report(ann, held=32, good=500)
+    assert await limit_now(client) == 32  # no growth before the overload has cooled down
+
+
+async def test_a_5xx_pauses_growth_but_does_not_cut(client: "redis.asyncio.Redis") -> None:
+    ann = holder(client, "ann")
+    await report(ann, held=20, good=20)
+    await report(ann, held=40, good=4, troubled=8)
+    await report(ann, held=40, good=30)
+    assert await limit_now(client) == 40
+
+
+async def test_a_few_5xx_among_many_answers_do_not_stop_growth(
+    client: "redis.asyncio.Redis",
+) -> None:
+    ann = holder(client, "ann")
+    await report(ann, held=20, good=19, troubled=1)
+    assert await limit_now(client) == 39
+
+
+async def test_a_limit_that_nobody_reaches_does_not_grow(client: "redis.asyncio.Redis") -> None:
+    one = holder(client, "ann")
+    await one.exchange((ADAPTIVE,), Demand((3,), 0, report=Report(good=50)))
+    assert await limit_now(client) == 20
+
+
+async def test_retry_after_closes_the_gate_for_everybody(client: "redis.asyncio.Redis") -> None:
+    ann, ben = holder(client, "ann"), holder(client, "ben")
+    await report(ann, throttled=1, pause_seconds=0.2)
+    grant = await report(ben)
+    assert grant.permits == 0
+    assert 0.1 < grant.retry_seconds <= 0.2
+    await asyncio.sleep(0.21)
+    assert (await report(ben)).permits > 0
+
+
+async def test_limits_told_by_the_provider_are_kept_before_it_says_429(
+    client: "redis.asyncio.Redis",
+) -> None:
+    ann = holder(client, "ann")
+    grant = await report(ann, good=1, told_requests_per_minute=600)
+    assert (grant.permits, grant.is_paced) == (6, True)
+    assert (await report(ann)).permits == 0
+
+
+async def test_tokens_are_reserved_and_settled(client: "redis.asyncio.Redis") -> None:
+    quota = Quota("endpoint:1/tokens", 100, tokens_per_minute=60_000)
+    ann = holder(client, "ann")
+    demand = Demand((0,), 50, tokens_each=300)
+    assert (await ann.exchange((quota,), demand)).permits == 2  # a hundredth of a minute at once
+    assert (await ann.exchange((quota,), demand)).permits == 0
+    refund = demand._replace(report=Report(tokens=-600))
+    assert (await ann.exchange((quota,), refund)).permits == 2
+
+
+async def test_failing_in_a_row_opens_the_breaker_and_a_good_probe_closes_it(
+    client: "redis.asyncio.Redis",
+) -> None:
+    ann, ben = holder(client, "ann"), holder(client, "ben")
+    await report(ann, troubled=3)
+    grant = await report(ben, troubled=2)
+    assert grant.permits == 0
+    assert grant.changes[-1].after == 0
+    assert "breaker opened" in grant.changes[-1].reason
+    assert (await report(ann)).permits == 0
+    await client.hset(f"permits:state:{ADAPTIVE.key}", "until", 0)  # instead of waiting 15 s
+    probes = 0
+    for _ in range(40):  # the one probe goes to whoever's turn it is
+        probes += (await report(ann, held=probes)).permits + (await report(ben)).permits
+        await asyncio.sleep(0.01)
+    assert probes == 1
+    grant = await report(ben, good=1)
+    assert "breaker closed" in grant.changes[-1].reason
+    assert grant.permits > 1
+
+
+async def test_a_few_failures_among_many_do_not_open_it(client: "redis.asyncio.Redis") -> None:
+    ann = holder(client, "ann")
+    for _ in range(30):
+        assert (await report(ann, good=19, troubled=1)).permits > 0
+
+
 async def test_without_redis_each_worker_keeps_to_its_part() -> None:
     nowhere = redis.asyncio.Redis.from_url("redis://127.0.0.1:1/0")
     alone = holder(nowhere, "ann", workers=3)
-    assert (await alone.exchange((RUN,), (0,), 10)).permits == 3
-    assert (await alone.exchange((RUN,), (3,), 10)).permits == 0
+    grant = await alone.exchange((RUN,), Demand((0,), 10))
+    assert grant.permits == 3
+    assert [change[1:3] for change in grant.changes] == [(10, 3)]
+    assert "Redis is away" in grant.changes[0].reason
+    assert (await alone.exchange((RUN,), Demand((3,), 10))).permits == 0
     await nowhere.aclose()

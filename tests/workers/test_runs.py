@@ -203,3 +203,19 @@ def test_an_endpoint_that_disappears_fails_the_run_with_the_reason(
         finish(run)
     assert run.state == RunState.FAILED
     assert "The endpoint 'simulated' was removed" in run.reason
+
+
+def test_every_schedule_gives_the_same_table(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    document["cache"] = "off"
+    document["limits"] |= {"batch_size": 5}
+    simulator.change(latency_ms=20)
+    with running_worker(), running_worker():
+        usual = finish(create_run(ada, document))
+        simulator.reset()
+        document["limits"] |= {"schedule": "two_level"}
+        two_level = finish(create_run(ada, document))
+    assert simulator.ledger()["peak_in_flight"] == 10  # 12 slots: 2 candidates x 5 cases
+    assert table_hash(two_level) == table_hash(usual)
+    check_counters(two_level)

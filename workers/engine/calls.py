@@ -1,90 +1,136 @@
 """One call to a provider: wait for a slot, call under a deadline, try again if it may help."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from random import Random
 
 from workers.engine.clock import Clock
-from workers.engine.errors import CallError, RateLimited
+from workers.engine.errors import CallError, RateLimited, TimedOut
 from workers.engine.lanes import AsyncLane
 from workers.engine.permits import Quota
+from workers.engine.pools import Permit
 from workers.engine.providers import Provider
 from workers.engine.records import Attempt, Reply, Request
+from workers.engine.retry_budget import RetryBudget
 from workers.engine.throttle import Throttle
 
 LONGEST_PAUSE_SECONDS = 120.0  # a Retry-After of an hour is not obeyed in full
 LONGEST_BACKOFF_SECONDS = 30.0
 RATE_LIMIT_WAITS = 50  # a wait is not an attempt, but it must end some day
+BUDGET_WAITS = 20  # then the retry is made all the same: nothing waits for ever
+CHARACTERS_PER_TOKEN = 4
+EXPECTED_ANSWER_TOKENS = 200  # until answers tell
 
 Quotas = Callable[[Request], tuple[Quota, ...]]
+
+
+@dataclass(frozen=True)
+class CallRules:
+    """How a run makes its calls."""
+
+    quotas: Quotas
+    attempts: int
+    timeout_seconds: float
+
+
+@dataclass(frozen=True)
+class CallParts:
+    """What all runs of a process share to make calls."""
+
+    throttle: Throttle
+    clock: Clock
+    random: Random
+    budgets: dict[str, RetryBudget] = field(default_factory=lambda: defaultdict(RetryBudget))
 
 
 class Caller:
     """Makes the calls of one run. All retries are here and nowhere else."""
 
     def __init__(
-        self,
-        providers: Mapping[str, Provider],
-        throttle: Throttle,
-        quotas: Quotas,
-        clock: Clock,
-        random: Random,
-        *,
-        attempts: int,
-        timeout_seconds: float,
+        self, providers: Mapping[str, Provider], parts: CallParts, rules: CallRules
     ) -> None:
         self._providers = providers
-        self._throttle = throttle
-        self._quotas = quotas
-        self._clock = clock
-        self._random = random
+        self._parts = parts
+        self._rules = rules
         self._lane = AsyncLane()
-        self._attempts = attempts
-        self._timeout_seconds = timeout_seconds
 
     async def call(self, request: Request, trace: list[Attempt]) -> Reply:
         """The answer, or the last CallError. Every step is added to `trace`."""
+        budget = self._parts.budgets[request.endpoint]
         tries = waits = 0
         while True:
             try:
-                return await self._try(request, trace)
-            except RateLimited as error:
+                reply = await self._try(request, trace, waits)
+            except RateLimited:
                 waits += 1
                 if waits > RATE_LIMIT_WAITS:
                     raise
-                self._close_gate(request, error, waits)
             except CallError as error:
                 tries += 1
-                if not error.is_transient or tries >= self._attempts:
+                if not error.is_transient or tries >= self._rules.attempts:
                     raise
-                await self._clock.sleep(self._backoff_seconds(tries))
+                await self._back_off(budget, tries)
+            else:
+                budget.deposit()
+                return reply
 
-    async def _try(self, request: Request, trace: list[Attempt]) -> Reply:
-        asked = self._clock.monotonic()
-        async with self._throttle.slot(self._quotas(request)):
-            started = self._clock.monotonic()
+    async def _try(self, request: Request, trace: list[Attempt], waits: int) -> Reply:
+        asked = self._parts.clock.monotonic()
+        quotas = self._rules.quotas(request)
+        async with self._parts.throttle.slot(quotas, expected_tokens(request)) as permit:
+            started = self._parts.clock.monotonic()
             provider = self._providers[request.endpoint]
             try:
-                reply = await self._lane.call(provider.send(request), self._timeout_seconds)
+                reply = await self._lane.call(provider.send(request), self._rules.timeout_seconds)
             except CallError as error:
+                self._note_failure(permit, error, waits)
                 trace.append(self._step(error.name, asked, started, str(error)))
                 raise
+            note_success(permit, reply)
             step = self._step("ok", asked, started)
             trace.append(step)
         return Reply(reply.text, step.took_ms, reply.tokens_in, reply.tokens_out)
 
     def _step(self, outcome: str, asked: float, started: float, message: str = "") -> Attempt:
         waited_ms = (started - asked) * 1000
-        took_ms = (self._clock.monotonic() - started) * 1000
+        took_ms = (self._parts.clock.monotonic() - started) * 1000
         return Attempt("call", outcome, round(waited_ms, 1), round(took_ms, 1), message)
 
-    def _close_gate(self, request: Request, error: RateLimited, waits: int) -> None:
-        """Nobody calls this model until the provider wants to hear from us again."""
+    def _note_failure(self, permit: Permit, error: CallError, waits: int) -> None:
+        if not isinstance(error, RateLimited):
+            permit.is_late = isinstance(error, TimedOut)
+            permit.is_troubled = error.is_transient and not permit.is_late
+            return
         seconds = error.retry_after_seconds
         if seconds is None:
-            seconds = self._backoff_seconds(waits)
-        model_quota = self._quotas(request)[-1]
-        self._throttle.pause(model_quota.key, min(seconds, LONGEST_PAUSE_SECONDS))
+            seconds = self._backoff_seconds(waits + 1)
+        permit.is_throttled = True
+        permit.pause_seconds = min(seconds, LONGEST_PAUSE_SECONDS)
+
+    async def _back_off(self, budget: RetryBudget, tries: int) -> None:
+        """Wait before a retry, and longer while the retry budget is spent."""
+        for _ in range(BUDGET_WAITS):
+            await self._parts.clock.sleep(self._backoff_seconds(tries))
+            if budget.withdraw():
+                return
 
     def _backoff_seconds(self, tries: int) -> float:
         """Full jitter: spreads the retries of calls that failed together."""
-        return self._random.uniform(0, min(LONGEST_BACKOFF_SECONDS, 0.5 * 2**tries))
+        longest = min(LONGEST_BACKOFF_SECONDS, 0.5 * 2**tries)
+        return self._parts.random.uniform(0, longest)
+
+
+def note_success(permit: Permit, reply: Reply) -> None:
+    permit.is_good = True
+    permit.used = (reply.tokens_in or 0) + (reply.tokens_out or 0) or permit.reserved
+    if reply.told:
+        permit.told_requests_per_minute, permit.told_tokens_per_minute = reply.told
+
+
+def expected_tokens(request: Request) -> int:
+    """A first guess at what a call uses; the pool learns from the answers."""
+    messages = request.body.get("messages", ())
+    characters = sum(len(message["content"]) for message in messages)
+    answer = request.body.get("max_tokens") or EXPECTED_ANSWER_TOKENS
+    return int(characters / CHARACTERS_PER_TOKEN + answer)

@@ -7,6 +7,8 @@ T = TypeVar("T")
 
 CHUNKS_PER_ROUND = 2  # of the slots' worth of trials: enough for several workers to share it
 SMALLEST_CHUNK = 5  # trials; below this the message costs more than the calls it carries
+CHUNKS_AT_ONCE = 16  # two workers of eight threads
+LARGEST_FAST_CHUNK = 1000  # trials of calls that take milliseconds
 LARGEST_CHUNK = 100  # trials; above this a lost worker leaves too much to be done again
 
 
@@ -26,10 +28,18 @@ def allocate(max_concurrent: int, batch_size: int) -> Allocation:
     return Allocation(candidates=slots // cases, cases_per_candidate=cases)
 
 
-def chunk_size(max_concurrent: int) -> int:
-    """The number of trials that one message stands for."""
+def chunk_size(max_concurrent: int, latency_seconds: float | None = None) -> int:
+    """The number of trials that one message stands for.
+
+    Once the latency is known, fast calls come in larger chunks: about a second's work for one of
+    the chunks that are worked on at the same time.
+    """
     share = -(-max_concurrent // CHUNKS_PER_ROUND)
-    return min(max(share, SMALLEST_CHUNK), LARGEST_CHUNK)
+    size = min(max(share, SMALLEST_CHUNK), LARGEST_CHUNK)
+    if not latency_seconds:
+        return size
+    a_second = max_concurrent / latency_seconds / CHUNKS_AT_ONCE
+    return int(min(max(size, a_second), LARGEST_FAST_CHUNK))
 
 
 def split(trials: Sequence[T], size: int) -> list[tuple[T, ...]]:

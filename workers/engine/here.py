@@ -5,14 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from workers.engine.cache import MemoryCache, ReplyCache, SingleFlight
-from workers.engine.calls import Caller
-from workers.engine.chunks import chunk_size, split
+from workers.engine.calls import Caller, CallParts, CallRules
+from workers.engine.chunks import chunk_size
 from workers.engine.clock import Clock, SystemClock
 from workers.engine.executor import Executor
 from workers.engine.kinds import make_candidates, open_session
 from workers.engine.permits import LocalPermits, Quota
 from workers.engine.providers import Provider
 from workers.engine.records import Case, Request, Score, Slice
+from workers.engine.schedule import Room, plan_chunks, split_slots
 from workers.engine.scorers import build_scorer
 from workers.engine.spec import Configuration
 from workers.engine.targets import TARGETS
@@ -33,7 +34,9 @@ async def run_here(
     """Every score, in the order of the trials, whatever finished first."""
     clock = clock or SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
-    executor = build_executor(configuration, providers, throttle, cache or MemoryCache(), clock)
+    executor = build_executor(
+        configuration, len(cases), providers, throttle, cache or MemoryCache(), clock
+    )
     try:
         scores = await drive(configuration, cases, executor, on_score)
     finally:
@@ -53,7 +56,7 @@ async def drive(
     by_position = {case.position: case for case in cases}
     size = chunk_size(configuration.limits.max_concurrent)
     scores: list[Score] = []
-    flying: set[asyncio.Task[list[Score]]] = set()
+    flying: dict[asyncio.Task[list[Score]], str] = {}  # with the first candidate of the chunk
 
     async def execute(work: Slice) -> list[Score]:
         found: list[Score] = []
@@ -66,13 +69,15 @@ async def drive(
         return found
 
     while not session.is_finished:
-        trials = session.plan(size * max(1, CHUNKS_AHEAD - len(flying)))
-        for chunk in split(trials, size):
-            flying.add(asyncio.create_task(execute(Slice(chunk, candidates, by_position))))
+        room = Room(max(1, CHUNKS_AHEAD - len(flying)), size)
+        for chunk in plan_chunks(session, configuration, len(cases), set(flying.values()), room):
+            task = asyncio.create_task(execute(Slice(chunk, candidates, by_position)))
+            flying[task] = chunk[0].candidate
         if not flying:
             break
-        ended, flying = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
+        ended, _ = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
         for task in ended:
+            del flying[task]
             scores += task.result()
             session.absorb(task.result())
     return scores
@@ -80,26 +85,27 @@ async def drive(
 
 def build_executor(
     configuration: Configuration,
+    cases: int,
     providers: Mapping[str, Provider],
     throttle: Throttle,
     cache: ReplyCache,
     clock: Clock,
 ) -> Executor:
     limits = configuration.limits
-    quota = Quota("run", limits.max_concurrent, limits.requests_per_minute)
+    quota = Quota(
+        "run", limits.max_concurrent, limits.requests_per_minute, limits.tokens_per_minute
+    )
+
+    of_candidate = split_slots(configuration, cases).cases_per_candidate
 
     def quotas(request: Request) -> tuple[Quota, ...]:
-        return (quota,)
+        if limits.schedule != "two_level":
+            return (quota,)
+        return (Quota(f"run/{request.candidate}", of_candidate), quota)
 
-    caller = Caller(
-        providers,
-        throttle,
-        quotas,
-        clock,
-        Random(configuration.seed),
-        attempts=limits.attempts,
-        timeout_seconds=limits.timeout_seconds,
-    )
+    parts = CallParts(throttle, clock, Random(configuration.seed))
+    rules = CallRules(quotas, limits.attempts, limits.timeout_seconds)
+    caller = Caller(providers, parts, rules)
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
     target = TARGETS[configuration.kind]()
     return Executor(target, caller, providers, scorers, cache, SingleFlight(), configuration.cache)

@@ -34,4 +34,6 @@ def open_session(configuration: Configuration, cases: int) -> Session:
     """A session at its beginning."""
     candidates = make_candidates(configuration)
     grid = STRATEGIES["grid"]
-    return Session(grid(candidates, cases, configuration.repeats, configuration.seed))
+    by_candidate = configuration.limits.schedule == "two_level"
+    repeats, seed = configuration.repeats, configuration.seed
+    return Session(grid(candidates, cases, repeats, seed, by_candidate=by_candidate))

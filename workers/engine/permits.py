@@ -1,7 +1,10 @@
 """Where permits to call come from. This file: within one process. Over a cluster: Redis."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+PRIORITY_WEIGHTS = {"low": 1, "normal": 3, "high": 9}  # the shares of runs that compete
 
 
 class Quota(NamedTuple):
@@ -10,6 +13,51 @@ class Quota(NamedTuple):
     key: str
     max_concurrent: int
     requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    group: str = ""  # who shares the key, such as a run under a model's quota
+    weight: int = 1  # of that group: its priority
+    is_adaptive: bool = False  # starts gently, grows, and is cut when the provider says 429
+    is_guarded: bool = False  # has a breaker: failing in a row stops the calls for a while
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.key, self.group
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of the calls under a pool's quotas since the last exchange."""
+
+    good: int = 0
+    throttled: int = 0  # answered 429
+    troubled: int = 0  # 5xx, failed connections
+    late: int = 0  # no full answer within the deadline
+    tokens: int = 0  # used beyond what was reserved; negative: given back
+    pause_seconds: float = 0.0  # the provider wants silence for this long
+    told_requests_per_minute: int = 0  # the provider's own limits, from its headers
+    told_tokens_per_minute: int = 0
+
+    @property
+    def is_urgent(self) -> bool:
+        return bool(self.throttled or self.troubled or self.late or self.pause_seconds)
+
+
+class Demand(NamedTuple):
+    """What a process holds and wants, per quota of a pool."""
+
+    holding: tuple[int, ...]
+    want: int
+    tokens_each: int = 0
+    report: Report = Report()  # never changed after it is sent
+
+
+class LimitChange(NamedTuple):
+    """A limit moved by itself, and why."""
+
+    key: str
+    before: int
+    after: int
+    reason: str
 
 
 class Grant(NamedTuple):
@@ -17,15 +65,15 @@ class Grant(NamedTuple):
     in_use: tuple[int, ...]  # per quota and over all holders, this grant included
     retry_seconds: float  # ask again after this long, when more were wanted
     surplus: int = 0  # permits to give back when their calls end: others wait with less
+    is_paced: bool = False  # a permit is good for one call only
+    changes: tuple[LimitChange, ...] = ()
 
 
 class Permits(Protocol):
     """Hands out permits. One call needs one permit of every quota it falls under."""
 
-    async def exchange(
-        self, quotas: tuple[Quota, ...], holding: tuple[int, ...], want: int
-    ) -> Grant:
-        """Say how many permits this process holds under each quota, and get up to `want` more.
+    async def exchange(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
+        """Say what this process holds and what became of its calls; get up to `want` more.
 
         Holdings are absolute, so a lost or doubled message corrects itself.
         """
@@ -33,48 +81,66 @@ class Permits(Protocol):
 
 
 BUSY_RETRY_SECONDS = 0.02
+NO_PACE = 1_000_000
 
 
-def burst_of(requests_per_minute: int) -> int:
-    """Calls that may start at once. Small, so that a minute holds no more than its limit."""
-    return max(1, requests_per_minute // 100)
+def burst_of(per_minute: int) -> int:
+    """What may start at once. Small, so that a minute holds no more than its limit."""
+    return max(1, per_minute // 100)
 
 
-def interval_of(requests_per_minute: int) -> float:
-    """Seconds between calls, such that a burst plus a minute of them stays within the limit."""
-    return 60.0 / max(1, requests_per_minute - burst_of(requests_per_minute))
+def interval_of(per_minute: int) -> float:
+    """Seconds between starts, such that a burst plus a minute of them stays within the limit."""
+    return 60.0 / max(1, per_minute - burst_of(per_minute))
 
 
 class LocalPermits:
-    """Permits for one process: tests, benchmarks and runs without workers."""
+    """Permits for one process: tests, runs without workers, and workers without Redis.
+
+    Keeps concurrency and rates, but does not adapt: that takes the whole cluster's experience.
+    """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._due: dict[str, float] = {}  # when the next call under a key is due (GCRA)
+        self._due: dict[str, float] = {}  # when the next start under a key is due (GCRA)
 
-    async def exchange(
-        self, quotas: tuple[Quota, ...], holding: tuple[int, ...], want: int
-    ) -> Grant:
-        room = min(quota.max_concurrent - held for quota, held in zip(quotas, holding, strict=True))
-        waits = [self._start(quota, 0).wait for quota in quotas]
-        started = min((self._start(quota, 0).room for quota in quotas), default=want)
-        granted = max(0, min(want, room, started))
+    async def exchange(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
+        room = min(
+            quota.max_concurrent - held for quota, held in zip(quotas, demand.holding, strict=True)
+        )
+        paces = [pace for quota in quotas for pace in self._paces(quota, demand, 0)]
+        granted = max(0, min(demand.want, room, *(pace.room for pace in paces), NO_PACE))
         for quota in quotas:
-            self._start(quota, granted)
-        in_use = tuple(held + granted for held in holding)
-        return Grant(granted, in_use, max([BUSY_RETRY_SECONDS, *waits]))
+            list(self._paces(quota, demand, granted))
+        return Grant(
+            granted,
+            tuple(held + granted for held in demand.holding),
+            max([BUSY_RETRY_SECONDS, *(pace.wait for pace in paces)]),
+            is_paced=bool(paces),
+        )
 
-    def _start(self, quota: Quota, calls: int) -> "Pace":
-        """Take `calls` starts from the pace of a quota; with 0, only look."""
-        if quota.requests_per_minute is None:
-            return Pace(room=1_000_000, wait=0.0)
+    def _paces(self, quota: Quota, demand: Demand, calls: int) -> list["Pace"]:
+        """The paces of a quota, `calls` starts further; with 0, only a look."""
+        paces = []
+        if quota.requests_per_minute:
+            paces.append(self._pace(quota.key, quota.requests_per_minute, 1, calls))
+        if quota.tokens_per_minute:
+            settled = demand.report.tokens if calls == 0 else 0
+            each = max(1, demand.tokens_each)
+            key = f"{quota.key} tokens"
+            paces.append(self._pace(key, quota.tokens_per_minute, each, calls, settled))
+        return paces
+
+    def _pace(self, key: str, per_minute: int, each: int, calls: int, settled: int = 0) -> "Pace":
         now = self._monotonic()
-        interval = interval_of(quota.requests_per_minute)
-        due = max(self._due.get(quota.key, 0.0), now)
-        self._due[quota.key] = due + calls * interval
-        allowance = now + burst_of(quota.requests_per_minute) * interval - due
-        room = int(allowance / interval + 1e-9)
-        return Pace(room=max(0, room), wait=0.0 if room > 0 else interval - allowance)
+        burst = max(burst_of(per_minute), each)
+        interval = 60.0 / max(1, per_minute - burst_of(per_minute))
+        due = max(self._due.get(key, 0.0) + settled * interval, now)
+        self._due[key] = due + calls * each * interval
+        allowance = now + burst * interval - due
+        room = int(allowance / (interval * each) + 1e-9)
+        wait = 0.0 if room > 0 else interval * each - allowance
+        return Pace(room=max(0, room), wait=wait)
 
 
 class Pace(NamedTuple):

@@ -6,6 +6,9 @@ from workers.engine.records import Score, Trial
 from workers.engine.strategies import Strategy
 
 
+REPLAY_STEP = 10_000  # trials asked again at once, and dropped: a run may have a million
+
+
 class Session:
     """One run's strategy with its place in the run. Rebuilt by `replay`, never stored."""
 
@@ -49,7 +52,7 @@ class Session:
         history = sorted(scores, key=lambda score: score.trial.position)
         place = 0
         while self.asked < asked:
-            if not self.plan(asked - self.asked) and place == len(history):
+            if not self.plan(min(asked - self.asked, REPLAY_STEP)) and place == len(history):
                 break
             ahead = place
             while ahead < len(history) and history[ahead].trial.position < self.asked:

@@ -14,14 +14,18 @@ from pydantic import (
 )
 
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.presets import DEFAULT_PRESET, PRESETS
+from workers.engine.presets import DEFAULT_PRESET, PRESETS, rename_limits
 from workers.engine.problems import explain
 from workers.engine.scorers import build_scorer, parse_scorer
 from workers.engine.template import names_in
 
-MAX_TRIALS = 200_000  # a run's quota; the product is computed before anything is built
+MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
+Concurrency = Annotated[int, Field(ge=1, le=5000)]
+RequestRate = Annotated[int, Field(ge=1, le=1_000_000)]
+TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000)]
+PriorityName = Literal["low", "normal", "high"]
 
 
 class Strict(BaseModel):
@@ -96,11 +100,16 @@ class Limits(Strict):
     """How fast. A preset fills what is not given."""
 
     preset: Literal["conservative", "balanced", "aggressive"] | None = None
-    max_concurrent: Annotated[int, Field(ge=1, le=5000)] = 0
+    max_concurrent: Concurrency = 0
     batch_size: Annotated[int, Field(ge=1, le=10_000)] = 0
-    requests_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    requests_per_minute: RequestRate | None = None
+    tokens_per_minute: TokenRate | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 0
     attempts: Annotated[int, Field(ge=1, le=10)] = 0
+    adaptive: bool = True
+    schedule: Literal["work_conserving", "two_level", "sequential"] = "work_conserving"
+    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000)] | None = None
+    candidate_batch_size: Annotated[int, Field(ge=1, le=10_000)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -110,9 +119,11 @@ class Limits(Strict):
         preset = value.get("preset") or DEFAULT_PRESET
         given = {
             name: item
-            for name, item in value.items()
+            for name, item in rename_limits(value).items()
             if item is not None or name == "requests_per_minute"  # null there: no limit
         }
+        if given.get("schedule") == "sequential":
+            given["max_concurrent"] = 1
         return {**PRESETS.get(str(preset), PRESETS[DEFAULT_PRESET]), **given}
 
 
@@ -129,6 +140,7 @@ class Configuration(Strict):
     scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)]
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     cache: Literal["use", "refresh", "off"] = "use"
+    priority: PriorityName = "normal"
 
     @field_validator("prompts")
     @classmethod

@@ -5,75 +5,91 @@ one waiting, so the hot path needs no round trip. Nobody sleeps while holding a 
 """
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 
 from workers.engine.clock import Clock
-from workers.engine.permits import Grant, Permits, Quota
+from workers.engine.permits import Demand, Grant, LimitChange, Permits, Quota
+from workers.engine.pools import Permit, Pool
 
 SPACING_SECONDS = 0.003  # between exchanges: releases that come together travel together
 PATIENCE_SECONDS = 0.1  # between asking for more while some are held: those keep the pipe full
+LONGEST_WAIT_SECONDS = 2.0  # without asking again: a person may have reset the breaker meanwhile
 RENEW_SECONDS = 0.5  # holdings are repeated this often: keeps the lease, hears of others' needs
 
-
-@dataclass(slots=True)
-class Pool:
-    """The calls of this process that fall under the same quotas."""
-
-    quotas: tuple[Quota, ...]
-    waiters: deque[asyncio.Future[None]] = field(default_factory=deque)
-    held: int = 0
-    told: int = 0  # how many we last said to hold
-    surplus: int = 0  # how many to give back, because other holders have less than their share
-    exchanged: float = 0.0
-    retry_at: float = 0.0
-
-    @property
-    def is_paced(self) -> bool:
-        """A permit under a rate is good for one call only."""
-        return any(quota.requests_per_minute is not None for quota in self.quotas)
+Places = tuple[tuple[str, str], ...]
+OnChange = Callable[[LimitChange, set[str]], None]
+"""Told of a changed limit and of the groups (runs) of this process that it concerns."""
 
 
 class Throttle:
-    def __init__(self, permits: Permits, clock: Clock) -> None:
+    def __init__(
+        self,
+        permits: Permits,
+        clock: Clock,
+        on_change: OnChange = lambda change, groups: None,
+    ) -> None:
         self._permits = permits
         self._clock = clock
-        self._pools: dict[tuple[Quota, ...], Pool] = {}
-        self._holding: Counter[str] = Counter()
+        self._on_change = on_change
+        self._pools: dict[Places, Pool] = {}
+        self._holding: Counter[tuple[str, str]] = Counter()
         self._in_use: dict[str, int] = {}
         self._gates: dict[str, float] = {}
         self._wake = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def slot(self, quotas: tuple[Quota, ...]) -> AsyncIterator[None]:
-        """Wait for a permit, hold it for the time of a call."""
-        await self._acquire(quotas)
+    async def slot(self, quotas: tuple[Quota, ...], tokens: int = 0) -> AsyncIterator[Permit]:
+        """Wait for a permit, hold it for the time of a call. Tell it what became of the call."""
+        pool = await self._acquire(quotas, tokens)
+        permit = Permit(pool.tokens_each)
         try:
-            yield
+            yield permit
         finally:
-            self._release(self._pools[quotas])
+            pool.settle(permit)
+            if pool.report.is_urgent:
+                self._close_gate(pool)
+                self._wake.set()
+            self._release(pool)
 
-    def pause(self, key: str, seconds: float) -> None:
-        """Start no call under a key for a while, as when a provider says Retry-After."""
-        until = self._clock.monotonic() + seconds
-        self._gates[key] = max(self._gates.get(key, 0.0), until)
+    def change(self, quota: Quota) -> None:
+        """A limit was changed by a person: it holds for the next call, also of those who wait."""
+        for pool in self._pools.values():
+            if any(one.place == quota.place and one != quota for one in pool.quotas):
+                pool.quotas = tuple(quota if q.place == quota.place else q for q in pool.quotas)
+                pool.retry_at = 0.0
+                self._wake.set()
 
     def in_flight(self, key: str) -> int:
         """Calls under a key over the whole cluster, as last heard."""
-        return max(self._in_use.get(key, 0), self._holding[key])
+        return max(self._in_use.get(key, 0), self.held_here(key))
+
+    def held_here(self, key: str) -> int:
+        """Calls under a key that this process makes."""
+        return sum(held for (name, _), held in self._holding.items() if name == key)
 
     async def close(self) -> None:
         if self._keeper:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
 
-    async def _acquire(self, quotas: tuple[Quota, ...]) -> None:
-        pool = self._pools.get(quotas)
+    def _close_gate(self, pool: Pool) -> None:
+        """Nobody here calls this model until the provider wants to hear from us again; the
+        others learn it with the next exchange."""
+        if pool.report.pause_seconds:
+            key = pool.quotas[-1].key
+            until = self._clock.monotonic() + pool.report.pause_seconds
+            self._gates[key] = max(self._gates.get(key, 0.0), until)
+
+    async def _acquire(self, quotas: tuple[Quota, ...], tokens: int) -> Pool:
+        places = tuple(quota.place for quota in quotas)
+        pool = self._pools.get(places)
         if pool is None:
-            pool = self._pools[quotas] = Pool(quotas)
+            pool = self._pools[places] = Pool(quotas)
+        pool.quotas = quotas  # a limit that was changed holds for all who wait
+        pool.expect(tokens)
         waiter = asyncio.get_running_loop().create_future()
         pool.waiters.append(waiter)
         self._ensure_keeper()
@@ -84,29 +100,21 @@ class Throttle:
             if waiter.done() and not waiter.cancelled():
                 self._release(pool)  # granted in the very moment of the cancellation
             raise
+        return pool
 
     def _release(self, pool: Pool) -> None:
-        if self._may_hand_over(pool) and self._admit(pool):
+        if self._may_hand_over(pool) and pool.admit():
             return
         pool.held -= 1
         pool.surplus = max(0, pool.surplus - 1)
         for quota in pool.quotas:
-            self._holding[quota.key] -= 1
+            self._holding[quota.place] -= 1
         self._wake.set()
 
     def _may_hand_over(self, pool: Pool) -> bool:
         if pool.surplus or pool.is_paced:
             return False
         return not self._gates or self._gate_seconds(pool, self._clock.monotonic()) <= 0
-
-    def _admit(self, pool: Pool) -> bool:
-        """Let the next waiter go. False if nobody waits."""
-        while pool.waiters:
-            waiter = pool.waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return True
-        return False
 
     def _gate_seconds(self, pool: Pool, now: float) -> float:
         return max(self._gates.get(quota.key, 0.0) for quota in pool.quotas) - now
@@ -118,12 +126,9 @@ class Throttle:
     async def _keep(self) -> None:
         """Exchange permits whenever something changed, or when it is time to ask again."""
         while True:
-            pause = self._until_next()
-            try:
-                async with asyncio.timeout(pause):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._until_next()):
                     await self._wake.wait()
-            except TimeoutError:
-                pass
             self._wake.clear()
             for pool in list(self._pools.values()):
                 await self._exchange(pool)
@@ -141,37 +146,48 @@ class Throttle:
 
     async def _exchange(self, pool: Pool) -> None:
         now = self._clock.monotonic()
-        gate_seconds = self._gate_seconds(pool, now)
-        want = 0 if gate_seconds > 0 else len(pool.waiters)
-        is_due = pool.held != pool.told or now - pool.exchanged >= RENEW_SECONDS
+        want = 0 if self._gate_seconds(pool, now) > 0 else len(pool.waiters)
+        is_due = (
+            pool.held != pool.told
+            or pool.report.is_urgent
+            or (pool.held and now - pool.exchanged >= RENEW_SECONDS)
+        )
         if not is_due and (not want or now < pool.retry_at):
             self._forget_if_idle(pool)
             return
         before = pool.held
-        grant = await self._permits.exchange(
-            pool.quotas, tuple(self._holding[quota.key] for quota in pool.quotas), want
-        )
-        pool.held += grant.permits
+        holding = tuple(self._holding[quota.place] for quota in pool.quotas)
+        demand = Demand(holding, want, pool.tokens_each, pool.take_report())
+        grant = await self._permits.exchange(pool.quotas, demand)
         pool.told = before + grant.permits  # what was released during the exchange is news
+        self._take(pool, grant, want)
+
+    def _take(self, pool: Pool, grant: Grant, want: int) -> None:
+        pool.held += grant.permits
         pool.surplus = grant.surplus
+        pool.is_paced = grant.is_paced
         pool.exchanged = self._clock.monotonic()
         pool.retry_at = pool.exchanged + retry_seconds(pool, grant, want)
         for quota, in_use in zip(pool.quotas, grant.in_use, strict=True):
-            self._holding[quota.key] += grant.permits
+            self._holding[quota.place] += grant.permits
             self._in_use[quota.key] = in_use
-        self._spread(pool, grant.permits)
-
-    def _spread(self, pool: Pool, permits: int) -> None:
-        for _ in range(permits):
-            if not self._admit(pool):
+        for _ in range(grant.permits):
+            if not pool.admit():
                 self._release(pool)  # whoever wanted it was cancelled meanwhile
+        for change in grant.changes:
+            self._on_change(change, self._groups_under(change.key))
+
+    def _groups_under(self, key: str) -> set[str]:
+        quotas = [quota for pool in self._pools.values() for quota in pool.quotas]
+        return {quota.group for quota in quotas if quota.key == key and quota.group}
 
     def _forget_if_idle(self, pool: Pool) -> None:
         if not pool.held and not pool.told and not pool.waiters:
-            self._pools.pop(pool.quotas, None)
+            self._pools.pop(tuple(quota.place for quota in pool.quotas), None)
             for quota in pool.quotas:
-                if not self._holding[quota.key]:
+                if not self._holding[quota.place]:
                     self._in_use.pop(quota.key, None)
+                    del self._holding[quota.place]
 
 
 def retry_seconds(pool: Pool, grant: Grant, want: int) -> float:
@@ -180,4 +196,4 @@ def retry_seconds(pool: Pool, grant: Grant, want: int) -> float:
         return 0.0
     if pool.held and not pool.is_paced:
         return max(grant.retry_seconds, PATIENCE_SECONDS)
-    return grant.retry_seconds
+    return min(grant.retry_seconds, LONGEST_WAIT_SECONDS)

@@ -17,7 +17,7 @@ class ChatTarget:
             "model": model["model"],
             "messages": messages_of(candidate, case),
         }
-        return Request(model["endpoint"], model["model"], CHAT_PATH, body, repeat)
+        return Request(model["endpoint"], model["model"], CHAT_PATH, body, repeat, candidate.key)
 
     async def answer(
         self,

@@ -15,6 +15,8 @@ from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
 
+MANY = [{"question": str(n), "expected": "1"} for n in range(10)]
+
 
 @pytest.fixture
 def ada() -> User:
@@ -64,7 +66,7 @@ def test_a_run_freezes_what_it_depends_on(ada: User, document: dict[str, Any]) -
             "dataset.rows.2",
             "lacks 'question'",
         ),
-        ({"repeats": 1000, "prompts": [{"name": str(n)} for n in range(100)]}, "", "200,000"),
+        ({"repeats": 1000, "prompts": [{"name": str(n)} for n in range(500)], "dataset": {"rows": MANY}}, "", "2,000,000"),
     ],
 )
 def test_a_bad_document_stores_nothing(

@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.models import CachedReply, Candidate, Endpoint, EndpointKind, Run, RunSample
-from runs.selectors.estimate import estimate, keys_of
+from runs.selectors.estimate import estimate
+from runs.selectors.estimate_calls import keys_of
 from runs.selectors.leaderboard import leaderboard
 from runs.selectors.series import read_series
 from runs.selectors.snapshot import take_snapshot
@@ -149,15 +150,16 @@ def test_an_estimate_counts_calls_and_names_the_limit(document: dict[str, Any]) 
     assert (found.calls_cached, found.calls_to_send) == (0, 30)
     assert found.allocation == (2, 10)
     assert found.usable_slots_static == 20
-    assert found.limited_by.startswith("20 slots")
-    assert found.seconds_low == found.seconds_high == 2.0
+    assert found.limited_by.startswith("20 slots of this run; raising max_concurrent makes it")
+    assert found.cost_text == "unknown: no price for simulated/sim-small"
+    assert found.seconds_low == found.seconds_high == 1.5
     assert found.basis == "No history of these models: assumed 1 s a call."
 
 
 def test_an_estimate_knows_what_is_cached(document: dict[str, Any]) -> None:
     cases = [Case(place, row) for place, row in enumerate(ROWS)]
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
-    keys = list(keys_of(read_configuration(document), cases, endpoints))
+    keys = [key for key, _ in keys_of(read_configuration(document), cases, endpoints)]
     CachedReply.objects.bulk_create(
         CachedReply(key=key, endpoint="e", model="m", latency_ms=1, created=timezone.now())
         for key in keys[:12]
@@ -176,7 +178,7 @@ def test_an_estimate_counts_equal_calls_once(document: dict[str, Any]) -> None:
 def test_an_estimate_names_a_binding_rate(document: dict[str, Any]) -> None:
     document["limits"]["requests_per_minute"] = 60
     found = estimate(document)
-    assert "more slots would not help" in found.limited_by
+    assert found.limited_by.startswith("60 requests per minute of this run")
     assert found.seconds_low == 30.0
 
 
@@ -184,3 +186,30 @@ def test_an_estimate_of_a_bad_document_lists_its_problems(document: dict[str, An
     found = estimate({**document, "dataset": "none", "colour": 1})
     assert [problem.path for problem in found.problems] == ["colour"]
     assert estimate({**document, "dataset": "none"}).problems[0].path == "dataset"
+
+
+def test_an_estimate_of_a_large_run_takes_a_sample(
+    ada: User, document: dict[str, Any], django_assert_max_num_queries: Any
+) -> None:
+    rows = [{"question": f"What is {n} + 2?", "expected": str(n + 2)} for n in range(4000)]
+    store_rows(ada, "many", rows)
+    document |= {"dataset": "many", "repeats": 16}
+    with django_assert_max_num_queries(20):
+        found = estimate(document)
+    assert found.trials == 3 * 4000 * 16
+    assert found.calls_cached == 0
+    assert found.calls_cached_text.startswith("about 0 (0 to")
+
+
+def test_an_estimate_names_the_money(document: dict[str, Any]) -> None:
+    Endpoint.objects.update(prices={"sim-small": {"input": 1.0, "output": 2.0}})
+    found = estimate(document)
+    assert found.cost_text.startswith("$0.00")
+    assert " – $" in found.cost_text
+
+
+def test_the_endpoints_limits_bind_too(document: dict[str, Any]) -> None:
+    Endpoint.objects.update(requests_per_minute=120)
+    found = estimate(document)
+    assert found.limited_by.startswith("120 requests per minute of simulated/sim-small; raising")
+    assert found.seconds_low == 15.0

@@ -1,0 +1,114 @@
+"""How many calls a run would send: counted exactly for small runs, from a sample for large ones."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from runs.models import Case as CaseRow
+from runs.models import Dataset, Endpoint
+from runs.outbound import base_url_of
+from runs.selectors.cache import cached_among
+from workers.engine.cache import cache_key
+from workers.engine.errors import EngineError
+from workers.engine.kinds import make_candidates
+from workers.engine.providers import service_name
+from workers.engine.records import Candidate, Case, Request
+from workers.engine.spec import Configuration
+from workers.engine.stats import wilson
+from workers.engine.targets import TARGETS
+
+MAX_KEYS = 5000  # looked up one by one; above it, a sample tells
+SAMPLE = 2000
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a run would send, and what it would find in the cache."""
+
+    cached: int
+    cached_low: int
+    cached_high: int
+    to_send: int  # equal calls fly once
+    is_sampled: bool
+    requests: list[Request] = field(default_factory=list)  # some of them, to guess tokens from
+
+
+def count_calls(
+    configuration: Configuration,
+    source: Dataset | Sequence[Case],
+    endpoints: dict[str, Endpoint],
+    trials: int,
+) -> Calls:
+    is_sampled = trials > MAX_KEYS
+    cases = sample_cases(source, configuration.seed) if is_sampled else all_cases(source)
+    pairs = list(keys_of(configuration, cases, endpoints))
+    if is_sampled:
+        pairs = Random(configuration.seed).sample(pairs, min(SAMPLE, len(pairs)))
+    keys = [key for key, _ in pairs]
+    requests = [request for _, request in pairs[:50]]
+    if configuration.cache == "off":
+        return Calls(0, 0, 0, trials, is_sampled, requests)
+    found = cached_among(list(set(keys))) if configuration.cache == "use" else set()
+    hits = sum(key in found for key in keys)
+    if is_sampled:
+        return scale_up(hits, len(keys), trials, requests)
+    return Calls(hits, hits, hits, len(set(keys) - found), False, requests)
+
+
+def scale_up(hits: int, sample: int, trials: int, requests: list[Request]) -> Calls:
+    """From the sample to the whole, with the interval that a sample leaves open."""
+    if not sample:
+        return Calls(0, 0, 0, trials, True, requests)
+    low, high = wilson(hits / sample, sample)
+    cached = round(trials * hits / sample)
+    return Calls(cached, round(trials * low), round(trials * high), trials - cached, True, requests)
+
+
+def all_cases(source: Dataset | Sequence[Case]) -> list[Case]:
+    if not isinstance(source, Dataset):
+        return list(source)
+    return read_cases(source, None)
+
+
+def sample_cases(source: Dataset | Sequence[Case], seed: int) -> list[Case]:
+    """As many cases as a sample needs, never all of a large dataset."""
+    if not isinstance(source, Dataset):
+        return Random(seed).sample(list(source), min(SAMPLE, len(source)))
+    positions = Random(seed).sample(range(source.rows), min(SAMPLE, source.rows))
+    return read_cases(source, positions)
+
+
+def read_cases(dataset: Dataset, positions: Iterable[int] | None) -> list[Case]:
+    rows = CaseRow.objects.filter(dataset=dataset).order_by("position")
+    if positions is not None:
+        rows = rows.filter(position__in=list(positions))
+    return [Case(position, fields) for position, fields in rows.values_list("position", "fields")]
+
+
+def keys_of(
+    configuration: Configuration, cases: Sequence[Case], endpoints: dict[str, Endpoint]
+) -> Iterator[tuple[str, Request]]:
+    """Key and request of trials; of a large run only as many as a sample needs."""
+    candidates = make_candidates(configuration)
+    each = len(candidates) * configuration.repeats
+    fair = len(cases) if len(cases) * each <= MAX_KEYS else -(-SAMPLE // each)
+    for candidate in candidates:
+        yield from keys_of_candidate(candidate, cases[: max(1, fair)], configuration, endpoints)
+
+
+def keys_of_candidate(
+    candidate: Candidate,
+    cases: Sequence[Case],
+    configuration: Configuration,
+    endpoints: dict[str, Endpoint],
+) -> Iterator[tuple[str, Request]]:
+    target = TARGETS[configuration.kind]()
+    endpoint = endpoints[candidate.document["model"]["endpoint"]]
+    service = service_name(endpoint.kind, base_url_of(endpoint))
+    for case in cases:
+        for repeat in range(configuration.repeats):
+            try:
+                request = target.opening(candidate, case, repeat)
+                yield cache_key(service, request), request
+            except EngineError:
+                continue  # such a trial fails before it is sent

@@ -1,0 +1,87 @@
+"""Which limit a run would meet first, how fast it would be, and what would help."""
+
+from typing import NamedTuple
+
+from runs.models import Endpoint
+from workers.engine.spec import Configuration
+
+
+class Limit(NamedTuple):
+    calls_per_second: float
+    name: str
+    lever: str
+
+
+def binding_limit(
+    configuration: Configuration,
+    endpoints: dict[str, Endpoint],
+    latency_seconds: float,
+    tokens_each: float,
+) -> Limit:
+    """The slowest of all limits that the run falls under."""
+    found = [*limits_of_run(configuration, latency_seconds, tokens_each)]
+    shares = len(configuration.models)
+    for model in configuration.models:
+        endpoint = endpoints[model.endpoint]
+        found += limits_of_model(endpoint, model.label, latency_seconds, tokens_each, shares)
+    found.sort(key=lambda limit: limit.calls_per_second)
+    return found[0]._replace(lever=lever_text(found))
+
+
+def limits_of_run(
+    configuration: Configuration, latency_seconds: float, tokens_each: float
+) -> list[Limit]:
+    limits = configuration.limits
+    slots = limits.max_concurrent
+    found = [Limit(slots / latency_seconds, f"{slots:,} slots of this run", "max_concurrent")]
+    if limits.requests_per_minute:
+        rate = limits.requests_per_minute
+        name = f"{rate:,} requests per minute of this run"
+        found.append(Limit(rate / 60, name, "requests_per_minute"))
+    if limits.tokens_per_minute:
+        rate = limits.tokens_per_minute
+        name = f"{rate:,} tokens per minute of this run"
+        found.append(Limit(rate / 60 / tokens_each, name, "tokens_per_minute"))
+    return found
+
+
+def limits_of_model(
+    endpoint: Endpoint, label: str, latency_seconds: float, tokens_each: float, shares: int
+) -> list[Limit]:
+    """An even share of the calls goes to each model, so its limit counts that many times."""
+    slots = endpoint.max_concurrent
+    found = [
+        Limit(
+            shares * slots / latency_seconds,
+            f"{slots:,} calls in flight of {label}",
+            f"the concurrency of the endpoint {endpoint.name}",
+        )
+    ]
+    if rate := endpoint.requests_per_minute:
+        found.append(
+            Limit(
+                shares * rate / 60,
+                f"{rate:,} requests per minute of {label}",
+                f"the requests per minute of the endpoint {endpoint.name}",
+            )
+        )
+    if rate := endpoint.tokens_per_minute:
+        found.append(
+            Limit(
+                shares * rate / 60 / tokens_each,
+                f"{rate:,} tokens per minute of {label}",
+                f"the tokens per minute of the endpoint {endpoint.name}",
+            )
+        )
+    return found
+
+
+def lever_text(found: list[Limit]) -> str:
+    """What raising the first limit would bring, up to where the next one binds."""
+    first = found[0]
+    if len(found) == 1:
+        return f"raising {first.lever} would help"
+    gain = found[1].calls_per_second / first.calls_per_second
+    if gain < 1.05:
+        return f"the next limit is as close: {found[1].name}"
+    return f"raising {first.lever} makes it up to {gain:.1f} times as fast"

@@ -1,0 +1,74 @@
+"""The truth, asked in SQL: what the Score rows of a run add up to."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TOTALS = """
+    SELECT count(*) AS done, count(value) AS scored, total(error_class != '') AS failed,
+           total(cached) AS cached, total(value) AS value_sum,
+           total(value * value) AS value_square_sum
+    FROM runs_score WHERE run_id = :run
+"""
+CANDIDATES = """
+    SELECT json_extract(document, '$.prompt.name') AS prompt,
+           json_extract(document, '$.model.endpoint') || '/'
+               || json_extract(document, '$.model.model') AS model,
+           count(score.id) AS done, count(score.value) AS scored,
+           total(score.error_class != '') AS failed, total(score.cached) AS cached,
+           total(score.value) AS value_sum, total(score.value * score.value) AS value_square_sum
+    FROM runs_candidate AS candidate
+    LEFT JOIN runs_score AS score ON score.candidate_id = candidate.id
+    WHERE candidate.run_id = :run GROUP BY candidate.id
+"""
+MEDIAN_LATENCY = """
+    SELECT latency_ms FROM runs_score WHERE run_id = :run AND latency_ms IS NOT NULL
+    ORDER BY latency_ms LIMIT 1
+    OFFSET (SELECT (count(latency_ms) - 1) / 2 FROM runs_score WHERE run_id = :run)
+"""
+
+
+class Totals(NamedTuple):
+    done: int
+    scored: int
+    failed: int
+    cached: int
+    value_sum: float
+    value_square_sum: float
+
+
+class CandidateTotals(NamedTuple):
+    prompt: str
+    model: str
+    totals: Totals
+
+
+class Database:
+    """Read only, and not through the site's own queries."""
+
+    def __init__(self, path: Path) -> None:
+        self._uri = f"{path.as_uri()}?mode=ro"
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self._uri, uri=True, timeout=20)) as connection:
+            return connection.execute(query, values).fetchall()
+
+    def totals(self, run: int) -> Totals:
+        return totals_of(self.rows(TOTALS, run=run)[0])
+
+    def candidates(self, run: int) -> list[CandidateTotals]:
+        rows = self.rows(CANDIDATES, run=run)
+        return [CandidateTotals(row[0], row[1], totals_of(row[2:])) for row in rows]
+
+    def median_latency_ms(self, run: int) -> float:
+        return float(self.rows(MEDIAN_LATENCY, run=run)[0][0])
+
+    def count(self, table: str) -> int:
+        return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def totals_of(row: tuple[Any, ...]) -> Totals:
+    return Totals(*(int(number) for number in row[:4]), *row[4:])

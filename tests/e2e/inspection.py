@@ -1,0 +1,59 @@
+"""What must hold for any page as it stands: nothing hangs over, one heading, axe is content."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from playwright.sync_api import Page, ViewportSize
+
+from tests.platform.processes import BASE_DIR
+
+# Given to the page by the debugger: a script element would be refused by the site's own policy.
+AXE = (BASE_DIR / "node_modules/axe-core/axe.min.js").read_text()
+RUN_AXE = """async (rules) => {
+    const options = { resultTypes: ["violations"], ...(rules && { runOnly: rules }) };
+    const rows = { exclude: [["tbody tr:nth-child(n+6)"]] };  // the same markup once more
+    const { violations } = await axe.run(rows, options);
+    return violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
+}"""
+READ_FACTS = """async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    await frame();  // charts follow a new width one frame later
+    await frame();
+    const { scrollWidth, clientWidth } = document.documentElement;
+    const headings = [...document.querySelectorAll("h1")].filter((one) => one.checkVisibility());
+    const ground = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
+    const overhang = scrollWidth - clientWidth;
+    return { overhang, headings: headings.length, ground, width: clientWidth };
+}"""
+MIDDLE_GREY = 128
+WIDE: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+def faults_of(page: Page) -> list[str]:
+    """Of the page that is open: wide and on a phone, light and dark."""
+    page.evaluate(AXE)
+    faults: list[str] = []
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        faults += faults_in(page, "light", rules=None)
+        faults += faults_in(page, "dark", rules=["color-contrast"])  # the only one about colours
+    return faults
+
+
+def faults_in(page: Page, scheme: Literal["light", "dark"], rules: list[str] | None) -> list[str]:
+    # Without motion: a colour on its way from light to dark is neither.
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    facts: dict[str, Any] = page.evaluate(READ_FACTS)
+    is_dark = sum(facts["ground"][:3]) / 3 < MIDDLE_GREY
+    checks = {
+        f"can be scrolled sideways by {facts['overhang']} px": facts["overhang"] > 0,
+        f"has {facts['headings']} headings of the first level": facts["headings"] != 1,
+        f"has the ground {facts['ground']}": is_dark != (scheme == "dark"),
+    }
+    faults = [what for what, is_so in checks.items() if is_so] + page.evaluate(RUN_AXE, rules)
+    width = facts["width"]
+    return [f"{page.url}, {scheme}, {width} px wide: {fault}" for fault in faults]

@@ -1,0 +1,132 @@
+"""The run page as a person reads it, and the same numbers as the database has them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+from runs import formatting
+from tests.e2e.database import Database, Totals
+from workers.engine.stats import estimate_mean
+
+READ_TEXTS = """() => Object.fromEntries([...document.querySelectorAll("[data-live]")].map(
+    (place) => [place.dataset.live, place.textContent]))"""
+READ_BAR = """() => Object.fromEntries([...document.querySelectorAll("[data-segment]")].map(
+    (part) => [part.dataset.segment, Number(part.getAttribute("width"))]))"""
+READ_ROWS = """() => [...document.querySelectorAll("[data-rows] tr:has(a)")].map((row) => {
+    const cell = (name) => row.querySelector(`[data-label="${name}"]`).innerText.trim();
+    const names = ["Model", "Score", "95 % interval", "n", "Cached"];
+    return [row.querySelector("a").textContent, ...names.map(cell)];
+})"""
+HAS_CAUGHT_UP = """() => {
+    const cells = [...document.querySelectorAll('[data-leaderboard-rows] [data-label="n"]')];
+    const scored = cells.reduce((sum, cell) => sum + parseInt(cell.textContent), 0);
+    const text = (name) => document.querySelector(`[data-live="${name}"]`).textContent;
+    return scored === Number(text("done")) - Number(text("failed"));
+}"""
+LARGEST_SHIFT = 0.05  # of everything on the page together, from its load to the end of the run
+MORE_THAN_A_BIN = 0.06  # latencies are kept in bins that are 8 % wide
+
+
+class BoardRow(NamedTuple):
+    prompt: str
+    model: str
+    score: str
+    interval: str
+    n: str
+    cached: str
+
+
+def run_number(page: Page) -> int:
+    found = re.search(r"/runs/(\d+)/", page.url)
+    assert found, f"{page.url} is not the page of a run"
+    return int(found.group(1))
+
+
+def wait_until_final(page: Page, within_seconds: float = 40.0) -> None:
+    """Until the run has ended and the leaderboard, which is fetched on its own, has caught up."""
+    page.wait_for_selector("[data-live-state=ended]", timeout=within_seconds * 1000)
+    with suppress(PlaywrightTimeout):  # what is compared then says best what is wrong
+        page.wait_for_function(HAS_CAUGHT_UP, timeout=5_000)
+
+
+def live_texts(page: Page) -> dict[str, str]:
+    found: dict[str, str] = page.evaluate(READ_TEXTS)
+    return found
+
+
+def diary(page: Page) -> dict[str, Any]:
+    found: dict[str, Any] = page.evaluate("window.diary")
+    return found
+
+
+def assert_page_equals_database(page: Page, database: Database) -> None:
+    """Every number of a finished run that can be counted in its Score rows."""
+    run = run_number(page)
+    totals = database.totals(run)
+    texts = live_texts(page)
+    expected = expected_texts(totals)
+    assert {name: texts[name] for name in expected} == expected
+    assert shown_milliseconds(texts["latency_p50"]) == pytest.approx(
+        database.median_latency_ms(run), rel=MORE_THAN_A_BIN, abs=1
+    )
+    assert_bar_equals(page, totals)
+    assert_leaderboard_equals(page, database, run)
+
+
+def expected_texts(totals: Totals) -> dict[str, str]:
+    found = estimate_mean(totals.scored, totals.value_sum, totals.value_square_sum)
+    assert found, "no trial was scored"
+    return {
+        "progress": f"{totals.done:,} of {totals.done:,} trials",
+        "done": formatting.count(totals.done),
+        "fresh": formatting.count(totals.scored - totals.cached),
+        "cached": formatting.count(totals.cached),
+        "failed": formatting.count(totals.failed),
+        "errors": formatting.count(totals.failed),
+        "waiting": "0",
+        "in_flight": "0",
+        "score": formatting.score(found.value),
+        "score_interval": formatting.score_interval(found.low, found.high),
+        "cache_rate": formatting.percent(totals.cached / totals.done),
+    }
+
+
+def assert_bar_equals(page: Page, totals: Totals) -> None:
+    widths = page.evaluate(READ_BAR)
+    numbers = {
+        "fresh": totals.scored - totals.cached,
+        "cached": totals.cached,
+        "failed": totals.failed,
+    }
+    for name, number in numbers.items():
+        assert abs(widths[name] - 100 * number / totals.done) < 0.01, (name, widths)
+
+
+def assert_leaderboard_equals(page: Page, database: Database, run: int) -> None:
+    rows = [BoardRow(*row) for row in page.evaluate(READ_ROWS)]
+    expected = [
+        board_row(prompt, model, totals) for prompt, model, totals in database.candidates(run)
+    ]
+    assert sorted(rows) == sorted(expected)
+    scores = [float(row.score) for row in rows]
+    assert scores == sorted(scores, reverse=True), "the best does not come first"
+
+
+def board_row(prompt: str, model: str, totals: Totals) -> BoardRow:
+    found = estimate_mean(totals.scored, totals.value_sum, totals.value_square_sum)
+    assert found, f"no trial of {prompt} with {model} was scored"
+    interval = formatting.score_interval(found.low, found.high)
+    n = f"{formatting.count(totals.scored)} / {formatting.count(totals.done)}"
+    score, cached = formatting.score(found.value), formatting.count(totals.cached)
+    return BoardRow(prompt, model, score, interval, n, cached)
+
+
+def shown_milliseconds(text: str) -> float:
+    number, _, unit = text.partition(" ")
+    return float(number) * {"ms": 1, "s": 1000}[unit]

@@ -1,0 +1,73 @@
+"""The web part dies during a run: the page says so, keeps its numbers, and comes back by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.doors import document, launch
+from tests.e2e.run_page import assert_page_equals_database, diary, live_texts, wait_until_final
+from tests.e2e.site import Site, time_of_first_answer
+
+pytestmark = pytest.mark.late
+
+NOTICED_WITHIN_SECONDS = 2.0
+LIVE_AGAIN_WITHIN_SECONDS = 5.0
+
+
+@pytest.fixture
+def running(page: Page, site: Site, demo: int) -> Iterator[Page]:
+    """The page of a run that goes on until it is let finish."""
+    site.simulator.answer_in(milliseconds=400)
+    launch(page, document("outlives its web server", repeats=5))
+    expect(page.locator("[data-live-state=live]")).to_be_visible()
+    page.wait_for_function("() => window.diary.texts.progress?.length >= 2")
+    yield page
+    site.let_supervisor_go_on()  # also after a failure: the other stories need the site
+    time_of_first_answer(site.url)
+    site.simulator.answer_in(milliseconds=1)
+
+
+def test_a_killed_web_server_is_noticed_and_the_page_is_live_again(running, site):
+    killed_at = site.kill_web()
+    running.wait_for_selector("[data-live-state=reconnecting]", timeout=10_000)
+    answered_at = time_of_first_answer(site.url)
+    running.wait_for_selector("[data-live-state=live]", timeout=20_000)
+
+    states = [(at, text) for at, text in diary(running)["states"] if at > killed_at]
+    assert states[0][1].startswith("Reconnecting, attempt 1")
+    assert states[0][0] - killed_at <= NOTICED_WITHIN_SECONDS
+    live_at = next(at for at, text in states if text == "Live")
+    assert live_at - answered_at <= LIVE_AGAIN_WITHIN_SECONDS
+
+    finish(running, site)
+    assert_page_equals_database(running, site.database)
+
+
+def test_a_web_server_that_stays_away_leaves_the_page_readable_until_it_is_back(running, site):
+    site.hold_supervisor()
+    site.kill_web()
+    state = running.locator("[data-live-text]")
+    expect(state).to_have_text(re.compile("Reconnecting, attempt [4-9]"), timeout=20_000)
+    expect(running.get_by_role("button", name="Retry now")).to_be_visible()
+    last = [text for _, text in diary(running)["texts"]["progress"]][-1]
+    assert live_texts(running)["progress"] == last, "the last numbers are gone"
+    expect(running.locator("[data-live=progress]")).to_be_visible()
+
+    site.let_supervisor_go_on()
+    answered_at = time_of_first_answer(site.url)
+    running.wait_for_selector("[data-live-state=live]", timeout=20_000)
+    live_at = [at for at, text in diary(running)["states"] if text == "Live"][-1]
+    assert live_at - answered_at <= LIVE_AGAIN_WITHIN_SECONDS
+
+    finish(running, site)
+    assert_page_equals_database(running, site.database)
+
+
+def finish(page: Page, site: Site) -> None:
+    """The provider answers at once from now on."""
+    site.simulator.answer_in(milliseconds=1)
+    wait_until_final(page)

@@ -1,0 +1,52 @@
+"""Importing a dataset: what is wrong is named by line and nothing is saved; then it works."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import open_context
+
+pytestmark = pytest.mark.late
+
+BROKEN = "question,expected\nWhat is 1 + 1?,2\nWhat is 2 + 2?\nWhat is 3 + 3?,6,extra\n"
+GOOD = "question,expected\nWhat is 1 + 1?,2\nWhat is 2 + 2?,4\n"
+
+
+def test_a_broken_csv_is_refused_by_line_and_a_good_one_is_imported(page, witness, site):
+    before = site.database.count("runs_dataset"), site.database.count("runs_case")
+    witness.expect_status(400, "/datasets/import/")
+    page.goto("/datasets/import/")
+    page.get_by_label("Name").fill("sums")
+    upload = {"name": "sums.csv", "mimeType": "text/csv", "buffer": BROKEN.encode()}
+    page.get_by_label("File").set_input_files(upload)
+    problems = page.locator("[data-preview] [data-errors]")
+    expect(problems).to_contain_text("Nothing was saved: 2 problems")
+    expect(problems.locator("li").nth(0)).to_contain_text("line 3")
+    expect(problems.locator("li").nth(1)).to_contain_text("line 4")
+    expect(page.get_by_role("button", name="Import")).to_be_disabled()
+    assert (site.database.count("runs_dataset"), site.database.count("runs_case")) == before
+
+    upload["buffer"] = GOOD.encode()
+    page.get_by_label("File").set_input_files(upload)
+    expect(page.get_by_role("table", name="Preview of the rows")).to_contain_text("What is 2 + 2?")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("sums v1")
+    expect(page.get_by_role("table")).to_contain_text("What is 1 + 1?")
+    after = site.database.count("runs_dataset"), site.database.count("runs_case")
+    assert after == (before[0] + 1, before[1] + 2)
+
+
+def test_a_broken_csv_is_refused_without_scripts_too(browser, site, context, demo):
+    before = site.database.count("runs_dataset")
+    state = context.storage_state()
+    plain = open_context(browser, site, storage_state=state, java_script_enabled=False)
+    page = plain.new_page()
+    page.goto("/datasets/import/")
+    page.get_by_label("Name").fill("sums without scripts")
+    page.get_by_label("Or paste the rows").fill(BROKEN)
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator("[data-errors]")).to_contain_text("line 3")
+    expect(page.get_by_label("Or paste the rows")).to_have_value(BROKEN)
+    plain.close()
+    assert site.database.count("runs_dataset") == before

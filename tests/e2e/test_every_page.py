@@ -1,0 +1,106 @@
+"""Every page, light and dark, wide and on a phone: fits, is clean, and can be used by everyone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.e2e.conftest import open_context
+from tests.e2e.doors import document, launch
+from tests.e2e.inspection import PHONE, faults_of
+from tests.e2e.run_page import LARGEST_SHIFT, diary, run_number, wait_until_final
+from tests.e2e.site import Site
+from tests.e2e.witness import Witness
+
+pytestmark = pytest.mark.late
+
+REFUSAL = "The model sim-small does not take this kind of question about apples."
+PAGES = [
+    pytest.param("/runs/", id="runs"),
+    pytest.param("/runs/new/", id="new run"),
+    pytest.param("/runs/{run}/", id="run"),
+    pytest.param("/runs/{run}/scores/", id="scores"),
+    pytest.param("/runs/{run}/errors/", id="errors"),
+    pytest.param("/runs/{run}/events/", id="events"),
+    pytest.param("/runs/{run}/configuration/", id="configuration"),
+    pytest.param("/runs/{run}/trials/{scored}/", id="trial"),
+    pytest.param("/runs/{run}/trials/{failed}/", id="trial, failed"),
+    pytest.param("/datasets/", id="datasets"),
+    pytest.param("/datasets/import/", id="import"),
+    pytest.param("/datasets/1/", id="dataset"),
+    pytest.param("/endpoints/", id="endpoints"),
+    pytest.param("/endpoints/new/", id="new endpoint"),
+    pytest.param("/endpoints/1/", id="endpoint"),
+]
+POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_class = '') = :ok"
+
+
+@pytest.fixture(scope="module")
+def numbers(context: BrowserContext, site: Site, demo: int) -> dict[str, int]:
+    """Of a run that has everything: right, wrong and failed trials."""
+    page = context.new_page()
+    refuse = {"do": "status", "status": 400, "message": REFUSAL, "times": None}
+    site.simulator.follow([{"match": {"contains": "apples"}, **refuse}])
+    site.simulator.answer_in(milliseconds=5)
+    launch(
+        page, document("Some of everything", models=["simulated/sim-small", "simulated/sim-large"])
+    )
+    wait_until_final(page)
+    site.simulator.follow([])
+    run = run_number(page)
+    page.close()
+    rows = {
+        name: site.database.rows(POSITION, run=run, ok=ok)
+        for name, ok in (("scored", 1), ("failed", 0))
+    }
+    return {"run": run, **{name: found[0][0] for name, found in rows.items()}}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_in_order(page, witness, numbers, path):
+    look_at(page, path.format(**numbers))
+
+
+def test_the_page_that_does_not_exist_is_in_order(page, witness):
+    witness.expect_status(404, "/runs/999999/")
+    look_at(page, "/runs/999999/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This page does not exist")
+
+
+def test_the_sign_in_page_is_in_order(browser, site):
+    context = open_context(browser, site)
+    page = context.new_page()
+    witness = Witness(page, site.url)
+    look_at(page, "/sign-in/")
+    context.close()
+    assert witness.complaints == []
+
+
+def test_a_running_run_is_in_order_and_can_be_cancelled(page, witness, site, demo):
+    site.simulator.answer_in(milliseconds=400)
+    launch(page, document("Stopped on the way", repeats=5))
+    assert faults_of(page) == []
+    expect(page.locator("[data-live-state=live]")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("[data-run-state]")).to_have_text("Cancelled")
+    assert len(witness.dialogs) == 1, "it was not asked whether this is meant"
+    assert site.database.rows(
+        "SELECT state FROM runs_run WHERE id = :run", run=run_number(page)
+    ) == [("cancelled",)]
+
+
+def test_nothing_shifts_on_a_phone_while_a_run_fills_the_page(page, witness, site, demo):
+    page.set_viewport_size(PHONE)
+    site.simulator.answer_in(milliseconds=100)
+    launch(
+        page, document("Watched on a phone", models=["simulated/sim-small", "simulated/sim-large"])
+    )
+    wait_until_final(page)
+    seen = diary(page)
+    assert len(seen["texts"]["progress"]) >= 5, "nothing moved, so nothing could shift"
+    assert seen["shift"] <= LARGEST_SHIFT, seen["shifts"]
+
+
+def look_at(page: Page, path: str) -> None:
+    page.goto(path)
+    assert faults_of(page) == []

@@ -1,0 +1,66 @@
+"""The first minute: from the printed link to a live run, and once more from the cache."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.doors import run_the_demo
+from tests.e2e.first_minute import DEMO_LIMIT, DEMO_TRIALS
+from tests.e2e.run_page import (
+    LARGEST_SHIFT,
+    assert_page_equals_database,
+    live_texts,
+    wait_until_final,
+)
+
+pytestmark = pytest.mark.late
+
+NO_SCORES = "– – – – – –"
+
+
+def test_the_printed_link_leads_to_the_runs_page_with_its_empty_state(first_minute):
+    assert first_minute.first_heading == "No runs yet"
+    assert first_minute.faults == []
+    assert first_minute.witness.complaints == []
+
+
+def test_the_numbers_move_by_websocket_without_a_reload(first_minute):
+    page, witness, diary = first_minute.page, first_minute.witness, first_minute.diary
+    texts = {name: [text for _, text in seen] for name, seen in diary["texts"].items()}
+    assert witness.frames["snapshot"] == 1
+    assert witness.frames["tick"] >= 8
+    assert len(texts["progress"]) >= 8
+    assert len(texts["throughput"]) >= 4
+    assert max(int(text) for text in texts["in_flight"]) in range(1, DEMO_LIMIT + 1)
+    assert witness.navigations.count(page.url) == 1, "the page was loaded again"
+    assert [state for _, state in diary["states"]][-2:] == ["Live", "Final"]
+
+
+def test_the_leaderboard_fills_while_the_run_goes_on(first_minute):
+    finished_at = first_minute.diary["states"][-1][0]
+    boards = [board for at, board in first_minute.diary["boards"] if at < finished_at]
+    assert len(set(boards) - {NO_SCORES}) >= 3
+
+
+def test_at_the_end_the_page_equals_the_database_and_the_providers_ledger(first_minute, site):
+    assert_page_equals_database(first_minute.page, site.database)
+    texts, ledger = live_texts(first_minute.page), first_minute.ledger
+    assert (ledger["total"], texts["done"]) == (DEMO_TRIALS, str(DEMO_TRIALS))
+    assert texts["calls"] == f"{DEMO_TRIALS} sent, 0 retried, 0 throttled"
+    assert ledger["peak_in_flight"] <= DEMO_LIMIT
+    assert ledger["duplicates"]["extra_calls"] == 0
+
+
+def test_nothing_on_the_page_shifts_during_the_demo(first_minute):
+    assert first_minute.diary["shift"] <= LARGEST_SHIFT, first_minute.diary["shifts"]
+
+
+def test_the_demo_again_is_served_from_the_cache(page, witness, site, demo):
+    calls_before = site.simulator.ledger()["total"]
+    run_the_demo(page)
+    wait_until_final(page)
+    texts = live_texts(page)
+    assert texts["cache_rate"] == "100.0 %"
+    assert texts["calls"] == "0 sent, 0 retried, 0 throttled"
+    assert_page_equals_database(page, site.database)
+    assert site.simulator.ledger()["total"] == calls_before

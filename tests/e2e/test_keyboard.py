@@ -1,0 +1,90 @@
+"""Without a mouse: help, going places, pausing updates, walking a table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.doors import document, launch
+from tests.e2e.run_page import assert_page_equals_database, live_texts, wait_until_final
+
+pytestmark = pytest.mark.late
+
+
+def test_question_mark_opens_the_help_and_escape_closes_it(page, witness, demo):
+    page.goto("/runs/")
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("keys", "heading"),
+    [
+        pytest.param("gr", "Runs", id="g r: runs"),
+        pytest.param("gn", "New run", id="g n: new run"),
+        pytest.param("gd", "Datasets", id="g d: datasets"),
+        pytest.param("ge", "Endpoints", id="g e: endpoints"),
+    ],
+)
+def test_two_letters_go_to_a_page(page, witness, demo, keys, heading):
+    page.goto(f"/runs/{demo}/events/")
+    page.keyboard.type(keys)
+    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+
+
+def test_letters_typed_into_a_field_are_only_letters(page, witness, demo):
+    page.goto("/runs/new/")
+    page.locator("#id_name").focus()
+    page.keyboard.type("?gr.jk")
+    expect(page.locator("#id_name")).to_have_value("?gr.jk")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness, site, demo):
+    site.simulator.answer_in(milliseconds=200)
+    launch(page, document("paused on the way", repeats=2))
+    page.wait_for_function("() => window.diary.texts.progress?.length >= 2")
+    page.keyboard.press(".")
+    page.wait_for_selector("[data-live-state=paused]")
+    before = live_texts(page)
+    expect(page.locator("[data-live-text]")).to_have_text(
+        re.compile(r"Paused – ([3-9]|\d\d) updates waiting")
+    )
+    assert live_texts(page) == before, "numbers moved on a paused page"
+
+    page.keyboard.press(".")
+    expect(page.locator("[data-live-state=live]")).to_be_visible()
+    expect(page.locator("[data-live=progress]")).not_to_have_text(before["progress"])
+    site.simulator.answer_in(milliseconds=1)
+    wait_until_final(page)
+    assert_page_equals_database(page, site.database)
+
+
+def test_j_and_k_walk_the_scores_and_enter_opens_the_trial(page, witness, demo):
+    page.goto(f"/runs/{demo}/scores/")
+    links = page.locator("[data-rows] a.primary")
+    page.keyboard.press("j")
+    expect(links.nth(0)).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(links.nth(2)).to_be_focused()
+    page.keyboard.press("k")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{demo}/trials/*/")
+    first = page.get_by_role("heading", level=1).inner_text()
+    page.keyboard.press("]")
+    expect(page.get_by_role("heading", level=1)).not_to_have_text(first)
+    page.keyboard.press("[")
+    expect(page.get_by_role("heading", level=1)).to_have_text(first)
+
+
+def test_a_slash_goes_to_the_filter(page, witness, demo):
+    page.goto(f"/runs/{demo}/scores/")
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()

@@ -1,0 +1,89 @@
+"""A run of one's own: a mistake on the way, nothing typed is lost, and once more with Duplicate."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.doors import RUN_PAGE
+from tests.e2e.run_page import assert_page_equals_database, live_texts, wait_until_final
+
+pytestmark = pytest.mark.late
+
+ROWS = 'question,expected\nWhat is 2 + 3?,5\n"What is 4, plus 4?",8\nWhat is 9 - 2?,7\n'
+TYPED = {
+    "Name": "Sums, by hand",
+    "System prompt": "Answer with the number only.",
+    "User prompt": "{{qestion}}",
+    "Rows": ROWS,
+    "Calls at once": "3",
+    "Repeats": "2",
+    "Seed": "41",
+}
+MENDED = {**TYPED, "User prompt": "{{question}}"}
+
+
+def field(page: Page, label: str) -> Any:
+    return page.locator("form[data-new-run]").get_by_label(label, exact=True).last
+
+
+def fill_in(page: Page, texts: dict[str, str]) -> None:
+    page.get_by_text("Paste rows", exact=True).click()
+    page.locator(".prompt").get_by_label("Name", exact=True).fill("terse")
+    page.locator("#id_name").fill(texts["Name"])
+    for label in ("System prompt", "User prompt", "Rows", "Calls at once", "Repeats", "Seed"):
+        field(page, label).fill(texts[label])
+    page.get_by_label("simulated/sim-small").check()
+    page.get_by_label(re.compile("^Exact")).uncheck()
+    page.get_by_label(re.compile("^Numeric")).check()
+
+
+def assert_filled_in(page: Page, texts: dict[str, str]) -> None:
+    expect(page.locator("#id_name")).to_have_value(texts["Name"])
+    expect(page.locator(".prompt").get_by_label("Name", exact=True)).to_have_value("terse")
+    for label in ("System prompt", "User prompt", "Calls at once", "Repeats", "Seed"):
+        expect(field(page, label)).to_have_value(texts[label])
+    expect(page.get_by_label("simulated/sim-small")).to_be_checked()
+    expect(page.get_by_label("simulated/sim-large")).not_to_be_checked()
+    expect(page.get_by_label(re.compile("^Exact"))).not_to_be_checked()
+    expect(page.get_by_label(re.compile("^Numeric"))).to_be_checked()
+    expect(page.get_by_label(re.compile("^Custom"))).to_be_checked()
+
+
+def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, demo):
+    site.simulator.answer_in(milliseconds=5)
+    witness.expect_status(400, "/runs/new/")
+    page.goto("/runs/new/")
+    fill_in(page, TYPED)
+    expect(page.locator("[data-estimate-panel]")).to_contain_text("{{qestion}}")
+    page.get_by_role("button", name="Launch").click()
+
+    problems = page.locator("[data-errors]")
+    expect(problems).to_be_focused()
+    expect(problems).to_contain_text("1 thing to mend before this can run")
+    expect(problems).to_contain_text("{{qestion}} is not a column of the dataset")
+    assert_filled_in(page, TYPED)
+    expect(page.locator("#source-paste")).to_be_checked()
+    expect(field(page, "Rows")).to_have_value(ROWS)
+    problems.get_by_role("link", name="Prompt 1, user").click()
+    expect(field(page, "User prompt")).to_be_focused()
+    expect(field(page, "User prompt")).to_have_attribute("aria-invalid", "true")
+
+    field(page, "User prompt").fill(MENDED["User prompt"])
+    expect(page.locator("[data-estimate-panel]")).to_contain_text("= 6 trials")
+    page.get_by_role("button", name="Launch").click()
+    page.wait_for_url(RUN_PAGE)
+    expect(page.get_by_role("heading", level=1)).to_have_text(TYPED["Name"])
+    wait_until_final(page)
+    assert live_texts(page)["progress"] == "6 of 6 trials"
+    assert_page_equals_database(page, site.database)
+
+    page.get_by_role("link", name="Duplicate").click()
+    page.wait_for_url("**/runs/new/?run=*")
+    assert_filled_in(page, MENDED)
+    expect(page.locator("#source-stored")).to_be_checked()  # the rows were kept as a dataset
+    expect(page.get_by_label("Dataset", exact=True)).to_have_value(re.compile(TYPED["Name"]))
+    expect(page.locator("[data-estimate-panel]")).to_contain_text("6 from the cache")

@@ -1,0 +1,42 @@
+"""Signing out in one tab ends the live updates of the others."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import open_context
+from tests.e2e.doors import document, launch, sign_in
+from tests.e2e.run_page import diary, run_number
+
+pytestmark = pytest.mark.late
+
+CHECKED_EVERY_SECONDS = 10
+SIGNED_OUT = 4401
+
+
+def test_signing_out_in_another_tab_closes_the_socket_and_asks_to_sign_in(browser, site, demo):
+    site.simulator.answer_in(milliseconds=400)
+    context = open_context(browser, site)  # a session of its own: it is signed out for good
+    page, other_tab = context.new_page(), context.new_page()
+    sign_in(page)
+    launch(page, document("is watched by nobody", repeats=5))
+    expect(page.locator("[data-live-state=live]")).to_be_visible()
+
+    other_tab.goto("/runs/")
+    other_tab.get_by_role("button", name="Sign out").first.click()
+    other_tab.wait_for_url("**/sign-in/")
+
+    banner = page.locator("[data-banner]")
+    expect(banner).to_contain_text(
+        "You are signed out.", timeout=(CHECKED_EVERY_SECONDS + 2) * 1000
+    )
+    assert diary(page)["closes"] == [SIGNED_OUT]
+    site.simulator.answer_in(milliseconds=1)
+
+    back_here = quote(f"/runs/{run_number(page)}/", safe="")
+    link = banner.get_by_role("link", name="Sign in again")
+    expect(link).to_have_attribute("href", f"/sign-in/?next={back_here}")
+    context.close()

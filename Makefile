@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Checks load the settings, which keep a secret key in a data folder: not in the one you work with.
 CHECK := EVALSITE_DATA=.cache/check $(BIN)
 
-.PHONY: help run setup test check lint types screenshots lock clean
+.PHONY: help run setup bench test check lint types screenshots lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,11 @@ lint: setup
 
 types: setup
 	$(CHECK)/mypy
+
+bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000 --concurrency 20,100,200"
+	@mkdir -p .cache/bench
+	@$(BIN)/python manage.py migrate -v 0
+	$(BIN)/python manage.py benchmark --out .cache/bench/$$(date -u +%Y%m%d-%H%M%S).json $(ARGS)
 
 screenshots: setup ## Pictures of every page into docs/
 	@$(BIN)/python scripts/install_chromium.py

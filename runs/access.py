@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
-from runs.models import Dataset, Endpoint, Run
+from runs.models import Benchmark, Dataset, Endpoint, Run, RunState
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -27,6 +27,12 @@ def get_run_for(user: Person, run_id: int, *, write: bool = False) -> Run:
     """A run the person may see, or change with `write`. Otherwise 404."""
     del write  # who may see a run may also change it, until runs can be shared
     return get_object_or_404(runs_for(user).select_related("dataset", "owner"), pk=run_id)
+
+
+def visible_live_runs(user: Person) -> set[int]:
+    """Of the runs that go on, those whose names the person may read."""
+    live = runs_for(user).filter(state__in=RunState.live())
+    return set(live.values_list("pk", flat=True))
 
 
 def datasets_for(user: Person) -> QuerySet[Dataset]:
@@ -50,3 +56,11 @@ def get_endpoint_for(user: Person, endpoint_id: int, *, write: bool = False) -> 
     if write and not can_edit_endpoints(user):
         raise PermissionDenied("Only staff may change endpoints. Ask an administrator.")
     return endpoint  # type: ignore[no-any-return]
+
+
+def benchmarks_for(user: Person) -> QuerySet[Benchmark]:
+    return Benchmark.objects.all() if user.is_authenticated else Benchmark.objects.none()
+
+
+def get_benchmark_for(user: Person, benchmark_id: int) -> Benchmark:
+    return get_object_or_404(benchmarks_for(user), pk=benchmark_id)

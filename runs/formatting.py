@@ -81,6 +81,29 @@ def rate(per_second: float | None) -> str:
     return f"{count(per_second)}/s"
 
 
+def dollars(amount: float | None) -> str:
+    """$12.35, $0.0123, $0.00001235: cents from one dollar up, four digits that count below."""
+    if amount is None or _is_missing(amount):
+        return NOTHING
+    if abs(amount) >= 1 or amount == 0:
+        return f"${amount:,.2f}"
+    decimals = 3 - math.floor(math.log10(abs(amount)))
+    whole, _, part = f"{amount:.{decimals}f}".partition(".")
+    return f"${whole}.{part.rstrip('0'):0<2}"
+
+
+def plain_number(number: float) -> str:
+    """As a person would type it: no exponent, no needless zeros."""
+    return f"{number:.10f}".rstrip("0").rstrip(".")
+
+
+def decimals(number: float | None, places: int) -> str:
+    """1,234.57 with two places: for tables whose unit is in the head."""
+    if number is None or _is_missing(number):
+        return NOTHING
+    return f"{number:,.{places}f}"
+
+
 def score(value: float | None) -> str:
     """A score with three decimals, as in 0.873."""
     if value is None or _is_missing(value):

@@ -1,6 +1,7 @@
 """What is stored. One file per group of tables; nothing here writes by itself."""
 
 from runs.models.account import SignInFailure
+from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
 from runs.models.configuration import Configuration
 from runs.models.dataset import Case, Dataset
@@ -10,6 +11,7 @@ from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunStat
 from runs.models.score import Score
 
 __all__ = [
+    "Benchmark",
     "CachedReply",
     "Candidate",
     "Case",

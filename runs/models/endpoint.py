@@ -61,6 +61,9 @@ class Endpoint(models.Model):
         help_text="Start gently, grow while all goes well, and slow down when the provider "
         "says so. Never above the limits given here.",
     )
+    is_paused = models.BooleanField(
+        default=False, editable=False, help_text="Starts no new calls until it is resumed."
+    )
     more_urls = models.JSONField(
         default=list,
         blank=True,

@@ -16,7 +16,9 @@ register.filter("percent", formatting.percent)
 register.filter("duration", formatting.duration)
 register.filter("milliseconds", formatting.milliseconds)
 register.filter("rate", formatting.rate)
+register.filter("decimals", formatting.decimals)
 register.filter("score", formatting.score)
+register.filter("dollars", formatting.dollars)
 register.filter("score_interval", formatting.score_interval)
 
 

@@ -35,6 +35,7 @@ class Command(BaseCommand):
         worker.queue_prefetch = threads  # more would keep messages from idle workers
         spare_the_collector()
         worker.start()
+        wait_patiently()
         on_loop(actors.open_runtime())
         self.stdout.write(f"Worker ready, {threads} chunks at once.")
         stop.wait()
@@ -47,6 +48,14 @@ def spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+def wait_patiently() -> None:
+    """Threads that wait for a chunk look up ten times a second for interrupts, of which we use
+    none: once a second is enough."""
+    thread = get_event_loop_thread()
+    if thread is not None:
+        thread.interrupt_check_ival = 1.0
 
 
 def on_loop(coroutine: Any) -> None:

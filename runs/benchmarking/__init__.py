@@ -1,0 +1,1 @@
+"""Measures the real path (run, workers, database) on parts of its own, in a folder of its own."""

@@ -1,0 +1,35 @@
+"""Benchmarks: the history, one of them, and its data. They are started on the command line."""
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from runs.access import benchmarks_for, get_benchmark_for
+from runs.selectors.benchmarks import curve_of, export_of, list_benchmarks
+
+
+@require_safe
+def benchmarks(request: HttpRequest) -> HttpResponse:
+    rows = list_benchmarks(benchmarks_for(request.user))
+    return render(request, "benchmarks/list.html", {"section": "benchmarks", "rows": rows})
+
+
+@require_safe
+def benchmark(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_benchmark_for(request.user, pk)
+    context = {
+        "section": "benchmarks",
+        "benchmark": found,
+        "conditions": found.conditions,
+        "results": found.results,
+        "curve": curve_of(found),
+    }
+    return render(request, "benchmarks/detail.html", context)
+
+
+@require_safe
+def benchmark_export(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_benchmark_for(request.user, pk)
+    answer = JsonResponse(export_of(found), json_dumps_params={"indent": 2})
+    answer["Content-Disposition"] = f'attachment; filename="benchmark-{found.pk}.json"'
+    return answer

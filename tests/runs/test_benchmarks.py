@@ -1,0 +1,305 @@
+"""The benchmark: its numbers, its guards, its pages, and the whole of it with real parts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from runs.benchmarking.plan import Plan
+from runs.benchmarking.points import curve_point
+from runs.benchmarking.process_times import ProcessGone, cpu_seconds
+from runs.benchmarking.table import write_report
+from runs.models import Benchmark, Endpoint, EndpointKind
+from runs.services.endpoints import save_endpoint
+from tests.runs.benchmark_parts import make_benchmark, make_report, measured
+from tests.runs.page_parts import client_of, make_person
+from tests.workers.working import ROOT, worker_environment
+from workers.simulator.testing import running_simulator
+
+TINY = ["--trials", "20", "--latency-ms", "5", "--concurrency", "1,4"]
+ONCE = ["--repeats", "1", "--workers", "1"]
+PRICES = {"sim-small": {"input": 0.15, "output": 0.6}}
+
+
+# --- Numbers
+
+
+def test_speed_ups_are_taken_within_a_repeat_not_between_medians():
+    sequential = [measured(1, wall, n=10) for wall in (2.0, 4.0, 8.0)]
+    parallel = [measured(10, wall, n=10) for wall in (1.0, 1.0, 1.0)]
+    point = curve_point(parallel, sequential, slots=5000, requests_per_minute=None)
+    assert point["speedup"] == {"min": 2.0, "median": 4.0, "max": 8.0}
+    assert point["wall_seconds"] == {"min": 1.0, "median": 1.0, "max": 1.0}
+    assert (point["n"], point["repeats"], point["trials"]) == (10, 3, 30)
+
+
+@pytest.mark.parametrize(
+    ("level", "slots", "rpm", "ceiling"),
+    [
+        pytest.param(20, 5000, None, 20, id="what was asked for"),
+        pytest.param(200, 50, None, 50, id="slots of the endpoint"),
+        pytest.param(200, 5000, 3000, 10, id="requests a minute x 200 ms"),
+    ],
+)
+def test_the_ceiling_is_the_smallest_of_the_limits(level, slots, rpm, ceiling):
+    once = [measured(level, 5.0)]
+    point = curve_point(once, [measured(1, 5.0, n=25)], slots=slots, requests_per_minute=rpm)
+    assert (point["ceiling"], point["ideal_speedup"]) == (ceiling, level)
+
+
+def test_processor_time_of_a_few_trials_is_not_told():
+    few, many = [measured(4, 1.0, n=100)], [measured(4, 1.0, n=1000)]
+    points = [curve_point(each, each, slots=9, requests_per_minute=None) for each in (few, many)]
+    assert points[0]["cpu_seconds_per_1000"] is None
+    assert points[1]["cpu_seconds_per_1000"]["median"] == 0.5
+
+
+def test_the_processor_time_of_an_ended_process_is_an_error():
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    assert (cpu_seconds([os.getpid()]) or 0) > 0
+    with pytest.raises(ProcessGone):
+        cpu_seconds([child.pid])
+
+
+def test_sequential_is_always_measured_and_on_few_trials():
+    plan = Plan(trials=5000, latency_ms=200, concurrency=(100, 20), repeats=2)
+    assert plan.levels == [1, 20, 100]
+    assert [plan.trials_at(level) for level in plan.levels] == [25, 5000, 5000]
+    assert plan.curve_calls == 2 * 10_025
+
+
+def test_a_plan_survives_the_trip_to_the_process_that_measures():
+    plan = Plan(trials=7, concurrency=(3, 4), seed=5)
+    assert Plan.from_document(json.loads(json.dumps(plan.as_document()))) == plan
+
+
+def test_the_table_tells_n_and_spread_of_every_number():
+    text = write_report(make_report())
+    (line,) = [line for line in text.splitlines() if line.startswith("100 in flight")]
+    assert line.split()[3:9] == ["1,000", "2.30", "[2.20", "–", "2.40]", "2.00"]
+    assert "Medians of 3 repeats" in text
+    assert all(part in text for part in ("load 0.25 before", "seed 0", "0.1.0 (abc1234)"))
+
+
+def test_one_repeat_is_not_dressed_up_as_a_spread():
+    text = write_report(make_report(repeats=1))
+    assert "Measured once: there is no spread to judge by." in text
+    assert "[" not in text
+
+
+# --- Guards
+
+
+@pytest.fixture
+def paid(transactional_db: None) -> Endpoint:
+    return Endpoint.objects.create(
+        name="paid",
+        kind=EndpointKind.OPENAI,
+        base_url="https://provider.example/v1",
+        prices=PRICES,
+    )
+
+
+FOR_MONEY = ["--endpoint", "paid", "--model", "sim-small"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["--concurrency", "1,many"], "whole numbers", id="levels"),
+        pytest.param(["--concurrency", "0"], "from 1 to 5000", id="no slots"),
+        pytest.param(["--trials", "0"], "--trials is 0", id="no trials"),
+        pytest.param(["--jitter", "2"], "--jitter is 2", id="jitter"),
+        pytest.param(["--out", "/nowhere/at/all.json"], "no folder", id="out"),
+        pytest.param(["--endpoint", "paid"], "needs --model", id="no model"),
+        pytest.param(["--endpoint", "lost", "--model", "m"], "no endpoint 'lost'", id="unknown"),
+        pytest.param(FOR_MONEY, "--max-dollars", id="no limit on the cost"),
+        pytest.param(
+            ["--endpoint", "paid", "--model", "other", "--max-dollars", "1"],
+            "price of paid/other is unknown",
+            id="no price",
+        ),
+        pytest.param(
+            [*FOR_MONEY, "--max-dollars", "0.0001", "--yes"], "too much", id="too expensive"
+        ),
+        pytest.param([*FOR_MONEY, "--max-dollars", "5"], "Add --yes", id="not meant yet"),
+    ],
+)
+def test_what_cannot_be_measured_or_paid_is_refused_before_anything_starts(paid, arguments, says):
+    with pytest.raises(CommandError, match=says) as refused:
+        call_command("benchmark", *arguments)
+    assert refused.value.returncode == 2
+    assert not Benchmark.objects.exists()
+
+
+# --- Pages
+
+
+@pytest.fixture
+def visitor(db: None) -> Any:
+    return client_of(make_person("alice"))
+
+
+def test_without_benchmarks_the_page_says_how_to_make_one(visitor):
+    page = visitor.get(reverse("benchmarks")).content.decode()
+    assert "No benchmarks yet" in page
+    assert "manage.py benchmark --trials" in page
+    assert "needs the machine for itself" in page
+
+
+def test_the_history_lists_the_newest_first(visitor):
+    first, second = make_benchmark(), make_benchmark(repeats=1)
+    answer = visitor.get(reverse("benchmarks"))
+    rows = answer.context["rows"]
+    assert [row.benchmark.pk for row in rows] == [second.pk, first.pk]
+    assert [row.widest["concurrency"] for row in rows] == [100, 100]
+    assert first.get_absolute_url() in answer.content.decode()
+
+
+def test_the_page_shows_points_conditions_and_the_curve(visitor):
+    benchmark = make_benchmark()
+    answer = visitor.get(benchmark.get_absolute_url())
+    page = answer.content.decode()
+    assert all(part in page for part in ("SQLite 3.40.1", "0.25 before", "2.20 – 2.40"))
+    curve = answer.context["curve"]
+    assert curve["concurrency"] == [1, 100]
+    assert curve["ideal"] == [1.0, 100.0]
+    assert curve["lowest"][1] < curve["measured"][1] < curve["highest"][1]
+
+
+def test_names_on_the_page_are_text(visitor):
+    page = visitor.get(make_benchmark(provider="<b>x</b>/m").get_absolute_url()).content.decode()
+    assert "<b>x</b>" not in page
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+
+
+def test_the_export_is_what_was_measured(visitor):
+    benchmark = make_benchmark()
+    answer = visitor.get(reverse("benchmark_export", args=[benchmark.pk]))
+    assert answer.json() == {**make_report(), "id": benchmark.pk}
+    assert "attachment" in answer["Content-Disposition"]
+    assert visitor.get(reverse("benchmark_export", args=[benchmark.pk + 1])).status_code == 404
+
+
+# --- The whole, with real processes
+
+
+@contextmanager
+def running_command(
+    folder: Path, *arguments: str, **environment: str
+) -> Iterator[subprocess.Popen[str]]:
+    """The command on the tests' database, with its temporary folders where we can look."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "benchmark", *arguments],
+        cwd=ROOT,
+        env={**worker_environment(), "TMPDIR": str(folder), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def left_in(folder: Path) -> list[str]:
+    """Files and processes that were not cleaned up."""
+    files = [path.name for path in folder.iterdir()]
+    told = str(folder).encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            files += [path.parent.name] if told in path.read_bytes() else []
+        except OSError:
+            pass  # ended while we looked
+    return files
+
+
+@pytest.mark.late
+def test_a_tiny_benchmark_measures_the_real_path_and_leaves_nothing_behind(
+    transactional_db, tmp_path
+):
+    out = tmp_path / "out.json"
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    with running_command(folder, *TINY, *ONCE, "--json", "--out", str(out)) as command:
+        text, said = command.communicate(timeout=60)
+    assert command.returncode == 0, said
+    report = json.loads(text)
+    assert report == json.loads(out.read_text())
+    sequential, parallel = report["results"]["curve"]
+    assert (sequential["n"], parallel["n"]) == (20, 20)
+    assert (sequential["peak_in_flight"], sequential["calls"]) == (1, 20)
+    assert 1 < parallel["peak_in_flight"] <= 4
+    gain = parallel["trials_per_second"]["median"] / sequential["trials_per_second"]["median"]
+    assert parallel["speedup"]["median"] == pytest.approx(gain, rel=0.01)
+    assert parallel["wall_seconds"]["median"] >= parallel["ideal_seconds"] == 0.025
+    off, cold, warm = report["results"]["cache"]
+    assert [point["calls"] for point in (off, cold, warm)] == [20, 20, 0]
+    assert warm["cached"] == 20
+    assert [point["failed"] for point in (sequential, parallel, cold, warm)] == [0, 0, 0, 0]
+    schedules = report["results"]["schedule"]
+    assert [point["label"] for point in schedules] == ["two-level", "work-conserving"]
+    assert [point["calls"] for point in schedules] == [135, 135]
+    assert max(point["peak_in_flight"] for point in schedules) <= 20
+    assert report["results"]["same_results"]
+    assert report["conditions"]["workers"] == 1
+    stored = Benchmark.objects.get(pk=report["id"])
+    assert (stored.results, stored.conditions) == (report["results"], report["conditions"])
+    assert left_in(folder) == []
+
+
+@pytest.mark.late
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_benchmark_that_is_interrupted_leaves_nothing_behind(
+    transactional_db, tmp_path, number, code
+):
+    slow = ["--trials", "20", "--latency-ms", "100", "--concurrency", "4"]
+    with running_command(tmp_path, *slow, *ONCE) as command:
+        assert command.stderr is not None
+        assert "sequential" in command.stderr.readline()  # it is in the middle of the next level
+        assert left_in(tmp_path) != []
+        command.send_signal(number)
+        command.communicate(timeout=30)
+    assert command.returncode == code
+    assert left_in(tmp_path) == []
+    assert not Benchmark.objects.exists()
+
+
+@pytest.mark.late
+def test_a_real_endpoint_is_called_with_its_key_and_within_its_budget(
+    transactional_db, tmp_path, settings
+):
+    staff = make_person("ada", staff=True)
+    with running_simulator(latency_ms=5, jitter=0) as provider:
+        address = provider.url.removeprefix("http://")
+        settings.ALLOWED_PRIVATE_ENDPOINTS = (address,)
+        endpoint = Endpoint(
+            name="mine",
+            kind=EndpointKind.OPENAI,
+            base_url=f"{provider.url}/v1",
+            prices=PRICES,
+        )
+        save_endpoint(staff, endpoint, "sk-very-secret-key-0123456789")
+        money = ["--endpoint", "mine", "--model", "sim-small", "--max-dollars", "0.01", "--yes"]
+        allowed = {"EVALSITE_ALLOWED_PRIVATE_ENDPOINTS": address}
+        with running_command(tmp_path, *TINY, *ONCE, *money, "--json", **allowed) as command:
+            text, said = command.communicate(timeout=60)
+        assert command.returncode == 0, said
+        report = json.loads(text)
+        assert provider.ledger()["total"] == 30  # ten one at a time, twenty four at a time
+    assert 0 < report["results"]["dollars"] < 0.01
+    assert report["conditions"]["provider"] == "mine/sim-small"
+    assert "very-secret" not in text + said
+    assert "cache" not in report["results"]

@@ -29,14 +29,23 @@ def base_url_of(endpoint: Endpoint) -> str:
     return f"{settings.SIMULATOR_URL.rstrip('/')}/v1"
 
 
+def check_servers(endpoint: Endpoint) -> tuple[str, ...]:
+    """All URLs of the endpoint, the base URL first, or ForbiddenAddress about one of them."""
+    more = (check_server(url, endpoint.kind) for url in endpoint.more_urls)
+    return tuple(dict.fromkeys((check_endpoint(endpoint), *more)))
+
+
 def check_endpoint(endpoint: Endpoint) -> str:
     """The endpoint's base URL, or ForbiddenAddress saying what is wrong with it."""
     if not endpoint.base_url and endpoint.kind != EndpointKind.SIMULATED:
         raise ForbiddenAddress(
             "An endpoint of this kind needs a base URL, as in https://provider.example/v1."
         )
-    url = base_url_of(endpoint)
-    parsed = check_url(url, policy_for(endpoint.kind))
+    return check_server(base_url_of(endpoint), endpoint.kind)
+
+
+def check_server(url: str, kind: str) -> str:
+    parsed = check_url(url, policy_for(kind))
     if parsed.raw_query_string or parsed.raw_fragment or url.endswith(("?", "#")):
         raise ForbiddenAddress(
             "The base URL ends before any ? or #. Keys belong into the key field, not the URL."

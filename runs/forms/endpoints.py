@@ -4,28 +4,12 @@ from typing import Any
 
 from django import forms
 
+from runs.forms.lines import LinesField, PricesField
 from runs.models import Endpoint
 
 
-class ModelsField(forms.CharField):
-    """Model names, one a line."""
-
-    widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false"})
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-    def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        lines = (line.strip() for line in text.replace(",", "\n").splitlines())
-        return list(dict.fromkeys(line for line in lines if line))
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool(self.to_python(data) != (initial or []))
-
-
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be written at run time
-    model_names = ModelsField(
+    model_names = LinesField(
         required=False,
         label="Models",
         help_text="One a line, as the provider names them. They are offered on the new-run page.",
@@ -35,8 +19,23 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         required=False,
         max_length=300,
         label="Base URL",
-        help_text=Endpoint._meta.get_field("base_url").help_text,
+        help_text="Up to and including the version, as in https://provider.example/v1; of an "
+        "Ollama server the address alone, as in http://gpu-1.example:11434. "
+        "Leave empty for the simulated provider that is shipped with the site.",
         widget=forms.URLInput(attrs={"placeholder": "https://provider.example/v1"}),
+    )
+    more_urls = LinesField(
+        required=False,
+        label="Further servers",
+        help_text="One a line, like the base URL: servers with the same models. The least loaded "
+        "one gets the next call; one that is down is left out until it is back.",
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+    )
+    prices = PricesField(
+        required=False,
+        label="Prices",
+        help_text="Dollars per million tokens, one model a line: name, input, output. "
+        "The cost of a model without a price is shown as unknown.",
     )
     new_key = forms.CharField(
         required=False,
@@ -56,9 +55,18 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
             "model_names",
             "max_concurrent",
             "requests_per_minute",
+            "tokens_per_minute",
+            "adaptive",
+            "more_urls",
+            "prices",
             "new_key",
         )
-        labels = {"max_concurrent": "Calls at once", "requests_per_minute": "Requests a minute"}
+        labels = {
+            "max_concurrent": "Calls at once",
+            "requests_per_minute": "Requests a minute",
+            "tokens_per_minute": "Tokens a minute",
+            "adaptive": "Adapt to the provider",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -67,4 +75,5 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
             self.fields["new_key"].help_text = "Leave empty to keep the key that is set."
 
     def _get_validation_exclusions(self) -> set[str]:
-        return {*super()._get_validation_exclusions(), "base_url"}  # type: ignore[misc]  # no stub
+        judged = {"base_url", "more_urls", "prices"}  # by the service
+        return {*super()._get_validation_exclusions(), *judged}  # type: ignore[misc]  # no stub

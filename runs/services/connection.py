@@ -1,15 +1,16 @@
 """Asks an endpoint for its models and tells a person, in our words, how that went."""
 
 import asyncio
-import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
+from urllib.parse import urlsplit
 
 import aiohttp
 
 from runs.models import Endpoint
-from runs.outbound import check_endpoint, policy_for
+from runs.outbound import check_servers, policy_for
 from runs.secrets import SecretsError, decrypt
 from workers.engine.errors import (
     BadCredentials,
@@ -22,7 +23,9 @@ from workers.engine.errors import (
     ServerError,
     TimedOut,
 )
+from workers.engine.providers.answers import read_json_answer
 from workers.engine.providers.http import IDENTITY, open_client, read_capped
+from workers.engine.providers.listings import LISTINGS, Listing
 from workers.engine.providers.resolver import GuardedResolver
 
 DEADLINE_SECONDS = 10.0  # for everything: looking up the name, connecting, reading
@@ -47,7 +50,7 @@ def check_connection(
 ) -> ConnectionReport:
     """Ask for the list of models, which costs nothing, with the endpoint's key."""
     try:
-        url = f"{check_endpoint(endpoint)}/models"
+        urls = check_servers(endpoint)
         key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
     except ForbiddenAddress as error:
         return ConnectionReport(ok=False, message=str(error))  # says what to do itself
@@ -55,7 +58,28 @@ def check_connection(
         return ConnectionReport(ok=False, message=str(error), advice=BadCredentials.advice)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
-        return loop.run_until_complete(_ask(endpoint.kind, url, key, deadline_seconds))
+        return loop.run_until_complete(_ask_all(endpoint.kind, urls, key, deadline_seconds))
+
+
+async def _ask_all(
+    kind: str, urls: Sequence[str], key: str, deadline_seconds: float
+) -> ConnectionReport:
+    """Every server of the endpoint at once; the first that fails is the one reported."""
+    reports = await asyncio.gather(*(_ask(kind, url, key, deadline_seconds) for url in urls))
+    if len(reports) == 1:
+        return reports[0]
+    for url, report in zip(urls, reports, strict=True):
+        if not report.ok:
+            return replace(report, message=f"{urlsplit(url).netloc}: {report.message}")
+    shared = set.intersection(*(set(report.models) for report in reports))
+    models = tuple(name for name in reports[0].models if name in shared)
+    message = f"Connected to {len(urls)} servers: all offer {_count_models(models)}."
+    return replace(
+        reports[0],
+        message=message,
+        models=models,
+        latency_ms=max(report.latency_ms or 0.0 for report in reports),
+    )
 
 
 async def _ask(kind: str, url: str, key: str, deadline_seconds: float) -> ConnectionReport:
@@ -72,16 +96,17 @@ async def _ask(kind: str, url: str, key: str, deadline_seconds: float) -> Connec
     except CallError as error:
         report = ConnectionReport(ok=False, message=str(error), advice=error.advice)
     else:
-        report = _report(status, body, key)
+        report = _report(LISTINGS[kind], status, body, key)
     return replace(report, latency_ms=(perf_counter() - start) * 1000)
 
 
 async def _get(kind: str, url: str, key: str) -> tuple[int, bytes]:
-    headers = {**IDENTITY, "Authorization": f"Bearer {key}"} if key else IDENTITY
+    listing = LISTINGS[kind]
+    headers = {**IDENTITY, **listing.key_headers(key)}
     try:
         async with (
             open_client(GuardedResolver(policy_for(kind))) as client,
-            client.get(url, headers=headers, allow_redirects=False) as response,
+            client.get(url + listing.path, headers=headers, allow_redirects=False) as response,
         ):
             return response.status, await read_capped(response)
     except TimeoutError:
@@ -105,11 +130,11 @@ def _reason(error: Exception) -> str:
     )
 
 
-def _report(status: int, body: bytes, key: str) -> ConnectionReport:
+def _report(listing: Listing, status: int, body: bytes, key: str) -> ConnectionReport:
     if status != 200:
-        message, advice = _refusal(status)
+        message, advice = _refusal(listing, status)
         return ConnectionReport(ok=False, status=status, message=message, advice=advice)
-    models = _read_models(body, key)
+    models = _read_models(listing, body, key)
     if models is None:
         return ConnectionReport(
             ok=False,
@@ -117,19 +142,19 @@ def _report(status: int, body: bytes, key: str) -> ConnectionReport:
             message="It answered, but not with a list of models.",
             advice=MalformedAnswer.advice,
         )
-    noun = "model" if len(models) == 1 else "models"
-    return ConnectionReport(
-        ok=True, status=status, message=f"Connected: {len(models)} {noun}.", models=models
-    )
+    message = f"Connected: {_count_models(models)}."
+    return ConnectionReport(ok=True, status=status, message=message, models=models)
 
 
-def _refusal(status: int) -> tuple[str, str]:
+def _count_models(models: Sequence[str]) -> str:
+    return f"{len(models)} {'model' if len(models) == 1 else 'models'}"
+
+
+def _refusal(listing: Listing, status: int) -> tuple[str, str]:
     if status in (401, 403):
         return f"The provider did not accept the key ({status}).", BadCredentials.advice
     if status == 404:
-        return "The provider has no list of models there (404).", (
-            "Check that the base URL ends with the version, as in https://provider.example/v1."
-        )
+        return "The provider has no list of models there (404).", listing.advice
     if status == 429:
         return "The provider limits the rate of calls at the moment (429).", RateLimited.advice
     if status >= 500:
@@ -142,11 +167,10 @@ def _refusal(status: int) -> tuple[str, str]:
     return f"The provider refused the request ({status}).", Refused.advice
 
 
-def _read_models(body: bytes, key: str) -> tuple[str, ...] | None:
+def _read_models(listing: Listing, body: bytes, key: str) -> tuple[str, ...] | None:
     try:
-        entries = json.loads(body)["data"]
-        names = [str(entry["id"]) for entry in entries]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        names = read_json_answer(body, listing.names_of, "a list of models")
+    except MalformedAnswer:
         return None
     shown = (name for name in names if name.isprintable() and not (key and key in name))
     return tuple(name[:LONGEST_MODEL_NAME] for name in list(shown)[:MOST_MODELS])

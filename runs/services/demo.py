@@ -13,6 +13,11 @@ from workers.simulator.demo import DEMO_MODELS, DEMO_PROMPTS, make_questions
 DEMO_NAME = "Demo: prompts and models on arithmetic"
 DEMO_DATASET = "arithmetic"
 DEMO_ENDPOINT = "simulated"
+# Dollars per million tokens, like those of a small and a large model of today; nobody pays them.
+DEMO_PRICES = {
+    "sim-small": {"input": 0.15, "output": 0.60},
+    "sim-large": {"input": 2.50, "output": 10.00},
+}
 
 
 def start_demo(owner: AbstractBaseUser) -> Run:
@@ -29,6 +34,7 @@ def ensure_demo_parts(owner: AbstractBaseUser | None = None) -> None:
             "kind": EndpointKind.SIMULATED,
             "model_names": list(DEMO_MODELS),
             "max_concurrent": 200,
+            "prices": DEMO_PRICES,
         },
     )
     if not Dataset.objects.filter(name=DEMO_DATASET).exists():

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 from workers.simulator.answering import answer_ask
+from workers.simulator.anthropic_routes import ANTHROPIC_ROUTES
 from workers.simulator.exchange import Account, Exchange, FaultOrder
 from workers.simulator.fault_choice import AskedModel, order_by_rate
 from workers.simulator.ledger import Arrival, Ledger
@@ -26,7 +27,7 @@ from workers.simulator.script import Script
 from workers.simulator.seeded import draw, number_of
 from workers.simulator.settings import Settings
 
-ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES
+ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES
 LISTINGS: dict[str, Callable[[], Reply]] = {"/v1/models": list_models, "/api/tags": list_tags}
 UNKNOWN_ROUTE = "(unknown)"
 
@@ -88,7 +89,7 @@ class Provider:
             seconds = seconds if order.delay_ms is None else order.delay_ms / 1000
         return Exchange(
             request=request,
-            reply=route.write(ask, answer)._replace(headers=headers),
+            reply=route.write(ask, answer)._replace(headers=route.name_headers(headers)),
             settings=settings,
             due=now + seconds if seconds else 0.0,
             account=self._open(arrival, now, scope),

@@ -83,3 +83,4 @@ class Route:
     read: Callable[[Json], Ask]
     write: Callable[[Ask, Answer], Reply]
     write_refusal: Callable[[Refusal], Reply]
+    name_headers: Callable[[Headers], Headers] = tuple  # of the limits; OpenAI's names are ours

@@ -3,12 +3,19 @@
 To add one: write a file here with a class like OpenAI and add a line to PROVIDERS.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from workers.engine.providers.openai import OpenAI, service_name
+import aiohttp
+
+from workers.engine.providers.anthropic import Anthropic
+from workers.engine.providers.ollama import Ollama
+from workers.engine.providers.openai import OpenAI
+from workers.engine.providers.servers import Servers
+from workers.engine.providers.wire import service_name
 from workers.engine.records import Reply, Request
 
-__all__ = ["PROVIDERS", "Provider", "service_name"]
+__all__ = ["PROVIDERS", "Embedder", "Provider", "Servers", "service_name"]
 
 
 class Provider(Protocol):
@@ -16,11 +23,35 @@ class Provider(Protocol):
     """Kind and host: answers of different services never share a cache entry."""
 
     async def send(self, request: Request) -> Reply:
-        """The answer, or a CallError. Never retries; the latency is filled in by the caller."""
+        """The answer, or a CallError. Never retries; the latency is filled in by the caller.
+
+        Requests are in OpenAI's form, whatever the provider speaks: each translates them itself.
+        """
         ...
 
 
-PROVIDERS: dict[str, type[OpenAI]] = {
+class Embedder(Protocol):
+    """A provider that also makes vectors of texts. Anthropic does not."""
+
+    async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
+        """One vector per text, in their order, or a CallError."""
+        ...
+
+
+class ProviderFactory(Protocol):
+    def __call__(
+        self,
+        client: aiohttp.ClientSession,
+        kind: str,
+        base_url: str,
+        api_key: str = "",
+        servers: Servers | None = None,
+    ) -> Provider: ...
+
+
+PROVIDERS: dict[str, ProviderFactory] = {
     "openai": OpenAI,
+    "anthropic": Anthropic,
+    "ollama": Ollama,
     "simulated": OpenAI,  # the simulated provider speaks the same protocol, without a key
 }

@@ -11,6 +11,10 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 IDENTITY = {"Accept-Encoding": "identity"}  # a small compressed body may unpack to gigabytes
 
 
+class Unreachable(ConnectionFailed):
+    """No connection was made, so nothing was sent: another server may be asked at once."""
+
+
 class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
@@ -39,6 +43,8 @@ async def post(
             return Answer(response.status, response.headers, await read_capped(response))
     except CallError:
         raise
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        raise Unreachable(f"{type(error).__name__} while calling the provider.") from None
     except (aiohttp.ClientError, OSError) as error:
         # The text of some errors names the whole URL; the class says enough.
         raise ConnectionFailed(f"{type(error).__name__} while calling the provider.") from None

@@ -1,0 +1,295 @@
+"""Every provider over real HTTP: what it sends, what it reads, what it makes of errors."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from workers.engine.cache import cache_key
+from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited
+from workers.engine.providers import PROVIDERS, Provider
+from workers.engine.providers import anthropic as anthropic_protocol
+from workers.engine.providers import ollama as ollama_protocol
+from workers.engine.providers.http import open_client
+from workers.engine.providers.ollama import Ollama
+from workers.engine.providers.openai import OpenAI
+from workers.engine.records import Request, ToldLimits
+from workers.simulator.testing import SimulatorClient
+
+KEY = "sk-canary-0123456789abcdef"
+SUFFIX = {"openai": "/v1", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
+MESSAGES = [
+    {"role": "system", "content": "Answer with the number only."},
+    {"role": "user", "content": "What is 17 + 25?"},
+]
+
+
+def ask(model: str = "sim-large", **parameters: Any) -> Request:
+    body = {**parameters, "model": model, "messages": MESSAGES}
+    return Request("main", model, "/chat/completions", body)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[aiohttp.ClientSession]:
+    async with open_client() as session:
+        yield session
+
+
+Connect = Callable[[str], Provider]
+
+
+@pytest.fixture
+def connect(client: aiohttp.ClientSession, simulator: SimulatorClient) -> Connect:
+    """A provider of a kind, on the simulated provider, which speaks all their protocols."""
+    return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind], KEY)
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_every_provider_gives_the_same_answer_with_its_tokens(
+    connect: Connect, kind: str
+) -> None:
+    reply = await connect(kind).send(ask(temperature=0))
+    usual = await connect("simulated").send(ask(temperature=0))
+    assert reply.text == usual.text
+    assert (reply.tokens_in, reply.tokens_out) == (usual.tokens_in, usual.tokens_out) == (19, 1)
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+async def test_every_provider_limits_the_answer(connect: Connect, kind: str, name: str) -> None:
+    request = Request(
+        "main",
+        "sim-large",
+        "/chat/completions",
+        {"model": "sim-large", "messages": [{"role": "user", "content": "Rivers?"}], name: 2},
+    )
+    assert (await connect(kind).send(request)).tokens_out == 2
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        pytest.param({"do": "status", "status": 400}, "refused", id="400"),
+        pytest.param({"do": "status", "status": 401}, "credentials", id="401"),
+        pytest.param({"do": "status", "status": 404}, "refused", id="404"),
+        pytest.param({"do": "status", "status": 408}, "server_error", id="408"),
+        pytest.param({"do": "status", "status": 429}, "rate_limited", id="429"),
+        pytest.param({"do": "status", "status": 500}, "server_error", id="500"),
+        pytest.param({"do": "status", "status": 529}, "server_error", id="529 overloaded"),
+        pytest.param({"do": "malformed"}, "malformed_answer", id="not JSON"),
+        pytest.param({"do": "empty"}, "malformed_answer", id="empty"),
+        pytest.param({"do": "wrong_schema"}, "malformed_answer", id="other JSON"),
+        pytest.param({"do": "html"}, "server_error", id="an HTML error page"),
+        pytest.param({"do": "huge"}, "too_large", id="huge"),
+        pytest.param({"do": "reset"}, "connection", id="connection reset"),
+    ],
+)
+async def test_every_provider_calls_errors_by_the_same_names(
+    connect: Connect, simulator: SimulatorClient, kind: str, fault: dict[str, Any], error: str
+) -> None:
+    simulator.play({"match": {}, "times": 1, **fault})
+    with pytest.raises(CallError) as failed:
+        await connect(kind).send(ask())
+    assert failed.value.name == error
+    assert KEY not in str(failed.value)
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_every_provider_hears_how_long_to_wait(
+    connect: Connect, simulator: SimulatorClient, kind: str
+) -> None:
+    simulator.play({"match": {}, "times": 1, "do": "status", "status": 429, "retry_after": 2.5})
+    with pytest.raises(RateLimited) as failed:
+        await connect(kind).send(ask())
+    assert failed.value.retry_after_seconds == 2.5
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+async def test_the_limits_a_provider_tells_are_read(
+    connect: Connect, simulator: SimulatorClient, kind: str
+) -> None:
+    assert (await connect(kind).send(ask())).told is None
+    simulator.change(rpm=600, tpm=90_000)
+    told = (await connect(kind).send(ask())).told
+    simulator.change(rpm=None, tpm=None)
+    assert told == ToldLimits(600, 90_000)
+
+
+def test_anthropics_request_has_its_own_form() -> None:
+    request = ask(temperature=0.5, stop="END", top_k=3)
+    assert anthropic_protocol.body_of(request) == {
+        "model": "sim-large",
+        "system": "Answer with the number only.",
+        "messages": [{"role": "user", "content": "What is 17 + 25?"}],
+        "max_tokens": 1024,
+        "temperature": 0.5,
+        "stop_sequences": ["END"],
+        "top_k": 3,
+    }
+
+
+def test_ollamas_request_has_its_own_form() -> None:
+    request = ask(
+        temperature=0.5,
+        max_tokens=9,
+        stop=["END"],
+        keep_alive="5m",
+        options={"num_ctx": 4096},
+        response_format={"type": "json_object"},
+    )
+    assert ollama_protocol.body_of(request) == {
+        "model": "sim-large",
+        "messages": MESSAGES,
+        "stream": False,
+        "keep_alive": "5m",
+        "format": "json",
+        "options": {"temperature": 0.5, "num_predict": 9, "stop": ["END"], "num_ctx": 4096},
+    }
+
+
+def test_a_schema_is_handed_to_ollama_as_its_format() -> None:
+    schema = {"type": "object"}
+    asked = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    assert ollama_protocol.body_of(ask(response_format=asked))["format"] == schema
+
+
+def test_translating_does_not_touch_what_the_cache_key_is_made_of() -> None:
+    request = ask(max_tokens=9)
+    before = cache_key("service", request)
+    anthropic_protocol.body_of(request)
+    ollama_protocol.body_of(request)
+    assert cache_key("service", request) == before
+
+
+class Played:
+    """A server that says what it is told and notes what it was sent."""
+
+    def __init__(self) -> None:
+        self.answer: Any = {}
+        self.status = 200
+        self.seen: list[tuple[str, dict[str, str]]] = []
+
+    async def handle(self, request: web.Request) -> web.Response:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        self.seen.append((request.path, headers))
+        body = self.answer if isinstance(self.answer, str) else json.dumps(self.answer)
+        return web.Response(text=body, status=self.status, content_type="application/json")
+
+
+@pytest.fixture
+async def played() -> AsyncIterator[tuple[Played, str]]:
+    script = Played()
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", script.handle)
+    async with TestServer(application) as server:
+        yield script, str(server.make_url("")).rstrip("/")
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "headers"),
+    [
+        ("openai", "/v1/chat/completions", {"authorization": f"Bearer {KEY}"}),
+        ("anthropic", "/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}),
+        ("ollama", "/api/chat", {"authorization": f"Bearer {KEY}"}),
+    ],
+)
+async def test_the_key_goes_into_its_header_and_never_into_an_error(
+    client: aiohttp.ClientSession,
+    played: tuple[Played, str],
+    kind: str,
+    path: str,
+    headers: dict[str, str],
+) -> None:
+    script, url = played
+    script.status = 401
+    script.answer = {"error": {"message": "x" * 280 + f" bad key {KEY} " + KEY}}
+    for key in (KEY, ""):
+        provider = PROVIDERS[kind](client, kind, url + SUFFIX[kind], key)
+        with pytest.raises(CallError) as failed:
+            await provider.send(ask())
+        assert len(str(failed.value)) <= 310
+        if key:
+            assert "sk-canary" not in str(failed.value)
+    (sent_path, sent), (_, sent_without) = script.seen
+    assert sent_path == path
+    assert sent.items() >= headers.items()
+    assert KEY not in str(sent_without)
+
+
+async def test_anthropics_text_blocks_are_joined_and_its_own_cache_is_counted_as_input(
+    client: aiohttp.ClientSession, played: tuple[Played, str]
+) -> None:
+    script, url = played
+    script.answer = {
+        "content": [
+            {"type": "thinking", "thinking": "Hm."},
+            {"type": "text", "text": "4"},
+            {"type": "text", "text": "2"},
+        ],
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2},
+    }
+    reply = await PROVIDERS["anthropic"](client, "anthropic", url).send(ask())
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", 12, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        ("openai", {"choices": [{"message": {"content": "42"}}]}),
+        ("anthropic", {"content": [{"type": "text", "text": "42"}]}),
+        ("ollama", {"message": {"role": "assistant", "content": "42"}, "done": True}),
+    ],
+)
+async def test_tokens_that_are_not_told_are_unknown(
+    client: aiohttp.ClientSession, played: tuple[Played, str], kind: str, answer: dict[str, Any]
+) -> None:
+    script, url = played
+    script.answer = answer
+    reply = await PROVIDERS[kind](client, kind, url).send(ask())
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", None, None)
+
+
+@pytest.mark.parametrize("maker", [OpenAI, Ollama])
+async def test_embeddings_come_in_the_order_of_the_texts(
+    client: aiohttp.ClientSession, simulator: SimulatorClient, maker: type[OpenAI] | type[Ollama]
+) -> None:
+    suffix = "/v1" if maker is OpenAI else ""
+    embedder = maker(client, "some", simulator.url + suffix)
+    one, two = await embedder.embed("sim-embed", ["one", "two"])
+    assert len(one) == len(two) == 768
+    assert one != two
+    assert await embedder.embed("sim-embed", ["two"]) == [two]
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        pytest.param([[1.0]], id="one is missing"),
+        pytest.param([[1.0], [1.0, 2.0]], id="of different lengths"),
+        pytest.param([[1.0], ["x"]], id="not a number"),
+        pytest.param([[1.0], [float("nan")]], id="NaN"),
+        pytest.param([[1.0], [10**400]], id="more than a float holds"),
+        pytest.param("text", id="no list"),
+    ],
+)
+async def test_embeddings_of_another_shape_are_refused(
+    client: aiohttp.ClientSession, played: tuple[Played, str], vectors: Any
+) -> None:
+    script, url = played
+    script.answer = {"embeddings": vectors}
+    with pytest.raises(MalformedAnswer):
+        await Ollama(client, "ollama", url).embed("m", ["a", "b"])
+
+
+async def test_embeddings_are_cut_at_the_same_size_as_answers(
+    client: aiohttp.ClientSession, played: tuple[Played, str]
+) -> None:
+    script, url = played
+    script.answer = "[" + "1," * 3_000_000
+    with pytest.raises(AnswerTooLarge):
+        await OpenAI(client, "openai", url).embed("m", ["a"])

@@ -1,0 +1,70 @@
+"""The simulated provider as a client of Anthropic's API sees it."""
+
+import pytest
+
+from tests.simulator.calls import post
+
+MESSAGES = "/v1/messages"
+
+
+def message(text, **more):
+    asked = [{"role": "user", "content": text}]
+    return {"model": "sim-small", "max_tokens": 100, "messages": asked, **more}
+
+
+async def test_an_answer_has_anthropics_fields(client):
+    body = (await post(client, MESSAGES, message("What is 2 + 2?", system="Be terse."))).body
+    assert (body["type"], body["role"], body["stop_reason"]) == ("message", "assistant", "end_turn")
+    assert body["content"][0]["type"] == "text"
+    assert body["content"][0]["text"]
+    assert body["usage"]["input_tokens"] > 0 < body["usage"]["output_tokens"]
+
+
+async def test_content_may_come_in_blocks(client):
+    asked = message([{"type": "text", "text": "Name a river"}])
+    body = (await post(client, MESSAGES, asked)).body
+    assert "river" in body["content"][0]["text"]
+
+
+async def test_max_tokens_cuts_the_answer(client):
+    body = (await post(client, MESSAGES, message("Name a lake", max_tokens=1))).body
+    assert (body["stop_reason"], body["usage"]["output_tokens"]) == ("max_tokens", 1)
+
+
+async def test_limits_are_told_under_anthropics_names(client, simulator):
+    simulator.change(rpm=1)
+    answered = await post(client, MESSAGES, message("Hi"))
+    assert answered.headers["anthropic-ratelimit-requests-limit"] == "1"
+    assert answered.headers["anthropic-ratelimit-requests-remaining"] == "0"
+    refused = await post(client, MESSAGES, message("Hi"))
+    assert (refused.status, refused.body["error"]["type"]) == (429, "rate_limit_error")
+    assert refused.headers["anthropic-ratelimit-requests-limit"] == "1"
+    assert int(refused.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        pytest.param(message("x") | {"model": "claude-9"}, 404, "not_found_error", id="model"),
+        pytest.param({"model": "sim-small"}, 400, "invalid_request_error", id="no messages"),
+        pytest.param(
+            {k: v for k, v in message("x").items() if k != "max_tokens"},
+            400,
+            "invalid_request_error",
+            id="no max_tokens",
+        ),
+        pytest.param(
+            message("x") | {"messages": [{"role": "system", "content": "x"}]},
+            400,
+            "invalid_request_error",
+            id="system as a message",
+        ),
+        pytest.param(message("x") | {"model": "sim-small:529"}, 529, "overloaded_error", id="529"),
+        pytest.param(message("x", stream=True), 400, "invalid_request_error", id="stream"),
+    ],
+)
+async def test_a_wrong_request_is_refused_in_anthropics_shape(client, body, status, kind):
+    answered = await post(client, MESSAGES, body)
+    assert (answered.status, answered.body["type"]) == (status, "error")
+    assert answered.body["error"]["type"] == kind
+    assert answered.body["error"]["message"]

@@ -1,0 +1,102 @@
+"""Reads what providers send back: answers, and errors in whatever shape they come."""
+
+import json
+from collections.abc import Callable, Mapping
+from itertools import chain
+from math import isfinite
+from typing import Any, TypeVar
+
+from workers.engine.errors import (
+    BadCredentials,
+    CallError,
+    MalformedAnswer,
+    RateLimited,
+    Refused,
+    ServerError,
+)
+from workers.engine.providers.http import Answer
+from workers.engine.providers.retry_after import read_retry_after
+
+MESSAGE_CHARACTERS = 300
+# What reading a document of another shape can raise; numbers may be larger than a float.
+READING_ERRORS = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+Found = TypeVar("Found")
+
+
+def read_json_answer(body: bytes, read: Callable[[Any], Found], what: str) -> Found:
+    """What `read` finds in a JSON body, or MalformedAnswer saying that it is not `what`."""
+    try:
+        return read(json.loads(body))
+    except READING_ERRORS as error:
+        raise MalformedAnswer(
+            f"Not {what} ({type(error).__name__}), {len(body):,} bytes."
+        ) from None
+
+
+def call_error(answer: Answer, key: str) -> CallError:
+    """What an answer other than 200 means. 529 is how Anthropic says that it is overloaded."""
+    message = f"{answer.status}: {error_message(answer.body, key)}"
+    if answer.status == 429:
+        return RateLimited(message, read_retry_after(answer.headers))
+    if answer.status in (401, 403):
+        return BadCredentials(message)
+    if answer.status >= 500 or answer.status == 408:
+        return ServerError(message)
+    return Refused(message)
+
+
+def error_message(body: bytes, key: str) -> str:
+    """What the provider said, whatever it sent. It may echo the key, which must not reach a page
+    or a row; it is taken out before the text is cut, or half of it might stay."""
+    try:
+        error = json.loads(body)["error"]
+        text = str(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        text = body.decode("utf-8", "replace") or "no message"
+    if key:
+        text = text.replace(key, "[key]")
+    return clean_text(text[: MESSAGE_CHARACTERS * 4])[:MESSAGE_CHARACTERS]
+
+
+def read_vectors(found: Any, texts: int) -> list[list[float]]:
+    """One vector of numbers per text, all of one length; ValueError otherwise."""
+    vectors = [[float(number) for number in vector] for vector in found]
+    is_even = len({len(vector) for vector in vectors}) <= 1
+    if len(vectors) != texts or not is_even or not all(map(isfinite, chain(*vectors))):
+        raise ValueError(f"{len(vectors)} vectors for {texts} texts.")
+    return vectors
+
+
+def text_of_parts(content: Any) -> str:
+    """A message's content as one text: it is a text, or a list of parts that hold texts."""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] for part in content or () if part.get("type") == "text")
+
+
+def pick(parameters: Mapping[str, Any], *names: str) -> Any:
+    """The first of several names for one parameter that is given."""
+    return next((parameters[name] for name in names if parameters.get(name) is not None), None)
+
+
+def clean_text(text: str) -> str:
+    """Text that any database stores: no NUL, no half surrogates."""
+    if not text.isprintable() and "\x00" in text:
+        text = text.replace("\x00", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "replace").decode()
+    return text
+
+
+def whole_number(value: Any) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+    return value if is_count else None

@@ -1,0 +1,82 @@
+"""Endpoints that speak Anthropic's messages protocol."""
+
+from functools import partial
+from typing import Any
+
+import aiohttp
+
+from workers.engine.providers.answers import (
+    clean_text,
+    pick,
+    read_json_answer,
+    text_of_parts,
+    whole_number,
+)
+from workers.engine.providers.servers import Servers
+from workers.engine.providers.told_limits import read_told_limits
+from workers.engine.providers.wire import Wire, service_name
+from workers.engine.records import Reply, Request, ToldLimits
+
+VERSION = "2023-06-01"  # of the protocol; the newest there is
+DEFAULT_MAX_TOKENS = 1024  # the protocol demands a number; parameters give another
+SYSTEM_ROLES = ("system", "developer")
+TRANSLATED = ("messages", "max_tokens", "max_completion_tokens", "stop")
+INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class Anthropic:
+    def __init__(
+        self,
+        client: aiohttp.ClientSession,
+        kind: str,
+        base_url: str,
+        api_key: str = "",
+        servers: Servers | None = None,
+    ) -> None:
+        self._wire = Wire(client, servers or Servers([base_url]), key_headers(api_key), api_key)
+        self.service = service_name(kind, base_url)
+
+    async def send(self, request: Request) -> Reply:
+        answer = await self._wire.post("/messages", body_of(request))
+        read = partial(reply_of, told=read_told_limits(answer.headers))
+        return read_json_answer(answer.body, read, "a message")
+
+
+def key_headers(api_key: str) -> dict[str, str]:
+    return {"anthropic-version": VERSION, **({"x-api-key": api_key} if api_key else {})}
+
+
+def body_of(request: Request) -> dict[str, Any]:
+    """Of an OpenAI request. Parameters we do not know go as they are: the provider judges them."""
+    given = request.body
+    system = [
+        text_of_parts(message["content"])
+        for message in given["messages"]
+        if message["role"] in SYSTEM_ROLES
+    ]
+    body = {name: value for name, value in given.items() if name not in TRANSLATED}
+    body["messages"] = [m for m in given["messages"] if m["role"] not in SYSTEM_ROLES]
+    body["max_tokens"] = pick(given, "max_tokens", "max_completion_tokens") or DEFAULT_MAX_TOKENS
+    if system:
+        body["system"] = "\n\n".join(system)
+    if stop := given.get("stop"):
+        body["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+    return body
+
+
+def reply_of(document: Any, told: ToldLimits | None) -> Reply:
+    usage = document.get("usage") or {}
+    return Reply(
+        clean_text(text_of_parts(document["content"])),
+        latency_ms=0.0,
+        tokens_in=_input_tokens(usage),
+        tokens_out=whole_number(usage.get("output_tokens")),
+        told=told,
+    )
+
+
+def _input_tokens(usage: dict[str, Any]) -> int | None:
+    """With what the provider's own cache took and gave, as OpenAI counts."""
+    if whole_number(usage.get("input_tokens")) is None:
+        return None
+    return sum(whole_number(usage.get(name)) or 0 for name in INPUT_COUNTS)

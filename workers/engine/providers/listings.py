@@ -1,0 +1,38 @@
+"""How each kind of endpoint is asked which models it offers: a question that costs nothing."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from workers.engine.providers import anthropic
+from workers.engine.providers.wire import bearer
+
+VERSIONED = "Check that the base URL ends with the version, as in https://provider.example/v1."
+
+
+class Listing(NamedTuple):
+    path: str
+    key_headers: Callable[[str], Mapping[str, str]]
+    names_of: Callable[[Any], list[str]]
+    advice: str  # when there is nothing at this path
+
+
+def openai_names(document: Any) -> list[str]:
+    return [str(entry["id"]) for entry in document["data"]]
+
+
+def ollama_names(document: Any) -> list[str]:
+    return [str(entry["name"]) for entry in document["models"]]
+
+
+OPENAI_LISTING = Listing("/models", bearer, openai_names, VERSIONED)
+LISTINGS: dict[str, Listing] = {
+    "openai": OPENAI_LISTING,
+    "anthropic": Listing("/models?limit=1000", anthropic.key_headers, openai_names, VERSIONED),
+    "ollama": Listing(
+        "/api/tags",
+        bearer,
+        ollama_names,
+        "Check that the base URL is the server's address alone, as in http://gpu-1.example:11434.",
+    ),
+    "simulated": OPENAI_LISTING,
+}

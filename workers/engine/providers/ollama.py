@@ -1,0 +1,100 @@
+"""Ollama's own protocol, usually on several servers behind one endpoint."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import aiohttp
+
+from workers.engine.providers.answers import (
+    clean_text,
+    pick,
+    read_json_answer,
+    read_vectors,
+    text_of_parts,
+    whole_number,
+)
+from workers.engine.providers.servers import Servers
+from workers.engine.providers.wire import Wire, bearer, service_name
+from workers.engine.records import Reply, Request
+
+# Fields of the request itself; every other parameter is an option of the model.
+OWN_FIELDS = ("model", "format", "keep_alive", "think", "tools")
+TRANSLATED = (
+    "messages",
+    "max_tokens",
+    "max_completion_tokens",
+    "response_format",
+    "stop",
+    "stream",
+    "options",
+)
+
+
+class Ollama:
+    def __init__(
+        self,
+        client: aiohttp.ClientSession,
+        kind: str,
+        base_url: str,
+        api_key: str = "",
+        servers: Servers | None = None,
+    ) -> None:
+        self._wire = Wire(client, servers or Servers([base_url]), bearer(api_key), api_key)
+        self.service = service_name(kind, base_url)
+
+    async def send(self, request: Request) -> Reply:
+        answer = await self._wire.post("/api/chat", body_of(request))
+        return read_json_answer(answer.body, reply_of, "a chat answer of Ollama")
+
+    async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
+        answer = await self._wire.post("/api/embed", {"model": model, "input": list(texts)})
+        read = partial(vectors_of, texts=len(texts))
+        return read_json_answer(answer.body, read, "a list of embeddings")
+
+
+def body_of(request: Request) -> dict[str, Any]:
+    """Of an OpenAI request. Ollama streams unless told not to."""
+    given = request.body
+    body = {name: given[name] for name in OWN_FIELDS if name in given}
+    body["messages"] = [
+        {**message, "content": text_of_parts(message["content"])} for message in given["messages"]
+    ]
+    body["stream"] = False
+    if options := options_of(given):
+        body["options"] = options
+    if (wanted := format_of(given.get("response_format"))) is not None:
+        body["format"] = wanted
+    return body
+
+
+def options_of(given: Any) -> dict[str, Any]:
+    known = (*OWN_FIELDS, *TRANSLATED)
+    options = {name: value for name, value in given.items() if name not in known}
+    if (most := pick(given, "max_tokens", "max_completion_tokens")) is not None:
+        options["num_predict"] = most
+    if stop := given.get("stop"):
+        options["stop"] = [stop] if isinstance(stop, str) else stop
+    return {**options, **(given.get("options") or {})}
+
+
+def format_of(response_format: Any) -> Any:
+    """OpenAI's response format in Ollama's words: "json", or a schema."""
+    if not isinstance(response_format, dict):
+        return None
+    if response_format.get("type") == "json_schema":
+        return (response_format.get("json_schema") or {}).get("schema")
+    return "json" if response_format.get("type") == "json_object" else None
+
+
+def reply_of(document: Any) -> Reply:
+    return Reply(
+        clean_text(document["message"]["content"] or ""),
+        latency_ms=0.0,
+        tokens_in=whole_number(document.get("prompt_eval_count")),
+        tokens_out=whole_number(document.get("eval_count")),
+    )
+
+
+def vectors_of(document: Any, texts: int) -> list[list[float]]:
+    return read_vectors(document["embeddings"], texts)

@@ -35,6 +35,7 @@ class Environment:
     allowed_hosts: tuple[str, ...]
     simulator_url: str
     workers: int
+    flight_seconds: int
     allowed_private_endpoints: tuple[str, ...]
     plugins: tuple[str, ...]
 
@@ -57,6 +58,9 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         allowed_hosts=_allowed_hosts(environ, origins),
         simulator_url=_text(environ, "EVALSITE_SIMULATOR_URL") or DEFAULT_SIMULATOR_URL,
         workers=_number(environ, "EVALSITE_WORKERS", default=2, lowest=1, highest=256),
+        flight_seconds=_number(
+            environ, "EVALSITE_FLIGHT_SECONDS", default=10, lowest=1, highest=600
+        ),
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
     )

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
-from runs.models import Benchmark, Dataset, Endpoint, Run, RunState
+from runs.models import Benchmark, CachedReply, Dataset, Endpoint, Run, RunState
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -64,3 +64,18 @@ def benchmarks_for(user: Person) -> QuerySet[Benchmark]:
 
 def get_benchmark_for(user: Person, benchmark_id: int) -> Benchmark:
     return get_object_or_404(benchmarks_for(user), pk=benchmark_id)
+
+
+def cached_replies_for(user: Person) -> QuerySet[CachedReply]:
+    """The cache serves everybody, but an answer shows only to who may see the run that paid it."""
+    if is_staff(user):
+        return CachedReply.objects.all()
+    return CachedReply.objects.filter(run__in=runs_for(user))
+
+
+def get_cached_reply_for(user: Person, key: str) -> CachedReply:
+    return get_object_or_404(cached_replies_for(user).select_related("run"), pk=key)
+
+
+def can_prune_cache(user: Person) -> bool:
+    return is_staff(user)

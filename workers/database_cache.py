@@ -7,6 +7,11 @@ from workers.engine.records import Reply, Request
 from workers.recorder import Recorder, in_database
 
 
+async def read_cache(keys: Sequence[str]) -> Mapping[str, Reply]:
+    replies: Mapping[str, Reply] = await in_database(find_replies, list(keys))
+    return replies
+
+
 class DatabaseCache:
     """The cache of one run: what it pays for is kept for all."""
 
@@ -15,8 +20,7 @@ class DatabaseCache:
         self._recorder = recorder
 
     async def get_many(self, keys: Sequence[str]) -> Mapping[str, Reply]:
-        replies: Mapping[str, Reply] = await in_database(find_replies, list(keys))
-        return replies
+        return await read_cache(keys)
 
     def put(self, key: str, request: Request, reply: Reply) -> None:
         self._recorder.keep(self._run_id, key, request, reply)

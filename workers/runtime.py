@@ -4,25 +4,37 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
+from weakref import WeakValueDictionary
 
 from django.db import DatabaseError
 
 from runs.live import send_nudges_on
 from runs.models import Run
-from runs.selectors.endpoints_in_use import endpoints_of
-from runs.services.leases import Lease, hand_on_chunk, lease_chunk, release_chunk
+from runs.selectors.limits import Current, read_current
+from runs.services.events import note_limit_change
+from runs.services.leases import Lease, RunParts, hand_on_chunk, lease_chunk, release_chunk
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
-from workers.database_cache import DatabaseCache
-from workers.engine.cache import SingleFlight
+from workers.database_cache import DatabaseCache, read_cache
+from workers.engine.errors import ConfigurationError
 from workers.engine.executor import Executor
+from workers.engine.permits import LimitChange
+from workers.quotas import RunQuotas
 from workers.recorder import Recorder, in_database
-from workers.wiring import build_client, build_executor, build_throttle, worker_name
+from workers.wiring import (
+    build_call_parts,
+    build_client,
+    build_executor,
+    build_flights,
+    worker_name,
+)
 
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 5.0
+FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
+SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, and no throughput
 EXECUTOR_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
 
 
@@ -31,18 +43,22 @@ class Runtime:
 
     def __init__(self) -> None:
         self.name = worker_name()
-        self._throttle = build_throttle(self.name)
+        self._parts = build_call_parts(self.name, self._note_change)
         self._client = build_client()
-        self._flights = SingleFlight()
-        self._recorder = Recorder(lambda run_id: self._throttle.in_flight(f"run:{run_id}"))
+        self._flights = build_flights(self.name, read_cache)
+        throttle = self._parts.throttle
+        self._recorder = Recorder(lambda run_id: throttle.in_flight(f"run:{run_id}"))
         self._executors: dict[int, tuple[float, Executor]] = {}
+        self._quotas: WeakValueDictionary[int, RunQuotas] = WeakValueDictionary()
         self._working: dict[asyncio.Task[None], Lease] = {}
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
+        self._notes: set[asyncio.Task[None]] = set()
         send_nudges_on(asyncio.get_running_loop())
         self._tasks = [
             asyncio.create_task(self._recorder.run()),
             asyncio.create_task(self._sweep()),
+            asyncio.create_task(self._follow()),
         ]
 
     async def advance(self, run_id: int) -> None:
@@ -105,13 +121,17 @@ class Runtime:
         made, executor = self._executors.get(run_id, (0.0, None))
         if executor is not None and time.monotonic() - made < EXECUTOR_SECONDS:
             return executor
-        endpoints = await in_database(endpoints_of, lease.parts.configuration)
+        current: Current = await in_database(read_current, run_id, lease.parts.configuration)
+        quotas = self._quotas.get(run_id) or RunQuotas(run_id, lease.parts.cases)
+        self._quotas[run_id] = quotas
+        self._apply(current, quotas)
         executor = build_executor(
             run_id,
-            lease.parts.configuration,
-            endpoints,
+            current.configuration,
+            current.endpoints,
+            quotas,
             client=self._client,
-            throttle=self._throttle,
+            parts=self._parts,
             cache=DatabaseCache(run_id, self._recorder),
             flights=self._flights,
         )
@@ -119,6 +139,49 @@ class Runtime:
         if len(self._executors) > 64:
             self._executors.pop(next(iter(self._executors)))
         return executor
+
+    def _apply(self, current: Current, quotas: RunQuotas) -> None:
+        for quota in quotas.change(current.configuration, current.endpoints):
+            self._parts.throttle.change(quota)
+
+    async def _follow(self) -> None:
+        """What people change holds for the calls of chunks under way, too."""
+        while True:
+            await asyncio.sleep(FOLLOW_SECONDS)
+            at_work = {lease.parts.run_id: lease.parts for lease in self._working.values()}
+            for parts in at_work.values():
+                with suppress(DatabaseError, ConfigurationError):  # the next chunk says so
+                    await self._follow_run(parts)
+
+    async def _follow_run(self, parts: RunParts) -> None:
+        current: Current = await in_database(read_current, parts.run_id, parts.configuration)
+        quotas = self._quotas.get(parts.run_id)
+        if quotas is not None:
+            self._apply(current, quotas)
+        if current.is_waiting and not self._parts.throttle.held_here(f"run:{parts.run_id}"):
+            await self._give_back(parts.run_id)
+
+    async def _give_back(self, run_id: int) -> None:
+        """A run waits for a paused endpoint and none of its calls is left: let others have its
+        threads. Nobody takes its chunks until the endpoint is resumed."""
+        leases = {t: lease for t, lease in self._working.items() if lease.parts.run_id == run_id}
+        for task in leases:
+            task.cancel()
+        await asyncio.gather(*leases, return_exceptions=True)
+        await self._recorder.write()
+        for lease in leases.values():
+            self._recorder.abandon(lease)
+        for lease in leases.values():
+            await in_database(release_chunk, lease.chunk_id, lease.token)
+        for seconds in SETTLE_SECONDS:
+            asyncio.get_running_loop().call_later(seconds, self._recorder.touch, run_id)
+
+    def _note_change(self, change: LimitChange, groups: set[str]) -> None:
+        """A limit moved: said on the pages of the runs that feel it."""
+        run_ids = [int(group) for group in groups]
+        note = asyncio.create_task(in_database(note_limit_change, run_ids, change))
+        self._notes.add(note)
+        note.add_done_callback(self._notes.discard)
 
     async def _sweep(self) -> None:
         while True:
@@ -139,5 +202,6 @@ class Runtime:
         await self._recorder.write()
         for lease in leases:
             await in_database(release_chunk, lease.chunk_id, lease.token)
-        await self._throttle.close()
+        await self._flights.close()
+        await self._parts.throttle.close()
         await self._client.close()

@@ -4,6 +4,7 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 
 import aiohttp
@@ -11,21 +12,22 @@ import redis.asyncio
 from django.conf import settings
 
 from runs.models import Endpoint
-from runs.outbound import check_endpoint, shared_policy
+from runs.outbound import check_servers, shared_policy
 from runs.secrets import decrypt
-from workers.engine.cache import ReplyCache, SingleFlight
-from workers.engine.calls import Caller
+from workers.engine.cache import Flights, ReplyCache
+from workers.engine.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.clock import SystemClock
 from workers.engine.executor import Executor
-from workers.engine.permits import LocalPermits, Quota
-from workers.engine.providers import PROVIDERS, Provider
+from workers.engine.permits import LocalPermits
+from workers.engine.prices import Prices, read_prices
+from workers.engine.providers import PROVIDERS, Provider, Servers
 from workers.engine.providers.http import open_client
 from workers.engine.providers.resolver import GuardedResolver
-from workers.engine.records import Request
 from workers.engine.scorers import build_scorer
 from workers.engine.spec import Configuration
 from workers.engine.targets import TARGETS
-from workers.engine.throttle import Throttle
+from workers.engine.throttle import OnChange, Throttle
+from workers.redis_flights import ReadCache, RedisFlights
 from workers.redis_permits import RedisPermits
 
 REDIS_TIMEOUT_SECONDS = 2.0  # a Redis that does not answer must not stop the calls
@@ -35,15 +37,26 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
 
-def build_throttle(name: str) -> Throttle:
-    clock = SystemClock()
-    client = redis.asyncio.Redis.from_url(
+def open_redis() -> "redis.asyncio.Redis":
+    return redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
         socket_timeout=REDIS_TIMEOUT_SECONDS,
         socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
     )
+
+
+def build_flights(name: str, read_cache: ReadCache) -> RedisFlights:
+    """Joins equal calls of all workers."""
+    return RedisFlights(open_redis(), name, read_cache, settings.FLIGHT_SECONDS)
+
+
+def build_call_parts(name: str, on_change: OnChange) -> CallParts:
+    """What makes the calls of this process; told of every limit that moves by itself."""
+    clock = SystemClock()
+    client = open_redis()
     local = LocalPermits(clock.monotonic)
-    return Throttle(RedisPermits(client, name, settings.WORKERS, local), clock)
+    permits = RedisPermits(client, name, settings.WORKERS, local)
+    return CallParts(Throttle(permits, clock, on_change), clock, Random())
 
 
 def build_client() -> aiohttp.ClientSession:
@@ -52,45 +65,51 @@ def build_client() -> aiohttp.ClientSession:
 
 def build_provider(endpoint: Endpoint, client: aiohttp.ClientSession) -> Provider:
     key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
-    return PROVIDERS[endpoint.kind](client, endpoint.kind, check_endpoint(endpoint), key)
+    urls = check_servers(endpoint)
+    return PROVIDERS[endpoint.kind](client, endpoint.kind, urls[0], key, servers_at(urls))
+
+
+@lru_cache(maxsize=256)
+def servers_at(urls: tuple[str, ...]) -> Servers:
+    """The same object for all runs of this process: it knows who is busy and who is dead."""
+    return Servers(urls)
+
+
+def prices_of(configuration: Configuration, endpoints: Mapping[str, Endpoint]) -> Prices:
+    """As they are now: a price that is entered during a run holds from the next chunk."""
+    known = {name: read_prices(endpoint.prices) for name, endpoint in endpoints.items()}
+    return {
+        (model.endpoint, model.model): known[model.endpoint][model.model]
+        for model in configuration.models
+        if model.model in known[model.endpoint]
+    }
 
 
 def build_executor(
     run_id: int,
     configuration: Configuration,
     endpoints: Mapping[str, Endpoint],
+    quotas: Quotas,
     *,
     client: aiohttp.ClientSession,
-    throttle: Throttle,
+    parts: CallParts,
     cache: ReplyCache,
-    flights: SingleFlight,
+    flights: Flights,
 ) -> Executor:
     providers = {name: build_provider(item, client) for name, item in endpoints.items()}
     limits = configuration.limits
-    of_run = Quota(f"run:{run_id}", limits.max_concurrent, limits.requests_per_minute)
-    of_models = {
-        (model.endpoint, model.model): (of_run, model_quota(endpoints[model.endpoint], model.model))
-        for model in configuration.models
-    }
-
-    def quotas(request: Request) -> tuple[Quota, ...]:
-        return of_models[request.endpoint, request.model]
-
-    caller = Caller(
-        providers,
-        throttle,
-        quotas,
-        SystemClock(),
-        Random(),
-        attempts=limits.attempts,
-        timeout_seconds=limits.timeout_seconds,
-    )
+    rules = CallRules(quotas, limits.attempts, limits.timeout_seconds)
+    caller = Caller(providers, parts, rules)
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
     target = TARGETS[configuration.kind]()
-    return Executor(target, caller, providers, scorers, cache, flights, configuration.cache)
-
-
-def model_quota(endpoint: Endpoint, model: str) -> Quota:
-    """One limit per endpoint and model, for all runs and workers."""
-    key = f"endpoint:{endpoint.pk}/{model}"
-    return Quota(key, endpoint.max_concurrent, endpoint.requests_per_minute)
+    return Executor(
+        target,
+        caller,
+        providers,
+        scorers,
+        cache,
+        flights,
+        configuration.cache,
+        scope=f"run:{run_id}:",
+        prices=prices_of(configuration, endpoints),
+    )

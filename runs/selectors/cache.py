@@ -1,9 +1,15 @@
-"""Looks answers up in the shared cache, many keys at once."""
+"""Looks answers up in the shared cache, many keys at once. What cannot be read is a miss."""
 
+import logging
 from collections.abc import Sequence
 
+from django.db import DatabaseError
+
 from runs.models import CachedReply
+from workers.engine.cache import stored_reply
 from workers.engine.records import Reply
+
+logger = logging.getLogger(__name__)
 
 KEYS_PER_QUERY = 500
 
@@ -11,11 +17,34 @@ KEYS_PER_QUERY = 500
 def find_replies(keys: Sequence[str]) -> dict[str, Reply]:
     found: dict[str, Reply] = {}
     for start in range(0, len(keys), KEYS_PER_QUERY):
-        rows = CachedReply.objects.filter(key__in=keys[start : start + KEYS_PER_QUERY])
-        for key, text, latency_ms, tokens_in, tokens_out in rows.values_list(
-            "key", "text", "latency_ms", "tokens_in", "tokens_out"
-        ):
-            found[key] = Reply(text, latency_ms, tokens_in, tokens_out, cached=True)
+        part = keys[start : start + KEYS_PER_QUERY]
+        try:
+            found |= read_replies(part)
+        except DatabaseError:
+            found |= read_one_by_one(part)
+    return found
+
+
+def read_replies(keys: Sequence[str]) -> dict[str, Reply]:
+    rows = CachedReply.objects.filter(key__in=keys).values_list(
+        "key", "text", "latency_ms", "tokens_in", "tokens_out"
+    )
+    replies = {key: stored_reply(*values) for key, *values in rows}
+    return {key: reply for key, reply in replies.items() if reply is not None}
+
+
+def read_one_by_one(keys: Sequence[str]) -> dict[str, Reply]:
+    """One damaged row fails the query for all: leave out only what fails on its own."""
+    found: dict[str, Reply] = {}
+    failures = 0
+    for key in keys:
+        try:
+            found |= read_replies([key])
+        except DatabaseError as error:
+            failures += 1
+            if failures == len(keys) > 1:
+                raise  # not the rows: the database itself
+            logger.warning("The cached answer %s cannot be read: %s", key[:12], error)
     return found
 
 

@@ -1,8 +1,10 @@
-"""The endpoints that a configuration calls."""
+"""Which endpoints a configuration calls, and which runs call an endpoint now."""
 
-from runs.models import Endpoint
+from typing import NamedTuple
+
+from runs.models import Endpoint, Run, RunState
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.spec import Configuration
+from workers.engine.spec import Configuration, ModelChoice
 
 
 def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
@@ -15,3 +17,27 @@ def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
             [Problem("models", f"The endpoint {name!r} was removed.") for name in missing]
         )
     return endpoints
+
+
+class LiveRun(NamedTuple):
+    pk: int
+    name: str
+    models: list[ModelChoice]
+
+    def uses(self, endpoint: str, model: str | None = None) -> bool:
+        return any(
+            choice.endpoint == endpoint and model in (None, choice.model) for choice in self.models
+        )
+
+
+def live_runs() -> list[LiveRun]:
+    """The runs that go on, with the models they call. Reads no prompts."""
+    rows = Run.objects.filter(state__in=RunState.live()).order_by("pk")
+    return [
+        LiveRun(pk, name, [ModelChoice.model_validate(model) for model in models])
+        for pk, name, models in rows.values_list("pk", "name", "document__models")
+    ]
+
+
+def live_runs_using(endpoint: Endpoint) -> list[int]:
+    return [run.pk for run in live_runs() if run.uses(endpoint.name)]

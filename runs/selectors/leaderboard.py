@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from runs.models import Candidate, Run
+from runs.selectors.costs import cost_per_thousand
 from workers.engine.stats import Estimate, estimate_mean, percentile
 
 
@@ -27,6 +28,7 @@ class LeaderboardRow:
     latency_p95: float | None
     tokens_in: int
     tokens_out: int
+    cost_per_thousand: float | None  # dollars; None: unknown
     separable: bool  # from the best: their intervals do not overlap
 
 
@@ -38,7 +40,7 @@ def leaderboard(run: Run) -> list[LeaderboardRow]:
     scored.sort(key=lambda pair: sort_key(*pair))
     best = scored[0][0] if scored else None
     return [
-        row_of(place, candidate, found, best, planned)
+        row_of(run, place, candidate, found, best, planned)
         for place, (found, candidate) in enumerate(scored, start=1)
     ]
 
@@ -55,7 +57,12 @@ def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float
 
 
 def row_of(
-    place: int, candidate: Candidate, found: Estimate | None, best: Estimate | None, planned: int
+    run: Run,
+    place: int,
+    candidate: Candidate,
+    found: Estimate | None,
+    best: Estimate | None,
+    planned: int,
 ) -> LeaderboardRow:
     document = candidate.document
     return LeaderboardRow(
@@ -78,5 +85,6 @@ def row_of(
         latency_p95=percentile(candidate.latency_bins, 0.95),
         tokens_in=candidate.tokens_in,
         tokens_out=candidate.tokens_out,
+        cost_per_thousand=cost_per_thousand(run, candidate),
         separable=bool(found and best and found.high < best.low),
     )

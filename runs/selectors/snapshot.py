@@ -11,8 +11,10 @@ from django.utils import timezone
 
 from runs import formatting
 from runs.models import Run, RunState
+from runs.selectors.costs import cost_text
+from runs.selectors.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
+from runs.selectors.limits import WAITING, configuration_now, limits_text
 from runs.selectors.series import Series, read_series
-from workers.engine.spec import read_configuration
 from workers.engine.stats import estimate_mean, percentile
 
 RECENT_SECONDS = 5  # "now" in throughput is the mean over this long
@@ -23,7 +25,8 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
     """Everything about a run at this moment; the chart in full, or only its end."""
     now = timezone.now()
     chart = read_series(run)
-    limit = read_configuration(run.document).limits.max_concurrent
+    configuration = configuration_now(run)
+    limit = configuration.limits.max_concurrent
     in_flight = current_in_flight(run, chart, now)
     return {
         "v": 1,
@@ -36,9 +39,13 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "server_time": now.isoformat(),
         "percent": round(100 * share(run.done, run.planned), 1),
         "bar": bar_of(run, in_flight),
-        "text": text_of(run, chart, now, in_flight, limit),
+        "text": {
+            **text_of(run, chart, now, in_flight, limit),
+            "limits": limits_text(configuration),
+        },
         "series": chart.as_frame() if series else chart.as_frame(last=TICK_ROWS),
         "limit": limit,
+        **read_limit_changes(run, limit, last=MOST_MARKS if series else TICK_MARKS),
         "leaderboard_version": run.done,
     }
 
@@ -74,6 +81,7 @@ def text_of(run: Run, chart: Series, now: datetime, in_flight: int, limit: int) 
         **speed_text(run, chart, now),
         **call_text(run, in_flight, limit),
         **error_text(run),
+        **cost_text(run),
     }
     text["summary"] = (
         f"{run.get_state_display()}: {text['progress']}, {text['percent']}, {text['eta']}. "
@@ -118,6 +126,8 @@ def eta_text(run: Run, chart: Series, now: datetime) -> str:
     if run.is_finished:
         verb = "finished in" if run.state.startswith("completed") else "stopped after"
         return f"{verb} {elapsed}"
+    if run.reason.startswith(WAITING):
+        return "waiting until it is resumed"
     if not run.done:
         return f"waiting for the first answers, {elapsed} so far"
     rate = recent_rate(run, chart, now) or mean_rate(run, now)
@@ -163,11 +173,18 @@ def call_text(run: Run, in_flight: int, limit: int) -> dict[str, str]:
         "calls": f"{calls}, {run.calls_throttled:,} throttled",
         "calls_sent": formatting.count(run.calls_sent),
         "cache_rate": formatting.percent(share(run.cached, run.done) if run.done else None),
-        "cache_context": f"{run.cached:,} calls saved, {run.calls_sent:,} sent",
+        "cache_context": cache_context(run),
         "cached": formatting.count(run.cached),
         "fresh": formatting.count(run.scored - run.cached),
         "waiting": formatting.count(max(0, run.planned - run.done - in_flight)),
     }
+
+
+def cache_context(run: Run) -> str:
+    """Where the answers came from. Joined ones took the answer of an equal call under way."""
+    from_cache = max(0, run.cached - run.calls_joined)
+    joined = f"{run.calls_joined:,} joined, " if run.calls_joined else ""
+    return f"{from_cache:,} from cache, {joined}{run.calls_sent:,} sent"
 
 
 def error_text(run: Run) -> dict[str, str]:

@@ -10,9 +10,10 @@ from django.utils.timezone import now
 from runs import secrets
 from runs.access import can_edit_endpoints
 from runs.models import Endpoint
-from runs.outbound import check_endpoint
+from runs.outbound import check_endpoint, check_server
 from runs.services.connection import ConnectionReport, check_connection
 from workers.engine.errors import ForbiddenAddress
+from workers.engine.prices import read_prices
 
 __all__ = [
     "ConnectionReport",
@@ -26,6 +27,8 @@ __all__ = [
 LONGEST_KEY = 4096  # characters; tokens of some gateways are long, headers end at 8 KB
 SHORTEST_HINTED_KEY = 16  # characters; of a shorter one, four letters would give away too much
 LONGEST_MODEL_NAME = 200  # characters, as in a configuration
+MOST_SERVERS = 50  # behind one endpoint
+MOST_PRICES = 1000  # models with a price
 
 FIELDS = [
     "name",
@@ -34,6 +37,10 @@ FIELDS = [
     "model_names",
     "max_concurrent",
     "requests_per_minute",
+    "tokens_per_minute",
+    "adaptive",
+    "more_urls",
+    "prices",
     "updated",
 ]
 KEY_FIELDS = ["key_ciphertext", "key_hint", "key_set_at", "key_set_by"]
@@ -135,18 +142,63 @@ def _check_address(endpoint: Endpoint, new_key: str | None) -> None:
         raise ValidationError({"base_url": str(error)}) from None
 
 
-def _check_key_stays_at_home(endpoint: Endpoint, new_key: str | None) -> None:
-    """Who may change the address must not thereby have the stored key sent to it."""
-    if new_key is not None or not endpoint.has_key or endpoint.pk is None:
-        return
-    stored = Endpoint.objects.only("base_url").get(pk=endpoint.pk)
-    if _origin(stored.base_url) != _origin(endpoint.base_url):
+def _check_more_servers(endpoint: Endpoint, new_key: str | None) -> None:
+    """The same rules as for the base URL, for each of them."""
+    urls = endpoint.more_urls
+    if not isinstance(urls, list) or not all(isinstance(url, str) and url for url in urls):
+        raise ValidationError({"more_urls": "Give a list of URLs like the base URL."})
+    if len(urls) > MOST_SERVERS:
+        raise ValidationError({"more_urls": f"At most {MOST_SERVERS} further servers."})
+    longest = Endpoint._meta.get_field("base_url").max_length or 0
+    for url in urls:
+        if len(url) > longest:
+            raise ValidationError({"more_urls": f"A URL has at most {longest} characters."})
+        try:
+            check_server(url, endpoint.kind)
+        except ForbiddenAddress as error:
+            raise ValidationError({"more_urls": f"{url[:80]}: {error}"}) from None
+
+
+def _check_prices(endpoint: Endpoint, new_key: str | None) -> None:
+    try:
+        models = read_prices(endpoint.prices)
+    except ValueError as error:
+        raise ValidationError({"prices": str(error)}) from None
+    if len(models) > MOST_PRICES or not all(0 < len(m) <= LONGEST_MODEL_NAME for m in models):
         raise ValidationError(
-            {"base_url": "The host changes, so enter the key again: it is not sent elsewhere."}
+            {
+                "prices": f"Give at most {MOST_PRICES:,} prices, each for a model name of "
+                f"1 to {LONGEST_MODEL_NAME} characters."
+            }
         )
 
 
-CHECKS = (_check_fields, _check_models, _check_address, _check_new_key, _check_key_stays_at_home)
+def _check_key_stays_at_home(endpoint: Endpoint, new_key: str | None) -> None:
+    """Who may change the addresses must not thereby have the stored key sent to them."""
+    if new_key is not None or not endpoint.has_key or endpoint.pk is None:
+        return
+    stored = Endpoint.objects.only("base_url", "more_urls").get(pk=endpoint.pk)
+    known = {_origin(url) for url in (stored.base_url, *stored.more_urls)}
+    if _origin(endpoint.base_url) not in known:
+        raise ValidationError(
+            {"base_url": "The host changes, so enter the key again: it is not sent elsewhere."}
+        )
+    urls = endpoint.more_urls if isinstance(endpoint.more_urls, list) else []
+    if any(_origin(str(url)) not in known for url in urls):
+        raise ValidationError(
+            {"more_urls": "A host is new, so enter the key again: it is not sent elsewhere."}
+        )
+
+
+CHECKS = (
+    _check_fields,
+    _check_models,
+    _check_address,
+    _check_more_servers,
+    _check_prices,
+    _check_new_key,
+    _check_key_stays_at_home,
+)
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -19,10 +19,12 @@ from runs.models import CachedReply, Chunk, ChunkState, Run
 from runs.models import Score as ScoreRow
 from runs.services.leases import Lease
 from runs.services.planning import advance_run
-from runs.services.totals import add_to_candidates, add_to_run, add_to_sample
+from runs.services.totals import add_costs, add_to_candidates, add_to_run, add_to_sample
 from workers.engine.records import Reply, Request, Score
 
-LOW_WATER = 32  # open chunks below which more are planned
+Found = tuple[Lease, Score]
+
+LOW_WATER = 24  # open chunks below which more are planned
 
 
 @dataclass
@@ -37,12 +39,25 @@ class Results:
 
 def record_results(run_id: int, results: Results) -> set[int]:
     """Store what a worker found. Returns the chunks it no longer holds; their scores
-    are dropped."""
+    are dropped. What was stored before is not stored again."""
+    is_first_lease = all(lease.token == 1 for lease in results.leases.values())
+    try:
+        return _record(run_id, results, may_be_known=not is_first_lease)
+    except IntegrityError:  # a write that seemed to have failed had not
+        return _record(run_id, results, may_be_known=True)
+
+
+def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
     with transaction.atomic():
         run = Run.objects.select_for_update().annotate(clock=Now()).get(pk=run_id)
         held = set() if run.is_finished else _held_chunks(results.leases)
-        rows = _new_rows(run, results, held)
+        found = _scores_of(results, held)
+        if may_be_known:
+            found = _without_known(run, found)
+        now = timezone.now()
+        rows = [_row(run, lease, score, now) for lease, score in found]
         ScoreRow.objects.bulk_create(rows)
+        add_costs(run, [score for _, score in found])
         add_to_run(run, rows, results.in_flight)
         add_to_candidates(run, rows)
         add_to_sample(run, rows, results.in_flight)
@@ -60,25 +75,20 @@ def _held_chunks(leases: Mapping[int, Lease]) -> set[int]:
     return {pk for pk, token in chunks.values_list("pk", "token") if leases[pk].token == token}
 
 
-def _new_rows(run: Run, results: Results, held: set[int]) -> list[ScoreRow]:
-    found = [
+def _scores_of(results: Results, held: set[int]) -> list[Found]:
+    return [
         (results.leases[chunk_id], score)
         for chunk_id, scores in results.scores.items()
         if chunk_id in held
         for score in scores
     ]
-    if not found:
-        return []
+
+
+def _without_known(run: Run, found: list[Found]) -> list[Found]:
     positions = [score.trial.position for _, score in found]
-    known = set(
-        ScoreRow.objects.filter(
-            run=run, position__range=(min(positions), max(positions)), position__in=positions
-        ).values_list("position", flat=True)
-    )
-    now = timezone.now()
-    return [
-        _row(run, lease, score, now) for lease, score in found if score.trial.position not in known
-    ]
+    rows = ScoreRow.objects.filter(run=run, position__in=positions)
+    known = set(rows.values_list("position", flat=True))
+    return [pair for pair in found if pair[1].trial.position not in known]
 
 
 def _row(run: Run, lease: Lease, score: Score, now: datetime) -> ScoreRow:
@@ -99,6 +109,7 @@ def _row(run: Run, lease: Lease, score: Score, now: datetime) -> ScoreRow:
         latency_ms=score.latency_ms,
         tokens_in=score.tokens_in,
         tokens_out=score.tokens_out,
+        cost=score.cost,
         cached=score.cached,
         finished=now,
     )

@@ -56,6 +56,7 @@ def _store_run(
         snapshot_of=_facts(configuration, endpoints),
         idempotency_key=key,
         seed=configuration.seed,
+        priority=configuration.priority,
         planned=count_trials(configuration, dataset.rows),
         reason="Waiting for a worker.",
     )
@@ -104,6 +105,7 @@ def _facts(configuration: Configuration, endpoints: dict[str, Endpoint]) -> dict
                 "host": urlsplit(endpoints[name].base_url).netloc,
                 "max_concurrent": endpoints[name].max_concurrent,
                 "requests_per_minute": endpoints[name].requests_per_minute,
+                "prices": endpoints[name].prices,
             }
             for name in used
         },

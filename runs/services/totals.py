@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from runs.models import Candidate, Run, RunSample, Score
+from workers.engine import records
 from workers.engine.errors import RateLimited
 from workers.engine.stats import add_to_bins
 
@@ -19,7 +20,17 @@ SHARED_TOTALS = [
     "tokens_out",
     "latency_bins",
 ]
-RUN_TOTALS = ["calls_sent", "calls_retried", "calls_throttled", "peak_in_flight", "version"]
+RUN_TOTALS = [
+    "calls_sent",
+    "calls_retried",
+    "calls_throttled",
+    "calls_joined",
+    "cost",
+    "cost_saved",
+    "unpriced",
+    "peak_in_flight",
+    "version",
+]
 
 
 class Totals(Protocol):
@@ -51,6 +62,14 @@ def add_score(totals: Totals, score: Score) -> None:
         add_to_bins(totals.latency_bins, score.latency_ms)
 
 
+def add_costs(run: Run, scores: Sequence[records.Score]) -> None:
+    """Money, which the rows do not tell in full. `add_to_run` saves it."""
+    for score in scores:
+        run.cost += score.cost or 0.0
+        run.cost_saved += score.cost_saved
+        run.unpriced += score.unpriced
+
+
 def add_to_run(run: Run, rows: Sequence[Score], in_flight: int) -> None:
     for row in rows:
         add_score(run, row)
@@ -58,6 +77,7 @@ def add_to_run(run: Run, rows: Sequence[Score], in_flight: int) -> None:
         run.calls_sent += len(calls)
         run.calls_retried += max(0, len(calls) - 1)
         run.calls_throttled += sum(attempt[1] == RateLimited.name for attempt in calls)
+        run.calls_joined += sum(attempt[0] == records.JOINED for attempt in row.attempts)
     run.peak_in_flight = max(run.peak_in_flight, in_flight)
     run.version += 1
     run.save(update_fields=[*SHARED_TOTALS, *RUN_TOTALS])

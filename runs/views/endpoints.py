@@ -6,9 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from runs.access import can_edit_endpoints, endpoints_for, get_endpoint_for
+from runs.access import can_edit_endpoints, endpoints_for, get_endpoint_for, visible_live_runs
 from runs.forms.endpoints import EndpointForm
 from runs.models import Endpoint
+from runs.selectors.endpoint_use import use_of, use_of_all
 from runs.selectors.endpoints import list_endpoints
 from runs.services.endpoints import save_endpoint, test_connection
 from runs.views.people import person
@@ -16,9 +17,11 @@ from runs.views.people import person
 
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
+    listed = list_endpoints(endpoints_for(request.user))
     context = {
         "section": "endpoints",
-        "endpoints": list_endpoints(endpoints_for(request.user)),
+        "endpoints": listed,
+        "board": use_of_all(listed, visible_live_runs(request.user)),
         "can_edit": can_edit_endpoints(request.user),
     }
     return render(request, "endpoints/list.html", context)
@@ -69,9 +72,11 @@ def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
 def show_endpoint(
     request: HttpRequest, pk: int, form: EndpointForm, *, report: object = None
 ) -> HttpResponse:
+    stored = get_endpoint_for(request.user, pk)  # whatever was typed
     context = {
         "section": "endpoints",
-        "endpoint": get_endpoint_for(request.user, pk),  # as stored, whatever was typed
+        "endpoint": stored,
+        "board": use_of(stored, visible_live_runs(request.user)),
         "form": form,
         "report": report,
         "can_edit": can_edit_endpoints(request.user),

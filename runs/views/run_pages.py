@@ -8,11 +8,13 @@ from django.views.decorators.http import require_safe
 
 from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters, read_whole_number, trial_query
+from runs.forms.limits import LimitsForm
 from runs.forms.starting_points import as_yaml
 from runs.models import EventLevel, Run
 from runs.selectors.errors import group_errors
 from runs.selectors.events import list_events
 from runs.selectors.leaderboard import leaderboard
+from runs.selectors.limits import configuration_now
 from runs.selectors.snapshot import take_snapshot
 from runs.selectors.trials import (
     MOST_COUNTED,
@@ -37,9 +39,18 @@ def frame(run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
 
 @require_safe
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
-    found = get_run_for(request.user, run_id)
-    context = {**frame(found, "overview", series=True), "rows": leaderboard(found)}
-    return render(request, "runs/run/overview.html", context)
+    return show_overview(request, get_run_for(request.user, run_id))
+
+
+def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None) -> HttpResponse:
+    """With what was typed and refused as limits, if anything was."""
+    context = {
+        **frame(run, "overview", series=True),
+        "rows": leaderboard(run),
+        "form": form or LimitsForm.of(configuration_now(run)),
+    }
+    status = 400 if form else 200
+    return render(request, "runs/run/overview.html", context, status=status)
 
 
 @require_safe

@@ -6,7 +6,7 @@ function write(value) {
 
 /** One sentence on where each series stands and how high it went. */
 export function summarise(plan, columns) {
-  if (!columns.second.length) return "No data yet.";
+  if (!columns[plan.x ?? "second"].length) return "No data yet.";
   return plan.series
     .filter(({ key }) => key !== "limit")
     .map(({ key, label }) => {
@@ -16,25 +16,34 @@ export function summarise(plan, columns) {
     .join("; ");
 }
 
-export function fillTable(holder, plan, columns) {
+/** Which marks belong to a row: those from its second up to the next row's. */
+function notesOf(marks, seconds, place) {
+  const from = place === 0 ? -Infinity : seconds[place];
+  const to = seconds[place + 1] ?? Infinity;
+  return marks.filter(({ second }) => second >= from && second < to).map(({ text }) => text).join("; ");
+}
+
+export function fillTable(holder, plan, columns, marks = []) {
   const table = document.createElement("table");
   table.className = "table";
   const head = table.createTHead().insertRow();
-  for (const label of ["Second", ...plan.series.map(({ label }) => label)]) {
+  for (const label of [plan.xLabel ?? "Second", ...plan.series.map(({ label }) => label)]) {
     const cell = document.createElement("th");
     cell.scope = "col";
     cell.className = "number";
     cell.textContent = label;
     head.append(cell);
   }
+  if (plan.notes) head.append(Object.assign(document.createElement("th"), { scope: "col", textContent: plan.notes }));
   const body = table.createTBody();
-  columns.second.forEach((second, place) => {
+  columns[plan.x ?? "second"].forEach((second, place) => {
     const row = body.insertRow();
     for (const value of [second, ...plan.series.map(({ key }) => columns[key][place])]) {
       const cell = row.insertCell();
       cell.className = "number";
       cell.textContent = write(value);
     }
+    if (plan.notes) row.insertCell().textContent = notesOf(marks, columns.second, place);
   });
   holder.replaceChildren(table);
 }

@@ -1,4 +1,5 @@
 /** The three charts of a run, drawn by uPlot from the snapshot's series. Colours come from the style sheet. */
+import { Marks } from "./chart_marks.js";
 import { fillTable, summarise } from "./chart_table.js";
 
 const AREA_OPACITY = 0.12;
@@ -6,7 +7,7 @@ const WHOLE_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200,
 
 /**
  * What each chart draws, in drawing order. `stackOn` is added to the series before it is drawn.
- * @type {Record<string, {series: {key: string, label: string, stackOn?: string, fill?: boolean, dash?: number[]}[], unit: "rate"|"ms"|"count"}>}
+ * @type {Record<string, {series: {key: string, label: string, stackOn?: string, fill?: boolean, dash?: number[], isStepped?: boolean}[], unit: "rate"|"ms"|"count", notes?: string}>} `notes`: what its marks are
  */
 export const CHARTS = {
   throughput: {
@@ -26,25 +27,31 @@ export const CHARTS = {
   },
   in_flight: {
     unit: "count",
+    notes: "Limit changes",
     series: [
       { key: "in_flight", label: "in flight", fill: true },
-      { key: "limit", label: "limit", dash: [6, 4] },
+      { key: "limit", label: "limit", dash: [6, 4], isStepped: true },
     ],
   },
 };
 
 /** Turns rows into columns; a second without a row becomes a gap, never a zero. */
-export function columnsOf(series, limit) {
+export function columnsOf(series, limitSteps) {
   const names = series.columns;
   const columns = Object.fromEntries([...names, "limit"].map((name) => [name, []]));
   let previous = null;
   for (const row of series.rows) {
     if (previous !== null && row[0] - previous > series.step * 1.5) pushGap(columns, previous + series.step);
     names.forEach((name, place) => columns[name].push(row[place]));
-    columns.limit.push(limit);
+    columns.limit.push(limitAt(limitSteps, row[0] + series.step - 1));
     previous = row[0];
   }
   return columns;
+}
+
+/** The limit that held in a second; `steps` are [second, limit], oldest first. */
+function limitAt(steps, second) {
+  return (steps.findLast(([since]) => since <= second) ?? steps[0])[1];
 }
 
 function pushGap(columns, second) {
@@ -61,7 +68,7 @@ export function mergeRows(series, tick) {
 }
 
 /** The real colour behind a class: custom properties are resolved by the browser, not by us. */
-function colourOf(figure, key) {
+export function colourOf(figure, key) {
   const probe = document.createElement("span");
   probe.className = `series-${key}`;
   figure.append(probe);
@@ -70,7 +77,7 @@ function colourOf(figure, key) {
   return colour;
 }
 
-function withOpacity(colour, opacity) {
+export function withOpacity(colour, opacity) {
   return colour.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
 }
 
@@ -78,9 +85,10 @@ const UNITS = {
   rate: (value) => `${Number.isInteger(value) || value >= 100 ? Math.round(value) : value.toFixed(1)}/s`,
   ms: (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`),
   count: (value) => `${Math.round(value)}`,
+  times: (value) => `${Math.round(value * 10) / 10}×`,
 };
 
-const SMALLEST_TOP = { rate: 4, ms: 100, count: 4 }; // so that an empty chart has a sensible scale
+const SMALLEST_TOP = { rate: 4, ms: 100, count: 4, times: 1 }; // so that an empty chart has a sensible scale
 
 /** At least ten seconds wide, also before the first one is over. */
 function xRange(plot, low, high) {
@@ -94,9 +102,10 @@ function clock(seconds) {
 
 export class Chart {
   /** @param {HTMLElement} figure */
-  constructor(figure) {
+  constructor(figure, plan = CHARTS[figure.dataset.chart]) {
     this.figure = figure;
-    this.plan = CHARTS[figure.dataset.chart];
+    this.plan = plan;
+    this.marks = new Marks();
     this.canvas = figure.querySelector("[data-canvas]");
     this.table = figure.querySelector("[data-table]");
     this.toggle = figure.querySelector("[data-table-toggle]");
@@ -122,19 +131,24 @@ export class Chart {
   }
 
   /** @param {{columns: string[], rows: (number|null)[][], step: number}} series */
-  show(series, limit) {
-    this.columns = columnsOf(series, limit);
+  show(series, limitSteps, marks) {
+    if (this.plan.notes) this.marks.list = marks;
+    this.showColumns(columnsOf(series, limitSteps));
+  }
+
+  showColumns(columns) {
+    this.columns = columns;
     if (this.plot) this.plot.setData(this.data());
     else this.draw();
     this.figure.querySelector("[data-summary]").textContent = summarise(this.plan, this.columns);
-    if (!this.table.hidden) fillTable(this.table, this.plan, this.columns);
+    if (!this.table.hidden) fillTable(this.table, this.plan, this.columns, this.marks.list);
   }
 
   data() {
     const stacked = this.plan.series.map(({ key, stackOn }) =>
       stackOn ? this.columns[key].map((value, place) => (value === null ? null : value + this.columns[stackOn][place])) : this.columns[key],
     );
-    return [this.columns.second, ...stacked];
+    return [this.columns[this.plan.x ?? "second"], ...stacked];
   }
 
   draw() {
@@ -161,13 +175,14 @@ export class Chart {
         { ...axis, size: 52, space: 32, values: (_, ticks) => ticks.map(write) },
       ],
       series: [{}, ...this.plan.series.map((each) => this.seriesOptions(each))],
-      hooks: { setCursor: [(plot) => this.showValues(plot.cursor.idx)] },
+      hooks: { setCursor: [(plot) => this.showValues(plot.cursor.idx)], draw: [(plot) => this.marks.place(plot)] },
     };
   }
 
-  seriesOptions({ key, label, fill, dash }) {
+  seriesOptions({ key, label, fill, dash, isStepped }) {
     const colour = colourOf(this.figure, key);
-    return { label, stroke: colour, width: 2, dash, fill: fill ? withOpacity(colour, AREA_OPACITY) : undefined, points: { show: (plot) => plot.data[0].length === 1 }, spanGaps: false };
+    const paths = isStepped ? window.uPlot.paths.stepped({ align: 1 }) : undefined;
+    return { label, stroke: colour, width: 2, dash, paths, fill: fill ? withOpacity(colour, AREA_OPACITY) : undefined, points: { show: (plot) => plot.data[0].length === 1 }, spanGaps: false };
   }
 
   /** The legend carries the value under the pointer; nothing floats over the data. */
@@ -188,6 +203,6 @@ export class Chart {
     this.table.hidden = !isOpen;
     this.toggle.setAttribute("aria-expanded", String(isOpen));
     this.toggle.textContent = isOpen ? "Hide the table" : "Data table";
-    if (isOpen) fillTable(this.table, this.plan, this.columns);
+    if (isOpen) fillTable(this.table, this.plan, this.columns, this.marks.list);
   }
 }

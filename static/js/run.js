@@ -1,4 +1,5 @@
 /** The run page: puts live numbers into their places, redraws charts, fetches the leaderboard anew. */
+import { mergeMarks } from "./chart_marks.js";
 import { Chart, mergeRows } from "./charts.js";
 import { Announcer } from "./announcer.js";
 import { LiveRun } from "./live.js";
@@ -12,6 +13,7 @@ const charts = [...document.querySelectorAll("[data-chart]")].map((figure) => ne
 const announcer = new Announcer(page.querySelector("[data-status]"));
 
 let series = first.series;
+let marks = first.marks;
 let latest = first;
 let waiting = null; // the newest frame that came while paused or before the next repaint
 let skipped = 0;
@@ -48,9 +50,9 @@ function paint(snapshot) {
 }
 
 /** The second that is still going on would look like a drop; it is drawn when it is over. */
-function drawCharts({ is_finished: isFinished, limit }) {
+function drawCharts({ is_finished: isFinished, limit_steps: limitSteps }) {
   const rows = isFinished || series.rows.length < 3 ? series.rows : series.rows.slice(0, -1);
-  for (const chart of charts) chart.show({ ...series, rows }, limit);
+  for (const chart of charts) chart.show({ ...series, rows }, limitSteps, marks);
 }
 
 function paintBar({ bar, text }) {
@@ -75,7 +77,7 @@ function paintState(snapshot) {
   badge.dataset.state = snapshot.state;
   badge.querySelector(".state-text").textContent = snapshot.state_text;
   badge.querySelector("use").setAttribute("href", `#icon-${STATE_ICONS[snapshot.state] ?? "clock"}`);
-  page.querySelector("[data-cancel]").hidden = snapshot.is_finished;
+  for (const part of page.querySelectorAll("[data-cancel], [data-limits]")) part.hidden = snapshot.is_finished;
   page.querySelector("[data-duplicate]").classList.toggle("live-only-wide", !snapshot.is_finished);
   const icon = document.querySelector("link[rel=icon]");
   if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);
@@ -132,6 +134,7 @@ const live = new LiveRun(
     snapshot(frame, isWhole) {
       if (isWhole) series = frame.series;
       else if (!mergeRows(series, frame.series)) live.resync();
+      marks = isWhole ? frame.marks : mergeMarks(marks, frame.marks);
       waiting = frame;
       if (state.isPaused) state.showWaiting((skipped += 1));
       schedule();

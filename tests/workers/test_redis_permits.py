@@ -153,7 +153,7 @@ async def report(one: RedisPermits, held: int = 0, **what: Any) -> Any:
 
 
 async def limit_now(client: "redis.asyncio.Redis") -> int:
-    return int(await client.hget(f"permits:state:{ADAPTIVE.key}", "limit"))
+    return int(await client.hget(f"permits:state:{ADAPTIVE.key}", "limit") or 0)
 
 
 async def test_an_adaptive_limit_starts_gently_and_doubles_while_all_goes_well(

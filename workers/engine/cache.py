@@ -1,18 +1,36 @@
 """The cache's key, its in-process form, and one flight per key."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from workers.engine.kinds import digest
 from workers.engine.records import Reply, Request
 
 NAMESPACE = 1  # raise it when answers stored earlier must no longer be used
+FAILURES_SHARED = 2  # flights of others that a joiner sees fail before it flies on its own
+
+Call = Callable[[], Awaitable[Reply]]
 
 
 def cache_key(service: str, request: Request) -> str:
     """One key per service (kind and host), path, whole body and repeat."""
     return digest([NAMESPACE, service, request.path, request.body, request.repeat])
+
+
+def stored_reply(text: Any, latency_ms: Any, tokens_in: Any, tokens_out: Any) -> Reply | None:
+    """An answer read back from where it was kept; None, so a miss, if it is not what was put in."""
+    is_time = isinstance(latency_ms, int | float) and math.isfinite(latency_ms) and latency_ms >= 0
+    if not isinstance(text, str) or not is_time:
+        return None
+    if not (is_token_count(tokens_in) and is_token_count(tokens_out)):
+        return None
+    return Reply(text, float(latency_ms), tokens_in, tokens_out, cached=True)
+
+
+def is_token_count(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and value >= 0)
 
 
 class ReplyCache(Protocol):
@@ -36,30 +54,46 @@ class MemoryCache:
         self.replies[key] = reply
 
 
-class SingleFlight:
-    """Of several equal calls at the same time only one is made; the others join it.
+class Landing(NamedTuple):
+    reply: Reply
+    is_joined: bool  # the answer of an equal call: nothing was sent for it
 
-    When the one that flies fails, a joiner takes over: its failure is not everybody's.
-    """
+
+class Flights(Protocol):
+    """Of several equal calls at the same time only one is made; the others join it."""
+
+    async def fly(self, key: str, call: Call, scope: str = "") -> Landing:
+        """The answer of an equal call under way in the same scope, or else that of `call`.
+
+        Only successes are shared: when the one that flies fails, one of those waiting flies next.
+        """
+        ...
+
+
+class SingleFlight:
+    """One flight per key within this process."""
 
     def __init__(self) -> None:
         self._flights: dict[str, asyncio.Future[Reply | None]] = {}
 
-    async def join(self, key: str) -> Reply | None:
-        """The answer of a flight under way, or None: then fly yourself, with `fly`."""
-        while (flight := self._flights.get(key)) is not None:
+    async def fly(self, key: str, call: Call, scope: str = "") -> Landing:
+        name = scope + key
+        failures = 0
+        while (flight := self._flights.get(name)) is not None:
             reply = await asyncio.shield(flight)
             if reply is not None:
-                return reply
-        return None
+                return Landing(reply, is_joined=True)
+            failures += 1
+            if failures >= FAILURES_SHARED:  # one after the other, a thousand would take for ever
+                return Landing(await call(), is_joined=False)
+        return Landing(await self._lead(name, call), is_joined=False)
 
-    async def fly(self, key: str, call: Callable[[], Awaitable[Reply]]) -> Reply:
-        flight = asyncio.get_running_loop().create_future()
-        self._flights[key] = flight
+    async def _lead(self, name: str, call: Call) -> Reply:
+        flight = self._flights[name] = asyncio.get_running_loop().create_future()
         reply: Reply | None = None
         try:
             reply = await call()
             return reply
         finally:
-            del self._flights[key]
+            del self._flights[name]
             flight.set_result(reply)

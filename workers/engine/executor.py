@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from workers.engine.cache import ReplyCache, SingleFlight, cache_key
+from workers.engine.cache import Flights, ReplyCache, cache_key
 from workers.engine.calls import Caller
 from workers.engine.errors import CallError, EngineError, Refused
+from workers.engine.prices import Bill, Prices
 from workers.engine.providers import Provider
 from workers.engine.records import (
+    JOINED,
     Attempt,
     Candidate,
     Case,
@@ -46,8 +48,10 @@ class Executor:
         providers: Mapping[str, Provider],
         scorers: Sequence[Scorer],
         cache: ReplyCache,
-        flights: SingleFlight,
+        flights: Flights,
         cache_mode: str = "use",
+        scope: str = "",
+        prices: Prices | None = None,
     ) -> None:
         self._target = target
         self._caller = caller
@@ -56,6 +60,9 @@ class Executor:
         self._cache = cache
         self._flights = flights
         self._cache_mode = cache_mode
+        # Who refreshes wants answers of its own time: it joins no calls of other runs.
+        self._scope = scope if cache_mode == "refresh" else ""
+        self._prices = prices or {}
 
     async def run(self, work: Slice, on_score: OnScore) -> None:
         """Score every trial of the chunk that has no score yet, in whatever order they end."""
@@ -87,39 +94,49 @@ class Executor:
 
     async def _run_trial(self, opening: Opening, on_score: OnScore) -> None:
         trace: list[Attempt] = []
+        bill = Bill(self._prices)
 
         async def ask(request: Request) -> Reply:
             key = opening.key if request is opening.request else self._key(request)
-            return await self._ask(request, key, trace)
+            reply = await self._ask(request, key, trace)
+            bill.add(request, reply)
+            return reply
 
         try:
             reply = await self._target.answer(opening.request, opening.candidate, opening.case, ask)
         except CallError as error:
-            on_score(failed_score(opening.trial, error, trace))
+            on_score(failed_score(opening.trial, error, trace, bill))
             return
-        on_score(self._score(opening, reply, trace))
+        on_score(self._score(opening, reply, trace, bill))
 
     async def _ask(self, request: Request, key: str, trace: list[Attempt]) -> Reply:
         """One request through single flight and cache to the provider."""
         if self._cache_mode == "off":
             return await self._caller.call(request, trace)
-        joined = await self._flights.join(key)
-        if joined is not None:
-            trace.append(Attempt("joined an equal call", "ok", 0.0, 0.0))
-            return Reply(joined.text, joined.latency_ms, joined.tokens_in, joined.tokens_out, True)
-        reply = await self._flights.fly(key, lambda: self._caller.call(request, trace))
-        self._cache.put(key, request, reply)
-        return reply
+
+        async def call() -> Reply:
+            reply = await self._caller.call(request, trace)
+            self._cache.put(key, request, reply)
+            return reply
+
+        landing = await self._flights.fly(key, call, self._scope)
+        if not landing.is_joined:
+            return landing.reply
+        trace.append(Attempt(JOINED, "ok", 0.0, 0.0))
+        reply = landing.reply
+        return Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, cached=True)
 
     def _score_hit(self, opening: Opening, reply: Reply) -> Score:
         hit = Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, cached=True)
-        return self._score(opening, hit, [Attempt("cache hit", "ok", 0.0, 0.0)])
+        bill = Bill(self._prices)
+        bill.add(opening.request, hit)
+        return self._score(opening, hit, [Attempt("cache hit", "ok", 0.0, 0.0)], bill)
 
-    def _score(self, opening: Opening, reply: Reply, trace: list[Attempt]) -> Score:
+    def _score(self, opening: Opening, reply: Reply, trace: list[Attempt], bill: Bill) -> Score:
         try:
             judgements = [scorer.judge(reply.text, opening.case) for scorer in self._scorers]
         except CallError as error:
-            return failed_score(opening.trial, error, trace, reply)
+            return failed_score(opening.trial, error, trace, bill, reply)
         return Score(
             opening.trial,
             value=mean_value(judgements),
@@ -132,11 +149,14 @@ class Executor:
             tokens_out=reply.tokens_out,
             cached=reply.cached,
             calls_sent=count_calls(trace),
+            cost=bill.cost,
+            cost_saved=bill.saved,
+            unpriced=bill.count_unpriced(trace),
         )
 
 
 def failed_score(
-    trial: Trial, error: CallError, trace: list[Attempt], reply: Reply | None = None
+    trial: Trial, error: CallError, trace: list[Attempt], bill: Bill, reply: Reply | None = None
 ) -> Score:
     return Score(
         trial,
@@ -146,6 +166,9 @@ def failed_score(
         attempts=tuple(trace),
         cached=bool(reply and reply.cached),
         calls_sent=count_calls(trace),
+        cost=bill.cost,
+        cost_saved=bill.saved,
+        unpriced=bill.count_unpriced(trace),
     )
 
 

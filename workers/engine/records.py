@@ -44,6 +44,14 @@ class Request:
     path: str
     body: Mapping[str, Any]
     repeat: int = 0
+    candidate: str = ""  # whose call it is; not part of what is sent
+
+
+class ToldLimits(NamedTuple):
+    """A provider's own limits per minute, from its headers; 0 where it says nothing."""
+
+    requests: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +63,16 @@ class Reply:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cached: bool = False
+    told: ToldLimits | None = None
+
+
+JOINED = "joined an equal call"  # what an attempt is called that took another call's answer
 
 
 class Attempt(NamedTuple):
     """One step on the way to an answer, as the trial page shows it."""
 
-    what: str  # "call", "rate limited", "retry", "cache hit", "joined another call"
+    what: str  # "call", "rate limited", "retry", "cache hit", or JOINED
     outcome: str  # "ok" or the name of the error
     waited_ms: float  # before the call: for a slot, a rate, or a retry
     took_ms: float
@@ -93,6 +105,9 @@ class Score:
     tokens_out: int | None = None
     cached: bool = False
     calls_sent: int = 0
+    cost: float | None = None  # dollars; None: unknown, or no answer arrived
+    cost_saved: float = 0.0  # dollars that cached answers would have cost
+    unpriced: int = 0  # answers that arrived and whose price is unknown
 
     def __post_init__(self) -> None:
         if (self.value is None) == (not self.error):

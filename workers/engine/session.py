@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from workers.engine.records import Score, Trial
 from workers.engine.strategies import Strategy
 
-
 REPLAY_STEP = 10_000  # trials asked again at once, and dropped: a run may have a million
 
 

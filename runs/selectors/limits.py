@@ -1,0 +1,63 @@
+"""The limits that hold for a run now: those of its launch, with what was changed since."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from runs.models import Endpoint, Run
+from runs.selectors.endpoints_in_use import endpoints_of
+from workers.engine.retuning import retune
+from workers.engine.spec import Configuration, read_configuration
+
+WAITING = "Waiting: "  # how the reasons begin that are taken back when an endpoint is resumed
+
+
+def configuration_now(run: Run) -> Configuration:
+    return retune(read_configuration(run.document), run.limits_now, run.priority)
+
+
+def limits_text(configuration: Configuration) -> str:
+    limits = configuration.limits
+    parts = [f"{limits.max_concurrent:,} calls at once"]
+    if limits.requests_per_minute:
+        parts.append(f"{limits.requests_per_minute:,} requests a minute")
+    if limits.tokens_per_minute:
+        parts.append(f"{limits.tokens_per_minute:,} tokens a minute")
+    return ", ".join([*parts, f"{configuration.priority} priority"])
+
+
+class Current(NamedTuple):
+    """What decides how fast a run may go, as stored now."""
+
+    configuration: Configuration
+    endpoints: dict[str, Endpoint]
+
+    @property
+    def is_waiting(self) -> bool:
+        return any(endpoint.is_paused for endpoint in self.endpoints.values())
+
+
+def read_current(run_id: int, launched: Configuration) -> Current:
+    """For a run whose document is read already. Raises ConfigurationError when an endpoint of
+    it was removed."""
+    rows = Run.objects.filter(pk=run_id).values_list("limits_now", "priority")
+    changes, priority = rows.first() or ({}, launched.priority)
+    return Current(retune(launched, changes, priority), endpoints_of(launched))
+
+
+def paused_endpoints() -> set[str]:
+    """The names of those that start no new calls."""
+    return set(Endpoint.objects.filter(is_paused=True).values_list("name", flat=True))
+
+
+def is_waiting(configuration: Configuration, paused: Collection[str]) -> bool:
+    return any(model.endpoint in paused for model in configuration.models)
+
+
+def waiting_reason(configuration: Configuration) -> str:
+    """Why a run that could go on does not; empty when none of its endpoints is paused."""
+    paused = paused_endpoints()
+    names = sorted({model.endpoint for model in configuration.models} & paused)
+    if not names:
+        return ""
+    what = f"endpoint {names[0]} is" if len(names) == 1 else f"endpoints {', '.join(names)} are"
+    return f"{WAITING}{what} paused"[:300]

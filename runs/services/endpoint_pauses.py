@@ -1,0 +1,109 @@
+"""Stops and resumes the calls to an endpoint, and tells the runs that wait for it."""
+
+from functools import partial
+
+import redis
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import F
+
+from runs.access import can_edit_endpoints
+from runs.live import publish
+from runs.models import Chunk, ChunkState, Endpoint, EventLevel, Run, RunState
+from runs.selectors.endpoints_in_use import live_runs_using
+from runs.selectors.limits import WAITING, configuration_now, waiting_reason
+from runs.selectors.permit_state import open_redis
+from runs.services.events import note_endpoint
+from runs.services.planning import send_chunks
+
+BREAKER_FIELDS = ("rest", "until", "row", "all", "bad")
+
+
+class RedisAway(Exception):
+    """What the workers share cannot be reached now."""
+
+
+def pause_endpoint(user: AbstractBaseUser, endpoint: Endpoint) -> bool:
+    """No new calls; those in flight end. False if it was paused already."""
+    return _set_paused(user, endpoint, is_paused=True)
+
+
+def resume_endpoint(user: AbstractBaseUser, endpoint: Endpoint) -> bool:
+    """Let the calls go on. False if it was not paused."""
+    return _set_paused(user, endpoint, is_paused=False)
+
+
+@transaction.atomic
+def _set_paused(user: AbstractBaseUser, endpoint: Endpoint, *, is_paused: bool) -> bool:
+    _require_editor(user)
+    stored = Endpoint.objects.filter(pk=endpoint.pk, is_paused=not is_paused)
+    if not stored.update(is_paused=is_paused):
+        return False
+    endpoint.is_paused = is_paused
+    run_ids = live_runs_using(endpoint)
+    if is_paused:
+        moved, verb, level = (endpoint.max_concurrent, 0), "paused", EventLevel.WARNING
+    else:
+        moved, verb, level = (0, endpoint.max_concurrent), "resumed", EventLevel.INFO
+    note_endpoint(run_ids, endpoint, moved, f"{verb} by {user.get_username()}", level)
+    for run in Run.objects.select_for_update().filter(pk__in=run_ids, state__in=RunState.live()):
+        _say_why_it_waits(run)
+    if not is_paused:
+        _send_what_waited(run_ids)
+    return True
+
+
+def _say_why_it_waits(run: Run) -> None:
+    reason = waiting_reason(configuration_now(run))
+    if not reason and not run.reason.startswith(WAITING):
+        reason = run.reason  # something else is said there
+    Run.objects.filter(pk=run.pk).update(reason=reason, version=F("version") + 1)
+    transaction.on_commit(partial(publish, run.pk, always=True))
+
+
+def _send_what_waited(run_ids: list[int]) -> None:
+    """Their messages came while nobody would take them."""
+    pending = Chunk.objects.filter(run_id__in=run_ids, state=ChunkState.PENDING)
+    chunk_ids = list(pending.order_by("pk").values_list("pk", flat=True))
+    transaction.on_commit(partial(send_chunks, chunk_ids))
+
+
+def reset_breaker(user: AbstractBaseUser, endpoint: Endpoint) -> int:
+    """Try an endpoint again at once. Tells of how many models a breaker was open.
+
+    Raises RedisAway: then nothing was changed.
+    """
+    _require_editor(user)
+    try:
+        with open_redis() as client:
+            opened = _close_breakers(client, endpoint)
+    except (redis.RedisError, OSError):
+        raise RedisAway("Redis does not answer. Try again in a moment.") from None
+    if opened:
+        _note_reset(user, endpoint)
+    return opened
+
+
+def _close_breakers(client: redis.Redis, endpoint: Endpoint) -> int:
+    opened = 0
+    for key in client.scan_iter(f"permits:state:endpoint:{endpoint.pk}/*", count=1000):
+        opened += (client.hget(key, "rest") or b"0") != b"0"
+        client.hdel(key, *BREAKER_FIELDS)
+    return opened
+
+
+@transaction.atomic
+def _note_reset(user: AbstractBaseUser, endpoint: Endpoint) -> None:
+    run_ids = live_runs_using(endpoint)
+    reason = f"breaker reset by {user.get_username()}"
+    note_endpoint(run_ids, endpoint, (0, endpoint.max_concurrent), reason)
+    failing = Run.objects.filter(pk__in=run_ids, reason__startswith=f"{endpoint.name}/")
+    failing.update(reason="", version=F("version") + 1)
+    for run_id in run_ids:
+        transaction.on_commit(partial(publish, run_id, always=True))
+
+
+def _require_editor(user: AbstractBaseUser) -> None:
+    if not can_edit_endpoints(user):
+        raise PermissionDenied("Only staff may pause endpoints. Ask an administrator.")

@@ -1,0 +1,76 @@
+"""Changes the limits of a run while it goes on, and says who did it and why."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from runs.live import publish
+from runs.models import Run, RunState
+from runs.selectors.limits import configuration_now
+from runs.services.events import note_retuning
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.retuning import read_limit_changes
+from workers.engine.spec import Configuration
+
+LONGEST_REASON = 200  # characters
+
+
+def retune_run(run: Run, user: AbstractBaseUser, changes: Mapping[str, Any], reason: str) -> bool:
+    """Change limits of a live run; the next call keeps to them.
+
+    Raises ConfigurationError with every problem. False if nothing changed: the run has finished,
+    or these are its limits already.
+    """
+    wanted = _read(changes, reason)
+    with transaction.atomic():
+        live = Run.objects.select_for_update().filter(pk=run.pk, state__in=RunState.live()).first()
+        if live is None:
+            return False
+        before = _current(configuration_now(live), wanted)
+        news = {name: value for name, value in wanted.items() if value != before[name]}
+        if not news:
+            return False
+        _store(live, news)
+        moves = {name: (before[name], value) for name, value in news.items()}
+        note_retuning(live, user.get_username(), moves, reason.strip())
+        transaction.on_commit(partial(publish, live.pk, always=True))
+    return True
+
+
+def _read(changes: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    problems = _reason_problems(reason)
+    wanted: dict[str, Any] = {}
+    try:
+        wanted = read_limit_changes(changes)
+    except ConfigurationError as error:
+        problems = [*error.problems, *problems]
+    if problems:
+        raise ConfigurationError(problems)
+    return wanted
+
+
+def _reason_problems(reason: Any) -> list[Problem]:
+    text = reason.strip() if isinstance(reason, str) else ""
+    if not text:
+        return [Problem("reason", "Say why: it is shown with the change.")]
+    if len(text) > LONGEST_REASON:
+        told = f"A reason has at most {LONGEST_REASON} characters, this one {len(text)}."
+        return [Problem("reason", told)]
+    return []
+
+
+def _current(configuration: Configuration, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    limits = configuration.limits.model_dump()
+    return {name: {**limits, "priority": configuration.priority}[name] for name in wanted}
+
+
+def _store(run: Run, news: Mapping[str, Any]) -> None:
+    """The priority has a column of its own: chunks are shared out by it."""
+    limits = {name: value for name, value in news.items() if name != "priority"}
+    run.limits_now = {**run.limits_now, **limits}
+    run.priority = news.get("priority", run.priority)
+    run.version += 1
+    run.save(update_fields=["limits_now", "priority", "version"])

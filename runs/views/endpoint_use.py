@@ -1,0 +1,63 @@
+"""Endpoints at work: the parts that are fetched again, and pausing, resuming, resetting."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from runs.access import endpoints_for, get_endpoint_for, visible_live_runs
+from runs.selectors.endpoint_use import use_of, use_of_all
+from runs.selectors.endpoints import list_endpoints
+from runs.services.endpoint_pauses import (
+    RedisAway,
+    pause_endpoint,
+    reset_breaker,
+    resume_endpoint,
+)
+from runs.views.people import person
+
+
+@require_safe
+def endpoints_use(request: HttpRequest) -> HttpResponse:
+    """The table of all endpoints alone."""
+    endpoints = list_endpoints(endpoints_for(request.user))
+    board = use_of_all(endpoints, visible_live_runs(request.user))
+    return render(request, "endpoints/_use_of_all.html", {"board": board})
+
+
+@require_safe
+def endpoint_use(request: HttpRequest, pk: int) -> HttpResponse:
+    endpoint = get_endpoint_for(request.user, pk)
+    board = use_of(endpoint, visible_live_runs(request.user))
+    return render(request, "endpoints/_use.html", {"board": board})
+
+
+@require_POST
+def endpoint_pause(request: HttpRequest, pk: int) -> HttpResponse:
+    endpoint = get_endpoint_for(request.user, pk, write=True)
+    if pause_endpoint(person(request), endpoint):
+        messages.success(request, f"{endpoint.name} is paused: calls in flight end, none begins.")
+    return redirect(endpoint)
+
+
+@require_POST
+def endpoint_resume(request: HttpRequest, pk: int) -> HttpResponse:
+    endpoint = get_endpoint_for(request.user, pk, write=True)
+    if resume_endpoint(person(request), endpoint):
+        messages.success(request, f"{endpoint.name} goes on.")
+    return redirect(endpoint)
+
+
+@require_POST
+def endpoint_reset(request: HttpRequest, pk: int) -> HttpResponse:
+    endpoint = get_endpoint_for(request.user, pk, write=True)
+    try:
+        opened = reset_breaker(person(request), endpoint)
+    except RedisAway as error:
+        messages.error(request, str(error))
+        return redirect(endpoint)
+    if opened:
+        messages.success(request, f"{endpoint.name} is tried again at once.")
+    else:
+        messages.info(request, "No breaker was open.")
+    return redirect(endpoint)

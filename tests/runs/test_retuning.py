@@ -1,0 +1,231 @@
+"""Limits of a run that goes on: who may change what, what is refused, and what is told."""
+
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from runs.models import Run, RunState
+from runs.selectors.limits import configuration_now
+from runs.selectors.snapshot import take_snapshot
+from runs.services.limits import retune_run
+from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from workers.engine.errors import ConfigurationError
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice():
+    return make_person("alice")
+
+
+@pytest.fixture
+def run(alice):
+    return make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)
+
+
+def limits_of(run):
+    configuration = configuration_now(Run.objects.get(pk=run.pk))
+    limits = configuration.limits
+    return (
+        limits.max_concurrent,
+        limits.requests_per_minute,
+        limits.tokens_per_minute,
+        configuration.priority,
+    )
+
+
+AS_LAUNCHED = (50, 3500, None, "normal")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"max_concurrent": 20}, (20, 3500, None, "normal")),
+        ({"max_concurrent": "20"}, (20, 3500, None, "normal")),
+        ({"requests_per_minute": None}, (50, None, None, "normal")),
+        ({"tokens_per_minute": 90_000}, (50, 3500, 90_000, "normal")),
+        ({"priority": "high"}, (50, 3500, None, "high")),
+        ({"max_concurrent": 1, "priority": "low"}, (1, 3500, None, "low")),
+    ],
+)
+def test_what_is_given_is_changed_and_the_rest_stays(run, alice, changes, expected):
+    assert limits_of(run) == AS_LAUNCHED
+    assert retune_run(run, alice, changes, "a try")
+    assert limits_of(run) == expected
+
+
+def test_changes_add_up_and_the_document_stays_as_it_was(run, alice):
+    document = run.document
+    retune_run(run, alice, {"max_concurrent": 20}, "slower")
+    retune_run(run, alice, {"requests_per_minute": 600}, "slower still")
+    assert limits_of(run) == (20, 600, None, "normal")
+    assert Run.objects.get(pk=run.pk).document == document
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "paths"),
+    [
+        ({"max_concurrent": 0}, "why", ["max_concurrent"]),
+        ({"max_concurrent": None}, "why", ["max_concurrent"]),
+        ({"max_concurrent": 5001, "priority": "urgent"}, "why", ["max_concurrent", "priority"]),
+        ({"timeout_seconds": 5}, "why", ["timeout_seconds"]),
+        ({"requests_per_minute": "many"}, "", ["requests_per_minute", "reason"]),
+        ({"max_concurrent": 5}, "   ", ["reason"]),
+        ({"max_concurrent": 5}, "x" * 201, ["reason"]),
+    ],
+)
+def test_every_problem_is_listed_and_nothing_is_stored(run, alice, changes, reason, paths):
+    with pytest.raises(ConfigurationError) as caught:
+        retune_run(run, alice, changes, reason)
+    assert [problem.path for problem in caught.value.problems] == paths
+    assert limits_of(run) == AS_LAUNCHED
+    assert not run.events.exists()
+
+
+def test_an_unknown_limit_is_refused_with_those_that_exist(run, alice):
+    with pytest.raises(ConfigurationError, match="max_concurrent, requests_per_minute"):
+        retune_run(run, alice, {"speed": 11}, "why")
+
+
+def test_the_event_says_who_what_and_why(run, alice):
+    retune_run(run, alice, {"max_concurrent": 20, "requests_per_minute": None}, " too many 429s ")
+    event = run.events.get()
+    assert event.kind == "limit"
+    assert event.message == (
+        "alice changed calls at once 50 to 20, requests a minute 3,500 to no limit. "
+        "Why: too many 429s"
+    )
+    assert event.data["who"] == "alice"
+    assert event.data["moves"] == {"max_concurrent": [50, 20], "requests_per_minute": [3500, None]}
+
+
+def test_the_same_limits_again_are_no_event(run, alice):
+    version = run.version
+    assert not retune_run(run, alice, {"max_concurrent": 50}, "why")
+    run.refresh_from_db()
+    assert (run.events.count(), run.version) == (0, version)
+
+
+@pytest.mark.parametrize("state", [RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED])
+def test_a_finished_run_keeps_its_limits(run, alice, state):
+    Run.objects.filter(pk=run.pk).update(state=state)
+    assert not retune_run(run, alice, {"max_concurrent": 5}, "why")
+    assert limits_of(run) == AS_LAUNCHED
+
+
+def test_the_chart_learns_when_and_how_the_limit_moved(run, alice):
+    assert take_snapshot(run)["limit_steps"] == [[0, 50]]
+    retune_run(run, alice, {"max_concurrent": 20}, "slower")
+    retune_run(run, alice, {"priority": "high"}, "it is urgent")
+    retune_run(run, alice, {"max_concurrent": 80}, "faster")
+    run.refresh_from_db()
+    run.events.update(at=run.started)
+    snapshot = take_snapshot(run)
+    assert snapshot["limit"] == 80
+    assert snapshot["limit_steps"] == [[0, 50], [0, 20], [0, 80]]
+    assert [mark["text"].split(". Why: ")[1] for mark in snapshot["marks"]] == [
+        "slower",
+        "it is urgent",
+        "faster",
+    ]
+    assert snapshot["text"]["limits"].startswith("80 calls at once, 3,500 requests a minute, high")
+
+
+def test_a_tick_brings_only_the_newest_marks(run, alice):
+    for limit in range(101, 161):
+        retune_run(run, alice, {"max_concurrent": limit}, str(limit))
+    assert len(take_snapshot(run)["marks"]) == 50
+    marks = take_snapshot(run, series=False)["marks"]
+    said = [mark["text"].rpartition(" ")[2] for mark in marks]
+    assert said == ["156", "157", "158", "159", "160"]
+
+
+def patch(person, run, body, **options):
+    client = Client(**options)
+    client.force_login(person)
+    return client.patch(reverse("run_limits", args=[run.pk]), body, content_type="application/json")
+
+
+def test_limits_are_patched_as_json(run, alice):
+    answer = patch(alice, run, {"max_concurrent": 7, "reason": "by a script"})
+    assert answer.json() == {
+        "max_concurrent": 7,
+        "requests_per_minute": 3500,
+        "tokens_per_minute": None,
+        "priority": "normal",
+    }
+    assert limits_of(run)[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        ('{"max_concurrent": 0}', ["max_concurrent", "reason"]),
+        ('{"max_concurrent": 5, "reason": ["x"]}', ["reason"]),
+        ("[]", [""]),
+        ("{", [""]),
+        ("[" * 100_000, [""]),
+    ],
+)
+def test_a_bad_patch_is_answered_with_its_problems(run, alice, body, paths):
+    answer = patch(alice, run, body)
+    assert answer.status_code == 400
+    assert [problem["path"] for problem in answer.json()["problems"]] == paths
+    assert limits_of(run) == AS_LAUNCHED
+
+
+def test_a_finished_run_cannot_be_patched(run, alice):
+    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED)
+    assert patch(alice, run, {"max_concurrent": 5, "reason": "why"}).status_code == 409
+
+
+def test_a_stranger_and_a_foreign_page_cannot_patch(run, alice):
+    body = json.dumps({"max_concurrent": 5, "reason": "why"})
+    assert patch(make_person("bob"), run, body).status_code == 404
+    assert patch(alice, run, body, enforce_csrf_checks=True).status_code == 403
+    assert limits_of(run) == AS_LAUNCHED
+
+
+def fields(**changes):
+    return {
+        "max_concurrent": "50",
+        "requests_per_minute": "3,500",
+        "tokens_per_minute": "",
+        "priority": "normal",
+        "reason": "a try",
+        **changes,
+    }
+
+
+def test_the_form_of_the_page_changes_limits_without_scripts(run, alice):
+    client = client_of(alice)
+    page = client.get(run.get_absolute_url())
+    assert page.context["form"].initial["max_concurrent"] == 50
+    answer = client.post(
+        reverse("run_retune", args=[run.pk]), fields(max_concurrent="12"), follow=True
+    )
+    assert "The limits are changed" in answer.content.decode()
+    assert limits_of(run) == (12, 3500, None, "normal")
+    assert list(run.events.get().data["moves"]) == ["max_concurrent"]
+
+
+def test_what_is_wrong_is_said_at_the_field_and_what_was_typed_stays(run, alice):
+    answer = client_of(alice).post(
+        reverse("run_retune", args=[run.pk]), fields(max_concurrent="lots", reason="")
+    )
+    assert answer.status_code == 400
+    assert set(answer.context["form"].errors) == {"max_concurrent", "reason"}
+    page = answer.content.decode()
+    assert 'value="lots"' in page
+    assert "<details" in page
+    assert "open" in page.split("<details", 1)[1].split(">", 1)[0]
+    assert limits_of(run) == AS_LAUNCHED
+
+
+def test_a_finished_run_offers_no_limits(run, alice):
+    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED)
+    page = client_of(alice).get(run.get_absolute_url()).content.decode()
+    assert "hidden" in page.split("data-limits", 1)[1].split(">", 1)[0]

@@ -1,0 +1,293 @@
+"""Flights over a real Redis: equal calls of several processes are made once."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import redis.asyncio
+
+from workers.engine.cache import MemoryCache
+from workers.engine.errors import ServerError
+from workers.engine.records import Reply, Request
+from workers.redis_flights import LARGEST_HANDED, RedisFlights, read_reply, write_reply
+
+KEY = "0" * 64
+REQUEST = Request("simulated", "small", "/chat", {})
+
+
+class Provider:
+    """Counts its calls; each waits for `answer` and then answers, or fails as often as told."""
+
+    def __init__(self, text: str = "four", failures: int = 0) -> None:
+        self.calls = 0
+        self.is_called = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.text = text
+        self.failures = failures
+
+    async def call(self) -> Reply:
+        self.calls += 1
+        self.is_called.set()
+        await self.may_answer.wait()
+        if self.calls <= self.failures:
+            raise ServerError("The provider is ill.")
+        return Reply(self.text, 12.5, 3, None)
+
+
+@asynccontextmanager
+async def workers(
+    url: str, number: int, cache: MemoryCache | None = None, lock_seconds: float = 10
+) -> AsyncIterator[list[RedisFlights]]:
+    """As many flights as there would be worker processes, each with a connection of its own."""
+    cache = cache or MemoryCache()
+    clients = [redis.asyncio.Redis.from_url(url) for _ in range(number)]
+    flights = [
+        RedisFlights(client, f"worker{place}", cache.get_many, lock_seconds)
+        for place, client in enumerate(clients)
+    ]
+    yield flights
+    for each in flights:
+        await each.close()
+    for client in clients:
+        await client.aclose()
+
+
+@pytest.fixture
+def url(settings: Any) -> str:
+    return str(settings.REDIS_URL)
+
+
+async def until_some_flight_is(url: str, state: str) -> None:
+    """Wait for what Redis knows of a flight: w others wait for it, d it has landed."""
+    async with redis.asyncio.Redis.from_url(url, decode_responses=True) as client:
+        for _ in range(1000):
+            states = [await client.get(key) for key in await client.keys("flight:*")]
+            if any(str(found).startswith(state) for found in states):
+                return
+            await asyncio.sleep(0.005)
+    pytest.fail(f"No flight became {state!r}.")
+
+
+async def test_a_thousand_equal_calls_of_four_processes_are_one(url: str) -> None:
+    provider = Provider()
+    async with workers(url, 4) as flights, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(flights[n % 4].fly(KEY, provider.call)) for n in range(1000)]
+        await until_some_flight_is(url, "w")
+        provider.may_answer.set()
+    landings = [task.result() for task in tasks]
+    assert provider.calls == 1
+    assert {landing.reply.text for landing in landings} == {"four"}
+    assert {(landing.reply.latency_ms, landing.reply.tokens_in) for landing in landings} == {
+        (12.5, 3)
+    }
+    assert Counter(landing.is_joined for landing in landings) == {True: 999, False: 1}
+
+
+async def test_different_calls_do_not_wait_for_each_other(url: str) -> None:
+    slow, quick = Provider(), Provider()
+    quick.may_answer.set()
+    async with workers(url, 2) as flights:
+        waiting = asyncio.create_task(flights[0].fly("a" * 64, slow.call))
+        await slow.is_called.wait()
+        landing = await flights[1].fly("b" * 64, quick.call)
+        assert not landing.is_joined
+        slow.may_answer.set()
+        await waiting
+
+
+async def test_calls_that_begin_while_others_are_answered_are_made_once(url: str) -> None:
+    """The exchanges follow each other closely; none may undo what the one before it did."""
+    provider = Provider()
+    keys = [f"{n:064}" for n in range(60)]
+    async with workers(url, 2) as flights, asyncio.TaskGroup() as group:
+        for key in [*keys, *keys]:
+            group.create_task(flights[0].fly(key, provider.call))
+            group.create_task(flights[1].fly(key, provider.call))
+            await asyncio.sleep(0.0005)
+        await until_some_flight_is(url, "w")
+        provider.may_answer.set()
+    assert provider.calls == len(keys)
+
+
+async def test_when_the_one_that_flies_fails_another_flies(url: str) -> None:
+    provider = Provider(failures=1)
+    async with workers(url, 2) as flights:
+        first = asyncio.create_task(flights[0].fly(KEY, provider.call))
+        await provider.is_called.wait()
+        others = [asyncio.create_task(flights[1].fly(KEY, provider.call)) for _ in range(20)]
+        await until_some_flight_is(url, "w")
+        provider.may_answer.set()
+        with pytest.raises(ServerError):
+            await first
+        landings = await asyncio.gather(*others)
+    assert provider.calls == 2
+    assert sum(landing.is_joined for landing in landings) == 19
+
+
+async def test_a_call_that_always_fails_does_not_make_a_queue(url: str) -> None:
+    """Each of them fails by a call of its own, but not one after the other."""
+    provider = Provider(failures=1000)
+    seconds = 0.1
+
+    async def call() -> Reply:
+        await asyncio.sleep(seconds)
+        return await provider.call()
+
+    provider.may_answer.set()
+    async with workers(url, 2) as flights:
+        began = time.monotonic()
+        tasks = [flights[n % 2].fly(KEY, call) for n in range(60)]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        took = time.monotonic() - began
+    assert all(isinstance(result, ServerError) for result in results)
+    assert provider.calls == 60
+    assert took < 60 * seconds / 2
+
+
+async def test_a_cancelled_flight_is_taken_over(url: str) -> None:
+    provider = Provider()
+    async with workers(url, 2) as flights:
+        leader = asyncio.create_task(flights[0].fly(KEY, provider.call))
+        await provider.is_called.wait()
+        heir = asyncio.create_task(flights[1].fly(KEY, provider.call))
+        await until_some_flight_is(url, "w")
+        leader.cancel()
+        provider.may_answer.set()
+        landing = await asyncio.wait_for(heir, 5)
+    assert not landing.is_joined
+    assert provider.calls == 2
+
+
+async def test_a_flight_of_a_dead_process_is_taken_over_when_its_lock_ends(url: str) -> None:
+    async with redis.asyncio.Redis.from_url(url) as client:
+        await client.set(f"flight:{KEY}", "fdead", px=400)
+    provider = Provider()
+    provider.may_answer.set()
+    async with workers(url, 2) as flights:
+        landings = await asyncio.gather(*[flights[n % 2].fly(KEY, provider.call) for n in range(9)])
+    assert provider.calls == 1
+    assert sum(landing.is_joined for landing in landings) == 8
+
+
+async def test_a_long_flight_keeps_its_lock(url: str) -> None:
+    provider = Provider()
+    async with workers(url, 2, lock_seconds=0.4) as flights:
+        leader = asyncio.create_task(flights[0].fly(KEY, provider.call))
+        await provider.is_called.wait()
+        joiner = asyncio.create_task(flights[1].fly(KEY, provider.call))
+        await asyncio.sleep(1.2)  # three times the lock: time itself is what is tested
+        provider.may_answer.set()
+        assert (await joiner).is_joined
+        assert not (await leader).is_joined
+    assert provider.calls == 1
+
+
+async def test_who_comes_before_the_answer_is_stored_waits_for_it(url: str) -> None:
+    """The look-up missed, the call ended meanwhile, the answer is not in the database yet."""
+    cache, provider = MemoryCache(), Provider()
+    provider.may_answer.set()
+    async with workers(url, 2, cache) as flights:
+        landing = await flights[0].fly(KEY, provider.call)
+        await until_some_flight_is(url, "d")
+        late = asyncio.create_task(flights[1].fly(KEY, provider.call))
+        await asyncio.sleep(0.1)  # it looks a few times, in vain
+        cache.put(KEY, REQUEST, landing.reply)
+        assert (await asyncio.wait_for(late, 5)).is_joined
+    assert provider.calls == 1
+
+
+async def test_a_large_answer_goes_by_the_cache(url: str) -> None:
+    cache, provider = MemoryCache(), Provider("x" * (LARGEST_HANDED + 1))
+
+    async def call() -> Reply:
+        reply = await provider.call()
+        cache.put(KEY, REQUEST, reply)
+        return reply
+
+    async with workers(url, 2, cache) as flights:
+        tasks = [asyncio.create_task(each.fly(KEY, call)) for each in flights]
+        await until_some_flight_is(url, "w")
+        provider.may_answer.set()
+        landings = await asyncio.gather(*tasks)
+        async with redis.asyncio.Redis.from_url(url) as client:
+            assert await client.strlen(f"flight:{KEY}") < 100
+    assert provider.calls == 1
+    assert len({landing.reply.text for landing in landings}) == 1
+
+
+async def test_who_refreshes_joins_calls_of_the_same_run_only(url: str) -> None:
+    provider, scopes = Provider(), ["run:1:", "run:1:", "run:2:", ""]
+    async with workers(url, 4) as flights, asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(each.fly(KEY, provider.call, scope))
+            for each, scope in zip(flights, scopes, strict=True)
+        ]
+        await until_some_flight_is(url, "w")
+        provider.may_answer.set()
+    assert provider.calls == 3
+    assert sum(task.result().is_joined for task in tasks) == 1
+
+
+async def test_who_refreshes_never_gets_what_was_in_the_cache(url: str) -> None:
+    cache, provider = MemoryCache(), Provider("new")
+    cache.put(KEY, REQUEST, Reply("old", 1.0))
+    async with workers(url, 2, cache) as flights, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(each.fly(KEY, provider.call, "run:1:")) for each in flights]
+        await until_some_flight_is(url, "w")
+        provider.may_answer.set()
+    assert {task.result().reply.text for task in tasks} == {"new"}
+    assert provider.calls == 1
+
+
+async def test_without_redis_equal_calls_are_joined_within_the_process() -> None:
+    provider = Provider()
+    provider.may_answer.set()
+    async with workers("redis://127.0.0.1:1/0", 2) as flights:
+        began = time.monotonic()
+        tasks = [flights[n % 2].fly(KEY, provider.call) for n in range(40)]
+        landings = await asyncio.gather(*tasks)
+        assert time.monotonic() - began < 5
+    assert provider.calls == 2
+    assert sum(landing.is_joined for landing in landings) == 38
+
+
+async def test_closing_frees_what_was_held(url: str) -> None:
+    provider = Provider()
+    async with workers(url, 1) as flights:
+        task = asyncio.create_task(flights[0].fly(KEY, provider.call))
+        await provider.is_called.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    async with redis.asyncio.Redis.from_url(url) as client:
+        assert await client.keys("flight:*") == []
+
+
+async def test_calls_nobody_joins_leave_no_answers_in_redis(url: str) -> None:
+    provider = Provider("a secret answer")
+    provider.may_answer.set()
+    async with workers(url, 1) as flights:
+        await asyncio.gather(*[flights[0].fly(f"{n:064}", provider.call) for n in range(50)])
+    async with redis.asyncio.Redis.from_url(url) as client:
+        names = await client.keys("flight:*")
+        assert {await client.get(name) for name in names} == {b"d"}
+        lives = [await client.pttl(name) for name in names]
+    assert all(0 < life <= 10_000 for life in lives)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b'["a"]', b'[1, 2, 3, 4]', b'["a", -1, 0, 0]', b'["a", 1, "x", 0]',
+     b'["a", NaN, 0, 0]', b'["a", 1, -5, 0]', b"\xff\xfe"],
+)  # fmt: skip
+def test_what_is_not_an_answer_is_not_taken_for_one(text: bytes) -> None:
+    assert read_reply(text) is None
+
+
+def test_an_answer_comes_back_as_it_was() -> None:
+    for reply in (Reply("", 0.0), Reply("Ü\n\ud800\x00", 1.25, 0, 7)):
+        found = read_reply(write_reply(reply).encode())
+        assert found == Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, True)

@@ -1,0 +1,120 @@
+"""Limits that people change while calls fly: seen by the provider, on the next calls."""
+
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.models import ChunkState, Endpoint, Run, RunState
+from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
+from runs.services.limits import retune_run
+from runs.services.runs import cancel_run, create_run
+from tests.workers.working import finish, running_worker, wait_until
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CALL_MS = 50
+
+
+@pytest.fixture
+def grace(transactional_db: None) -> User:
+    return User.objects.create_user("grace", password="a long pass phrase", is_staff=True)
+
+
+@pytest.fixture
+def long_document(document: dict[str, Any], simulator: SimulatorClient) -> dict[str, Any]:
+    simulator.change(latency_ms=CALL_MS)
+    return {**document, "cache": "off", "repeats": 50, "limits": {**document["limits"]}}
+
+
+def peak_of_next_calls(simulator: SimulatorClient, calls: int = 40) -> int:
+    """The most in flight while the next calls arrive."""
+    simulator.reset()
+    wait_until(lambda: simulator.ledger()["total"] >= calls)
+    peak: int = simulator.ledger()["peak_in_flight"]
+    return peak
+
+
+@pytest.mark.parametrize(("before", "after"), [(20, 4), (4, 20)], ids=["down", "up"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_changed_limit_holds_for_the_calls_that_wait_already(
+    ada: User,
+    long_document: dict[str, Any],
+    simulator: SimulatorClient,
+    workers: int,
+    before: int,
+    after: int,
+) -> None:
+    long_document["limits"]["max_concurrent"] = before
+    with ExitStack() as stack:
+        for _ in range(workers):
+            stack.enter_context(running_worker())
+        run = create_run(ada, long_document)
+        wait_until(lambda: simulator.ledger()["in_flight"] == before)
+        assert retune_run(run, ada, {"max_concurrent": after}, "a try")
+        wait_until(lambda: peak_of_next_calls(simulator) == after, seconds=3)
+        assert peak_of_next_calls(simulator, calls=100) == after
+        cancel_run(run)
+
+
+def test_a_rate_given_later_is_kept(
+    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    with running_worker():
+        run = create_run(ada, long_document)
+        wait_until(lambda: simulator.ledger()["total"] > 50)
+        assert retune_run(run, ada, {"requests_per_minute": 60}, "the provider asked")
+        wait_until(lambda: peak_of_next_calls(simulator, calls=3) == 1, seconds=10)
+        assert peak_of_next_calls(simulator, calls=3) == 1
+        cancel_run(run)
+
+
+def test_a_paused_endpoint_starts_no_calls_until_it_is_resumed(
+    ada: User, grace: User, endpoint: Endpoint, document: Any, simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=CALL_MS)
+    document = {**document, "cache": "off", "repeats": 5}
+    with running_worker():
+        run = create_run(ada, document)
+        wait_until(lambda: simulator.ledger()["in_flight"] > 5)
+        assert pause_endpoint(grace, endpoint)
+        wait_until(lambda: simulator.ledger()["in_flight"] == 0, seconds=3)
+        calls = simulator.ledger()["total"]
+        wait_until(lambda: not run.chunks.filter(state=ChunkState.LEASED).exists())
+        run.refresh_from_db()
+        assert (run.state, run.reason) == (
+            RunState.RUNNING,
+            "Waiting: endpoint simulated is paused",
+        )
+        assert run.done == calls == simulator.ledger()["total"]
+        assert resume_endpoint(grace, endpoint)
+        finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 600, 0)
+    assert simulator.ledger()["total"] == 600
+    assert list(run.events.filter(kind="limit").values_list("message", flat=True)) == [
+        "Endpoint simulated: resumed by grace.",
+        "Endpoint simulated: paused by grace.",
+    ]
+
+
+def test_runs_of_other_endpoints_go_on_while_one_is_paused(
+    ada: User, grace: User, endpoint: Endpoint, document: Any, simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=CALL_MS)
+    Endpoint.objects.create(name="second", kind=endpoint.kind, max_concurrent=50)
+    other = {**document, "models": ["second/sim-small"]}
+    with running_worker(threads=2):
+        waiting = create_run(ada, {**document, "cache": "off", "repeats": 5})
+        wait_until(lambda: simulator.ledger()["in_flight"] > 5)
+        pause_endpoint(grace, endpoint)
+        assert finish(create_run(ada, other), seconds=20).state == RunState.COMPLETED
+        waiting.refresh_from_db()
+        assert not waiting.is_finished
+        late = create_run(ada, document)
+        wait_until(lambda: Run.objects.get(pk=late.pk).state == RunState.RUNNING)
+        assert Run.objects.get(pk=late.pk).reason == "Waiting: endpoint simulated is paused"
+        resume_endpoint(grace, endpoint)
+        assert finish(late).state == RunState.COMPLETED
+        assert finish(waiting).state == RunState.COMPLETED

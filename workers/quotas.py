@@ -1,0 +1,73 @@
+"""The quotas that a run's calls fall under, as they are now: shared by its chunks in a process."""
+
+from collections.abc import Mapping
+
+from runs.models import Endpoint
+from workers.engine.permits import PRIORITY_WEIGHTS, Quota
+from workers.engine.records import Request
+from workers.engine.schedule import split_slots
+from workers.engine.spec import Configuration
+
+
+class RunQuotas:
+    """Asked before each call, and changed while calls fly. The limits of a run may be retuned;
+    those of an endpoint be edited, or the endpoint paused."""
+
+    def __init__(self, run_id: int, cases: int) -> None:
+        self._run_id = run_id
+        self._cases = cases
+        self._shared: dict[tuple[str, str], tuple[Quota, ...]] = {}
+        self._of_candidate: int | None = None  # calls at once, under a two-level split
+        self._candidates: set[str] = set()
+
+    def __call__(self, request: Request) -> tuple[Quota, ...]:
+        shared = self._shared[request.endpoint, request.model]
+        if self._of_candidate is None:
+            return shared
+        self._candidates.add(request.candidate)
+        return (self._candidate_quota(request.candidate, self._of_candidate), *shared)
+
+    def change(
+        self, configuration: Configuration, endpoints: Mapping[str, Endpoint]
+    ) -> list[Quota]:
+        """Take on the limits as they are now. Returns all quotas, for the calls that wait."""
+        of_run = run_quota(self._run_id, configuration)
+        self._shared = {
+            (model.endpoint, model.model): (
+                of_run,
+                model_quota(endpoints[model.endpoint], model.model, self._run_id, configuration),
+            )
+            for model in configuration.models
+        }
+        quotas = [of_run, *(of_model for _, of_model in self._shared.values())]
+        if configuration.limits.schedule != "two_level":
+            return quotas
+        self._of_candidate = split_slots(configuration, self._cases).cases_per_candidate
+        return quotas + [self._candidate_quota(c, self._of_candidate) for c in self._candidates]
+
+    def _candidate_quota(self, candidate: str, most: int) -> Quota:
+        return Quota(f"run:{self._run_id}/{candidate}", most)
+
+
+def run_quota(run_id: int, configuration: Configuration) -> Quota:
+    limits = configuration.limits
+    return Quota(
+        f"run:{run_id}",
+        limits.max_concurrent,
+        limits.requests_per_minute,
+        limits.tokens_per_minute,
+    )
+
+
+def model_quota(endpoint: Endpoint, model: str, run_id: int, configuration: Configuration) -> Quota:
+    """One limit per endpoint and model, for all runs and workers; runs share it by priority."""
+    return Quota(
+        f"endpoint:{endpoint.pk}/{model}",
+        0 if endpoint.is_paused else endpoint.max_concurrent,
+        endpoint.requests_per_minute,
+        endpoint.tokens_per_minute,
+        group=str(run_id),
+        weight=PRIORITY_WEIGHTS[configuration.priority],
+        is_adaptive=endpoint.adaptive and configuration.limits.adaptive,
+        is_guarded=True,
+    )

@@ -1,0 +1,345 @@
+"""One flight per key over the whole cluster: equal calls of all workers are made once.
+
+Who flies holds a lock in Redis and renews it; the others look again, all of a process in one
+question, until there is an answer or the lock is free. Claims and endings of a process travel
+together, so that a call nobody joins costs a part of one round trip before it and one after it.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from workers.engine.cache import Call, Landing, SingleFlight, stored_reply
+from workers.engine.records import Reply
+
+logger = logging.getLogger(__name__)
+
+EXCHANGE = Path(__file__).with_name("flights.lua").read_text()
+LOCK_SECONDS = 10.0  # a dead process's flights are free again after this long
+RENEWALS_PER_LOCK = 3.3
+KEPT_SECONDS = 10.0  # an answer is in the database long before that
+HANDED_SECONDS = 3.0  # how long who refreshes may still join an answer that has just arrived
+LINGER_SECONDS = 0.2  # endings wait for each other, or for a claim, to travel together
+SHORTEST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.3  # between looks at others' flights
+EARLY_SECONDS = 0.002  # an event loop's timer may ring this much before its time
+ANSWER_SECONDS = 2.0  # a Redis that does not answer must not stop the calls
+AWAY_SECONDS = 2.0  # between looking whether it is back
+LARGEST_HANDED = 256 * 1024  # characters; larger answers are read from the database
+READ_SECONDS = 30.0  # a look into the database may take this long
+MOST_CLAIMS = 1000  # in one exchange: Redis does nothing else meanwhile
+
+ReadCache = Callable[[Sequence[str]], Awaitable[Mapping[str, Reply]]]
+
+
+@dataclass(slots=True)
+class Claim:
+    """A call that wants to fly, or to know what became of an equal one."""
+
+    key: str
+    is_scoped: bool
+    future: asyncio.Future[Reply | None]  # an answer to join, or None: fly
+    since: float
+    due: float
+
+
+class Ending(NamedTuple):
+    how: str  # see flights.lua
+    reply: Reply | None = None
+    is_scoped: bool = False
+
+
+class Answer(NamedTuple):
+    """What an exchange brings back; see flights.lua."""
+
+    wanted: list[int]
+    letters: bytes
+    replies: list[bytes]
+
+
+@dataclass(slots=True)
+class Outbox:
+    """What one exchange carries."""
+
+    endings: dict[str, Ending] = field(default_factory=dict)
+    renewals: list[str] = field(default_factory=list)
+    claims: dict[str, Claim] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.endings or self.renewals or self.claims)
+
+    def keys(self) -> list[str]:
+        return [*self.endings, *self.renewals, *self.claims]
+
+
+class RedisFlights:
+    """Flights shared by all workers; while Redis is away, by those of one process only."""
+
+    def __init__(
+        self,
+        client: "redis.asyncio.Redis",
+        holder: str,
+        read_cache: ReadCache,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        self._script = client.register_script(EXCHANGE)
+        self._read_cache = read_cache
+        self._renew_seconds = lock_seconds / RENEWALS_PER_LOCK
+        times = (lock_seconds, KEPT_SECONDS, HANDED_SECONDS)
+        self._arguments: list[str | int] = [holder, *(int(1000 * seconds) for seconds in times)]
+        self._here = SingleFlight()
+        self._claims: dict[str, Claim] = {}
+        self._endings: dict[str, Ending] = {}
+        self._flying: set[str] = set()  # the names whose locks are ours
+        self._exchanged = self._renewed = time.monotonic()
+        self._is_away = False
+        self._wake = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = 0.0
+        self._keeper: asyncio.Task[None] | None = None
+        self._reads: set[asyncio.Task[None]] = set()
+
+    async def fly(self, key: str, call: Call, scope: str = "") -> Landing:
+        is_joined = False
+
+        async def fly_over_cluster() -> Reply:
+            nonlocal is_joined
+            reply, is_joined = await self._fly(f"flight:{scope}{key}", key, call, bool(scope))
+            return reply
+
+        landing = await self._here.fly(key, fly_over_cluster, scope)
+        return Landing(landing.reply, landing.is_joined or is_joined)
+
+    async def close(self) -> None:
+        """Free what this process still holds. Calls under way should have been stopped before."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for task in (self._keeper, *self._reads):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        for name in self._flying:
+            self._endings[name] = Ending("x")
+        self._flying.clear()
+        with contextlib.suppress(RedisError, OSError):
+            await self._send(Outbox(endings=self._endings))
+
+    async def _fly(self, name: str, key: str, call: Call, is_scoped: bool) -> Landing:
+        if self._is_away or name in self._claims or name in self._flying:
+            # Without the others, or one of those that have seen too many flights of others fail.
+            return Landing(await call(), is_joined=False)
+        joined = await self._claim(name, key, is_scoped)
+        if joined is not None:
+            return Landing(joined, is_joined=True)
+        try:
+            reply = await call()
+        except BaseException:
+            self._end(name, Ending("x"))
+            raise
+        self._end(name, ending_of(reply, is_scoped))
+        return Landing(reply, is_joined=False)
+
+    async def _claim(self, name: str, key: str, is_scoped: bool) -> Reply | None:
+        """Wait, without a permit, until there is an answer to join or the flight is ours."""
+        now = time.monotonic()
+        future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+        claim = self._claims[name] = Claim(key, is_scoped, future, now, now)
+        self._ensure_keeper()
+        self._wake.set()
+        try:
+            return await future
+        finally:
+            if self._claims.get(name) is claim:
+                del self._claims[name]
+
+    def _end(self, name: str, ending: Ending) -> None:
+        if name not in self._flying:
+            return  # it flew without a lock, because Redis was away
+        self._flying.discard(name)
+        if self._is_away:
+            return  # the lock will expire
+        self._endings[name] = ending
+        self._wake_at(self._exchanged + LINGER_SECONDS)
+
+    def _ensure_keeper(self) -> None:
+        if self._keeper is None or self._keeper.done():
+            self._keeper = asyncio.get_running_loop().create_task(self._keep())
+
+    async def _keep(self) -> None:
+        """The one task of this process that talks to Redis about flights."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._exchange()
+            for moment in self._next_moments():
+                self._wake_at(moment)
+
+    def _next_moments(self) -> list[float]:
+        if self._is_away:
+            return [time.monotonic() + AWAY_SECONDS]
+        moments = [claim.due for claim in self._claims.values() if not claim.future.done()]
+        if self._endings:
+            moments.append(self._exchanged + LINGER_SECONDS)
+        if self._flying:
+            moments.append(self._renewed + self._renew_seconds)
+        return [min(moments)] if moments else []
+
+    def _wake_at(self, moment: float) -> None:
+        """Wake the keeper then, if nothing wakes it before."""
+        if self._alarm is not None:
+            if self._alarm_at <= moment:
+                return
+            self._alarm.cancel()
+        self._alarm_at = moment
+        delay = max(0.0, moment - time.monotonic())
+        self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._wake.set()
+
+    async def _exchange(self) -> None:
+        outbox = self._collect()
+        if outbox.is_empty and not self._is_away:
+            return
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                answer = await self._send(outbox)
+        except (RedisError, OSError):
+            self._go_on_alone(outbox)
+            return
+        except asyncio.CancelledError:  # at a stop, which sends them again
+            self._endings = {**outbox.endings, **self._endings}
+            raise
+        self._is_away = False
+        self._exchanged = time.monotonic()
+        self._hand_over(outbox.endings, answer.wanted)
+        self._tell(outbox.claims, answer)
+
+    def _collect(self) -> Outbox:
+        """What is due. Endings travel with anything else, and alone after a while."""
+        now = time.monotonic() + EARLY_SECONDS
+        outbox = Outbox()
+        for name, claim in self._claims.items():
+            is_due = claim.due <= now and not claim.future.done()
+            if is_due and len(outbox.claims) < MOST_CLAIMS:
+                outbox.claims[name] = claim
+        if self._flying and now >= self._renewed + self._renew_seconds:
+            self._renewed = now
+            outbox.renewals = list(self._flying)
+        is_time = now >= self._exchanged + LINGER_SECONDS
+        if self._endings and (is_time or not outbox.is_empty):
+            outbox.endings, self._endings = self._endings, {}
+        return outbox
+
+    async def _send(self, outbox: Outbox) -> Answer:
+        counts = [len(outbox.endings), len(outbox.renewals)]
+        hows = [ending.how for ending in outbox.endings.values()]
+        answer: Any = await self._script(
+            keys=outbox.keys(), args=[*self._arguments, *counts, *hows]
+        )
+        return Answer(*answer)
+
+    def _hand_over(self, endings: Mapping[str, Ending], wanted: Sequence[int]) -> None:
+        """Others wait for these: give them the answer itself, before it is in the database."""
+        sent = list(endings.items()) if wanted else []
+        for place in wanted:
+            name, ending = sent[place - 1]
+            if ending.reply is not None and len(ending.reply.text) <= LARGEST_HANDED:
+                how = "s" if ending.is_scoped else "r"
+                self._endings[name] = Ending(how + write_reply(ending.reply))
+                self._exchanged = 0.0  # at once
+                self._wake.set()
+
+    def _tell(self, claims: Mapping[str, Claim], answer: Answer) -> None:
+        now = time.monotonic()
+        replies = iter(answer.replies)
+        landed: list[Claim] = []
+        for (name, claim), letter in zip(claims.items(), answer.letters.decode(), strict=True):
+            if letter == "m":
+                self._grant(name, claim)
+                continue
+            claim.due = now + look_again_seconds(now - claim.since)
+            reply = read_reply(next(replies)) if letter == "r" else None
+            if reply is not None:
+                resolve(claim, reply)
+            elif letter != "w" and not claim.is_scoped:  # who refreshes does not read the cache
+                landed.append(claim)
+        if landed:
+            read = asyncio.create_task(self._look_up(landed))
+            self._reads.add(read)
+            read.add_done_callback(self._reads.discard)
+
+    def _grant(self, name: str, claim: Claim) -> None:
+        self._flying.add(name)
+        if claim.future.done():  # cancelled meanwhile: let somebody else fly
+            self._end(name, Ending("x"))
+            return
+        claim.future.set_result(None)
+
+    async def _look_up(self, claims: Sequence[Claim]) -> None:
+        """The flights have landed. Until their answers are stored, look again."""
+        for claim in claims:
+            claim.due = time.monotonic() + READ_SECONDS
+        try:
+            found = await self._read_cache([claim.key for claim in claims])
+        except Exception:
+            logger.exception("The cache could not be read; looking again.")
+            found = {}
+        now = time.monotonic()
+        for claim in claims:
+            claim.due = now + look_again_seconds(now - claim.since)
+            if (reply := found.get(claim.key)) is not None:
+                resolve(claim, reply)
+        self._wake.set()
+
+    def _go_on_alone(self, outbox: Outbox) -> None:
+        """Redis is away: what waits flies, once per process. Our locks will expire there."""
+        if not self._is_away:
+            logger.warning("Redis is away: equal calls are joined within each worker only.")
+        self._is_away = True
+        self._endings.clear()
+        for claim in [*outbox.claims.values(), *self._claims.values()]:
+            resolve(claim, None)
+
+
+def ending_of(reply: Reply, is_scoped: bool) -> Ending:
+    """Who refreshes leaves no mark in the way of the next call, and shares only while it flies."""
+    if not is_scoped:
+        return Ending("d", reply)
+    is_large = len(reply.text) > LARGEST_HANDED  # and others of the run may not read the cache
+    return Ending("x" if is_large else "f", reply, is_scoped)
+
+
+def resolve(claim: Claim, reply: Reply | None) -> None:
+    if not claim.future.done():
+        claim.future.set_result(reply)
+
+
+def look_again_seconds(waited_seconds: float) -> float:
+    """Soon for what is short, rarely for what is long: adds little to either."""
+    return min(max(0.15 * waited_seconds, SHORTEST_LOOK_SECONDS), LONGEST_LOOK_SECONDS)
+
+
+def write_reply(reply: Reply) -> str:
+    return json.dumps([reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out])
+
+
+def read_reply(text: bytes) -> Reply | None:
+    """None if it is not what `write_reply` wrote: then the database has it."""
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(values, list) or len(values) != 4:
+        return None
+    return stored_reply(*values)

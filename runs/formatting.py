@@ -104,6 +104,16 @@ def decimals(number: float | None, places: int) -> str:
     return f"{number:,.{places}f}"
 
 
+def file_size(number: float | None) -> str:
+    """A number of bytes: 820 B, 12.3 kB, 4.5 MB."""
+    if number is None or _is_missing(number):
+        return NOTHING
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= size * 0.99995:  # below it, the smaller unit would not round up to 1000
+            return f"{number / size:.1f} {unit}"
+    return f"{number:.0f} B"
+
+
 def score(value: float | None) -> str:
     """A score with three decimals, as in 0.873."""
     if value is None or _is_missing(value):

@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from runs.views import accounts, datasets, endpoints, live, new_run, run_pages, runs, trials
+from runs.views import (
+    accounts,
+    benchmarks,
+    cache,
+    datasets,
+    endpoint_use,
+    endpoints,
+    limits,
+    live,
+    new_run,
+    run_pages,
+    runs,
+    trials,
+)
 
 urlpatterns = [
     path("", runs.home, name="home"),
@@ -20,14 +33,27 @@ urlpatterns = [
     path("runs/<int:run_id>/events/", run_pages.run_events, name="run_events"),
     path("runs/<int:run_id>/configuration/", run_pages.run_configuration, name="run_configuration"),
     path("runs/<int:run_id>/leaderboard/", run_pages.run_leaderboard, name="run_leaderboard"),
+    path("runs/<int:run_id>/limits/", limits.run_retune, name="run_retune"),
     path("runs/<int:run_id>/cancel/", runs.run_cancel, name="run_cancel"),
     path("runs/<int:run_id>/trials/<int:position>/", trials.trial, name="trial"),
     path("api/v1/runs/<int:run_id>/live", live.run_live, name="run_live"),
+    path("api/v1/runs/<int:run_id>/limits", limits.run_limits, name="run_limits"),
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.dataset_import, name="dataset_import"),
     path("datasets/<int:pk>/", datasets.dataset, name="dataset"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.endpoint_new, name="endpoint_new"),
+    path("endpoints/use/", endpoint_use.endpoints_use, name="endpoints_use"),
+    path("endpoints/<int:pk>/use/", endpoint_use.endpoint_use, name="endpoint_use"),
+    path("endpoints/<int:pk>/pause/", endpoint_use.endpoint_pause, name="endpoint_pause"),
+    path("endpoints/<int:pk>/resume/", endpoint_use.endpoint_resume, name="endpoint_resume"),
+    path("endpoints/<int:pk>/breaker/", endpoint_use.endpoint_reset, name="endpoint_reset"),
     path("endpoints/<int:pk>/", endpoints.endpoint, name="endpoint"),
     path("endpoints/<int:pk>/test/", endpoints.endpoint_test, name="endpoint_test"),
+    path("cache/", cache.cache, name="cache"),
+    path("cache/prune/", cache.cache_prune, name="cache_prune"),
+    path("cache/<str:key>/", cache.cache_entry, name="cache_entry"),
+    path("benchmarks/", benchmarks.benchmarks, name="benchmarks"),
+    path("benchmarks/<int:pk>/", benchmarks.benchmark, name="benchmark"),
+    path("benchmarks/<int:pk>/data.json", benchmarks.benchmark_export, name="benchmark_export"),
 ]

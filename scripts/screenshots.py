@@ -206,6 +206,8 @@ def photograph_the_rest(camera: Photographer) -> None:
         "endpoints": "/endpoints/",
         "endpoint": "/endpoints/1/",
         "endpoint-new": "/endpoints/new/",
+        "cache": "/cache/",
+        "benchmarks": "/benchmarks/",
         "not-found": "/nowhere/",
     }
     for name, path in pages.items():

@@ -56,8 +56,18 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
     readonly_fields = ("key", "created", "updated")
     actions = ("test_connections",)
     fieldsets = (
-        (None, {"fields": ("name", "kind", "base_url", "model_names")}),
-        ("Limits", {"fields": ("max_concurrent", "requests_per_minute")}),
+        (None, {"fields": ("name", "kind", "base_url", "more_urls", "model_names", "prices")}),
+        (
+            "Limits",
+            {
+                "fields": (
+                    "max_concurrent",
+                    "requests_per_minute",
+                    "tokens_per_minute",
+                    "adaptive",
+                )
+            },
+        ),
         ("Key", {"fields": ("key", "new_key", "remove_key")}),
         ("Dates", {"fields": ("created", "updated")}),
     )

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters, trial_query
 from runs.models import Score
+from runs.selectors.costs import trial_cost_text
 from runs.selectors.errors import advice_for
 from runs.selectors.trials import get_trial, neighbours
 from workers.engine import records
@@ -36,6 +37,7 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "judgements": [records.Judgement(*row) for row in score.details],
         "attempts": [records.Attempt(*row) for row in score.attempts],
         "advice": advice_for(score.error_class) if score.is_error else "",
+        "cost": trial_cost_text(score),
         "neighbours": neighbours(score, filters),
         "query": trial_query(filters),
         "filters": filters,

@@ -31,6 +31,8 @@ PAGES = [
     pytest.param("/endpoints/", id="endpoints"),
     pytest.param("/endpoints/new/", id="new endpoint"),
     pytest.param("/endpoints/1/", id="endpoint"),
+    pytest.param("/cache/", id="cache"),
+    pytest.param("/benchmarks/", id="benchmarks"),
 ]
 POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_class = '') = :ok"
 

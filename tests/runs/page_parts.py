@@ -6,7 +6,17 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.timezone import now
 
-from runs.models import Candidate, Case, Dataset, Endpoint, EndpointKind, Run, RunState, Score
+from runs.models import (
+    CachedReply,
+    Candidate,
+    Case,
+    Dataset,
+    Endpoint,
+    EndpointKind,
+    Run,
+    RunState,
+    Score,
+)
 from runs.services.datasets import store_rows
 
 PASSWORD = "correct horse battery"
@@ -101,3 +111,16 @@ def add_score(run: Run, case: Case, candidate: Candidate, position: int, **field
     score = new_score(run, case, candidate, position, **fields)
     score.save()
     return score
+
+
+def add_cached_reply(run: Run | None, key: str, **fields: Any) -> CachedReply:
+    given = {
+        "endpoint": "simulated",
+        "model": "sim-small",
+        "text": "4",
+        "latency_ms": 100.0,
+        "tokens_in": 12,
+        "tokens_out": 3,
+        "created": now(),
+    }
+    return CachedReply.objects.create(run=run, key=key, **{**given, **fields})

@@ -11,6 +11,8 @@ import pytest
 from runs import secrets
 from runs.models import Endpoint, EndpointKind
 from runs.services.connection import check_connection
+from workers.engine.providers import PROVIDERS
+from workers.engine.providers.listings import LISTINGS
 
 CANARY = "sk-canary-0123456789abcdef"
 
@@ -214,3 +216,68 @@ def test_a_lost_key_file_is_told(settings):
     report = check_connection(endpoint)
     assert not report.ok
     assert "is gone" in report.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "suffix", "path", "headers", "answer"),
+    [
+        (
+            EndpointKind.ANTHROPIC,
+            "/v1",
+            "/v1/models?limit=1000",
+            {"x-api-key": CANARY, "anthropic-version": "2023-06-01"},
+            {"data": [{"id": "small"}]},
+        ),
+        (
+            EndpointKind.OLLAMA,
+            "",
+            "/api/tags",
+            {"Authorization": f"Bearer {CANARY}"},
+            {"models": [{"name": "small"}]},
+        ),
+    ],
+)
+def test_every_kind_is_asked_in_its_own_way(settings, kind, suffix, path, headers, answer):
+    with provider((200, {}, json.dumps(answer).encode())) as server:
+        place = f"127.0.0.1:{server.server_address[1]}"
+        settings.ALLOWED_PRIVATE_ENDPOINTS = (place,)
+        key = secrets.encrypt(CANARY)
+        endpoint = new_endpoint(kind=kind, base_url=f"http://{place}{suffix}", key_ciphertext=key)
+        assert check_connection(endpoint).models == ("small",)
+    assert server.seen[0][0] == path
+    assert server.seen[0][1].items() >= headers.items()
+
+
+def ask_two(settings, first, second):
+    places = [f"127.0.0.1:{server.server_address[1]}" for server in (first, second)]
+    settings.ALLOWED_PRIVATE_ENDPOINTS = tuple(places)
+    base, more = (f"http://{place}/v1" for place in places)
+    return check_connection(new_endpoint(base_url=base, more_urls=[more])), places
+
+
+def test_all_servers_are_asked_and_what_they_share_is_listed(settings):
+    with provider(models_answer("a", "b")) as first, provider(models_answer("b", "c")) as second:
+        report, _ = ask_two(settings, first, second)
+    assert report.ok
+    assert report.models == ("b",)
+    assert report.message == "Connected to 2 servers: all offer 1 model."
+
+
+def test_of_several_servers_the_one_that_fails_is_named(settings):
+    with provider(models_answer("a")) as first, provider((503, {}, b"")) as second:
+        report, places = ask_two(settings, first, second)
+    assert not report.ok
+    assert report.message.startswith(f"{places[1]}: The provider failed")
+
+
+def test_a_further_server_at_a_private_address_is_not_called(settings):
+    with provider(models_answer("a")) as server:
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        report = check_connection(new_endpoint(more_urls=[url]))
+    assert "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS" in report.message
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("registry", [PROVIDERS, LISTINGS], ids=["called", "listed"])
+def test_every_kind_of_endpoint_can_be(registry):
+    assert set(registry) == set(EndpointKind.values)

@@ -66,7 +66,15 @@ def test_a_run_freezes_what_it_depends_on(ada: User, document: dict[str, Any]) -
             "dataset.rows.2",
             "lacks 'question'",
         ),
-        ({"repeats": 1000, "prompts": [{"name": str(n)} for n in range(500)], "dataset": {"rows": MANY}}, "", "2,000,000"),
+        (
+            {
+                "repeats": 1000,
+                "prompts": [{"name": str(n)} for n in range(500)],
+                "dataset": {"rows": MANY},
+            },
+            "",
+            "2,000,000",
+        ),
     ],
 )
 def test_a_bad_document_stores_nothing(

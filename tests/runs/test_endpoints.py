@@ -104,6 +104,18 @@ def test_only_staff_change_endpoints(staff, member):
         ({"model_names": "small"}, None, "model_names", "list of model names"),
         ({"model_names": [""]}, None, "model_names", "list of model names"),
         ({"model_names": [{"id": 1}]}, None, "model_names", "list of model names"),
+        ({"more_urls": "https://b.example"}, None, "more_urls", "list of URLs"),
+        ({"more_urls": [""]}, None, "more_urls", "list of URLs"),
+        ({"more_urls": [3]}, None, "more_urls", "list of URLs"),
+        ({"more_urls": ["http://10.0.0.1"]}, None, "more_urls", "ALLOWED_PRIVATE_ENDPOINTS"),
+        ({"more_urls": ["http://169.254.169.254"]}, None, "more_urls", "never called"),
+        ({"more_urls": ["https://u:p@b.example"]}, None, "more_urls", "user name"),
+        ({"more_urls": ["https://b.example/?key=1"]}, None, "more_urls", "before any ?"),
+        ({"more_urls": ["https://b.example/" + "x" * 300]}, None, "more_urls", "at most 300"),
+        ({"more_urls": [f"https://{n}.example" for n in range(51)]}, None, "more_urls", "most 50"),
+        ({"prices": []}, None, "prices", "mapping of model names"),
+        ({"prices": {"small": {"input": -1, "output": 1}}}, None, "prices", "from 0 to"),
+        ({"prices": {"x" * 201: {"input": 1, "output": 1}}}, None, "prices", "1 to 200"),
         ({}, "sk-\r\nX-Evil: 1", "new_key", "printable ASCII"),
         ({}, "sk-ключ", "new_key", "printable ASCII"),
         ({}, "x" * 4097, "new_key", "at most 4096"),
@@ -133,3 +145,26 @@ def test_a_stored_key_is_not_sent_to_a_new_host(staff):
     endpoints.save_endpoint(staff, saved, CANARY)
     saved.base_url = "https://elsewhere.example/v2"
     endpoints.save_endpoint(staff, saved, None)
+
+
+def test_a_stored_key_is_not_sent_to_a_new_further_server(staff):
+    saved = endpoints.save_endpoint(staff, new_endpoint(), CANARY)
+    saved.more_urls = ["https://elsewhere.example"]
+    with pytest.raises(ValidationError, match="enter the key again") as error:
+        endpoints.save_endpoint(staff, saved, None)
+    assert set(error.value.message_dict) == {"more_urls"}
+    assert Endpoint.objects.get().more_urls == []
+    endpoints.save_endpoint(staff, saved, CANARY)
+    saved.more_urls = []  # a server fewer: the key goes nowhere new
+    endpoints.save_endpoint(staff, saved, None)
+
+
+def test_prices_and_servers_are_stored(staff):
+    prices = {"small": {"input": 0.15, "output": 0.6}}
+    given = new_endpoint(kind="ollama", more_urls=["https://b.example"], prices=prices)
+    saved = endpoints.save_endpoint(staff, given, None)
+    saved.prices = {**prices, "free": {"input": 0, "output": 0}}
+    endpoints.save_endpoint(staff, saved, None)
+    stored = Endpoint.objects.get(pk=saved.pk)
+    assert stored.more_urls == ["https://b.example"]
+    assert stored.prices == saved.prices

@@ -103,3 +103,29 @@ def test_a_score_has_three_decimals_and_its_interval_two():
 )
 def test_what_is_not_a_number_is_a_dash(write, missing):
     assert write(missing) == "–"
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "$0.00"),
+        (0.0123, "$0.0123"),
+        (0.012345, "$0.01235"),
+        (0.00001234567, "$0.00001235"),
+        (0.5, "$0.50"),
+        (0.999999, "$1.00"),
+        (1.234, "$1.23"),
+        (12_345.678, "$12,345.68"),
+        (None, "–"),
+        (math.nan, "–"),
+    ],
+)
+def test_dollars_have_cents_from_one_up_and_four_digits_below(amount, text):
+    assert formatting.dollars(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(2.5, "2.5"), (10.0, "10"), (0.00005, "0.00005"), (0, "0")]
+)
+def test_plain_numbers_are_as_typed(number, text):
+    assert formatting.plain_number(number) == text

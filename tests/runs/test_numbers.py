@@ -91,7 +91,7 @@ def half_done(run: Run) -> Run:
     started = timezone.now() - timedelta(seconds=5)
     Run.objects.filter(pk=run.pk).update(
         state="running", started=started, done=15, scored=14, failed=1, cached=4, calls_sent=11,
-        value_sum=7.0, value_square_sum=7.0, latency_bins={"60": 10}, version=9,
+        value_sum=7.0, value_square_sum=7.0, latency_bins={"60": 10}, version=9, calls_joined=1,
     )  # fmt: skip
     for second in range(5):
         RunSample.objects.create(run=run, second=second, fresh=2, cached=1, in_flight=6)
@@ -106,7 +106,7 @@ def test_a_running_run_is_told_in_text(run: Run) -> None:
     assert text["progress"] == "15 of 30 trials"
     assert text["score"] == "0.500"
     assert text["score_context"] == "n = 14; 0.467 with failures as wrong"
-    assert text["cache_context"] == "4 calls saved, 11 sent"
+    assert text["cache_context"] == "3 from cache, 1 joined, 11 sent"
     assert text["in_flight_context"] == "limit 20, peak 0"
     assert text["eta"].startswith("about ")
     assert sum(snapshot["bar"][part] for part in ("fresh", "cached", "failed")) == 15

@@ -8,7 +8,9 @@ from django.urls import reverse
 
 from runs import urls
 from runs.models import Endpoint, Run, RunState
+from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
+    add_cached_reply,
     add_score,
     client_of,
     make_dataset,
@@ -20,11 +22,25 @@ from tests.runs.page_parts import (
 pytestmark = pytest.mark.django_db
 
 PUBLIC = {"sign_in", "setup"}
-ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x"}
+ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64}
 ROUTES = {str(pattern.name): pattern for pattern in urls.urlpatterns}
 RUN_ROUTES = [name for name, route in ROUTES.items() if "run_id" in route.pattern.converters]
-POST_ONLY = ["sign_out", "theme", "run_demo", "run_estimate", "run_cancel", "endpoint_test"]
-PAGES = [name for name in ROUTES if name not in {*POST_ONLY, *PUBLIC, "run_live", "home"}]
+POST_ONLY = [
+    "sign_out",
+    "theme",
+    "run_demo",
+    "run_estimate",
+    "run_cancel",
+    "endpoint_test",
+    "run_retune",
+    "endpoint_pause",
+    "endpoint_resume",
+    "endpoint_reset",
+]
+PATCH_ONLY = ["run_limits"]
+PAGES = [
+    name for name in ROUTES if name not in {*POST_ONLY, *PATCH_ONLY, *PUBLIC, "run_live", "home"}
+]
 
 
 def address_of(name: str, **known: object) -> str:
@@ -55,7 +71,7 @@ def test_without_an_account_every_address_leads_to_the_sign_in(client, name, met
 
 @pytest.mark.parametrize("name", RUN_ROUTES)
 def test_a_stranger_finds_no_run_of_others(alices_run, name):
-    method = "post" if name in POST_ONLY else "get"
+    method = "post" if name in POST_ONLY else "patch" if name in PATCH_ONLY else "get"
     stranger = client_of(make_person("bob"))
     assert getattr(stranger, method)(address_of(name, run_id=alices_run.pk)).status_code == 404
     assert Run.objects.get(pk=alices_run.pk).state == RunState.RUNNING
@@ -104,6 +120,8 @@ def test_only_staff_change_endpoints(alice):
 def test_pages_bring_no_inline_script_or_style(alices_run, name):
     endpoint = make_endpoint()
     pk = endpoint.pk if name.startswith("endpoint") else alices_run.dataset_id
+    pk = make_benchmark().pk if name.startswith("benchmark") else pk
+    add_cached_reply(alices_run, str(ARGUMENTS["key"]))
     ada = client_of(make_person("ada", staff=True))
     answer = ada.get(address_of(name, run_id=alices_run.pk, pk=pk))
     assert answer.status_code == 200

@@ -91,3 +91,41 @@ def test_a_connection_test_shows_its_report(staff, settings, part):
     assert "It works" in page
     assert "sim-large" in page
     assert ("<html" in page) is (not part)
+
+
+def test_prices_and_servers_are_typed_a_line_each_and_shown_as_typed(staff):
+    typed = {"prices": "model-a 2.50 10\n\nllama 3 8b  $0.05  0\n"}
+    staff.post(
+        reverse("endpoint_new"),
+        fields(kind="ollama", more_urls="https://b.example\nhttps://c.example", **typed),
+    )
+    endpoint = Endpoint.objects.get()
+    assert endpoint.more_urls == ["https://b.example", "https://c.example"]
+    assert endpoint.prices == {
+        "model-a": {"input": 2.5, "output": 10.0},
+        "llama 3 8b": {"input": 0.05, "output": 0.0},
+    }
+    page = staff.get(endpoint.get_absolute_url()).content.decode()
+    assert "model-a 2.5 10\nllama 3 8b 0.05 0" in page
+    assert "+2 servers" in staff.get(reverse("endpoints")).content.decode()
+    reader = client_of(make_person("bob")).get(endpoint.get_absolute_url()).content.decode()
+    assert "$2.50 in, $10.00 out" in reader
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "message"),
+    [
+        ({"prices": "model-a 2.50"}, "prices", "Line 1: write the model"),
+        ({"prices": "\nmodel-a x 1"}, "prices", "Line 2: the input price &#x27;x&#x27; is not"),
+        ({"prices": "a 1 1\na 2 2"}, "prices", "Line 2: a has a price already"),
+        ({"prices": "a 1 -1"}, "prices", "output price of &#x27;a&#x27; must be a number from 0"),
+        ({"prices": "a nan 1"}, "prices", "input price of &#x27;a&#x27; must be a number from 0"),
+        ({"more_urls": "http://127.0.0.1:9999"}, "more_urls", "127.0.0.1:9999 is at a loopback"),
+    ],
+)
+def test_a_wrong_price_or_server_is_said_at_its_field(staff, changes, field, message):
+    answer = staff.post(reverse("endpoint_new"), fields(**changes))
+    assert answer.status_code == 400
+    assert answer.context["form"].errors[field]
+    assert message in answer.content.decode()
+    assert not Endpoint.objects.exists()

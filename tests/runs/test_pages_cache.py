@@ -1,0 +1,291 @@
+"""The cache page: figures, search, one answer, and removing some after counting them."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import CachedReply
+from tests.runs.page_parts import add_cached_reply, client_of, make_dataset, make_person, make_run
+from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice():
+    return make_person("alice")
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True)
+
+
+@pytest.fixture
+def run(alice):
+    totals = {"done": 200, "cached": 50, "calls_joined": 12, "calls_sent": 150}
+    return make_run(alice, make_dataset(alice), **totals, cost_saved=1.25)
+
+
+def key_of(number: int) -> str:
+    return f"{number:064x}"
+
+
+def fill(run, number: int, **fields) -> list[str]:
+    """So many answers, the first one the newest."""
+    keys = [key_of(place) for place in range(number)]
+    for place, key in enumerate(keys):
+        given = {"text": f"answer {place}", "created": now() - timedelta(hours=place)}
+        add_cached_reply(run, key, **{**given, **fields})
+    return keys
+
+
+def page_of(person, **query) -> str:
+    answer = client_of(person).get(reverse("cache"), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def words_of(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+
+def shown(person, **query) -> list[str]:
+    """The keys of the answers that a page lists."""
+    return re.findall(r'href="/cache/([0-9a-f]{64})/"', page_of(person, **query))
+
+
+def test_the_figures_tell_what_the_cache_saved(alice, run):
+    fill(run, 3)
+    words = words_of(page_of(alice))
+    for figure in (
+        "Answers kept 3 about 804 B",
+        "Hit rate, last day 25.0 % of 200 trials",
+        "Hit rate, all time 25.0 %",
+        "Calls saved 50",
+        "Joined 12",
+        "Money saved $1.25",
+    ):
+        assert figure in words
+
+
+def test_runs_of_another_day_count_in_all_time_only(alice, run):
+    run.created = now() - timedelta(days=2)
+    run.save(update_fields=["created"])
+    assert "Hit rate, last day – of 0 trials" in words_of(page_of(alice))
+
+
+def test_savings_of_unknown_price_are_not_called_nothing(alice, run):
+    run.cost_saved = 0
+    run.save(update_fields=["cost_saved"])
+    assert "Money saved – nothing saved has a known price" in words_of(page_of(alice))
+
+
+def test_an_empty_cache_says_what_it_is_for(alice):
+    words = words_of(page_of(alice))
+    assert "Nothing kept yet" in words
+    assert "When is a call the same?" in words
+    assert "Never kept" in words
+
+
+def test_answers_are_counted_by_model(alice, run):
+    fill(run, 2)
+    add_cached_reply(run, key_of(9), endpoint="openai-main", model="gpt/large")
+    words = words_of(page_of(alice))
+    assert "simulated sim-small 2" in words
+    assert "openai-main gpt/large 1" in words
+    assert shown(alice, model="openai-main/gpt/large") == [key_of(9)]
+
+
+def test_paging_through_the_answers_shows_each_once(alice, run):
+    same = now()  # a batch is stored at one moment
+    keys = fill(run, 120, created=same)
+    client, seen = client_of(alice), []
+    query: dict[str, str] = {}
+    while True:
+        answer = client.get(reverse("cache"), query)
+        seen += [entry.key for entry in answer.context["page"].entries]
+        if not answer.context["page"].next:
+            break
+        query = {"start": answer.context["page"].next}
+    assert seen == sorted(keys, reverse=True)
+
+
+@pytest.mark.parametrize("start", ["x", "~", "2026-01-01~", "2026-01-01T00:00:00~ab", "\x00"])
+def test_a_place_that_does_not_exist_is_the_first_page(alice, run, start):
+    fill(run, 2)
+    assert len(shown(alice, start=start)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("paris", ["a"], id="part of an answer, any case"),
+        pytest.param("100%", ["c"], id="a sign that means something to LIKE"),
+        pytest.param("b" * 8, ["b"], id="beginning of a key"),
+        pytest.param("B" * 8, ["b"], id="beginning of a key, capitals"),
+        pytest.param("bbb", ["b", "c"], id="a key and a text"),
+        pytest.param("nowhere", [], id="nothing"),
+    ],
+)
+def test_a_search_looks_at_keys_and_answers(alice, run, text, found):
+    texts = {"a": "It is Paris.", "b": "Rome", "c": "100% abbb"}
+    for place, (letter, answer) in enumerate(texts.items()):
+        moment = now() - timedelta(hours=place)
+        add_cached_reply(run, letter * 64, text=answer, created=moment)
+    assert shown(alice, q=text) == [letter * 64 for letter in found]
+
+
+def test_a_search_of_two_letters_is_asked_for_more(alice, run):
+    fill(run, 1)
+    page = page_of(alice, q="an")
+    assert "Type at least 3 characters." in page
+    assert "/cache/" + key_of(0) not in page
+
+
+def test_one_answer_shows_where_it_came_from(alice, run):
+    (key,) = fill(run, 1, text="It is 4,\n<b>surely</b>.", latency_ms=1234.0)
+    page = client_of(alice).get(reverse("cache_entry", args=[key])).content.decode()
+    assert "It is 4,\n&lt;b&gt;surely&lt;/b&gt;." in page
+    words = words_of(page)
+    for fact in ("simulated/sim-small", "12 in, 3 out", "1.2 s", f"{run.name} #{run.pk}", key):
+        assert fact in words
+    assert run.get_absolute_url() in page
+
+
+def test_a_stranger_sees_sums_but_no_answers_of_others(ada, run):
+    keys = [*fill(run, 2), key_of(7)]
+    add_cached_reply(None, keys[2], text="of a run that is gone")
+    bob = make_person("bob")
+    assert "Answers kept 3" in words_of(page_of(bob))
+    assert shown(bob) == shown(bob, q="answer") == shown(bob, q=keys[0][:10]) == []
+    for key in keys:
+        assert client_of(bob).get(reverse("cache_entry", args=[key])).status_code == 404
+        assert client_of(ada).get(reverse("cache_entry", args=[key])).status_code == 200
+    assert len(shown(ada)) == 3
+
+
+def test_an_answer_that_is_not_there_is_not_found(ada):
+    for key in (key_of(1), "x", "A" * 300):
+        assert client_of(ada).get(reverse("cache_entry", args=[key])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        pytest.param({"older_than_days": "1"}, 1, id="by age"),
+        pytest.param({"older_than_days": "0"}, 4, id="everything"),
+        pytest.param({"model": "simulated/sim-large"}, 1, id="by model"),
+        pytest.param({"run": "own"}, 3, id="by run"),
+        pytest.param({"run": "own", "older_than_days": "1"}, 1, id="by run and age"),
+        pytest.param({"run": "999999"}, 0, id="a run that is not there"),
+    ],
+)
+def test_what_is_counted_is_what_is_removed(ada, run, query, number):
+    fill(run, 2)
+    add_cached_reply(run, key_of(8), created=now() - timedelta(days=2))
+    add_cached_reply(None, key_of(9), model="sim-large")
+    query = {name: str(run.pk) if value == "own" else value for name, value in query.items()}
+    client, address = client_of(ada), reverse("cache_prune")
+    page = client.get(address, query).content.decode()
+    assert f"{number} answer" in words_of(page)
+    assert CachedReply.objects.count() == 4, "counting removes nothing"
+    if not number:
+        assert "Nothing to remove." in page
+        return
+    hidden = dict(re.findall(r'type="hidden" name="(before|model|run)" value="([^"]*)"', page))
+    answer = client.post(address, hidden, follow=True)
+    removed = f"{number:,} cached answers were removed."
+    assert removed in words_of(answer.content.decode())
+    assert CachedReply.objects.count() == 4 - number
+
+
+def test_an_answer_kept_after_the_count_stays(ada, run):
+    fill(run, 2)
+    client, address = client_of(ada), reverse("cache_prune")
+    page = client.get(address, {"older_than_days": "0"}).content.decode()
+    (before,) = re.findall(r'name="before" value="([^"]*)"', page)
+    add_cached_reply(run, key_of(9))
+    client.post(address, {"before": before})
+    assert [entry.key for entry in CachedReply.objects.all()] == [key_of(9)]
+
+
+def test_many_answers_go_in_batches(ada, run):
+    CachedReply.objects.bulk_create(
+        CachedReply(
+            key=key_of(number), endpoint="simulated", model="m", text="x", latency_ms=1,
+            created=now(),
+        )
+        for number in range(2500)
+    )  # fmt: skip
+    client_of(ada).post(reverse("cache_prune"), {"model": "simulated/m"})
+    assert not CachedReply.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"older_than_days": "soon"},
+        {"older_than_days": "-1"},
+        {"older_than_days": "nan"},
+        {"older_than_days": "1e9"},
+        {"model": "simulated/unknown"},
+        {"run": "all"},
+        {"run": "9" * 30},
+        {"before": "yesterday"},
+    ],
+)
+def test_what_makes_no_sense_removes_nothing(ada, run, data):
+    fill(run, 1)
+    assert client_of(ada).post(reverse("cache_prune"), data).status_code == 400
+    assert CachedReply.objects.exists()
+
+
+def test_only_staff_remove_answers_and_others_see_why(alice, run):
+    fill(run, 1)
+    client = client_of(alice)
+    assert client.post(reverse("cache_prune"), {"run": run.pk}).status_code == 403
+    assert CachedReply.objects.exists()
+    reason = "Only administrators remove answers"
+    page = client.get(reverse("cache_prune"), {"run": run.pk}).content.decode()
+    assert reason in page
+    assert 'method="post" action="/cache/prune/"' not in page
+    assert reason in page_of(alice)
+
+
+def test_hostile_answers_stay_text(ada, run):
+    for place, text in enumerate(PAYLOADS):
+        add_cached_reply(run, key_of(place), text=text, model=text[:190], endpoint=text[:60])
+    client = client_of(ada)
+    assert foreign_markup(page_of(ada)) == []
+    assert foreign_markup(client.get(reverse("cache_prune")).content.decode()) == []
+    for place, text in enumerate(PAYLOADS):
+        page = client.get(reverse("cache_entry", args=[key_of(place)])).content.decode()
+        assert foreign_markup(page) == [], text
+        typed = {"q": text, "model": text, "start": text}
+        assert foreign_markup(page_of(ada, **typed)) == [], text
+
+
+def test_the_command_counts_and_removes_only_when_told(run, capsys):
+    fill(run, 30)
+    call_command("prune_cache", older_than_days=1)
+    assert "6 cached answers fit" in capsys.readouterr().out
+    call_command("prune_cache", older_than_days=1, yes=True)
+    assert "6 cached answers were removed" in capsys.readouterr().out
+    call_command("prune_cache", model="simulated/sim-small", run=run.pk, yes=True)
+    assert not CachedReply.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"model": "sim-small"}, {"older_than_days": -1.0}, {"older_than_days": 1e9}]
+)
+def test_the_command_refuses_what_it_cannot_mean(run, options):
+    fill(run, 1)
+    with pytest.raises(CommandError):
+        call_command("prune_cache", yes=True, **options)
+    assert CachedReply.objects.exists()

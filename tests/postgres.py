@@ -87,10 +87,19 @@ class PostgresServer:
                 **self.identity,
             )
         except (PermissionError, subprocess.CalledProcessError):
-            copy = self.folder / "install"
-            shutil.copytree(installed.parent, copy, symlinks=True)
-            return copy / installed.name
+            return _copy_of(installed, self.folder / "install")
         return installed
+
+
+def _copy_of(binaries: Path, folder: Path) -> Path:
+    """The installation and, where they look for it, the folder of their shared libraries."""
+    installation, package = binaries.parent, binaries.parents[1]
+    copy = folder / package.name / installation.name
+    shutil.copytree(installation, copy, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name)
+    return copy / binaries.name
 
 
 def _installed_binaries() -> Path:

@@ -7,19 +7,29 @@ together, so that a call nobody joins costs a part of one round trip before it a
 
 import asyncio
 import contextlib
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from workers.engine.cache import Call, Landing, SingleFlight, stored_reply
+from workers.engine.cache import Call, Landing, SingleFlight
 from workers.engine.records import Reply
+from workers.flight_messages import (
+    LARGEST_HANDED,
+    Answer,
+    Claim,
+    Ending,
+    Outbox,
+    ending_of,
+    look_again_seconds,
+    read_reply,
+    resolve,
+    write_reply,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -29,56 +39,13 @@ RENEWALS_PER_LOCK = 3.3
 KEPT_SECONDS = 10.0  # an answer is in the database long before that
 HANDED_SECONDS = 3.0  # how long who refreshes may still join an answer that has just arrived
 LINGER_SECONDS = 0.2  # endings wait for each other, or for a claim, to travel together
-SHORTEST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.3  # between looks at others' flights
 EARLY_SECONDS = 0.002  # an event loop's timer may ring this much before its time
 ANSWER_SECONDS = 2.0  # a Redis that does not answer must not stop the calls
 AWAY_SECONDS = 2.0  # between looking whether it is back
-LARGEST_HANDED = 256 * 1024  # characters; larger answers are read from the database
 READ_SECONDS = 30.0  # a look into the database may take this long
 MOST_CLAIMS = 1000  # in one exchange: Redis does nothing else meanwhile
 
 ReadCache = Callable[[Sequence[str]], Awaitable[Mapping[str, Reply]]]
-
-
-@dataclass(slots=True)
-class Claim:
-    """A call that wants to fly, or to know what became of an equal one."""
-
-    key: str
-    is_scoped: bool
-    future: asyncio.Future[Reply | None]  # an answer to join, or None: fly
-    since: float
-    due: float
-
-
-class Ending(NamedTuple):
-    how: str  # see flights.lua
-    reply: Reply | None = None
-    is_scoped: bool = False
-
-
-class Answer(NamedTuple):
-    """What an exchange brings back; see flights.lua."""
-
-    wanted: list[int]
-    letters: bytes
-    replies: list[bytes]
-
-
-@dataclass(slots=True)
-class Outbox:
-    """What one exchange carries."""
-
-    endings: dict[str, Ending] = field(default_factory=dict)
-    renewals: list[str] = field(default_factory=list)
-    claims: dict[str, Claim] = field(default_factory=dict)
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.endings or self.renewals or self.claims)
-
-    def keys(self) -> list[str]:
-        return [*self.endings, *self.renewals, *self.claims]
 
 
 class RedisFlights:
@@ -121,8 +88,7 @@ class RedisFlights:
 
     async def close(self) -> None:
         """Free what this process still holds. Calls under way should have been stopped before."""
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._forget_alarm()
         for task in (self._keeper, *self._reads):
             if task is not None:
                 task.cancel()
@@ -180,6 +146,7 @@ class RedisFlights:
             await self._wake.wait()
             self._wake.clear()
             await self._exchange()
+            self._forget_alarm()  # what it was for may have travelled already
             for moment in self._next_moments():
                 self._wake_at(moment)
 
@@ -202,6 +169,11 @@ class RedisFlights:
         self._alarm_at = moment
         delay = max(0.0, moment - time.monotonic())
         self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
+
+    def _forget_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = None
 
     def _ring(self) -> None:
         self._alarm = None
@@ -310,36 +282,3 @@ class RedisFlights:
         self._endings.clear()
         for claim in [*outbox.claims.values(), *self._claims.values()]:
             resolve(claim, None)
-
-
-def ending_of(reply: Reply, is_scoped: bool) -> Ending:
-    """Who refreshes leaves no mark in the way of the next call, and shares only while it flies."""
-    if not is_scoped:
-        return Ending("d", reply)
-    is_large = len(reply.text) > LARGEST_HANDED  # and others of the run may not read the cache
-    return Ending("x" if is_large else "f", reply, is_scoped)
-
-
-def resolve(claim: Claim, reply: Reply | None) -> None:
-    if not claim.future.done():
-        claim.future.set_result(reply)
-
-
-def look_again_seconds(waited_seconds: float) -> float:
-    """Soon for what is short, rarely for what is long: adds little to either."""
-    return min(max(0.15 * waited_seconds, SHORTEST_LOOK_SECONDS), LONGEST_LOOK_SECONDS)
-
-
-def write_reply(reply: Reply) -> str:
-    return json.dumps([reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out])
-
-
-def read_reply(text: bytes) -> Reply | None:
-    """None if it is not what `write_reply` wrote: then the database has it."""
-    try:
-        values = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(values, list) or len(values) != 4:
-        return None
-    return stored_reply(*values)

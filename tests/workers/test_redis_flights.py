@@ -13,7 +13,8 @@ import redis.asyncio
 from workers.engine.cache import MemoryCache
 from workers.engine.errors import ServerError
 from workers.engine.records import Reply, Request
-from workers.redis_flights import LARGEST_HANDED, RedisFlights, read_reply, write_reply
+from workers.flight_messages import LARGEST_HANDED, read_reply, write_reply
+from workers.redis_flights import RedisFlights
 
 KEY = "0" * 64
 REQUEST = Request("simulated", "small", "/chat", {})

@@ -119,7 +119,7 @@ def test_a_cancelled_run_stops_and_keeps_what_it_has(
 def test_a_stopped_worker_gives_its_chunks_back_and_the_next_one_finishes(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    document["cache"] = "off"
+    document |= {"cache": "off", "repeats": 3}
     with running_worker():
         undisturbed = finish(create_run(ada, document))
     simulator.change(latency_ms=60)
@@ -137,7 +137,7 @@ def test_a_stopped_worker_gives_its_chunks_back_and_the_next_one_finishes(
 def test_a_killed_worker_loses_nothing(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    document["cache"] = "off"
+    document |= {"cache": "off", "repeats": 3}
     with running_worker():
         undisturbed = finish(create_run(ada, document))
     simulator.change(latency_ms=60)

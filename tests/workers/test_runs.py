@@ -143,12 +143,12 @@ def test_a_killed_worker_loses_nothing(
     simulator.change(latency_ms=60)
     with running_worker() as worker:
         run = create_run(ada, document)
-        wait_until(lambda: Score.objects.filter(run=run).count() > 20)
+        leased = Chunk.objects.filter(run=run, state=ChunkState.LEASED)
+        wait_until(lambda: Score.objects.filter(run=run).count() > 20 and leased.exists())
         worker.kill()
         worker.wait()
-    expired = Chunk.objects.filter(run=run, state=ChunkState.LEASED).update(
-        lease_until=timezone.now() - timedelta(seconds=1)  # instead of waiting for the lease's end
-    )
+    past = timezone.now() - timedelta(seconds=1)  # instead of waiting for the lease's end
+    expired = leased.update(lease_until=past)
     assert expired
     with running_worker():
         finish(run)

@@ -23,7 +23,7 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 test: setup lint types ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/pytest $(ARGS)
-	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest tests/runs tests/workers $(ARGS)
+	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest tests/runs tests/workers --ignore tests/runs/test_benchmarks.py $(ARGS)
 
 check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests
 	$(BIN)/pytest -q tests/engine

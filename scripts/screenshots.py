@@ -178,7 +178,7 @@ def photograph_reconnecting(camera: Photographer) -> None:
 
 
 def photograph_errors(camera: Photographer) -> None:
-    broken = "simulated/sim-small:500\nsimulated/sim-small:malformed"
+    broken = "simulated/sim-small:400\nsimulated/sim-small:malformed"
     path = camera.launch({"name": "Two broken models", "other_models": broken, "attempts": "1"})
     camera.wait_until_finished()
     camera.take_all("run-with-errors", path)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import lru_cache
 
 from django.db import transaction
-from django.db.models import Count, F
+from django.db.models import Count
 from django.db.models.functions import Now
 
 from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
@@ -53,12 +53,13 @@ def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
         chunk = fairest_chunk(paused) or Chunk.objects.filter(pk=chunk_id).first()
         if chunk is None or chunk.state != ChunkState.PENDING or waits(chunk.run_id, paused):
             return None
-        taken = Chunk.objects.filter(pk=chunk.pk, state=ChunkState.PENDING).update(
-            state=ChunkState.LEASED, owner=owner, token=F("token") + 1, lease_until=Now() + LEASE
+        free = Chunk.objects.filter(pk=chunk.pk, state=ChunkState.PENDING, token=chunk.token)
+        chunk.token += 1
+        taken = free.update(
+            state=ChunkState.LEASED, owner=owner, token=chunk.token, lease_until=Now() + LEASE
         )
         if not taken:
             return None
-        chunk.refresh_from_db(fields=["token"])
     return read_lease(chunk)
 
 
@@ -94,14 +95,16 @@ def read_lease(chunk: Chunk) -> Lease:
         Trial(position, parts.keys[candidate], case, repeat)
         for position, candidate, case, repeat in chunk.trials
     )
-    rows = list(
-        Case.objects.filter(
-            dataset_id=parts.dataset_id, position__in={trial.case for trial in trials}
-        )
-    )
-    cases = {row.position: EngineCase(row.position, row.fields) for row in rows}
+    rows = Case.objects.filter(
+        dataset_id=parts.dataset_id, position__in={trial.case for trial in trials}
+    ).values_list("pk", "position", "fields")
+    case_ids: dict[int, int] = {}
+    cases: dict[int, EngineCase] = {}
+    for pk, position, fields in rows:
+        case_ids[position] = pk
+        cases[position] = EngineCase(position, fields)
     work = Slice(trials, parts.candidates, cases, scored_positions(chunk))
-    return Lease(chunk.pk, chunk.token, parts, work, {row.position: row.pk for row in rows})
+    return Lease(chunk.pk, chunk.token, parts, work, case_ids)
 
 
 def scored_positions(chunk: Chunk) -> frozenset[int]:

@@ -7,8 +7,9 @@ counters always equal a query over the scores.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
+from json import dumps as to_json
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -17,12 +18,50 @@ from django.utils import timezone
 from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Run
 from runs.models import Score as ScoreRow
+from runs.services.inserting import Row, insert_rows, moment
 from runs.services.leases import Lease
 from runs.services.planning import advance_run
-from runs.services.totals import add_costs, add_to_candidates, add_to_run, add_to_sample
+from runs.services.totals import (
+    add_to_candidates,
+    add_to_run,
+    add_to_sample,
+    tally_by_candidate,
+)
 from workers.engine.records import Reply, Request, Score
 
 Found = tuple[Lease, Score]
+
+SCORE_FIELDS = (
+    "run",
+    "position",
+    "candidate",
+    "case",
+    "repeat",
+    "value",
+    "passed",
+    "error_class",
+    "error_message",
+    "answer",
+    "details",
+    "attempts",
+    "latency_ms",
+    "tokens_in",
+    "tokens_out",
+    "cost",
+    "cached",
+    "finished",
+)
+REPLY_FIELDS = (
+    "key",
+    "endpoint",
+    "model",
+    "text",
+    "latency_ms",
+    "tokens_in",
+    "tokens_out",
+    "run",
+    "created",
+)
 
 LOW_WATER = 24  # open chunks below which more are planned
 
@@ -54,13 +93,8 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         found = _scores_of(results, held)
         if may_be_known:
             found = _without_known(run, found)
-        now = timezone.now()
-        rows = [_row(run, lease, score, now) for lease, score in found]
-        ScoreRow.objects.bulk_create(rows)
-        add_costs(run, [score for _, score in found])
-        add_to_run(run, rows, results.in_flight)
-        add_to_candidates(run, rows)
-        add_to_sample(run, rows, results.in_flight)
+        _insert_scores(run, found)
+        _count(run, found, results.in_flight)
         done = results.finished & held
         Chunk.objects.filter(pk__in=done).update(state=ChunkState.DONE, lease_until=None)
         transaction.on_commit(partial(publish, run.pk))
@@ -91,28 +125,44 @@ def _without_known(run: Run, found: list[Found]) -> list[Found]:
     return [pair for pair in found if pair[1].trial.position not in known]
 
 
-def _row(run: Run, lease: Lease, score: Score, now: datetime) -> ScoreRow:
+def _insert_scores(run: Run, found: Sequence[Found]) -> None:
+    now = moment(timezone.now())
+    insert_rows(ScoreRow, SCORE_FIELDS, [_row(run.pk, lease, score, now) for lease, score in found])
+
+
+def _row(run_id: int, lease: Lease, score: Score, now: Any) -> Row:
+    """In the order of SCORE_FIELDS."""
     trial = score.trial
-    return ScoreRow(
-        run_id=run.pk,
-        position=trial.position,
-        candidate_id=lease.parts.candidate_ids[trial.candidate],
-        case_id=lease.case_ids[trial.case],
-        repeat=trial.repeat,
-        value=score.value,
-        passed=score.passed,
-        error_class=score.error,
-        error_message=score.message[:500],
-        answer=score.answer,
-        details=[list(judgement) for judgement in score.judgements],
-        attempts=[list(attempt) for attempt in score.attempts],
-        latency_ms=score.latency_ms,
-        tokens_in=score.tokens_in,
-        tokens_out=score.tokens_out,
-        cost=score.cost,
-        cached=score.cached,
-        finished=now,
+    return (
+        run_id,
+        trial.position,
+        lease.parts.candidate_ids[trial.candidate],
+        lease.case_ids[trial.case],
+        trial.repeat,
+        score.value,
+        score.passed,
+        score.error,
+        score.message[:500],
+        score.answer,
+        to_json(score.judgements),
+        to_json(score.attempts),
+        score.latency_ms,
+        score.tokens_in,
+        score.tokens_out,
+        score.cost,
+        score.cached,
+        now,
     )
+
+
+def _count(run: Run, found: Sequence[Found], in_flight: int) -> None:
+    scores = [score for _, score in found]
+    tallies = tally_by_candidate(
+        (lease.parts.candidate_ids[score.trial.candidate], score) for lease, score in found
+    )
+    add_to_run(run, tallies, scores, in_flight)
+    add_to_candidates(tallies)
+    add_to_sample(run, scores, in_flight)
 
 
 def _plan_more_if_low(run: Run) -> None:
@@ -127,23 +177,19 @@ def _plan_more_if_low(run: Run) -> None:
 
 def store_replies(run_id: int, replies: Sequence[tuple[str, Request, Reply]]) -> None:
     """Keep paid answers, in a transaction of their own: they outlive a lost lease."""
-    now = timezone.now()
-    CachedReply.objects.bulk_create(
-        [
-            CachedReply(
-                key=key,
-                endpoint=request.endpoint,
-                model=request.model,
-                text=reply.text,
-                latency_ms=reply.latency_ms,
-                tokens_in=reply.tokens_in,
-                tokens_out=reply.tokens_out,
-                run_id=run_id,
-                created=now,
-            )
-            for key, request, reply in replies
-        ],
-        update_conflicts=True,
-        unique_fields=["key"],
-        update_fields=["text", "latency_ms", "tokens_in", "tokens_out", "run", "created"],
-    )
+    now = moment(timezone.now())
+    rows = [
+        (
+            key,
+            request.endpoint,
+            request.model,
+            reply.text,
+            reply.latency_ms,
+            reply.tokens_in,
+            reply.tokens_out,
+            run_id,
+            now,
+        )
+        for key, request, reply in replies
+    ]
+    insert_rows(CachedReply, REPLY_FIELDS, rows, replace_on="key")

@@ -1,99 +1,111 @@
 """Keeps the running totals of a run, its candidates and its seconds in step with its scores."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 
-from runs.models import Candidate, Run, RunSample, Score
-from workers.engine import records
+from runs.models import Candidate, Run, RunSample
 from workers.engine.errors import RateLimited
-from workers.engine.stats import add_to_bins
-
-SHARED_TOTALS = [
-    "done",
-    "failed",
-    "cached",
-    "scored",
-    "value_sum",
-    "value_square_sum",
-    "tokens_in",
-    "tokens_out",
-    "latency_bins",
-]
-RUN_TOTALS = [
-    "calls_sent",
-    "calls_retried",
-    "calls_throttled",
-    "calls_joined",
-    "cost",
-    "cost_saved",
-    "unpriced",
-    "peak_in_flight",
-    "version",
-]
+from workers.engine.records import JOINED, Score
+from workers.engine.stats import add_to_bins, merge_bins
 
 
-class Totals(Protocol):
-    """What a run and a candidate count alike."""
+@dataclass
+class Tally:
+    """What a run and a candidate count alike: fields of the same names in both models."""
 
-    done: int
-    failed: int
-    cached: int
-    scored: int
-    value_sum: float
-    value_square_sum: float
-    tokens_in: int
-    tokens_out: int
-    latency_bins: dict[str, int]
+    done: int = 0
+    failed: int = 0
+    cached: int = 0
+    scored: int = 0
+    value_sum: float = 0.0
+    value_square_sum: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    latency_bins: dict[str, int] = field(default_factory=dict)
+
+    def add(self, score: Score) -> None:
+        self.done += 1
+        self.tokens_in += score.tokens_in or 0
+        self.tokens_out += score.tokens_out or 0
+        if score.value is None:
+            self.failed += 1
+            return
+        self.scored += 1
+        self.cached += score.cached
+        self.value_sum += score.value
+        self.value_square_sum += score.value**2
+        if score.latency_ms is not None:
+            add_to_bins(self.latency_bins, score.latency_ms)
+
+    def add_to(self, totals: "Run | Candidate | Tally") -> None:
+        for name in COUNTS:
+            setattr(totals, name, getattr(totals, name) + getattr(self, name))
+        merge_bins(totals.latency_bins, self.latency_bins)
 
 
-def add_score(totals: Totals, score: Score) -> None:
-    totals.done += 1
-    totals.tokens_in += score.tokens_in or 0
-    totals.tokens_out += score.tokens_out or 0
-    if score.value is None:
-        totals.failed += 1
-        return
-    totals.scored += 1
-    totals.cached += score.cached
-    totals.value_sum += score.value
-    totals.value_square_sum += score.value**2
-    if score.latency_ms is not None:
-        add_to_bins(totals.latency_bins, score.latency_ms)
+SHARED_TOTALS = [one.name for one in fields(Tally)]
+COUNTS = [name for name in SHARED_TOTALS if name != "latency_bins"]
 
 
-def add_costs(run: Run, scores: Sequence[records.Score]) -> None:
-    """Money, which the rows do not tell in full. `add_to_run` saves it."""
+@dataclass
+class RunTally:
+    """What a run counts of its calls, and only a run; fields of the same names in the model."""
+
+    calls_sent: int = 0
+    calls_retried: int = 0
+    calls_throttled: int = 0
+    calls_joined: int = 0
+    cost: float = 0.0
+    cost_saved: float = 0.0
+    unpriced: int = 0
+
+    def add(self, score: Score) -> None:
+        self.calls_sent += score.calls_sent
+        self.calls_retried += max(0, score.calls_sent - 1)
+        self.cost += score.cost or 0.0
+        self.cost_saved += score.cost_saved
+        self.unpriced += score.unpriced
+        for attempt in score.attempts:
+            self.calls_joined += attempt.what == JOINED
+            self.calls_throttled += attempt.what == "call" and attempt.outcome == RateLimited.name
+
+
+RUN_COUNTS = [one.name for one in fields(RunTally)]
+
+
+def tally_by_candidate(found: Iterable[tuple[int, Score]]) -> dict[int, Tally]:
+    """Counted once, for the candidates and, added up, for the run."""
+    tallies: dict[int, Tally] = {}
+    for candidate_id, score in found:
+        tally = tallies.get(candidate_id)
+        if tally is None:
+            tally = tallies[candidate_id] = Tally()
+        tally.add(score)
+    return tallies
+
+
+def add_to_run(
+    run: Run, tallies: Mapping[int, Tally], scores: Iterable[Score], in_flight: int
+) -> None:
+    for tally in tallies.values():
+        tally.add_to(run)
+    of_calls = RunTally()
     for score in scores:
-        run.cost += score.cost or 0.0
-        run.cost_saved += score.cost_saved
-        run.unpriced += score.unpriced
-
-
-def add_to_run(run: Run, rows: Sequence[Score], in_flight: int) -> None:
-    for row in rows:
-        add_score(run, row)
-        calls = [attempt for attempt in row.attempts if attempt[0] == "call"]
-        run.calls_sent += len(calls)
-        run.calls_retried += max(0, len(calls) - 1)
-        run.calls_throttled += sum(attempt[1] == RateLimited.name for attempt in calls)
-        run.calls_joined += sum(attempt[0] == records.JOINED for attempt in row.attempts)
+        of_calls.add(score)
+    for name in RUN_COUNTS:
+        setattr(run, name, getattr(run, name) + getattr(of_calls, name))
     run.peak_in_flight = max(run.peak_in_flight, in_flight)
     run.version += 1
-    run.save(update_fields=[*SHARED_TOTALS, *RUN_TOTALS])
+    run.save(update_fields=[*SHARED_TOTALS, *RUN_COUNTS, "peak_in_flight", "version"])
 
 
-def add_to_candidates(run: Run, rows: Sequence[Score]) -> None:
-    by_candidate: dict[int, list[Score]] = defaultdict(list)
-    for row in rows:
-        by_candidate[row.candidate_id].append(row)
-    for candidate in Candidate.objects.filter(pk__in=list(by_candidate)):
-        for row in by_candidate[candidate.pk]:
-            add_score(candidate, row)
+def add_to_candidates(tallies: Mapping[int, Tally]) -> None:
+    for candidate in Candidate.objects.filter(pk__in=list(tallies)):
+        tallies[candidate.pk].add_to(candidate)
         candidate.save(update_fields=SHARED_TOTALS)
 
 
-def add_to_sample(run: Run, rows: Sequence[Score], in_flight: int) -> None:
+def add_to_sample(run: Run, scores: Iterable[Score], in_flight: int) -> None:
     """Add to the second we are in. The seconds are counted by the database's clock."""
     if run.started is None or run.is_finished:
         return
@@ -101,14 +113,14 @@ def add_to_sample(run: Run, rows: Sequence[Score], in_flight: int) -> None:
     sample, _ = RunSample.objects.get_or_create(
         run=run, second=max(0, int(elapsed.total_seconds()))
     )
-    for row in rows:
-        if row.value is None:
+    for score in scores:
+        if score.value is None:
             sample.failed += 1
-        elif row.cached:
+        elif score.cached:
             sample.cached += 1
         else:
             sample.fresh += 1
-            if row.latency_ms is not None:
-                add_to_bins(sample.latency_bins, row.latency_ms)
+            if score.latency_ms is not None:
+                add_to_bins(sample.latency_bins, score.latency_ms)
     sample.in_flight = max(sample.in_flight, in_flight)
     sample.save()

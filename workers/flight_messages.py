@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workers.engine.cache import stored_reply
+from workers.engine.json_text import to_json
 from workers.engine.records import Reply
 
 SHORTEST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.3  # between looks at others' flights
@@ -72,7 +73,8 @@ def look_again_seconds(waited_seconds: float) -> float:
 
 
 def write_reply(reply: Reply) -> str:
-    return json.dumps([reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out])
+    values = [reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out]
+    return to_json(values).decode()
 
 
 def read_reply(text: bytes) -> Reply | None:

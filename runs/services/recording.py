@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from json import dumps as to_json
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -27,6 +26,7 @@ from runs.services.totals import (
     add_to_sample,
     tally_by_candidate,
 )
+from workers.engine.json_text import to_json
 from workers.engine.records import Reply, Request, Score
 
 Found = tuple[Lease, Score]
@@ -144,8 +144,8 @@ def _row(run_id: int, lease: Lease, score: Score, now: Any) -> Row:
         score.error,
         score.message[:500],
         score.answer,
-        to_json(score.judgements),
-        to_json(score.attempts),
+        to_json([tuple(judgement) for judgement in score.judgements]).decode(),
+        to_json([tuple(attempt) for attempt in score.attempts]).decode(),
         score.latency_ms,
         score.tokens_in,
         score.tokens_out,

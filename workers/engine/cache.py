@@ -5,7 +5,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from workers.engine.kinds import digest
+from workers.engine.json_text import digest
 from workers.engine.records import Reply, Request
 
 NAMESPACE = 1  # raise it when answers stored earlier must no longer be used

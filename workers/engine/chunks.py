@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 CHUNKS_PER_ROUND = 2  # of the slots' worth of trials: enough for several workers to share it
 SMALLEST_CHUNK = 5  # trials; below this the message costs more than the calls it carries
-CHUNKS_AT_ONCE = 16  # two workers of eight threads
+CHUNK_SECONDS = 0.2  # of all slots' work: five messages a second cost next to nothing
 LARGEST_FAST_CHUNK = 1000  # trials of calls that take milliseconds
 LARGEST_CHUNK = 100  # trials; above this a lost worker leaves too much to be done again
 
@@ -31,15 +31,15 @@ def allocate(max_concurrent: int, batch_size: int) -> Allocation:
 def chunk_size(max_concurrent: int, latency_seconds: float | None = None) -> int:
     """The number of trials that one message stands for.
 
-    Once the latency is known, fast calls come in larger chunks: about a second's work for one of
-    the chunks that are worked on at the same time.
+    Once the latency is known, fast calls come in larger chunks. A large one costs nothing when its
+    worker dies: what was answered is stored, and all workers share the slots trial by trial.
     """
     share = -(-max_concurrent // CHUNKS_PER_ROUND)
     size = min(max(share, SMALLEST_CHUNK), LARGEST_CHUNK)
     if not latency_seconds:
         return size
-    a_second = max_concurrent / latency_seconds / CHUNKS_AT_ONCE
-    return int(min(max(size, a_second), LARGEST_FAST_CHUNK))
+    work = max_concurrent / latency_seconds * CHUNK_SECONDS
+    return int(min(max(size, work), LARGEST_FAST_CHUNK))
 
 
 def split(trials: Sequence[T], size: int) -> list[tuple[T, ...]]:

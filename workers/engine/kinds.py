@@ -1,22 +1,10 @@
 """What each kind of run is made of: its candidates, its strategy and its target."""
 
-import hashlib
-import json
-from typing import Any
-
+from workers.engine.json_text import digest
 from workers.engine.records import Candidate
 from workers.engine.session import Session
 from workers.engine.spec import Configuration
 from workers.engine.strategies import STRATEGIES
-
-
-def canonical(value: Any) -> str:
-    """The one JSON text of a value: sorted keys, no spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def digest(value: Any) -> str:
-    return hashlib.sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def make_candidates(configuration: Configuration) -> list[Candidate]:

@@ -1,10 +1,11 @@
 """Reads what providers send back: answers, and errors in whatever shape they come."""
 
-import json
 from collections.abc import Callable, Mapping
 from itertools import chain
 from math import isfinite
 from typing import Any, TypeVar
+
+import orjson
 
 from workers.engine.errors import (
     BadCredentials,
@@ -33,7 +34,7 @@ Found = TypeVar("Found")
 def read_json_answer(body: bytes, read: Callable[[Any], Found], what: str) -> Found:
     """What `read` finds in a JSON body, or MalformedAnswer saying that it is not `what`."""
     try:
-        return read(json.loads(body))
+        return read(orjson.loads(body))
     except READING_ERRORS as error:
         raise MalformedAnswer(
             f"Not {what} ({type(error).__name__}), {len(body):,} bytes."
@@ -56,7 +57,7 @@ def error_message(body: bytes, key: str) -> str:
     """What the provider said, whatever it sent. It may echo the key, which must not reach a page
     or a row; it is taken out before the text is cut, or half of it might stay."""
     try:
-        error = json.loads(body)["error"]
+        error = orjson.loads(body)["error"]
         text = str(error["message"] if isinstance(error, dict) else error)
     except (ValueError, KeyError, TypeError, RecursionError):
         text = body.decode("utf-8", "replace") or "no message"

@@ -52,9 +52,12 @@ async def post(
 
 async def read_capped(response: aiohttp.ClientResponse) -> bytes:
     """The body, unless it is larger than any answer should be."""
-    if (response.content_length or 0) > MAX_ANSWER_BYTES:
+    announced = response.content_length
+    if announced is not None:  # then no more than that is read
+        if announced <= MAX_ANSWER_BYTES:
+            return await response.read()
         response.close()
-        raise AnswerTooLarge(f"The answer announced {response.content_length:,} bytes.")
+        raise AnswerTooLarge(f"The answer announced {announced:,} bytes.")
     blocks: list[bytes] = []
     size = 0
     async for block in response.content.iter_any():

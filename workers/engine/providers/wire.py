@@ -1,12 +1,12 @@
 """What all providers share: one JSON request to the best server of an endpoint, and its answer."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 
+from workers.engine.json_text import to_json
 from workers.engine.providers.answers import call_error
 from workers.engine.providers.http import Answer, post
 from workers.engine.providers.servers import Servers
@@ -25,7 +25,7 @@ class Wire:
 
     async def post(self, path: str, document: Mapping[str, Any]) -> Answer:
         """An answer with status 200, or the CallError that another one means."""
-        body = json.dumps(document).encode()
+        body = to_json(document)
         answer = await self._servers.call(
             lambda url: post(self._client, url + path, body, self._headers)
         )

@@ -23,6 +23,7 @@ NUMBER = (
 MARKED = re.compile(r"####[ \t]{0,10}" + NUMBER)
 ANSWERED = re.compile(r"\banswer[\s:=*_`]{0,10}(?:is[\s:=*_`]{0,10})?" + NUMBER, re.IGNORECASE)
 ANYWHERE = re.compile(NUMBER)
+DECORATION = str.maketrans("", "", ",$€£")
 
 
 class Numeric(Scorer):
@@ -63,11 +64,10 @@ class Numeric(Scorer):
 def number_in(text: str) -> Decimal | None:
     """The number an answer gives, as written, so that 0.1 + 0.2 style rounding cannot matter."""
     plain = _ascii_minus(text)
-    for pattern in (MARKED, ANSWERED, ANYWHERE):
-        number = _last(pattern, plain)
-        if number is not None:
-            return number
-    return None
+    number = _last(MARKED, plain) if "####" in plain else None
+    if number is None and "answer" in plain.lower():
+        number = _last(ANSWERED, plain)
+    return _last(ANYWHERE, plain) if number is None else number
 
 
 def _last(pattern: re.Pattern[str], text: str) -> Decimal | None:
@@ -79,7 +79,7 @@ def _last(pattern: re.Pattern[str], text: str) -> Decimal | None:
 
 def _read(text: str) -> Decimal | None:
     """None for what no float can hold: 1e400 is as good as no number."""
-    plain = re.sub("[,$€£]", "", text)
+    plain = text.translate(DECORATION)
     if len(plain) > LONGEST_NUMBER or not math.isfinite(float(plain)):
         return None
     # A Decimal takes 1e-999999999 as it is, and writing that out would take a gigabyte.

@@ -31,6 +31,7 @@ class Command(BaseCommand):
         stop = threading.Event()
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: stop.set())
+        broker.delay_queues.clear()  # nothing is ever delayed: no thread need look for it
         worker = Worker(broker, worker_threads=threads, worker_timeout=POLL_MILLISECONDS)
         worker.queue_prefetch = threads  # more would keep messages from idle workers
         spare_the_collector()

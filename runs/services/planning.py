@@ -35,18 +35,18 @@ def advance_run(run_id: int) -> None:
     configuration = configuration_now(run)
     if run.started is None:
         _start(run, waiting_reason(configuration))
-    open_chunks = list(run.chunks.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED]))
+    open_chunks = run.chunks.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED])
+    at_work = list(open_chunks.values_list("trials__0__1", flat=True))  # candidate of the first
     session = _session_of(run, configuration)
     latency_ms = percentile(run.latency_bins, 0.5)
     size = chunk_size(configuration.limits.max_concurrent, (latency_ms or 0) / 1000)
     ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
-    room = Room(max(0, ahead - len(open_chunks)), size)
+    room = Room(max(0, ahead - len(at_work)), size)
     candidates = dict(run.candidates.values_list("key", "position"))
-    at_work = {chunk.trials[0][1] for chunk in open_chunks}
     open_keys = {key for key, position in candidates.items() if position in at_work}
     chunks = plan_chunks(session, configuration, run.dataset.rows, open_keys, room)
     _store_chunks(run, chunks, candidates)
-    if not chunks and not open_chunks:
+    if not chunks and not at_work:
         _finish(run)
 
 

@@ -1,8 +1,7 @@
 """The quotas that a run's calls fall under, as they are now: shared by its chunks in a process."""
 
-from collections.abc import Mapping
-
 from runs.models import Endpoint
+from runs.selectors.limits import Current
 from workers.engine.permits import PRIORITY_WEIGHTS, Quota
 from workers.engine.records import Request
 from workers.engine.schedule import split_slots
@@ -27,11 +26,10 @@ class RunQuotas:
         self._candidates.add(request.candidate)
         return (self._candidate_quota(request.candidate, self._of_candidate), *shared)
 
-    def change(
-        self, configuration: Configuration, endpoints: Mapping[str, Endpoint]
-    ) -> list[Quota]:
+    def change(self, current: Current) -> list[Quota]:
         """Take on the limits as they are now. Returns all quotas, for the calls that wait."""
-        of_run = run_quota(self._run_id, configuration)
+        configuration, endpoints = current.configuration, current.endpoints
+        of_run = run_quota(self._run_id, current)
         self._shared = {
             (model.endpoint, model.model): (
                 of_run,
@@ -49,11 +47,11 @@ class RunQuotas:
         return Quota(f"run:{self._run_id}/{candidate}", most)
 
 
-def run_quota(run_id: int, configuration: Configuration) -> Quota:
-    limits = configuration.limits
+def run_quota(run_id: int, current: Current) -> Quota:
+    limits = current.configuration.limits
     return Quota(
         f"run:{run_id}",
-        limits.max_concurrent,
+        0 if current.is_held else limits.max_concurrent,
         limits.requests_per_minute,
         limits.tokens_per_minute,
     )

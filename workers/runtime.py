@@ -13,6 +13,7 @@ from runs.models import Run
 from runs.selectors.limits import Current, read_current
 from runs.services.events import note_limit_change
 from runs.services.leases import Lease, RunParts, hand_on_chunk, lease_chunk, release_chunk
+from runs.services.pauses import settle_pause, settle_pauses
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
@@ -21,7 +22,7 @@ from workers.engine.errors import ConfigurationError
 from workers.engine.executor import Executor
 from workers.engine.permits import LimitChange
 from workers.quotas import RunQuotas
-from workers.recorder import Recorder, in_database
+from workers.recorder import RETRY_SECONDS, Recorder, in_database
 from workers.wiring import (
     build_call_parts,
     build_client,
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 5.0
 FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
+LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its trial is scored
 SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, and no throughput
 EXECUTOR_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
 
@@ -141,7 +143,7 @@ class Runtime:
         return executor
 
     def _apply(self, current: Current, quotas: RunQuotas) -> None:
-        for quota in quotas.change(current.configuration, current.endpoints):
+        for quota in quotas.change(current):
             self._parts.throttle.change(quota)
 
     async def _follow(self) -> None:
@@ -158,23 +160,36 @@ class Runtime:
         quotas = self._quotas.get(parts.run_id)
         if quotas is not None:
             self._apply(current, quotas)
-        if current.is_waiting and not self._parts.throttle.held_here(f"run:{parts.run_id}"):
+        is_drained = not self._parts.throttle.held_here(f"run:{parts.run_id}")
+        if current.drops_calls or (current.is_waiting and is_drained):
             await self._give_back(parts.run_id)
 
     async def _give_back(self, run_id: int) -> None:
-        """A run waits for a paused endpoint and none of its calls is left: let others have its
-        threads. Nobody takes its chunks until the endpoint is resumed."""
+        """A run waits for a person and its calls ended, or shall: let others have its threads.
+        Nobody takes its chunks until the run, or the endpoint it waits for, is resumed."""
+        await asyncio.sleep(LANDING_SECONDS)
         leases = {t: lease for t, lease in self._working.items() if lease.parts.run_id == run_id}
         for task in leases:
             task.cancel()
         await asyncio.gather(*leases, return_exceptions=True)
-        await self._recorder.write()
-        for lease in leases.values():
-            self._recorder.abandon(lease)
-        for lease in leases.values():
-            await in_database(release_chunk, lease.chunk_id, lease.token)
+        await self._release(list(leases.values()))
+        await in_database(settle_pause, run_id)
         for seconds in SETTLE_SECONDS:
             asyncio.get_running_loop().call_later(seconds, self._recorder.touch, run_id)
+
+    async def _release(self, leases: list[Lease]) -> None:
+        """Write what is found and give the rest back; again and again while the database is away,
+        or the recorder would keep the leases for ever."""
+        while leases:
+            try:
+                await self._recorder.write()
+                for lease in leases:
+                    await in_database(release_chunk, lease.chunk_id, lease.token)
+                break
+            except DatabaseError:
+                await asyncio.sleep(RETRY_SECONDS)
+        for lease in leases:
+            self._recorder.abandon(lease)
 
     def _note_change(self, change: LimitChange, groups: set[str]) -> None:
         """A limit moved: said on the pages of the runs that feel it."""
@@ -202,6 +217,7 @@ class Runtime:
         await self._recorder.write()
         for lease in leases:
             await in_database(release_chunk, lease.chunk_id, lease.token)
+        await in_database(settle_pauses)
         await self._flights.close()
         await self._parts.throttle.close()
         await self._client.close()

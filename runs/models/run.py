@@ -1,5 +1,6 @@
 """A Run, its Candidates, and the Chunks that workers lease."""
 
+from datetime import datetime
 from typing import ClassVar, Self
 
 from django.conf import settings
@@ -11,6 +12,8 @@ class RunState(models.TextChoices):
     QUEUED = "queued", "Queued"
     STARTING = "starting", "Starting"
     RUNNING = "running", "Running"
+    PAUSING = "pausing", "Pausing"
+    PAUSED = "paused", "Paused"
     FINISHING = "finishing", "Finishing"
     COMPLETED = "completed", "Completed"
     COMPLETED_WITH_ERRORS = "completed_with_errors", "Completed with errors"
@@ -18,8 +21,19 @@ class RunState(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
     @classmethod
-    def live(cls) -> list[Self]:
+    def going(cls) -> list[Self]:
+        """Those whose trials are planned and taken."""
         return [cls.QUEUED, cls.STARTING, cls.RUNNING, cls.FINISHING]
+
+    @classmethod
+    def held(cls) -> list[Self]:
+        """Those that start no calls until somebody resumes them."""
+        return [cls.PAUSING, cls.PAUSED]
+
+    @classmethod
+    def live(cls) -> list[Self]:
+        """Those that have not ended."""
+        return [*cls.going(), *cls.held()]
 
 
 class Priority(models.TextChoices):
@@ -59,6 +73,11 @@ class Run(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     started = models.DateTimeField(null=True, blank=True)
     ended = models.DateTimeField(null=True, blank=True)
+    going_since = models.DateTimeField(null=True, blank=True, help_text="Its start or last resume.")
+    ran_seconds = models.FloatField(default=0.0, help_text="How long it ran before its last pause.")
+    drops_calls = models.BooleanField(
+        default=False, help_text="While pausing: calls in flight are cancelled, not waited for."
+    )
 
     version = models.PositiveBigIntegerField(default=0, help_text="Numbers the live frames.")
     planned = models.PositiveIntegerField(default=0)
@@ -101,6 +120,15 @@ class Run(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in RunState.live()
+
+    def running_seconds(self, now: datetime) -> float:
+        """How long it ran, without its pauses."""
+        if self.started is None:
+            return 0.0
+        if self.going_since is None and self.ran_seconds:
+            return self.ran_seconds  # paused, or ended while it was
+        since = self.going_since or self.started
+        return self.ran_seconds + max(0.0, ((self.ended or now) - since).total_seconds())
 
 
 class Candidate(models.Model):

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from runs.models import Endpoint, Run
+from runs.models import Endpoint, Run, RunState
 from runs.selectors.endpoints_in_use import endpoints_of
 from workers.engine.retuning import retune
 from workers.engine.spec import Configuration, read_configuration
@@ -30,18 +30,23 @@ class Current(NamedTuple):
 
     configuration: Configuration
     endpoints: dict[str, Endpoint]
+    is_held: bool = False  # the run is pausing or paused
+    drops_calls: bool = False
 
     @property
     def is_waiting(self) -> bool:
-        return any(endpoint.is_paused for endpoint in self.endpoints.values())
+        return self.is_held or any(endpoint.is_paused for endpoint in self.endpoints.values())
 
 
 def read_current(run_id: int, launched: Configuration) -> Current:
     """For a run whose document is read already. Raises ConfigurationError when an endpoint of
     it was removed."""
-    rows = Run.objects.filter(pk=run_id).values_list("limits_now", "priority")
-    changes, priority = rows.first() or ({}, launched.priority)
-    return Current(retune(launched, changes, priority), endpoints_of(launched))
+    fields = ("limits_now", "priority", "state", "drops_calls")
+    row = Run.objects.filter(pk=run_id).values_list(*fields).first()
+    changes, priority, state, drops_calls = row or ({}, launched.priority, RunState.RUNNING, False)
+    is_held = state in RunState.held()
+    configuration = retune(launched, changes, priority)
+    return Current(configuration, endpoints_of(launched), is_held, is_held and drops_calls)
 
 
 def paused_endpoints() -> set[str]:

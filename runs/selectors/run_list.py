@@ -11,8 +11,10 @@ from workers.engine.stats import Estimate, estimate_mean
 
 PAGE_SIZE = 50
 
-_UNDER_WAY = Q(state__in=[RunState.STARTING, RunState.RUNNING, RunState.FINISHING])
-_NEEDS_ATTENTION = Q(state__in=[RunState.FAILED, RunState.COMPLETED_WITH_ERRORS])
+_UNDER_WAY = Q(
+    state__in=[RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.FINISHING]
+)
+_NEEDS_ATTENTION = Q(state__in=[RunState.PAUSED, RunState.FAILED, RunState.COMPLETED_WITH_ERRORS])
 _FINISHED = Q(
     state__in=[
         RunState.COMPLETED,
@@ -26,6 +28,7 @@ _FINISHED = Q(
 STATE_FILTERS: dict[str, str] = {
     "running": "Running",
     "queued": "Queued",
+    "paused": "Paused",
     "attention": "Needs attention",
     "today": "Finished today",
     "completed": "Completed",
@@ -123,11 +126,10 @@ def list_runs(
 
 
 def describe(run: Run) -> RunRow:
-    end = run.ended or timezone.now()
     return RunRow(
         run,
         score=estimate_mean(run.scored, run.value_sum, run.value_square_sum),
         failed_share=run.failed / run.done if run.done else None,
         cached_share=run.cached / run.done if run.done else None,
-        seconds=(end - run.started).total_seconds() if run.started else None,
+        seconds=run.running_seconds(timezone.now()) if run.started else None,
     )

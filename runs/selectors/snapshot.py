@@ -36,6 +36,9 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "state_text": run.get_state_display(),
         "reason": run.reason,
         "is_finished": run.is_finished,
+        "can_pause": run.state in RunState.going(),
+        "can_pause_now": run.state in [*RunState.going(), RunState.PAUSING] and not run.drops_calls,
+        "can_resume": run.state in RunState.held(),
         "server_time": now.isoformat(),
         "percent": round(100 * share(run.done, run.planned), 1),
         "bar": bar_of(run, in_flight),
@@ -96,7 +99,7 @@ def progress_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
         "planned": formatting.count(run.planned),
         "percent": formatting.percent(share(run.done, run.planned)),
         "progress": f"{run.done:,} of {run.planned:,} trials",
-        "elapsed": formatting.duration(elapsed_seconds(run, now)),
+        "elapsed": formatting.duration(run.running_seconds(now) if run.started else None),
         "eta": eta_text(run, chart, now),
     }
 
@@ -115,17 +118,21 @@ def recent_rate(run: Run, chart: Series, now: datetime) -> float | None:
 
 
 def mean_rate(run: Run, now: datetime) -> float | None:
-    elapsed = elapsed_seconds(run, now)
+    elapsed = run.running_seconds(now)
     return run.done / elapsed if elapsed else None
 
 
 def eta_text(run: Run, chart: Series, now: datetime) -> str:
-    elapsed = formatting.duration(elapsed_seconds(run, now))
+    elapsed = formatting.duration(run.running_seconds(now))
     if run.state == RunState.QUEUED:
         return "waiting for a worker"
     if run.is_finished:
         verb = "finished in" if run.state.startswith("completed") else "stopped after"
         return f"{verb} {elapsed}"
+    if run.state == RunState.PAUSING:
+        return "pausing: the calls in flight end first"
+    if run.state == RunState.PAUSED:
+        return f"paused, {run.planned - run.done:,} trials left"
     if run.reason.startswith(WAITING):
         return "waiting until it is resumed"
     if not run.done:
@@ -155,9 +162,14 @@ def speed_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
     mean = formatting.rate(mean_rate(run, now))
     recent = formatting.rate(recent_rate(run, chart, now))
     p50, p95 = percentile(run.latency_bins, 0.5), percentile(run.latency_bins, 0.95)
+    throughput, context = recent, f"mean {mean}"
+    if run.is_finished:
+        throughput, context = mean, "trials a second, mean"
+    if run.state == RunState.PAUSED:
+        throughput, context = "Paused", f"mean {mean} while it ran"
     return {
-        "throughput": mean if run.is_finished else recent,
-        "throughput_context": "trials a second, mean" if run.is_finished else f"mean {mean}",
+        "throughput": throughput,
+        "throughput_context": context,
         "latency_p50": formatting.milliseconds(p50),
         "latency_p95": formatting.milliseconds(p95),
         "latency_context": f"p95 {formatting.milliseconds(p95)}",

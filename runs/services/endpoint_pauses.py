@@ -10,12 +10,12 @@ from django.db.models import F
 
 from runs.access import can_edit_endpoints
 from runs.live import publish
-from runs.models import Chunk, ChunkState, Endpoint, EventLevel, Run, RunState
+from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.selectors.endpoints_in_use import live_runs_using
 from runs.selectors.limits import WAITING, configuration_now, waiting_reason
 from runs.selectors.permit_state import open_redis
 from runs.services.events import note_endpoint
-from runs.services.planning import send_chunks
+from runs.services.planning import send_pending
 
 BREAKER_FIELDS = ("rest", "until", "row", "all", "bad")
 
@@ -47,10 +47,10 @@ def _set_paused(user: AbstractBaseUser, endpoint: Endpoint, *, is_paused: bool) 
     else:
         moved, verb, level = (0, endpoint.max_concurrent), "resumed", EventLevel.INFO
     note_endpoint(run_ids, endpoint, moved, f"{verb} by {user.get_username()}", level)
-    for run in Run.objects.select_for_update().filter(pk__in=run_ids, state__in=RunState.live()):
+    for run in Run.objects.select_for_update().filter(pk__in=run_ids, state__in=RunState.going()):
         _say_why_it_waits(run)
     if not is_paused:
-        _send_what_waited(run_ids)
+        transaction.on_commit(partial(send_pending, run_ids))
     return True
 
 
@@ -60,13 +60,6 @@ def _say_why_it_waits(run: Run) -> None:
         reason = run.reason  # something else is said there
     Run.objects.filter(pk=run.pk).update(reason=reason, version=F("version") + 1)
     transaction.on_commit(partial(publish, run.pk, always=True))
-
-
-def _send_what_waited(run_ids: list[int]) -> None:
-    """Their messages came while nobody would take them."""
-    pending = Chunk.objects.filter(run_id__in=run_ids, state=ChunkState.PENDING)
-    chunk_ids = list(pending.order_by("pk").values_list("pk", flat=True))
-    transaction.on_commit(partial(send_chunks, chunk_ids))
 
 
 def reset_breaker(user: AbstractBaseUser, endpoint: Endpoint) -> int:

@@ -40,7 +40,8 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
         )
         transaction.on_commit(partial(publish, run.pk))
     if not change.after or change.reason.startswith("breaker"):
-        live.update(reason=reason, version=F("version") + 1)
+        going = live.filter(state__in=RunState.going())  # why a run is paused stays to be read
+        going.update(reason=reason, version=F("version") + 1)
 
 
 def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reason: str) -> None:

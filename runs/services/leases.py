@@ -50,7 +50,8 @@ def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
     """
     with transaction.atomic():
         paused = paused_endpoints()
-        chunk = fairest_chunk(paused) or Chunk.objects.filter(pk=chunk_id).first()
+        going = Chunk.objects.filter(run__state__in=RunState.going())
+        chunk = fairest_chunk(paused) or going.filter(pk=chunk_id).first()
         if chunk is None or chunk.state != ChunkState.PENDING or waits(chunk.run_id, paused):
             return None
         free = Chunk.objects.filter(pk=chunk.pk, state=ChunkState.PENDING, token=chunk.token)
@@ -73,7 +74,7 @@ def fairest_chunk(paused: set[str]) -> Chunk | None:
 
     None while only one run has chunks to take: then the order of the messages will do.
     """
-    pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.live())
+    pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going())
     runs = pending.order_by().values_list("run_id", "run__priority").distinct()
     waiting = {pk: priority for pk, priority in runs if not waits(pk, paused)}
     if len(waiting) < 2:

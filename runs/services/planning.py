@@ -29,7 +29,7 @@ _warm: OrderedDict[int, Session] = OrderedDict()  # a cache: a cold session is r
 @transaction.atomic
 def advance_run(run_id: int) -> None:
     """Plan what can be planned. Safe to call at any time, by any number of workers."""
-    run = Run.objects.select_for_update().filter(pk=run_id, state__in=RunState.live()).first()
+    run = Run.objects.select_for_update().filter(pk=run_id, state__in=RunState.going()).first()
     if run is None:
         return
     configuration = configuration_now(run)
@@ -54,7 +54,7 @@ def _start(run: Run, reason: str) -> None:
     run.state, run.reason = RunState.RUNNING, reason
     run.version += 1
     Run.objects.filter(pk=run.pk).update(
-        state=run.state, reason=reason, started=Now(), version=run.version
+        state=run.state, reason=reason, started=Now(), going_since=Now(), version=run.version
     )
     run.refresh_from_db(fields=["started"])
     note(run, "Started.")
@@ -97,6 +97,12 @@ def send_chunks(chunk_ids: list[int]) -> None:
     Chunk.objects.filter(pk__in=chunk_ids).update(sent=Now())
     for chunk_id in chunk_ids:
         enqueue_chunk(chunk_id)
+
+
+def send_pending(run_ids: list[int]) -> None:
+    """Send again what waits: its messages came while nobody would take the chunks."""
+    pending = Chunk.objects.filter(run_id__in=run_ids, state=ChunkState.PENDING)
+    send_chunks(list(pending.order_by("pk").values_list("pk", flat=True)))
 
 
 def _finish(run: Run) -> None:

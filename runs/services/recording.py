@@ -15,10 +15,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.live import publish
-from runs.models import CachedReply, Chunk, ChunkState, Run
+from runs.models import CachedReply, Chunk, ChunkState, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.services.inserting import Row, insert_rows, moment
 from runs.services.leases import Lease
+from runs.services.pauses import settle_pause
 from runs.services.planning import advance_run
 from runs.services.totals import (
     add_to_candidates,
@@ -100,6 +101,8 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         transaction.on_commit(partial(publish, run.pk))
         if done:
             _plan_more_if_low(run)
+        if run.state == RunState.PAUSING:
+            settle_pause(run.pk)
     return set(results.leases) - held
 
 

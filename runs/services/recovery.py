@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.services.events import note
+from runs.services.pauses import settle_pauses
 from runs.services.planning import send_chunks
 from workers.queue import count_queued_chunks, enqueue_advance
 
@@ -21,6 +22,7 @@ RESEND_AT_ONCE = 200
 def sweep() -> None:
     """Find what nobody is working on and have somebody work on it."""
     reclaim_expired()
+    settle_pauses()
     resend_lost()
     advance_idle()
 
@@ -41,11 +43,11 @@ def reclaim_expired() -> None:
 
 
 def resend_lost() -> None:
-    """Pending chunks of live runs that no message names: given back, or lost with Redis.
+    """Pending chunks of going runs that no message names: given back, or lost with Redis.
 
     Old messages are only lost if the queue is shorter than the pending chunks; else they wait.
     """
-    pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.live())
+    pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going())
     is_unsent = Q(sent__isnull=True)
     if count_queued_chunks() < pending.count():
         is_unsent |= Q(sent__lt=Now() - RESEND_AFTER)
@@ -55,9 +57,9 @@ def resend_lost() -> None:
 
 
 def advance_idle() -> None:
-    """Live runs without an open chunk: not started yet, or ready to go on or to finish."""
+    """Going runs without an open chunk: not started yet, or ready to go on or to finish."""
     open_chunks = Chunk.objects.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED])
-    idle = Run.objects.filter(state__in=RunState.live()).exclude(
+    idle = Run.objects.filter(state__in=RunState.going()).exclude(
         pk__in=open_chunks.values("run_id")
     )
     for run_id in idle.values_list("pk", flat=True):

@@ -14,6 +14,8 @@ STATE_ICONS: dict[str, str] = {
     RunState.QUEUED: "clock",
     RunState.STARTING: "clock",
     RunState.RUNNING: "activity",
+    RunState.PAUSING: "pause",
+    RunState.PAUSED: "pause",
     RunState.FINISHING: "activity",
     RunState.COMPLETED: "check",
     RunState.COMPLETED_WITH_ERRORS: "alert",

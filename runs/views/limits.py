@@ -12,6 +12,7 @@ from runs.access import get_run_for
 from runs.forms.limits import LimitsForm
 from runs.selectors.limits import configuration_now
 from runs.services.limits import retune_run
+from runs.views.answers import problem_answer
 from runs.views.people import person
 from runs.views.run_pages import show_overview
 from workers.engine.errors import ConfigurationError, Problem
@@ -59,7 +60,3 @@ def run_limits(request: HttpRequest, run_id: int) -> JsonResponse:
         "priority": configuration.priority,
     }
     return JsonResponse({name: limits[name] for name in LimitChanges.model_fields})
-
-
-def problem_answer(problems: list[Problem], status: int = 400) -> JsonResponse:
-    return JsonResponse({"problems": [problem._asdict() for problem in problems]}, status=status)

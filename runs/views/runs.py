@@ -1,15 +1,13 @@
-"""The runs list and what can be done to a run."""
+"""The runs list, and the demo that starts from it."""
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.access import get_run_for, runs_for
+from runs.access import runs_for
 from runs.forms.filters import read_run_filters, read_whole_number
 from runs.selectors.run_list import STATE_FILTERS, count_runs, list_runs
 from runs.services.demo import start_demo
-from runs.services.runs import cancel_run
 from runs.views.people import person
 
 KINDS = {"evaluate": "Evaluate"}
@@ -44,11 +42,3 @@ def runs(request: HttpRequest) -> HttpResponse:
 @require_POST
 def run_demo(request: HttpRequest) -> HttpResponse:
     return redirect(start_demo(person(request)))
-
-
-@require_POST
-def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
-    run = get_run_for(request.user, run_id, write=True)
-    if not cancel_run(run):
-        messages.info(request, "The run had already finished.")
-    return redirect(run)

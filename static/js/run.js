@@ -68,7 +68,7 @@ function paintBar({ bar, text }) {
   progress.setAttribute("aria-valuetext", text.summary);
 }
 
-const STATE_ICONS = { queued: "clock", starting: "clock", running: "activity", finishing: "activity", completed: "check", completed_with_errors: "alert", failed: "cross", cancelled: "ban" };
+const STATE_ICONS = { queued: "clock", starting: "clock", running: "activity", pausing: "pause", paused: "pause", finishing: "activity", completed: "check", completed_with_errors: "alert", failed: "cross", cancelled: "ban" };
 const FAVICONS = { completed: "finished", failed: "failed", completed_with_errors: "failed" };
 
 function paintState(snapshot) {
@@ -78,6 +78,9 @@ function paintState(snapshot) {
   badge.querySelector(".state-text").textContent = snapshot.state_text;
   badge.querySelector("use").setAttribute("href", `#icon-${STATE_ICONS[snapshot.state] ?? "clock"}`);
   for (const part of page.querySelectorAll("[data-cancel], [data-limits]")) part.hidden = snapshot.is_finished;
+  for (const part of page.querySelectorAll("[data-pause-run]")) part.hidden = !snapshot.can_pause;
+  for (const part of page.querySelectorAll("[data-pause-now]")) part.hidden = !snapshot.can_pause_now;
+  for (const part of page.querySelectorAll("[data-resume-run]")) part.hidden = !snapshot.can_resume;
   page.querySelector("[data-duplicate]").classList.toggle("live-only-wide", !snapshot.is_finished);
   const icon = document.querySelector("link[rel=icon]");
   if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);

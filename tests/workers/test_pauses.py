@@ -1,0 +1,195 @@
+"""Runs that people pause and resume while calls fly: the provider's ledger is the judge."""
+
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+import redis
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from runs.models import ChunkState, Run, RunState
+from runs.services.pauses import pause_run, resume_run
+from runs.services.recovery import sweep
+from runs.services.runs import cancel_run, create_run
+from tests.workers.working import finish, running_worker, wait_until
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CALL_MS = 60
+
+
+@pytest.fixture
+def long_document(document: dict[str, Any], simulator: SimulatorClient) -> dict[str, Any]:
+    """360 trials that take about 2 seconds, none of them cached."""
+    simulator.change(latency_ms=CALL_MS)
+    return {**document, "cache": "off", "repeats": 3}
+
+
+def is_in(run: Run, *states: RunState) -> bool:
+    run.refresh_from_db()
+    return run.state in states
+
+
+def table(run: Run) -> list[Any]:
+    """The results, in their order."""
+    columns = ("position", "candidate__position", "case__position", "repeat", "value", "answer")
+    return list(run.scores.order_by("position").values_list(*columns))
+
+
+def flies(simulator: SimulatorClient, calls: int = 5) -> None:
+    wait_until(lambda: simulator.ledger()["in_flight"] >= calls)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_pause_lets_calls_end_and_a_resumed_run_is_as_if_never_paused(
+    ada: User, long_document: dict[str, Any], simulator: SimulatorClient, workers: int
+) -> None:
+    with ExitStack() as stack:
+        for _ in range(workers):
+            stack.enter_context(running_worker())
+        undisturbed = finish(create_run(ada, long_document))
+        simulator.reset()
+        run = create_run(ada, long_document)
+        flies(simulator)
+        asked = time.monotonic()
+        assert pause_run(run, ada, "lunch")
+        assert time.monotonic() - asked < 1
+        wait_until(lambda: simulator.ledger()["in_flight"] == 0, seconds=2)
+        calls = simulator.ledger()["total"]
+        wait_until(lambda: is_in(run, RunState.PAUSED), seconds=3)
+        assert (run.reason, run.done) == ("Paused by ada: lunch", calls)
+        assert not run.chunks.filter(state=ChunkState.LEASED).exists()
+        sweep()
+        time.sleep(0.5)  # a whole turn of the workers: nothing may start
+        assert simulator.ledger()["total"] == calls < 360
+        assert resume_run(run, ada)
+        finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 360, 0)
+    assert simulator.ledger()["total"] == 360
+    assert table(run) == table(undisturbed)
+    assert run.calls_sent == 360
+    said = list(run.events.order_by("pk").values_list("message", flat=True))[2:-1]
+    assert said == [
+        "Paused by ada: lunch; the calls in flight end first.",
+        f"Paused: {calls} of 360 trials are stored.",
+        "Resumed by ada.",
+    ]
+
+
+def test_pause_now_cancels_the_calls_and_they_are_asked_again(
+    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=4000)
+    with running_worker():
+        run = create_run(ada, long_document)
+        flies(simulator, 12)
+        assert pause_run(run, ada, now=True)
+        wait_until(lambda: is_in(run, RunState.PAUSED), seconds=2)
+        assert run.done == 0
+        simulator.change(latency_ms=0)
+        resume_run(run, ada)
+        finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 360, 0)
+    assert simulator.ledger()["total"] == 360 + 12
+
+
+def test_who_cannot_wait_for_the_drain_may_pause_now(
+    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=4000)
+    with running_worker():
+        run = create_run(ada, long_document)
+        flies(simulator, 12)
+        assert pause_run(run, ada)
+        assert is_in(run, RunState.PAUSING)
+        assert pause_run(run, ada, now=True)
+        assert not pause_run(run, ada, now=True)
+        wait_until(lambda: is_in(run, RunState.PAUSED), seconds=2)
+
+
+def test_a_worker_that_dies_while_pausing_does_not_keep_the_run_from_being_paused(
+    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=4000)
+    with running_worker() as worker:
+        run = create_run(ada, long_document)
+        flies(simulator, 12)
+        pause_run(run, ada)
+        worker.kill()
+        worker.wait()
+    sweep()
+    assert is_in(run, RunState.PAUSING)  # by its lease, the worker may still live
+    run.chunks.filter(state=ChunkState.LEASED).update(lease_until=run.created)
+    sweep()
+    assert is_in(run, RunState.PAUSED)
+    simulator.change(latency_ms=0)
+    redis.Redis.from_url(settings.REDIS_URL).flushall()
+    with running_worker():
+        sweep()
+        assert is_in(run, RunState.PAUSED)  # restarts of everything change nothing
+        resume_run(run, ada)
+        finish(run)
+    assert (run.state, run.done) == (RunState.COMPLETED, 360)
+
+
+def test_pausing_and_resuming_quickly_loses_and_doubles_nothing(
+    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    with running_worker():
+        run = create_run(ada, long_document)
+        flies(simulator)
+        for turn in range(20):
+            pause_run(run, ada)
+            time.sleep(0.05 * (turn % 3))
+            resume_run(run, ada)
+        finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 360, 0)
+    assert simulator.ledger()["total"] == 360
+
+
+@pytest.mark.parametrize("state", RunState.held())
+def test_a_held_run_can_be_cancelled(
+    ada: User, long_document: dict[str, Any], simulator: SimulatorClient, state: RunState
+) -> None:
+    if state == RunState.PAUSING:
+        simulator.change(latency_ms=3000)
+    with running_worker():
+        run = create_run(ada, long_document)
+        flies(simulator)
+        pause_run(run, ada)
+        wait_until(lambda: is_in(run, state))
+        assert cancel_run(run)
+        assert is_in(run, RunState.CANCELLED)
+        assert not resume_run(run, ada)
+
+
+def test_a_run_that_is_paused_before_a_worker_saw_it_waits_to_be_resumed(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    run = create_run(ada, document)
+    assert pause_run(run, ada)
+    assert is_in(run, RunState.PAUSED)
+    with running_worker():
+        other = finish(create_run(ada, {**document, "seed": 1}))
+        assert is_in(run, RunState.PAUSED)
+        assert run.started is None
+        assert resume_run(run, ada)
+        finish(run)
+    assert run.state == other.state == RunState.COMPLETED
+
+
+def test_a_pause_that_comes_with_the_last_calls_lets_the_run_finish(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=800)
+    document["limits"]["max_concurrent"] = 50
+    document["prompts"], document["models"] = document["prompts"][:1], ["simulated/sim-small"]
+    with running_worker():
+        run = create_run(ada, document)
+        flies(simulator, 20)
+        assert pause_run(run, ada)
+        finish(run)
+    assert (run.state, run.done) == (RunState.COMPLETED, 20)

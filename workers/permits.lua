@@ -2,10 +2,12 @@
 --
 -- KEYS, 7 per quota: held, wanted, expires, weights, due, tokens_due, state
 -- ARGV: holder, want, lease ms, tokens each, good, throttled, troubled, late, tokens settled,
---   pause ms, told requests per minute, told tokens per minute, then 7 per quota: holding, limit,
---   requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded)
--- Answer: grant, surplus, wait ms, is paced, in use per quota, then 4 per change:
---   quota number, before, after, reason
+--   pause ms, told requests per minute, told tokens per minute, permits unused, nanodollars each,
+--   nanodollars settled, calls and nanodollars last heard to be used, then 11 per quota: holding,
+--   limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
+--   calls allowed in all (-1: any number), calls stored, nanodollars allowed, nanodollars stored
+-- Answer: grant, surplus, wait ms, is paced, what is spent (1 calls, 2 dollars), calls and
+--   nanodollars used, in use per quota, then 4 per change: quota number, before, after, reason
 
 local START = 20 -- calls in flight under an adaptive limit, to begin with
 local CUT = 0.8
@@ -29,10 +31,14 @@ local good, throttled, troubled = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber
 local late = tonumber(ARGV[8])
 local settled, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
 local told_rpm, told_tpm = tonumber(ARGV[11]), tonumber(ARGV[12])
+local unused, nanos_each, nanos_settled = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
+local heard_calls, heard_nanos = tonumber(ARGV[16]), tonumber(ARGV[17])
+local HEAD, PER_QUOTA = 17, 11
 local quotas = #KEYS / 7
 
 local grant, surplus, wait, is_paced = want, 0, 0, 0
 local in_use, counts_tokens, starts, changes = {}, {}, {}, {}
+local reserved, spent = {}, 0 -- of allowances; what of them leaves no room
 
 local function number(key, field, default)
   return tonumber(redis.call('HGET', key, field)) or default
@@ -167,6 +173,21 @@ local function pace(key, per_minute, each, settle)
   starts[#starts + 1] = {key = key, due = due, step = interval * each}
 end
 
+-- What may be used in all: reserved with the grant, settled when the call has ended. Where this
+-- server has forgotten, what the asker last heard counts; and never less than what is stored.
+local function allow(number_of, state, field, total, stored, heard, each, settle, used)
+  if total < 0 then return end
+  local sum = math.max(number(state, field, heard) + settle, stored)
+  local room = math.floor((total - sum) / each)
+  if room < 1 then
+    wait = math.max(wait, PAUSED_MS)
+    if want > 0 and used == 0 then spent = number_of end
+  end
+  grant = math.min(grant, math.max(0, room))
+  is_paced = 1
+  reserved[number_of] = {state = state, field = field, sum = sum, each = each}
+end
+
 -- Calls that ended, 429s, failures and tokens of this minute and the last, for the endpoints page.
 -- Tokens are known only where they are limited: elsewhere nothing is reserved.
 local function count_minute(state, tokens)
@@ -192,7 +213,7 @@ end
 
 for i = 1, quotas do
   local held, wanted, expires, weights, due, tokens_due, state = unpack(KEYS, 7*i-6, 7*i)
-  local base = 12 + (i - 1) * 7
+  local base = HEAD + (i - 1) * PER_QUOTA
   local holding, limit = tonumber(ARGV[base+1]), tonumber(ARGV[base+2])
   local rpm, tpm = tonumber(ARGV[base+3]), tonumber(ARGV[base+4])
   local group, weight, flags = ARGV[base+5], ARGV[base+6], tonumber(ARGV[base+7])
@@ -231,14 +252,24 @@ for i = 1, quotas do
   grant = math.min(grant, limit - used, unmet > 0 and most - holding or grant)
   if rpm > 0 then pace(due, rpm, 1, 0) end
   if tpm > 0 then pace(tokens_due, tpm, tokens_each, settled) end
+  local calls, calls_stored = tonumber(ARGV[base+8]), tonumber(ARGV[base+9])
+  local nanos, nanos_stored = tonumber(ARGV[base+10]), tonumber(ARGV[base+11])
+  allow(1, state, 'calls_used', calls, calls_stored, heard_calls, 1, -unused, used)
+  allow(2, state, 'nanos_used', nanos, nanos_stored, heard_nanos, nanos_each, nanos_settled, used)
   in_use[i], counts_tokens[i] = used, tpm > 0
 end
 
 grant = math.max(0, math.floor(grant))
-local answer = {grant, math.max(0, surplus), math.ceil(wait), is_paced}
+local answer = {grant, math.max(0, surplus), math.ceil(wait), is_paced, spent}
+for number_of = 1, 2 do
+  local one = reserved[number_of]
+  local sum = one and one.sum + grant * one.each or 0
+  if one then redis.call('HSET', one.state, one.field, string.format('%.0f', sum)) end
+  answer[#answer + 1] = sum
+end
 for i = 1, quotas do
   local held, wanted = KEYS[7*i-6], KEYS[7*i-5]
-  local base = 12 + (i - 1) * 7
+  local base = HEAD + (i - 1) * PER_QUOTA
   local mine = ARGV[base+5] .. '|' .. holder
   redis.call('HSET', held, mine, tonumber(ARGV[base+1]) + grant)
   redis.call('HSET', wanted, mine, want - grant)

@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from workers.engine.permits import (
     BUSY_RETRY_SECONDS,
+    Allowance,
     Demand,
     Grant,
     LimitChange,
@@ -28,6 +29,9 @@ LEASE_MILLISECONDS = 10_000  # a dead holder's permits are free again after this
 EXCHANGE = Path(__file__).with_name("permits.lua").read_text()
 KEYS_PER_QUOTA = ("held", "wanted", "expires", "weights", "due", "tokens_due", "state")
 ADAPTIVE, GUARDED = 1, 2
+NO_LIMIT = -1
+NOTHING = Allowance()
+SPENT = ("", "calls", "dollars")
 
 
 class RedisPermits:
@@ -87,6 +91,10 @@ def demand_numbers(demand: Demand) -> list[Any]:
         round(report.pause_seconds * 1000),
         report.told_requests_per_minute,
         report.told_tokens_per_minute,
+        report.unused,
+        max(1, demand.nanos_each),
+        report.nanos,
+        *demand.heard,
     ]
 
 
@@ -96,18 +104,21 @@ def quota_numbers(quotas: tuple[Quota, ...], demand: Demand) -> list[Any]:
         flags = ADAPTIVE * quota.is_adaptive + GUARDED * quota.is_guarded
         rates = (quota.requests_per_minute or 0, quota.tokens_per_minute or 0)
         numbers += [held, quota.max_concurrent, *rates, quota.group, quota.weight, flags]
+        numbers += [NO_LIMIT if number is None else number for number in quota.allowance or NOTHING]
     return numbers
 
 
 def read_grant(quotas: tuple[Quota, ...], answer: list[Any]) -> Grant:
-    permits, surplus, wait_ms, is_paced, *rest = answer
+    permits, surplus, wait_ms, is_paced, spent, calls, nanos, *rest = answer
     in_use, said = rest[: len(quotas)], rest[len(quotas) :]
     changes = tuple(
         LimitChange(quotas[said[at] - 1].key, said[at + 1], said[at + 2], said[at + 3].decode())
         for at in range(0, len(said), 4)
     )
     retry_seconds = max(BUSY_RETRY_SECONDS, wait_ms / 1000)
-    return Grant(permits, tuple(in_use), retry_seconds, surplus, bool(is_paced), changes)
+    used = (calls, nanos)
+    paced = bool(is_paced)
+    return Grant(permits, tuple(in_use), retry_seconds, surplus, paced, changes, used, SPENT[spent])
 
 
 def share_of(quota: Quota, workers: int) -> Quota:
@@ -118,4 +129,14 @@ def share_of(quota: Quota, workers: int) -> Quota:
         max_concurrent=quota.max_concurrent // workers,
         requests_per_minute=max(1, rpm // workers) if rpm else None,
         tokens_per_minute=max(1, tpm // workers) if tpm else None,
+        allowance=part_of(quota.allowance, workers) if quota.allowance else None,
+    )
+
+
+def part_of(allowed: Allowance, workers: int) -> Allowance:
+    """A worker's part of what is left. The others' parts are taken off as they are stored."""
+    calls, calls_used, nanos, nanos_used = allowed
+    return allowed._replace(
+        calls=calls and calls_used + max(0, calls - calls_used) // workers,
+        nanos=nanos and nanos_used + max(0, nanos - nanos_used) // workers,
     )

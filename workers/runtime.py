@@ -11,6 +11,7 @@ from django.db import DatabaseError
 from runs.live import send_nudges_on
 from runs.models import Run
 from runs.selectors.limits import Current, read_current
+from runs.services.budgets import stop_for_budget
 from runs.services.events import note_limit_change
 from runs.services.leases import Lease, RunParts, hand_on_chunk, lease_chunk, release_chunk
 from runs.services.pauses import settle_pause, settle_pauses
@@ -160,6 +161,10 @@ class Runtime:
         quotas = self._quotas.get(parts.run_id)
         if quotas is not None:
             self._apply(current, quotas)
+        spent = self._parts.throttle.spent(f"run:{parts.run_id}")
+        if spent and not current.is_held:
+            await self._recorder.write()
+            await in_database(stop_for_budget, parts.run_id, spent)
         is_drained = not self._parts.throttle.held_here(f"run:{parts.run_id}")
         if current.drops_calls or (current.is_waiting and is_drained):
             await self._give_back(parts.run_id)

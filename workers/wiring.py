@@ -98,7 +98,8 @@ def build_executor(
 ) -> Executor:
     providers = {name: build_provider(item, client) for name, item in endpoints.items()}
     limits = configuration.limits
-    rules = CallRules(quotas, limits.attempts, limits.timeout_seconds)
+    prices = prices_of(configuration, endpoints)
+    rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices)
     caller = Caller(providers, parts, rules)
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
     target = TARGETS[configuration.kind]()
@@ -111,5 +112,5 @@ def build_executor(
         flights,
         configuration.cache,
         scope=f"run:{run_id}:",
-        prices=prices_of(configuration, endpoints),
+        prices=prices,
     )

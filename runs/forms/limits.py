@@ -4,15 +4,16 @@ from typing import Any
 
 from django import forms
 
+from runs.formatting import plain_number
 from runs.models import Priority
 from workers.engine.errors import Problem
-from workers.engine.spec import Configuration
+from workers.engine.spec import Budget, Configuration
 
 NUMBERS = ("max_concurrent", "requests_per_minute", "tokens_per_minute")
 
 
-def number_field(label: str, help_text: str = "") -> forms.CharField:
-    widget = forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"})
+def number_field(label: str, help_text: str = "", mode: str = "numeric") -> forms.CharField:
+    widget = forms.TextInput(attrs={"inputmode": mode, "autocomplete": "off"})
     return forms.CharField(label=label, required=False, help_text=help_text, widget=widget)
 
 
@@ -20,6 +21,9 @@ class LimitsForm(forms.Form):
     max_concurrent = number_field("Calls at once")
     requests_per_minute = number_field("Requests a minute", "Empty: no limit.")
     tokens_per_minute = number_field("Tokens a minute", "Empty: no limit.")
+    budget_dollars = number_field("Budget, dollars", "Empty: no limit.", "decimal")
+    budget_calls = number_field("Budget, calls", "Empty: no limit.")
+    budget_seconds = number_field("Budget, seconds", "Empty: no limit.", "decimal")
     priority = forms.ChoiceField(label="Priority", choices=Priority.choices)
     reason = forms.CharField(
         label="Why",
@@ -32,14 +36,23 @@ class LimitsForm(forms.Form):
         """With the limits that hold now."""
         limits = configuration.limits
         numbers = {name: getattr(limits, name) for name in NUMBERS}
-        return cls(initial={**numbers, "priority": configuration.priority})
+        budget = {
+            f"budget_{name}": total if total is None else plain_number(total)
+            for name, total in configuration.budget
+        }
+        return cls(initial={**numbers, **budget, "priority": configuration.priority})
 
     def changes(self) -> dict[str, Any]:
-        numbers = {name: self.cleaned_data[name].strip().replace(",", "") for name in NUMBERS}
-        empty_is_no_limit = {name: text or None for name, text in numbers.items()}
-        return {**empty_is_no_limit, "priority": self.cleaned_data["priority"]}
+        numbers = {name: self._number(name) for name in NUMBERS}
+        budget = {name: self._number(f"budget_{name}") for name in Budget.model_fields}
+        return {**numbers, "priority": self.cleaned_data["priority"], "budget": budget}
+
+    def _number(self, name: str) -> str | None:
+        """As it was typed, for the service to judge; empty is no limit."""
+        return self.cleaned_data[name].strip().lstrip("$").replace(",", "") or None
 
     def add_problems(self, problems: list[Problem]) -> None:
         for path, message in problems:
-            field = path.partition(".")[0]
+            first, _, rest = path.partition(".")
+            field = f"budget_{rest}" if first == "budget" else first
             self.add_error(field if field in self.fields else None, message)

@@ -24,6 +24,7 @@ LIMIT_FIELDS = (
     "timeout_seconds",
     "attempts",
 )
+BUDGET_FIELDS = ("dollars", "calls", "seconds")
 MOST_PROMPTS = 500
 
 
@@ -112,6 +113,7 @@ class NewRunInput:
     seed: str = "0"
     preset: str = DEFAULT_PRESET
     limits: dict[str, str] = field(default_factory=dict)
+    budget: dict[str, str] = field(default_factory=dict)
     cache: str = "use"
 
     def document(self, rows: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
@@ -130,6 +132,7 @@ class NewRunInput:
             "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
             "limits": self.limits_document(),
             "cache": self.cache,
+            **self.budget_document(),
         }
 
     @property
@@ -145,6 +148,11 @@ class NewRunInput:
             return {"preset": self.preset}
         given = {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
         return {"requests_per_minute": None, **given}  # none given: no limit
+
+    def budget_document(self) -> dict[str, Any]:
+        typed = {name: text.strip().lstrip("$") for name, text in self.budget.items()}
+        budget = {name: number_or_text(text) for name, text in typed.items() if text}
+        return {"budget": budget} if budget else {}
 
     def yaml_document(self) -> Any:
         try:
@@ -231,6 +239,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         seed=post.get("seed", ""),
         preset=post.get("preset", CUSTOM),
         limits={name: post.get(name, "") for name in LIMIT_FIELDS},
+        budget={name: post.get(f"budget_{name}", "") for name in BUDGET_FIELDS},
         cache=post.get("cache", "use"),
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from runs.forms.new_run import LIMIT_FIELDS, NewRunInput
+from runs.forms.new_run import BUDGET_FIELDS, LIMIT_FIELDS, NewRunInput
 from workers.engine.errors import Problem
 
 _FIELDS: dict[str, tuple[str, str]] = {
@@ -15,6 +15,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "repeats": ("id_repeats", "Repeats"),
     "scorers": ("id_scorers", "Scorers"),
     "limits": ("id_preset", "Speed"),
+    "budget": ("id_budget_dollars", "Budget"),
     "cache": ("id_cache", "Cache"),
 }
 
@@ -42,6 +43,8 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
         return "id_rows", "Rows"
     if parts[0] == "limits" and len(parts) > 1 and parts[1] in LIMIT_FIELDS:
         return f"id_{parts[1]}", parts[1].replace("_", " ").capitalize()
+    if parts[0] == "budget" and len(parts) > 1 and parts[1] in BUDGET_FIELDS:
+        return f"id_budget_{parts[1]}", f"Budget, {parts[1]}"
     if parts[0] == "prompts" and len(parts) > 1:
         return find_prompt(parts[1:], filled)
     return _FIELDS.get(parts[0], ("", ""))

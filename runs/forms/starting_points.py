@@ -67,6 +67,7 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         seed=str(configuration.seed),
         preset=preset_of(configuration.limits),
         limits={name: number_text(getattr(configuration.limits, name)) for name in LIMIT_FIELDS},
+        budget={name: number_text(total) for name, total in configuration.budget},
         cache=configuration.cache,
     )
 

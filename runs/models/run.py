@@ -78,6 +78,9 @@ class Run(models.Model):
     drops_calls = models.BooleanField(
         default=False, help_text="While pausing: calls in flight are cancelled, not waited for."
     )
+    spent_budgets = models.JSONField(
+        default=dict, blank=True, help_text="Budgets that stopped it, as they were."
+    )
 
     version = models.PositiveBigIntegerField(default=0, help_text="Numbers the live frames.")
     planned = models.PositiveIntegerField(default=0)

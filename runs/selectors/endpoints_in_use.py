@@ -19,6 +19,12 @@ def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
     return endpoints
 
 
+def known_prices() -> dict[str, set[str]]:
+    """By endpoint, the models whose price is known."""
+    rows = Endpoint.objects.values_list("name", "prices")
+    return {name: set(prices) for name, prices in rows}
+
+
 class LiveRun(NamedTuple):
     pk: int
     name: str

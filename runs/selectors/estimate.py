@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from runs import formatting
 from runs.models import Dataset, Endpoint
+from runs.selectors.budgets import amount_text
 from runs.selectors.choices import find_dataset
 from runs.selectors.estimate_calls import Calls, count_calls
 from runs.selectors.estimate_limits import binding_limit
@@ -16,7 +17,13 @@ from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.prices import cost_of, read_prices
 from workers.engine.records import Case
 from workers.engine.schedule import split_slots
-from workers.engine.spec import Configuration, check_against, count_trials, read_configuration
+from workers.engine.spec import (
+    Budget,
+    Configuration,
+    check_against,
+    count_trials,
+    read_configuration,
+)
 from workers.engine.stats import percentile
 
 ASSUMED_SECONDS = 1.0  # a call's latency when there is no history
@@ -38,6 +45,7 @@ class Estimate:
     allocation: Allocation = NO_SPLIT
     usable_slots_static: int = 0
     cost_text: str = ""
+    over_budget: list[str] = field(default_factory=list)
     seconds_low: float = 0.0
     seconds_high: float = 0.0
     limited_by: str = ""
@@ -52,7 +60,7 @@ def estimate(document: dict[str, Any]) -> Estimate:
         endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
         check_against(
             configuration,
-            endpoints=list(endpoints),
+            endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},
             columns=columns_of(source),
             cases=size_of(source),
         )
@@ -91,6 +99,7 @@ def measure(
     histories = [history_of(model.endpoint, model.model) for model in configuration.models]
     allocation = split_slots(configuration, cases)
     time = time_of(configuration, endpoints, histories, calls)
+    cost = cost_of_run(configuration, endpoints, histories, calls)
     return Estimate(
         candidates=len(configuration.prompts) * len(configuration.models),
         cases=cases,
@@ -102,7 +111,10 @@ def measure(
         max_concurrent=configuration.limits.max_concurrent,
         allocation=allocation,
         usable_slots_static=allocation.candidates * allocation.cases_per_candidate,
-        cost_text=cost_text(configuration, endpoints, histories, calls),
+        cost_text=cost.text,
+        over_budget=over_budget(
+            configuration.budget, calls=calls.to_send, dollars=cost.high, seconds=time.high
+        ),
         seconds_low=time.low,
         seconds_high=time.high,
         limited_by=time.limited_by,
@@ -151,15 +163,30 @@ def cached_text(calls: Calls) -> str:
     return f"about {formatting.count(calls.cached)} ({low} to {high}, from a sample)"
 
 
-def cost_text(
+def over_budget(budget: Budget, **needed: float) -> list[str]:
+    """A sentence for each budget that the run may use up before it is done."""
+    return [
+        f"It may take {amount_text(name, needed[name])}: more than the budget of "
+        f"{amount_text(name, total)}, where it pauses."
+        for name, total in budget
+        if total is not None and needed[name] > total
+    ]
+
+
+class Cost(NamedTuple):
+    text: str
+    high: float
+
+
+def cost_of_run(
     configuration: Configuration,
     endpoints: dict[str, Endpoint],
     histories: list[ModelHistory],
     calls: Calls,
-) -> str:
+) -> Cost:
     """A range in dollars, or why it cannot be known."""
     if not calls.to_send:
-        return formatting.dollars(0.0)
+        return Cost(formatting.dollars(0.0), 0.0)
     each = calls.to_send / len(configuration.models)
     costs: list[float] = []
     unpriced: list[str] = []
@@ -171,10 +198,10 @@ def cost_text(
         else:
             costs.append(one * each)
     if unpriced:
-        return f"unknown: no price for {', '.join(unpriced)}"
+        return Cost(f"unknown: no price for {', '.join(unpriced)}", 0.0)
     total = sum(costs)
     low, high = total * (1 - COST_SPREAD), total * (1 + COST_SPREAD)
-    return f"{formatting.dollars(low)} – {formatting.dollars(high)}"
+    return Cost(f"{formatting.dollars(low)} – {formatting.dollars(high)}", high)
 
 
 def call_tokens(history: ModelHistory, calls: Calls) -> tuple[int, int]:

@@ -32,6 +32,8 @@ class Current(NamedTuple):
     endpoints: dict[str, Endpoint]
     is_held: bool = False  # the run is pausing or paused
     drops_calls: bool = False
+    calls_used: int = 0
+    dollars_used: float = 0.0
 
     @property
     def is_waiting(self) -> bool:
@@ -41,12 +43,17 @@ class Current(NamedTuple):
 def read_current(run_id: int, launched: Configuration) -> Current:
     """For a run whose document is read already. Raises ConfigurationError when an endpoint of
     it was removed."""
-    fields = ("limits_now", "priority", "state", "drops_calls")
-    row = Run.objects.filter(pk=run_id).values_list(*fields).first()
-    changes, priority, state, drops_calls = row or ({}, launched.priority, RunState.RUNNING, False)
-    is_held = state in RunState.held()
-    configuration = retune(launched, changes, priority)
-    return Current(configuration, endpoints_of(launched), is_held, is_held and drops_calls)
+    fields = ("limits_now", "priority", "state", "drops_calls", "calls_sent", "cost")
+    run = Run.objects.filter(pk=run_id).only(*fields).first() or Run(priority=launched.priority)
+    is_held = run.state in RunState.held()
+    return Current(
+        retune(launched, run.limits_now, run.priority),
+        endpoints_of(launched),
+        is_held=is_held,
+        drops_calls=is_held and run.drops_calls,
+        calls_used=run.calls_sent,
+        dollars_used=run.cost,
+    )
 
 
 def paused_endpoints() -> set[str]:

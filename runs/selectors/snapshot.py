@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from runs import formatting
 from runs.models import Run, RunState
+from runs.selectors.budgets import budget_frame, notice_text, read_budget
 from runs.selectors.costs import cost_text
 from runs.selectors.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
 from runs.selectors.limits import WAITING, configuration_now, limits_text
@@ -28,6 +29,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
     configuration = configuration_now(run)
     limit = configuration.limits.max_concurrent
     in_flight = current_in_flight(run, chart, now)
+    budget = read_budget(run, now)
     return {
         "v": 1,
         "seq": run.version,
@@ -42,9 +44,11 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "server_time": now.isoformat(),
         "percent": round(100 * share(run.done, run.planned), 1),
         "bar": bar_of(run, in_flight),
+        "budget": budget_frame(budget),
         "text": {
             **text_of(run, chart, now, in_flight, limit),
             "limits": limits_text(configuration),
+            "notice": notice_text(run, budget),
         },
         "series": chart.as_frame() if series else chart.as_frame(last=TICK_ROWS),
         "limit": limit,

@@ -16,6 +16,9 @@ LIMIT_WORDS = {
     "requests_per_minute": "requests a minute",
     "tokens_per_minute": "tokens a minute",
     "priority": "priority",
+    "budget.dollars": "budget in dollars",
+    "budget.calls": "budget of calls",
+    "budget.seconds": "budget of seconds",
 }
 
 

@@ -9,11 +9,12 @@ from django.db import transaction
 
 from runs.live import publish
 from runs.models import Run, RunState
+from runs.selectors.endpoints_in_use import known_prices
 from runs.selectors.limits import configuration_now
 from runs.services.events import note_retuning
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.retuning import read_limit_changes
-from workers.engine.spec import Configuration
+from workers.engine.retuning import change_budget, flatten, read_limit_changes
+from workers.engine.spec import Configuration, budget_problems
 
 LONGEST_REASON = 200  # characters
 
@@ -29,7 +30,9 @@ def retune_run(run: Run, user: AbstractBaseUser, changes: Mapping[str, Any], rea
         live = Run.objects.select_for_update().filter(pk=run.pk, state__in=RunState.live()).first()
         if live is None:
             return False
-        before = _current(configuration_now(live), wanted)
+        configuration = configuration_now(live)
+        _refuse_unpriced(configuration, wanted)
+        before = {name: flatten(configuration)[name] for name in wanted}
         news = {name: value for name, value in wanted.items() if value != before[name]}
         if not news:
             return False
@@ -62,9 +65,14 @@ def _reason_problems(reason: Any) -> list[Problem]:
     return []
 
 
-def _current(configuration: Configuration, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    limits = configuration.limits.model_dump()
-    return {name: {**limits, "priority": configuration.priority}[name] for name in wanted}
+def _refuse_unpriced(configuration: Configuration, wanted: Mapping[str, Any]) -> None:
+    """A budget in dollars holds by the prices that are known now."""
+    if wanted.get("budget.dollars") is None:
+        return
+    budget = change_budget(configuration.budget, wanted)
+    changed = configuration.model_copy(update={"budget": budget})
+    if problems := budget_problems(changed, known_prices()):
+        raise ConfigurationError(problems)
 
 
 def _store(run: Run, news: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Pauses runs and lets them go on: what is stored stays, what is not is asked after the resume."""
+"""Pauses runs: what is stored stays, what is not is asked after the resume."""
 
 from functools import partial
 
@@ -9,10 +9,8 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import ChunkState, EventLevel, Run, RunState
-from runs.selectors.limits import configuration_now, waiting_reason
 from runs.services.events import note
-from runs.services.planning import advance_run, send_pending
-from workers.queue import enqueue_advance
+from runs.services.planning import advance_run
 
 LONGEST_REASON = 300  # characters, with the name of who paused it
 
@@ -72,26 +70,3 @@ def settle_pauses() -> None:
     """Also of runs whose last worker died, or was stopped, while they were pausing."""
     for run_id in Run.objects.filter(state=RunState.PAUSING).values_list("pk", flat=True):
         settle_pause(run_id)
-
-
-@transaction.atomic
-def resume_run(run: Run, user: AbstractBaseUser) -> bool:
-    """Let a run go on where it was. False if it was not paused."""
-    held = Run.objects.select_for_update().filter(pk=run.pk, state__in=RunState.held()).first()
-    if held is None:
-        return False
-    has_begun = held.started is not None
-    waits_for = "" if has_begun else "Waiting for a worker."
-    changes = {"going_since": Now()} if has_begun and held.going_since is None else {}
-    Run.objects.filter(pk=held.pk).update(
-        state=RunState.RUNNING if has_begun else RunState.QUEUED,
-        reason=waiting_reason(configuration_now(held)) or waits_for,
-        drops_calls=False,
-        version=F("version") + 1,
-        **changes,
-    )
-    note(held, f"Resumed by {user.get_username()}.")
-    transaction.on_commit(partial(enqueue_advance, held.pk))
-    transaction.on_commit(partial(send_pending, [held.pk]))
-    transaction.on_commit(partial(publish, held.pk, always=True))
-    return True

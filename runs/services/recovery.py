@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
+from runs.services.budgets import watch_seconds
 from runs.services.events import note
 from runs.services.pauses import settle_pauses
 from runs.services.planning import send_chunks
@@ -23,6 +24,7 @@ def sweep() -> None:
     """Find what nobody is working on and have somebody work on it."""
     reclaim_expired()
     settle_pauses()
+    watch_seconds()
     resend_lost()
     advance_idle()
 

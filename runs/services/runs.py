@@ -43,7 +43,7 @@ def _store_run(
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     check_against(
         configuration,
-        endpoints=list(endpoints),
+        endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},
         columns=dataset.columns,
         cases=dataset.rows,
     )

@@ -58,5 +58,6 @@ def run_limits(request: HttpRequest, run_id: int) -> JsonResponse:
     limits: dict[str, Any] = {
         **configuration.limits.model_dump(),
         "priority": configuration.priority,
+        "budget": configuration.budget.model_dump(),
     }
     return JsonResponse({name: limits[name] for name in LimitChanges.model_fields})

@@ -9,7 +9,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from runs.access import get_run_for
-from runs.services.pauses import pause_run, resume_run
+from runs.services.pauses import pause_run
+from runs.services.resuming import resume_run
 from runs.services.runs import cancel_run
 from runs.views.answers import problem_answer
 from runs.views.people import person

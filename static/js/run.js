@@ -40,6 +40,7 @@ function paint(snapshot) {
     if (text !== undefined && place.textContent !== text) place.textContent = text;
   }
   paintBar(snapshot);
+  paintBudget(snapshot);
   paintState(snapshot);
   drawCharts(snapshot);
   refreshLeaderboard(snapshot.leaderboard_version);
@@ -66,6 +67,18 @@ function paintBar({ bar, text }) {
   const progress = page.querySelector("[data-progress]");
   progress.setAttribute("aria-valuenow", bar.fresh + bar.cached + bar.failed);
   progress.setAttribute("aria-valuetext", text.summary);
+}
+
+function paintBudget({ budget, text }) {
+  page.querySelector("[data-run-notice]").hidden = !text.notice;
+  for (const row of page.querySelectorAll("[data-budget]")) {
+    const line = budget[row.dataset.budget];
+    row.hidden = !line;
+    if (!line) continue;
+    row.querySelector("[data-budget-text]").textContent = line.text;
+    row.querySelector("rect").setAttribute("width", line.percent);
+    row.querySelector("rect").setAttribute("class", line.is_near ? "budget-near" : "bar-fresh");
+  }
 }
 
 const STATE_ICONS = { queued: "clock", starting: "clock", running: "activity", pausing: "pause", paused: "pause", finishing: "activity", completed: "check", completed_with_errors: "alert", failed: "cross", cancelled: "ban" };

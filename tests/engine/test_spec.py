@@ -67,6 +67,12 @@ def test_every_problem_is_listed_at_once(document: dict[str, Any]) -> None:
         ({"limits": {"preset": "warp"}}, "limits.preset", "'conservative', 'balanced'"),
         ({"limits": {"speed": 1}}, "limits.speed", "Allowed here: preset, max_concurrent"),
         ({"limits": {"attempts": 0}}, "limits.attempts", "greater than or equal to 1, got 0"),
+        ({"budget": {"calls": 0}}, "budget.calls", "greater than 0, got 0"),
+        ({"budget": {"calls": "many"}}, "budget.calls", "valid integer"),
+        ({"budget": {"seconds": float("inf")}}, "budget.seconds", "finite number"),
+        ({"budget": {"dollars": -2}}, "budget.dollars", "greater than 0, got -2"),
+        ({"budget": {"max_cost": 2}}, "budget.max_cost", "Allowed here: dollars, calls, seconds"),
+        ({"budget": 5}, "budget", "valid dictionary"),
     ],
 )
 def test_a_problem_says_where_and_what_is_allowed(
@@ -100,11 +106,31 @@ def test_what_the_stored_parts_tell_is_checked_too(document: dict[str, Any]) -> 
     document["repeats"] = 1000
     configuration = read_configuration(document)
     with pytest.raises(ConfigurationError) as caught:
-        check_against(configuration, endpoints=["other"], columns=["question"], cases=1000)
+        check_against(configuration, endpoints={"other": []}, columns=["question"], cases=1000)
     paths = [problem.path for problem in caught.value.problems]
     assert paths == ["models.0.endpoint", "models.1.endpoint", "prompts.0.user", ""]
     assert "It has: question." in str(caught.value)
     assert "4,000,000 trials" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("budget", "meant"),
+    [
+        ({}, (None, None, None)),
+        ({"dollars": 5.0, "calls": 20000, "seconds": 3600}, (5.0, 20000, 3600.0)),
+        ({"calls": "7", "seconds": None}, (None, 7, None)),
+    ],
+)
+def test_a_budget_is_any_of_three(
+    document: dict[str, Any], budget: dict[str, Any], meant: tuple[Any, ...]
+) -> None:
+    read = read_configuration({**document, "budget": budget}).budget
+    assert (read.dollars, read.calls, read.seconds) == meant
+
+
+def test_every_problem_of_a_budget_is_listed(document: dict[str, Any]) -> None:
+    document["budget"] = {"dollars": 0, "calls": -1, "hours": 3}
+    assert set(problems_of(document)) == {"budget.dollars", "budget.calls", "budget.hours"}
 
 
 def test_trials_are_counted_without_building_them(document: dict[str, Any]) -> None:

@@ -11,8 +11,9 @@ from runs.models import Chunk, ChunkState, Run, RunState
 from runs.selectors.snapshot import take_snapshot
 from runs.services.endpoint_pauses import pause_endpoint
 from runs.services.leases import lease_chunk
-from runs.services.pauses import pause_run, resume_run, settle_pause
+from runs.services.pauses import pause_run, settle_pause
 from runs.services.planning import advance_run
+from runs.services.resuming import resume_run
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 
 pytestmark = pytest.mark.django_db

@@ -156,6 +156,7 @@ def test_limits_are_patched_as_json(run, alice):
         "requests_per_minute": 3500,
         "tokens_per_minute": None,
         "priority": "normal",
+        "budget": {"dollars": None, "calls": None, "seconds": None},
     }
     assert limits_of(run)[0] == 7
 
@@ -194,6 +195,9 @@ def fields(**changes):
         "max_concurrent": "50",
         "requests_per_minute": "3,500",
         "tokens_per_minute": "",
+        "budget_dollars": "",
+        "budget_calls": "",
+        "budget_seconds": "",
         "priority": "normal",
         "reason": "a try",
         **changes,

@@ -10,6 +10,7 @@ from workers.engine.errors import CallError, RateLimited, TimedOut
 from workers.engine.lanes import AsyncLane
 from workers.engine.permits import Quota
 from workers.engine.pools import Permit
+from workers.engine.prices import NANOS, Price, Prices, cost_of
 from workers.engine.providers import Provider
 from workers.engine.records import Attempt, Reply, Request
 from workers.engine.retry_budget import RetryBudget
@@ -32,6 +33,7 @@ class CallRules:
     quotas: Quotas
     attempts: int
     timeout_seconds: float
+    prices: Prices = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Caller:
     async def _try(self, request: Request, trace: list[Attempt], waits: int) -> Reply:
         asked = self._parts.clock.monotonic()
         quotas = self._rules.quotas(request)
-        async with self._parts.throttle.slot(quotas, expected_tokens(request)) as permit:
+        price = self._rules.prices.get((request.endpoint, request.model))
+        expected = (expected_tokens(request), expected_nanos(request, price))
+        async with self._parts.throttle.slot(quotas, *expected) as permit:
             started = self._parts.clock.monotonic()
             provider = self._providers[request.endpoint]
             try:
@@ -87,7 +91,7 @@ class Caller:
                 self._note_failure(permit, error, waits)
                 trace.append(self._step(error.name, asked, started, str(error)))
                 raise
-            note_success(permit, reply)
+            note_success(permit, reply, price)
             step = self._step("ok", asked, started)
             trace.append(step)
         return Reply(reply.text, step.took_ms, reply.tokens_in, reply.tokens_out)
@@ -121,8 +125,10 @@ class Caller:
         return self._parts.random.uniform(0, longest)
 
 
-def note_success(permit: Permit, reply: Reply) -> None:
+def note_success(permit: Permit, reply: Reply, price: Price | None) -> None:
     permit.is_good = True
+    cost = cost_of(price, reply.tokens_in, reply.tokens_out)
+    permit.nanos_used = permit.nanos_reserved if cost is None else round(cost * NANOS)
     permit.used = (reply.tokens_in or 0) + (reply.tokens_out or 0) or permit.reserved
     if reply.told:
         permit.told_requests_per_minute, permit.told_tokens_per_minute = reply.told
@@ -130,7 +136,18 @@ def note_success(permit: Permit, reply: Reply) -> None:
 
 def expected_tokens(request: Request) -> int:
     """A first guess at what a call uses; the pool learns from the answers."""
+    return int(prompt_tokens(request) + answer_tokens(request))
+
+
+def expected_nanos(request: Request, price: Price | None) -> int:
+    cost = cost_of(price, int(prompt_tokens(request)), answer_tokens(request))
+    return round((cost or 0.0) * NANOS)
+
+
+def prompt_tokens(request: Request) -> float:
     messages = request.body.get("messages", ())
-    characters = sum(len(message["content"]) for message in messages)
-    answer = request.body.get("max_tokens") or EXPECTED_ANSWER_TOKENS
-    return int(characters / CHARACTERS_PER_TOKEN + answer)
+    return sum(len(message["content"]) for message in messages) / CHARACTERS_PER_TOKEN
+
+
+def answer_tokens(request: Request) -> int:
+    return request.body.get("max_tokens") or EXPECTED_ANSWER_TOKENS

@@ -7,6 +7,15 @@ from typing import NamedTuple, Protocol
 PRIORITY_WEIGHTS = {"low": 1, "normal": 3, "high": 9}  # the shares of runs that compete
 
 
+class Allowance(NamedTuple):
+    """What may be used in all under a key, with what of it is stored as used."""
+
+    calls: int | None = None
+    calls_used: int = 0
+    nanos: int | None = None  # billionths of a dollar: a call may cost a few thousand of them
+    nanos_used: int = 0
+
+
 class Quota(NamedTuple):
     """What may happen under one key, such as one model of one endpoint, or one run."""
 
@@ -18,6 +27,7 @@ class Quota(NamedTuple):
     weight: int = 1  # of that group: its priority
     is_adaptive: bool = False  # starts gently, grows, and is cut when the provider says 429
     is_guarded: bool = False  # has a breaker: failing in a row stops the calls for a while
+    allowance: Allowance | None = None
 
     @property
     def place(self) -> tuple[str, str]:
@@ -36,6 +46,8 @@ class Report:
     pause_seconds: float = 0.0  # the provider wants silence for this long
     told_requests_per_minute: int = 0  # the provider's own limits, from its headers
     told_tokens_per_minute: int = 0
+    unused: int = 0  # permits that no call was made with
+    nanos: int = 0  # dollars used beyond what was reserved; negative: given back
 
     @property
     def is_urgent(self) -> bool:
@@ -49,6 +61,8 @@ class Demand(NamedTuple):
     want: int
     tokens_each: int = 0
     report: Report = Report()  # never changed after it is sent
+    nanos_each: int = 0
+    heard: tuple[int, int] = (0, 0)  # calls and nanos used, by the last answer: Redis may forget
 
 
 class LimitChange(NamedTuple):
@@ -67,6 +81,8 @@ class Grant(NamedTuple):
     surplus: int = 0  # permits to give back when their calls end: others wait with less
     is_paced: bool = False  # a permit is good for one call only
     changes: tuple[LimitChange, ...] = ()
+    used: tuple[int, int] = (0, 0)  # calls and nanos of the allowance, reserved ones included
+    spent: str = ""  # "calls" or "dollars": nothing flies and there is no room for another call
 
 
 class Permits(Protocol):
@@ -103,21 +119,42 @@ class LocalPermits:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._due: dict[str, float] = {}  # when the next start under a key is due (GCRA)
+        self._used: dict[tuple[str, str], int] = {}  # of allowances, by key and name
 
     async def exchange(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
         room = min(
             quota.max_concurrent - held for quota, held in zip(quotas, demand.holding, strict=True)
         )
         paces = [pace for quota in quotas for pace in self._paces(quota, demand, 0)]
-        granted = max(0, min(demand.want, room, *(pace.room for pace in paces), NO_PACE))
+        lines = [line for quota in quotas for line in self._lines(quota, demand)]
+        rooms = [*(pace.room for pace in paces), *(line.room for line in lines)]
+        granted = max(0, min(demand.want, room, *rooms, NO_PACE))
         for quota in quotas:
             list(self._paces(quota, demand, granted))
+        for line in lines:
+            self._used[line.key, line.name] = line.used + granted * line.each
+        is_idle = demand.want and not any(demand.holding)
+        spent = [line.name for line in lines if line.room < 1 and is_idle]
         return Grant(
             granted,
             tuple(held + granted for held in demand.holding),
             max([BUSY_RETRY_SECONDS, *(pace.wait for pace in paces)]),
-            is_paced=bool(paces),
+            is_paced=bool(paces or lines),
+            spent=spent[0] if spent else "",
         )
+
+    def _lines(self, quota: Quota, demand: Demand) -> list["Line"]:
+        """What is left of an allowance, by what is stored and by what was granted here."""
+        allowed, report, lines = quota.allowance or Allowance(), demand.report, []
+        if allowed.calls is not None:
+            used = self._used.get((quota.key, "calls"), demand.heard[0]) - report.unused
+            used = max(used, allowed.calls_used)
+            lines.append(Line(quota.key, "calls", allowed.calls, used, 1))
+        if allowed.nanos is not None:
+            used = self._used.get((quota.key, "dollars"), demand.heard[1]) + report.nanos
+            used = max(used, allowed.nanos_used)
+            lines.append(Line(quota.key, "dollars", allowed.nanos, used, max(1, demand.nanos_each)))
+        return lines
 
     def _paces(self, quota: Quota, demand: Demand, calls: int) -> list["Pace"]:
         """The paces of a quota, `calls` starts further; with 0, only a look."""
@@ -141,6 +178,20 @@ class LocalPermits:
         room = int(allowance / (interval * each) + 1e-9)
         wait = 0.0 if room > 0 else interval * each - allowance
         return Pace(room=max(0, room), wait=wait)
+
+
+class Line(NamedTuple):
+    """One thing of an allowance: calls or dollars, and what one call takes of it."""
+
+    key: str
+    name: str
+    total: int
+    used: int
+    each: int
+
+    @property
+    def room(self) -> int:
+        return max(0, (self.total - self.used) // self.each)
 
 
 class Pace(NamedTuple):

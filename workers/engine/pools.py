@@ -22,6 +22,8 @@ class Permit:
     pause_seconds: float = 0.0
     told_requests_per_minute: int = 0
     told_tokens_per_minute: int = 0
+    nanos_reserved: int = 0  # billionths of a dollar
+    nanos_used: int = 0
 
 
 @dataclass(slots=True)
@@ -33,14 +35,29 @@ class Pool:
     surplus: int = 0  # how many to give back, because other holders have less than their share
     is_paced: bool = False  # under a rate, a permit is good for one call only
     tokens_each: int = 0  # expected of a call
+    nanos_each: int = 0  # expected of a call, in billionths of a dollar
+    nanos_reserved: int = 0  # for each call of the last grant
+    used: tuple[int, int] = (0, 0)  # of the allowance, as last heard
+    spent: str = ""  # what of the allowance is used up
     report: Report = field(default_factory=Report)
     exchanged: float = 0.0
     retry_at: float = 0.0
 
-    def expect(self, tokens: int) -> None:
+    def expect(self, tokens: int, nanos: int = 0) -> None:
         """A first guess, until answers tell."""
         if not self.tokens_each:
-            self.tokens_each = tokens
+            self.tokens_each, self.nanos_each = tokens, nanos
+
+    def count_waiters(self) -> int:
+        """Without those at the head that were cancelled: nobody would take their permits."""
+        while self.waiters and self.waiters[0].done():
+            self.waiters.popleft()
+        return len(self.waiters)
+
+    def refund(self) -> None:
+        """A permit was granted and not used."""
+        self.report.unused += 1
+        self.report.nanos -= self.nanos_reserved
 
     def settle(self, permit: Permit) -> None:
         """Note what became of a call, for the next exchange."""
@@ -57,6 +74,9 @@ class Pool:
         report.told_tokens_per_minute = (
             permit.told_tokens_per_minute or report.told_tokens_per_minute
         )
+        report.nanos += permit.nanos_used - permit.nanos_reserved
+        if permit.nanos_used:
+            self.nanos_each += round(LEARNING * (permit.nanos_used - self.nanos_each))
         if permit.used:
             step = LEARNING * (permit.used - self.tokens_each)
             self.tokens_each = max(1, round(self.tokens_each + step))

@@ -1,7 +1,7 @@
 """The one schema of a configuration: YAML, forms, admin and REST are all read by it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -25,6 +25,7 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Concurrency = Annotated[int, Field(ge=1, le=5000)]
 RequestRate = Annotated[int, Field(ge=1, le=1_000_000)]
 TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False)]
 PriorityName = Literal["low", "normal", "high"]
 
 
@@ -127,6 +128,14 @@ class Limits(Strict):
         return {**PRESETS.get(str(preset), PRESETS[DEFAULT_PRESET]), **given}
 
 
+class Budget(Strict):
+    """How much in all. What is not given is not limited; at the end of one the run pauses."""
+
+    dollars: Amount | None = None
+    calls: Annotated[int, Field(gt=0, le=1_000_000_000)] | None = None
+    seconds: Amount | None = None
+
+
 class Configuration(Strict):
     """Kind `evaluate`: every prompt with every model on every case."""
 
@@ -141,6 +150,7 @@ class Configuration(Strict):
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     cache: Literal["use", "refresh", "off"] = "use"
     priority: PriorityName = "normal"
+    budget: Budget = Budget()
 
     @field_validator("prompts")
     @classmethod
@@ -174,9 +184,14 @@ def read_configuration(document: Any) -> Configuration:
 
 
 def check_against(
-    configuration: Configuration, *, endpoints: Sequence[str], columns: Sequence[str], cases: int
+    configuration: Configuration,
+    *,
+    endpoints: Mapping[str, Collection[str]],
+    columns: Sequence[str],
+    cases: int,
 ) -> None:
-    """Refuse what only the stored parts can tell: endpoints, dataset columns, size."""
+    """Refuse what only the stored parts can tell: endpoints, with the models whose price is known;
+    dataset columns; size."""
     problems = [
         Problem(
             f"models.{index}.endpoint",
@@ -187,6 +202,7 @@ def check_against(
         if model.endpoint not in endpoints
     ]
     problems += template_problems(configuration, columns)
+    problems += budget_problems(configuration, endpoints)
     trials = count_trials(configuration, cases)
     if trials > MAX_TRIALS:
         problems.append(
@@ -194,6 +210,27 @@ def check_against(
         )
     if problems:
         raise ConfigurationError(problems)
+
+
+def budget_problems(
+    configuration: Configuration, priced: Mapping[str, Collection[str]]
+) -> list[Problem]:
+    """Dollars can only be kept to where every price is known, by endpoint and model."""
+    if configuration.budget.dollars is None:
+        return []
+    unpriced = {
+        model.label: model.endpoint
+        for model in configuration.models
+        if model.model not in priced.get(model.endpoint, ())
+    }
+    if not unpriced:
+        return []
+    places = ", ".join(sorted(set(unpriced.values())))
+    told = (
+        f"A budget in dollars needs the price of every model; unknown: {', '.join(unpriced)}. "
+        f"Enter it under Endpoints ({places}), or set a budget of calls instead."
+    )
+    return [Problem("budget.dollars", told)]
 
 
 def template_problems(configuration: Configuration, columns: Sequence[str]) -> list[Problem]:

@@ -41,10 +41,12 @@ class Throttle:
         self._keeper: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def slot(self, quotas: tuple[Quota, ...], tokens: int = 0) -> AsyncIterator[Permit]:
+    async def slot(
+        self, quotas: tuple[Quota, ...], tokens: int = 0, nanos: int = 0
+    ) -> AsyncIterator[Permit]:
         """Wait for a permit, hold it for the time of a call. Tell it what became of the call."""
-        pool = await self._acquire(quotas, tokens)
-        permit = Permit(pool.tokens_each)
+        pool = await self._acquire(quotas, tokens, nanos)
+        permit = Permit(pool.tokens_each, nanos_reserved=pool.nanos_reserved)
         try:
             yield permit
         finally:
@@ -59,8 +61,13 @@ class Throttle:
         for pool in self._pools.values():
             if any(one.place == quota.place and one != quota for one in pool.quotas):
                 pool.quotas = tuple(quota if q.place == quota.place else q for q in pool.quotas)
-                pool.retry_at = 0.0
+                pool.retry_at, pool.spent = 0.0, ""
                 self._wake.set()
+
+    def spent(self, key: str) -> str:
+        """What of the allowance under a key is used up, "calls" or "dollars", as last heard."""
+        pools = [pool for pool in self._pools.values() if pool.spent]
+        return next((p.spent for p in pools if any(q.key == key for q in p.quotas)), "")
 
     def in_flight(self, key: str) -> int:
         """Calls under a key over the whole cluster, as last heard."""
@@ -83,13 +90,13 @@ class Throttle:
             until = self._clock.monotonic() + pool.report.pause_seconds
             self._gates[key] = max(self._gates.get(key, 0.0), until)
 
-    async def _acquire(self, quotas: tuple[Quota, ...], tokens: int) -> Pool:
+    async def _acquire(self, quotas: tuple[Quota, ...], tokens: int, nanos: int) -> Pool:
         places = tuple(quota.place for quota in quotas)
         pool = self._pools.get(places)
         if pool is None:
             pool = self._pools[places] = Pool(quotas)
         pool.quotas = quotas  # a limit that was changed holds for all who wait
-        pool.expect(tokens)
+        pool.expect(tokens, nanos)
         waiter = asyncio.get_running_loop().create_future()
         pool.waiters.append(waiter)
         self._ensure_keeper()
@@ -98,6 +105,7 @@ class Throttle:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
+                pool.refund()
                 self._release(pool)  # granted in the very moment of the cancellation
             raise
         return pool
@@ -146,7 +154,7 @@ class Throttle:
 
     async def _exchange(self, pool: Pool) -> None:
         now = self._clock.monotonic()
-        want = 0 if self._gate_seconds(pool, now) > 0 else len(pool.waiters)
+        want = 0 if self._gate_seconds(pool, now) > 0 else pool.count_waiters()
         is_due = (
             pool.held != pool.told
             or pool.report.is_urgent
@@ -157,7 +165,9 @@ class Throttle:
             return
         before = pool.held
         holding = tuple(self._holding[quota.place] for quota in pool.quotas)
-        demand = Demand(holding, want, pool.tokens_each, pool.take_report())
+        pool.nanos_reserved = pool.nanos_each
+        report = pool.take_report()
+        demand = Demand(holding, want, pool.tokens_each, report, pool.nanos_each, pool.used)
         grant = await self._permits.exchange(pool.quotas, demand)
         pool.told = before + grant.permits  # what was released during the exchange is news
         self._take(pool, grant, want)
@@ -166,6 +176,7 @@ class Throttle:
         pool.held += grant.permits
         pool.surplus = grant.surplus
         pool.is_paced = grant.is_paced
+        pool.used, pool.spent = grant.used, grant.spent
         pool.exchanged = self._clock.monotonic()
         pool.retry_at = pool.exchanged + retry_seconds(pool, grant, want)
         for quota, in_use in zip(pool.quotas, grant.in_use, strict=True):
@@ -173,6 +184,7 @@ class Throttle:
             self._in_use[quota.key] = in_use
         for _ in range(grant.permits):
             if not pool.admit():
+                pool.refund()
                 self._release(pool)  # whoever wanted it was cancelled meanwhile
         for change in grant.changes:
             self._on_change(change, self._groups_under(change.key))

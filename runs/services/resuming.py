@@ -1,0 +1,45 @@
+"""Lets paused runs go on."""
+
+from functools import partial
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from runs.live import publish
+from runs.models import Run, RunState
+from runs.selectors.limits import configuration_now, waiting_reason
+from runs.services.budgets import refuse_if_spent
+from runs.services.events import note
+from runs.services.planning import send_pending
+from workers.queue import enqueue_advance
+
+
+@transaction.atomic
+def resume_run(run: Run, user: AbstractBaseUser) -> bool:
+    """Let a run go on where it was. False if it was not paused.
+
+    Raises ConfigurationError while its budget is used up: raise it first.
+    """
+    paused = Run.objects.select_for_update().filter(pk=run.pk, state__in=RunState.held())
+    held = paused.annotate(clock=Now()).first()
+    if held is None:
+        return False
+    refuse_if_spent(held, held.clock)
+    has_begun = held.started is not None
+    waits_for = "" if has_begun else "Waiting for a worker."
+    changes = {"going_since": Now()} if has_begun and held.going_since is None else {}
+    Run.objects.filter(pk=held.pk).update(
+        state=RunState.RUNNING if has_begun else RunState.QUEUED,
+        reason=waiting_reason(configuration_now(held)) or waits_for,
+        drops_calls=False,
+        spent_budgets={},
+        version=F("version") + 1,
+        **changes,
+    )
+    note(held, f"Resumed by {user.get_username()}.")
+    transaction.on_commit(partial(enqueue_advance, held.pk))
+    transaction.on_commit(partial(send_pending, [held.pk]))
+    transaction.on_commit(partial(publish, held.pk, always=True))
+    return True

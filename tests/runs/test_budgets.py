@@ -1,0 +1,329 @@
+"""Budgets of runs: what is refused, what is told, and how a run that stopped goes on."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import Endpoint, Run, RunState
+from runs.selectors.budgets import budget_of, read_budget
+from runs.selectors.estimate import estimate
+from runs.selectors.snapshot import take_snapshot
+from runs.services.budgets import stop_for_budget, watch_budget, watch_seconds
+from runs.services.limits import retune_run
+from runs.services.pauses import pause_run
+from runs.services.resuming import resume_run
+from runs.services.runs import create_run
+from tests.runs.page_parts import (
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+    run_document,
+)
+from workers.engine.errors import ConfigurationError
+
+pytestmark = pytest.mark.django_db
+
+PRICES = {"sim-small": {"input": 1.0, "output": 2.0}}
+
+
+@pytest.fixture
+def alice():
+    return make_person("alice")
+
+
+@pytest.fixture
+def dataset(alice):
+    return make_dataset(alice)
+
+
+@pytest.fixture
+def endpoint():
+    return make_endpoint()
+
+
+@pytest.fixture
+def run(alice, dataset, endpoint):
+    return make_run(alice, dataset, state=RunState.RUNNING, ended=None, going_since=now())
+
+
+def with_budget(run, **budget):
+    run.document = {**run.document, "budget": budget}
+    run.save()
+    return run
+
+
+def reload(run):
+    return Run.objects.get(pk=run.pk)
+
+
+def watch(run):
+    watch_budget(reload(run), now())
+    return reload(run)
+
+
+def test_dollars_without_a_price_are_refused_with_the_models_and_what_to_do(
+    alice, dataset, endpoint
+):
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    document = run_document(dataset, models=models, budget={"dollars": 1})
+    endpoint.prices = PRICES
+    endpoint.save()
+    with pytest.raises(ConfigurationError) as caught:
+        create_run(alice, document)
+    problem = caught.value.problems[0]
+    assert problem.path == "budget.dollars"
+    assert "unknown: simulated/sim-large. Enter it under Endpoints (simulated)" in problem.message
+    assert estimate(document).problems == [problem]
+    assert not Run.objects.exists()
+    assert create_run(alice, run_document(dataset, budget={"dollars": 1})).pk
+    assert create_run(alice, run_document(dataset, models=models, budget={"calls": 1})).pk
+
+
+def test_a_price_is_needed_as_well_when_the_budget_comes_later(run, alice):
+    with pytest.raises(ConfigurationError) as caught:
+        retune_run(run, alice, {"budget": {"dollars": 2}}, "why")
+    assert [problem.path for problem in caught.value.problems] == ["budget.dollars"]
+    Endpoint.objects.update(prices=PRICES)
+    assert retune_run(run, alice, {"budget": {"dollars": 2}}, "why")
+    assert budget_of(reload(run)).dollars == 2
+
+
+@pytest.mark.parametrize(
+    ("budget", "used", "share", "text"),
+    [
+        ({"calls": 100}, {"calls_sent": 80}, 0.8, "80 of 100 calls"),
+        ({"calls": 1}, {"calls_sent": 0}, 0.0, "0 of 1 call"),
+        ({"dollars": 2}, {"cost": 0.5}, 0.25, "$0.50 of $2.00"),
+        ({"seconds": 100}, {"ran_seconds": 40.0, "going_since": None}, 0.4, "40 s of 1m 40s"),
+    ],
+)
+def test_use_is_told_against_the_budget(run, budget, used, share, text):
+    Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
+    (line,) = read_budget(reload(run), now())
+    assert line.share == pytest.approx(share)
+    assert line.text == text
+
+
+def test_a_run_without_a_budget_has_nothing_to_watch(run):
+    Run.objects.filter(pk=run.pk).update(calls_sent=10**6, cost=10**6)
+    assert watch(run).state == RunState.RUNNING
+    assert take_snapshot(reload(run))["budget"] == {}
+
+
+def test_at_80_percent_it_is_said_once_and_again_for_a_raised_budget(run, alice):
+    with_budget(run, calls=100)
+    for calls, warnings in [(79, 0), (80, 1), (99, 1)]:
+        Run.objects.filter(pk=run.pk).update(calls_sent=calls)
+        assert watch(run).state == RunState.RUNNING
+        assert run.events.filter(kind="budget").count() == warnings
+    retune_run(run, alice, {"budget": {"calls": 110}}, "why")
+    watch(run)
+    assert [event.data["total"] for event in run.events.filter(kind="budget")] == [110, 100]
+
+
+@pytest.mark.parametrize(
+    ("budget", "used", "amount"),
+    [
+        ({"calls": 10}, {"calls_sent": 10}, "10 calls"),
+        ({"dollars": 0.5}, {"cost": 0.5}, "$0.50"),
+        ({"seconds": 60}, {"ran_seconds": 61.0}, "1m 00s"),
+    ],
+)
+def test_a_budget_that_is_used_up_pauses_the_run_and_says_what_to_do(run, budget, used, amount):
+    Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
+    paused = watch(run)
+    assert paused.state == RunState.PAUSED
+    assert paused.reason == (
+        f"The budget of {amount} is used up: raise it under Limits and resume, or cancel"
+    )
+    assert watch(run).events.count() == paused.events.count()
+
+
+def test_a_run_that_has_all_its_answers_is_not_stopped(run):
+    Run.objects.filter(pk=with_budget(run, calls=3).pk).update(calls_sent=3, done=3)
+    assert watch(run).state == RunState.RUNNING
+
+
+def test_time_is_watched_also_where_nobody_writes(run):
+    Run.objects.filter(pk=with_budget(run, seconds=60).pk).update(
+        started=now() - timedelta(hours=1), going_since=now() - timedelta(seconds=61)
+    )
+    watch_seconds()
+    assert reload(run).state == RunState.PAUSED
+
+
+@pytest.mark.parametrize("total", [10, 9], ids=["the same", "less"])
+def test_resuming_needs_a_raised_budget(run, alice, total):
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
+    watch(run)
+    retune_run(run, alice, {"budget": {"calls": total}}, "why")
+    with pytest.raises(ConfigurationError, match=f"budget of {total} calls is used up. Raise it"):
+        resume_run(run, alice)
+    assert reload(run).state == RunState.PAUSED
+    retune_run(run, alice, {"budget": {"calls": 11}}, "why")
+    assert resume_run(run, alice)
+    assert reload(run).spent_budgets == {}
+
+
+def test_what_the_workers_count_stops_a_run_before_all_of_it_is_stored(run, alice):
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=8)
+    assert stop_for_budget(run.pk, "calls")
+    assert "used up (stored: 8 calls; no room for another call): raise it" in reload(run).reason
+    with pytest.raises(ConfigurationError):
+        resume_run(run, alice)
+    retune_run(run, alice, {"budget": {"calls": None}}, "why")
+    assert resume_run(run, alice)
+    assert not stop_for_budget(run.pk, "calls")  # an old word: there is no such budget now
+
+
+def test_a_person_who_paused_it_may_resume_below_the_budget(run, alice):
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=9)
+    pause_run(run, alice)
+    assert resume_run(run, alice)
+
+
+def test_the_event_of_a_change_says_what_moved(run, alice):
+    with_budget(run, calls=100)
+    retune_run(run, alice, {"budget": {"calls": 2500, "seconds": 60}}, "longer")
+    assert run.events.get().message == (
+        "alice changed budget of calls 100 to 2,500, budget of seconds no limit to 60.0. "
+        "Why: longer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("budget", "path"),
+    [
+        ({"calls": 0}, "budget.calls"),
+        ({"calls": 1.5}, "budget.calls"),
+        ({"seconds": -1}, "budget.seconds"),
+        ({"hours": 1}, "budget.hours"),
+        (5, "budget"),
+    ],
+)
+def test_a_bad_budget_is_refused_at_its_place(run, alice, budget, path):
+    with pytest.raises(ConfigurationError) as caught:
+        retune_run(run, alice, {"budget": budget}, "why")
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+def test_the_json_door_refuses_to_resume_and_names_the_budget(run, alice):
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
+    watch(run)
+    client = client_of(alice)
+    answer = client.post(reverse("api_run_resume", args=[run.pk]))
+    assert answer.status_code == 409
+    assert [problem["path"] for problem in answer.json()["problems"]] == ["budget.calls"]
+    body = {"budget": {"calls": 20}, "reason": "by a script"}
+    address = reverse("run_limits", args=[run.pk])
+    patched = client.patch(address, body, content_type="application/json")
+    assert patched.json()["budget"] == {"dollars": None, "calls": 20, "seconds": None}
+    assert client.post(reverse("api_run_resume", args=[run.pk])).json()["changed"]
+
+
+def limits_form(**changes):
+    numbers = dict.fromkeys(["requests_per_minute", "tokens_per_minute"], "")
+    budget = dict.fromkeys(["budget_dollars", "budget_calls", "budget_seconds"], "")
+    fixed = {"max_concurrent": "50", "priority": "normal", "reason": "why"}
+    return {**fixed, **numbers, **budget, **changes}
+
+
+def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, alice):
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
+    watch(run)
+    client = client_of(alice)
+    page = client.post(reverse("run_resume", args=[run.pk]), follow=True).content.decode()
+    assert "The budget of 10 calls is used up. Raise it under Limits, then resume." in page
+    assert "10 of 10 calls" in page
+    retune = reverse("run_retune", args=[run.pk])
+    refused = client.post(retune, limits_form(budget_calls="lots"))
+    assert set(refused.context["form"].errors) == {"budget_calls"}
+    client.post(retune, limits_form(budget_calls="1,000", budget_seconds="90"))
+    assert budget_of(reload(run)).model_dump() == {"dollars": None, "calls": 1000, "seconds": 90}
+    client.post(reverse("run_resume", args=[run.pk]))
+    assert reload(run).state == RunState.RUNNING
+
+
+def test_the_page_warns_before_the_budget_is_used(run, alice):
+    with_budget(run, calls=100)
+    client = client_of(alice)
+    assert take_snapshot(reload(run))["text"]["notice"] == ""
+    Run.objects.filter(pk=run.pk).update(calls_sent=85)
+    snapshot = take_snapshot(reload(run))
+    assert snapshot["budget"]["calls"]["is_near"]
+    assert snapshot["text"]["notice"].startswith("The budget is nearly used: 85 of 100 calls.")
+    assert snapshot["text"]["notice"] in client.get(run.get_absolute_url()).content.decode()
+
+
+@pytest.fixture
+def form():
+    return {
+        "key": "k",
+        "mode": "form",
+        "name": "sums",
+        "dataset_source": "stored",
+        "dataset": "sums",
+        "prompts": "0",
+        "prompt-0-name": "plain",
+        "prompt-0-user": "{{question}}",
+        "models": "simulated/sim-small",
+        "scorers": "exact",
+        "repeats": "1",
+        "seed": "0",
+        "preset": "balanced",
+        "cache": "use",
+    }
+
+
+def test_the_form_stores_a_budget_and_shows_it_again(alice, dataset, endpoint, form):
+    client = client_of(alice)
+    client.post(reverse("run_new"), {**form, "budget_calls": "2", "budget_seconds": "60"})
+    run = Run.objects.get()
+    assert budget_of(run).model_dump() == {"dollars": None, "calls": 2, "seconds": 60.0}
+    again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert (again.mode, again.budget) == ("form", {"dollars": "", "calls": "2", "seconds": "60"})
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "told"),
+    [
+        ("budget_calls", "none", "Input should be a valid integer"),
+        ("budget_calls", "0", "Input should be greater than 0"),
+        ("budget_dollars", "5", "A budget in dollars needs the price of every model"),
+    ],
+)
+def test_the_form_says_what_is_wrong_at_the_field(
+    alice, dataset, endpoint, form, field, typed, told
+):
+    answer = client_of(alice).post(reverse("run_new"), {**form, field: typed})
+    assert answer.status_code == 400
+    (problem,) = answer.context["problems"]
+    assert problem.field == f"id_{field}"
+    assert told in problem.message
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        ({"calls": 2}, ["It may take 3 calls: more than the budget of 2 calls, where it pauses."]),
+        ({"calls": 3, "seconds": 3600}, []),
+        ({"dollars": 1e-6}, ["more than the budget of $0.000001, where it pauses."]),
+        ({"seconds": 0.01}, ["more than the budget of 0.0 s, where it pauses."]),
+    ],
+)
+def test_the_estimate_says_when_it_exceeds_the_budget(dataset, endpoint, budget, told):
+    Endpoint.objects.update(prices=PRICES)
+    found = estimate(run_document(dataset, budget=budget)).over_budget
+    assert len(found) == len(told)
+    assert all(line.endswith(end) for line, end in zip(found, told, strict=True))
+
+
+def test_the_estimate_panel_shows_it(alice, dataset, endpoint, form):
+    client: Client = client_of(alice)
+    page = client.post(reverse("run_estimate"), {**form, "budget_calls": "2"}).content.decode()
+    assert "more than the budget of 2 calls" in page

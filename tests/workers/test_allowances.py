@@ -1,0 +1,159 @@
+"""What may be used in all: the same contract for the permits of one process and of a cluster."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import redis.asyncio
+
+from workers.engine.clock import SystemClock
+from workers.engine.permits import Allowance, Demand, Grant, LocalPermits, Permits, Quota, Report
+from workers.engine.throttle import Throttle
+from workers.redis_permits import RedisPermits, part_of
+
+
+@pytest.fixture
+async def client(settings: Any) -> AsyncIterator["redis.asyncio.Redis"]:
+    client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture(params=["local", "redis"])
+def permits(request: pytest.FixtureRequest, client: "redis.asyncio.Redis") -> Permits:
+    local = LocalPermits(time.monotonic)
+    return local if request.param == "local" else RedisPermits(client, "ann", 2, local)
+
+
+def quota(**allowed: int) -> tuple[Quota, ...]:
+    return (Quota("run:1", 10, allowance=Allowance(**allowed)),)
+
+
+async def ask(permits: Permits, quotas: tuple[Quota, ...], want: int, **demand: Any) -> Grant:
+    holding = demand.pop("holding", 0)
+    return await permits.exchange(quotas, Demand((holding,), want, **demand))
+
+
+async def test_calls_are_granted_up_to_the_allowance_and_never_handed_on(permits: Permits) -> None:
+    allowed = quota(calls=12)
+    first = await ask(permits, allowed, 8)
+    second = await ask(permits, allowed, 8, holding=0)
+    third = await ask(permits, allowed, 8, holding=0)
+    assert (first.permits, second.permits, third.permits) == (8, 4, 0)
+    assert all(grant.is_paced for grant in (first, second, third))
+    assert (first.spent, second.spent, third.spent) == ("", "", "calls")
+
+
+async def test_nothing_is_spent_while_calls_fly(permits: Permits) -> None:
+    allowed = quota(calls=4)
+    assert (await ask(permits, allowed, 4)).permits == 4
+    assert (await ask(permits, allowed, 2, holding=1)).spent == ""
+    assert (await ask(permits, allowed, 2, holding=0)).spent == "calls"
+
+
+async def test_a_permit_that_was_not_used_is_granted_again(permits: Permits) -> None:
+    allowed = quota(calls=4)
+    await ask(permits, allowed, 4)
+    grant = await ask(permits, allowed, 9, report=Report(unused=3))
+    assert grant.permits == 3
+
+
+async def test_what_is_stored_counts_where_it_is_more(permits: Permits) -> None:
+    await ask(permits, quota(calls=20), 3)
+    assert (await ask(permits, quota(calls=20, calls_used=18), 9)).permits == 2
+    assert (await ask(permits, quota(calls=20, calls_used=2), 9)).permits == 0
+
+
+async def test_a_raised_allowance_has_room_again(permits: Permits) -> None:
+    await ask(permits, quota(calls=5), 9)
+    assert (await ask(permits, quota(calls=5), 9)).spent == "calls"
+    grant = await ask(permits, quota(calls=7), 9)
+    assert (grant.permits, grant.spent) == (2, "")
+
+
+async def test_dollars_are_reserved_and_settled(permits: Permits) -> None:
+    allowed = quota(nanos=1000)
+    assert (await ask(permits, allowed, 9, nanos_each=300)).permits == 3
+    assert (await ask(permits, allowed, 9, nanos_each=300, holding=3)).permits == 0
+    cheaper = Report(nanos=3 * (100 - 300))  # they cost 100 each: 300 of 1000 are used
+    grant = await ask(permits, allowed, 9, nanos_each=150, report=cheaper)
+    assert grant.permits == 4
+    assert (await ask(permits, allowed, 9, nanos_each=150)).spent == "dollars"
+
+
+async def test_what_was_heard_counts_when_redis_has_forgotten(
+    client: "redis.asyncio.Redis",
+) -> None:
+    permits = RedisPermits(client, "ann", 2, LocalPermits(time.monotonic))
+    grant = await ask(permits, quota(calls=12), 8)
+    assert grant.used == (8, 0)
+    await client.flushall()
+    again = await ask(permits, quota(calls=12), 8, heard=grant.used)
+    assert again.permits == 4
+
+
+async def test_all_holders_share_one_allowance(client: "redis.asyncio.Redis") -> None:
+    local = LocalPermits(time.monotonic)
+    holders = [RedisPermits(client, name, 2, local) for name in ("ann", "ben")]
+    grants = [await ask(holder, quota(calls=7), 5) for holder in holders]
+    assert [grant.permits for grant in grants] == [5, 2]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "part"),
+    [
+        (Allowance(calls=100, calls_used=40), Allowance(calls=70, calls_used=40)),
+        (Allowance(calls=100, calls_used=120), Allowance(calls=120, calls_used=120)),
+        (Allowance(nanos=9, nanos_used=0), Allowance(nanos=4, nanos_used=0)),
+    ],
+)
+def test_without_redis_each_of_two_workers_has_its_part_of_the_rest(
+    allowed: Allowance, part: Allowance
+) -> None:
+    assert part_of(allowed, 2) == part
+
+
+async def test_the_throttle_stops_at_the_allowance_and_says_so() -> None:
+    clock = SystemClock()
+    throttle = Throttle(LocalPermits(clock.monotonic), clock)
+    allowed, flown = quota(calls=6), []
+
+    async def fly(number: int) -> None:
+        async with throttle.slot(allowed):
+            flown.append(number)
+            await asyncio.sleep(0.001)
+
+    tasks = [asyncio.create_task(fly(number)) for number in range(20)]
+    async with asyncio.timeout(5):
+        while not throttle.spent("run:1"):  # noqa: ASYNC110 - it is asked, it tells nobody
+            await asyncio.sleep(0.005)
+    assert flown == list(range(6))
+    assert throttle.spent("run:1") == "calls"
+    throttle.change(quota(calls=20)[0])
+    assert throttle.spent("run:1") == ""
+    await asyncio.gather(*tasks)
+    assert len(flown) == 20
+    await throttle.close()
+
+
+async def test_calls_that_were_cancelled_while_they_waited_use_nothing() -> None:
+    clock = SystemClock()
+    throttle = Throttle(LocalPermits(clock.monotonic), clock)
+    allowed, flown = quota(calls=30), []
+
+    async def fly() -> None:
+        async with throttle.slot(allowed):
+            flown.append(1)
+            await asyncio.sleep(0.005)
+
+    tasks = [asyncio.create_task(fly()) for _ in range(20)]
+    await asyncio.sleep(0.002)  # ten fly, ten wait
+    for task in tasks[10:]:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    began = len(flown)
+    await asyncio.gather(*(fly() for _ in range(30 - began)))
+    assert len(flown) == 30
+    await throttle.close()

@@ -16,7 +16,7 @@ class RunQuotas:
     def __init__(self, run_id: int, cases: int) -> None:
         self._run_id = run_id
         self._cases = cases
-        self._shared: dict[tuple[str, str], tuple[Quota, ...]] = {}
+        self._shared: dict[tuple[str, str], tuple[Quota, Quota]] = {}
         self._of_candidate: int | None = None  # calls at once, under a two-level split
         self._candidates: set[str] = set()
 
@@ -43,6 +43,14 @@ class RunQuotas:
             return quotas
         self._of_candidate = split_slots(configuration, self._cases).cases_per_candidate
         return quotas + [self._candidate_quota(c, self._of_candidate) for c in self._candidates]
+
+    def stop(self) -> list[Quota]:
+        """No call starts any more, until the limits are read again and allow it."""
+        self._shared = {
+            place: (of_run._replace(max_concurrent=0), of_model)
+            for place, (of_run, of_model) in self._shared.items()
+        }
+        return [of_run for of_run, _ in self._shared.values()]
 
     def _candidate_quota(self, candidate: str, most: int) -> Quota:
         return Quota(f"run:{self._run_id}/{candidate}", most)

@@ -3,18 +3,22 @@
 import asyncio
 import logging
 import time
+from collections import defaultdict
+from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 from django.db import DatabaseError
 
 from runs.live import send_nudges_on
-from runs.models import Run
+from runs.models import EventLevel, Run
 from runs.selectors.limits import Current, read_current
 from runs.services.budgets import stop_for_budget
 from runs.services.events import note_limit_change
 from runs.services.leases import Lease, RunParts, hand_on_chunk, lease_chunk, release_chunk
-from runs.services.pauses import settle_pause, settle_pauses
+from runs.services.pauses import hold_run, settle_pause, settle_pauses
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
@@ -22,6 +26,8 @@ from workers.database_cache import DatabaseCache, read_cache
 from workers.engine.errors import ConfigurationError
 from workers.engine.executor import Executor
 from workers.engine.permits import LimitChange
+from workers.engine.records import Score
+from workers.engine.streaks import Streak
 from workers.quotas import RunQuotas
 from workers.recorder import RETRY_SECONDS, Recorder, in_database
 from workers.wiring import (
@@ -53,6 +59,8 @@ class Runtime:
         self._recorder = Recorder(lambda run_id: throttle.in_flight(f"run:{run_id}"))
         self._executors: dict[int, tuple[float, Executor]] = {}
         self._quotas: WeakValueDictionary[int, RunQuotas] = WeakValueDictionary()
+        self._streaks: defaultdict[int, Streak] = defaultdict(Streak)
+        self._stopped: set[int] = set()
         self._working: dict[asyncio.Task[None], Lease] = {}
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
@@ -109,7 +117,7 @@ class Runtime:
         run_id = lease.parts.run_id
         try:
             executor = await self._executor_for(lease)
-            await executor.run(lease.work, lambda score: self._recorder.add(lease, score))
+            await executor.run(lease.work, partial(self._take, lease))
         except Exception as error:
             logger.exception("Chunk %s of run %s could not be executed.", lease.chunk_id, run_id)
             reason = f"A worker could not execute it: {type(error).__name__}: {error}"
@@ -117,6 +125,25 @@ class Runtime:
             self._recorder.abandon(lease)
             return
         await self._recorder.close(lease)
+
+    def _take(self, lease: Lease, score: Score) -> None:
+        self._recorder.add(lease, score)
+        run_id = lease.parts.run_id
+        reason = self._streaks[run_id].note(score)
+        quotas = self._quotas.get(run_id)
+        if not reason or quotas is None:
+            return
+        del self._streaks[run_id]
+        self._stopped.add(run_id)
+        for quota in quotas.stop():  # at once: a refusal may take no more than a millisecond
+            self._parts.throttle.change(quota)
+        self._in_background(self._hold(run_id, reason))
+
+    async def _hold(self, run_id: int, reason: str) -> None:
+        try:
+            await in_database(partial(hold_run, run_id, reason, level=EventLevel.ERROR))
+        finally:
+            self._stopped.discard(run_id)
 
     async def _executor_for(self, lease: Lease) -> Executor:
         """An executor with the endpoints as they are now: a new key works from the next chunk."""
@@ -127,7 +154,7 @@ class Runtime:
         current: Current = await in_database(read_current, run_id, lease.parts.configuration)
         quotas = self._quotas.get(run_id) or RunQuotas(run_id, lease.parts.cases)
         self._quotas[run_id] = quotas
-        self._apply(current, quotas)
+        self._apply(run_id, current, quotas)
         executor = build_executor(
             run_id,
             current.configuration,
@@ -143,7 +170,9 @@ class Runtime:
             self._executors.pop(next(iter(self._executors)))
         return executor
 
-    def _apply(self, current: Current, quotas: RunQuotas) -> None:
+    def _apply(self, run_id: int, current: Current, quotas: RunQuotas) -> None:
+        if run_id in self._stopped:
+            return  # read before it was stored that it is paused
         for quota in quotas.change(current):
             self._parts.throttle.change(quota)
 
@@ -160,7 +189,7 @@ class Runtime:
         current: Current = await in_database(read_current, parts.run_id, parts.configuration)
         quotas = self._quotas.get(parts.run_id)
         if quotas is not None:
-            self._apply(current, quotas)
+            self._apply(parts.run_id, current, quotas)
         spent = self._parts.throttle.spent(f"run:{parts.run_id}")
         if spent and not current.is_held:
             await self._recorder.write()
@@ -199,9 +228,12 @@ class Runtime:
     def _note_change(self, change: LimitChange, groups: set[str]) -> None:
         """A limit moved: said on the pages of the runs that feel it."""
         run_ids = [int(group) for group in groups]
-        note = asyncio.create_task(in_database(note_limit_change, run_ids, change))
-        self._notes.add(note)
-        note.add_done_callback(self._notes.discard)
+        self._in_background(in_database(note_limit_change, run_ids, change))
+
+    def _in_background(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
 
     async def _sweep(self) -> None:
         while True:

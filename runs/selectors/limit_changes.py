@@ -1,6 +1,5 @@
 """When limits of a run moved, for its chart: marks with the reason, and the limit's own steps."""
 
-from datetime import datetime
 from typing import Any
 
 from runs.models import Run, RunEvent
@@ -23,7 +22,7 @@ def mark_of(run: Run, event: RunEvent) -> dict[str, Any]:
     text = mark_text(event)
     if len(text) > MARK_CHARACTERS:
         text = f"{text[: MARK_CHARACTERS - 1]}…"
-    return {"id": event.pk, "second": second_of(run, event.at), "text": text}
+    return {"id": event.pk, "second": second_of(run, event), "text": text}
 
 
 def mark_text(event: RunEvent) -> str:
@@ -34,14 +33,17 @@ def mark_text(event: RunEvent) -> str:
     return f"{data['model']} {data['before']} → {data['after']}, {data['reason']}"
 
 
-def second_of(run: Run, moment: datetime) -> int:
-    return max(0, int((moment - run.started).total_seconds())) if run.started else 0
+def second_of(run: Run, event: RunEvent) -> int:
+    """The run's own second, without its pauses."""
+    if "second" in event.data:
+        return int(event.data["second"])
+    return max(0, int((event.at - run.started).total_seconds())) if run.started else 0
 
 
 def limit_steps(run: Run, events: list[RunEvent], limit: int) -> list[list[int]]:
     """The limit of calls at once over time, up to the one that holds now."""
     moves = [
-        (second_of(run, event.at), *event.data["moves"]["max_concurrent"])
+        (second_of(run, event), *event.data["moves"]["max_concurrent"])
         for event in events
         if "max_concurrent" in event.data.get("moves", {})
     ]

@@ -41,6 +41,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "can_pause": run.state in RunState.going(),
         "can_pause_now": run.state in [*RunState.going(), RunState.PAUSING] and not run.drops_calls,
         "can_resume": run.state in RunState.held(),
+        "can_retry": bool(run.failed) and run.state not in [RunState.CANCELLED, RunState.FAILED],
         "server_time": now.isoformat(),
         "percent": round(100 * share(run.done, run.planned), 1),
         "bar": bar_of(run, in_flight),
@@ -66,7 +67,7 @@ def current_in_flight(run: Run, chart: Series, now: datetime) -> int:
     if run.is_finished or run.started is None or not chart.rows:
         return 0
     newest = chart.rows[-1]
-    is_recent = (now - run.started).total_seconds() - newest.second < 4 + chart.step
+    is_recent = run.running_seconds(now) - newest.second < 4 + chart.step
     return min(newest.in_flight, run.planned - run.done) if is_recent else 0
 
 
@@ -108,15 +109,11 @@ def progress_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
     }
 
 
-def elapsed_seconds(run: Run, now: datetime) -> float | None:
-    return ((run.ended or now) - run.started).total_seconds() if run.started else None
-
-
 def recent_rate(run: Run, chart: Series, now: datetime) -> float | None:
     """Trials a second over the last few whole seconds."""
-    elapsed = elapsed_seconds(run, now)
-    if elapsed is None or run.is_finished:
+    if run.started is None or run.is_finished:
         return None
+    elapsed = run.running_seconds(now)
     window = max(min(elapsed, RECENT_SECONDS), 0.5)
     return chart.count_since(elapsed - window) / window
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
 from runs.live import publish
 from runs.models import Endpoint, EventLevel, Run, RunEvent, RunState
@@ -39,7 +40,7 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
             kind="limit",
             level=EventLevel.INFO if is_better else EventLevel.WARNING,
             message=f"Limit of {model}: {change.before} to {change.after}. {change.reason}."[:500],
-            data={**change._asdict(), "model": model},
+            data={**change._asdict(), "model": model, "second": second_now(run)},
         )
         transaction.on_commit(partial(publish, run.pk))
     if not change.after or change.reason.startswith("breaker"):
@@ -57,8 +58,19 @@ def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reas
         run=run,
         kind="limit",
         message=f"{who} changed {changes}. Why: {reason}"[:500],
-        data={"key": f"run:{run.pk}", "who": who, "moves": dict(moves), "reason": reason},
+        data={
+            "key": f"run:{run.pk}",
+            "who": who,
+            "moves": dict(moves),
+            "reason": reason,
+            "second": second_now(run),
+        },
     )
+
+
+def second_now(run: Run) -> int:
+    """Where the chart of the run is: pauses are not on it."""
+    return int(run.running_seconds(timezone.now()))
 
 
 def limit_text(value: Any) -> str:
@@ -77,13 +89,13 @@ def note_endpoint(
     data = {"key": f"endpoint:{endpoint.pk}", "before": before, "after": after, "reason": reason}
     RunEvent.objects.bulk_create(
         RunEvent(
-            run_id=run_id,
+            run=run,
             kind="limit",
             level=level,
             message=f"Endpoint {endpoint.name}: {reason}.",
-            data={**data, "model": endpoint.name},
+            data={**data, "model": endpoint.name, "second": second_now(run)},
         )
-        for run_id in run_ids
+        for run in Run.objects.filter(pk__in=run_ids)
     )
 
 

@@ -2,11 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from typing import Protocol
 
 from runs.models import Candidate, Run, RunSample
 from workers.engine.errors import RateLimited
 from workers.engine.records import JOINED, Score
 from workers.engine.stats import add_to_bins, merge_bins
+
+
+class Scored(Protocol):
+    """What is counted of a score, fresh from a worker or stored."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def cached(self) -> bool: ...
+    @property
+    def tokens_in(self) -> int | None: ...
+    @property
+    def tokens_out(self) -> int | None: ...
+    @property
+    def latency_ms(self) -> float | None: ...
 
 
 @dataclass
@@ -23,7 +39,7 @@ class Tally:
     tokens_out: int = 0
     latency_bins: dict[str, int] = field(default_factory=dict)
 
-    def add(self, score: Score) -> None:
+    def add(self, score: Scored) -> None:
         self.done += 1
         self.tokens_in += score.tokens_in or 0
         self.tokens_out += score.tokens_out or 0
@@ -37,14 +53,22 @@ class Tally:
         if score.latency_ms is not None:
             add_to_bins(self.latency_bins, score.latency_ms)
 
-    def add_to(self, totals: "Run | Candidate | Tally") -> None:
-        for name in COUNTS:
-            setattr(totals, name, getattr(totals, name) + getattr(self, name))
-        merge_bins(totals.latency_bins, self.latency_bins)
+    def add_to(self, totals: Run | Candidate) -> None:
+        self._change(totals, 1)
 
+    def take_from(self, totals: Run | Candidate) -> None:
+        """Scores were taken out, to be run again."""
+        self._change(totals, -1)
 
-SHARED_TOTALS = [one.name for one in fields(Tally)]
-COUNTS = [name for name in SHARED_TOTALS if name != "latency_bins"]
+    def _change(self, totals: Run | Candidate, sign: int) -> None:
+        for name in self.names():
+            if name != "latency_bins":
+                setattr(totals, name, getattr(totals, name) + sign * getattr(self, name))
+        merge_bins(totals.latency_bins, self.latency_bins, sign)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [one.name for one in fields(cls)]
 
 
 @dataclass
@@ -73,7 +97,7 @@ class RunTally:
 RUN_COUNTS = [one.name for one in fields(RunTally)]
 
 
-def tally_by_candidate(found: Iterable[tuple[int, Score]]) -> dict[int, Tally]:
+def tally_by_candidate(found: Iterable[tuple[int, Scored]]) -> dict[int, Tally]:
     """Counted once, for the candidates and, added up, for the run."""
     tallies: dict[int, Tally] = {}
     for candidate_id, score in found:
@@ -96,23 +120,21 @@ def add_to_run(
         setattr(run, name, getattr(run, name) + getattr(of_calls, name))
     run.peak_in_flight = max(run.peak_in_flight, in_flight)
     run.version += 1
-    run.save(update_fields=[*SHARED_TOTALS, *RUN_COUNTS, "peak_in_flight", "version"])
+    run.save(update_fields=[*Tally.names(), *RUN_COUNTS, "peak_in_flight", "version"])
 
 
 def add_to_candidates(tallies: Mapping[int, Tally]) -> None:
     for candidate in Candidate.objects.filter(pk__in=list(tallies)):
         tallies[candidate.pk].add_to(candidate)
-        candidate.save(update_fields=SHARED_TOTALS)
+        candidate.save(update_fields=Tally.names())
 
 
 def add_to_sample(run: Run, scores: Iterable[Score], in_flight: int) -> None:
-    """Add to the second we are in. The seconds are counted by the database's clock."""
+    """Add to the second we are in, by the database's clock. Pauses are not on the chart."""
     if run.started is None or run.is_finished:
         return
-    elapsed = run.clock - run.started  # type: ignore[attr-defined]  # annotated by the caller
-    sample, _ = RunSample.objects.get_or_create(
-        run=run, second=max(0, int(elapsed.total_seconds()))
-    )
+    seconds = run.running_seconds(run.clock)  # type: ignore[attr-defined]  # by the caller
+    sample, _ = RunSample.objects.get_or_create(run=run, second=int(seconds))
     for score in scores:
         if score.value is None:
             sample.failed += 1

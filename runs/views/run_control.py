@@ -1,4 +1,4 @@
-"""Pausing, resuming and cancelling a run: forms of the page, and the same as JSON."""
+"""Pausing, resuming, cancelling and retrying a run: forms of the page, and the same as JSON."""
 
 import json
 from typing import Any
@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 from runs.access import get_run_for
 from runs.services.pauses import pause_run
 from runs.services.resuming import resume_run
+from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
 from runs.views.answers import problem_answer
 from runs.views.people import person
@@ -47,6 +48,31 @@ def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @require_POST
+def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
+    run = get_run_for(request.user, run_id, write=True)
+    try:
+        count = retry_failed(run, person(request))
+    except ConfigurationError as error:
+        messages.error(request, " ".join(problem.message for problem in error.problems))
+    else:
+        if not count:
+            messages.info(request, "No failed trial is left to retry.")
+    return redirect(run)
+
+
+@require_POST
+def trial_rerun(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
+    """The result is gone until the new one is there, so the run's page is shown."""
+    run = get_run_for(request.user, run_id, write=True)
+    try:
+        if not rerun_trial(run, person(request), position):
+            messages.info(request, f"Trial {position} is being run already.")
+    except ConfigurationError as error:
+        messages.error(request, " ".join(problem.message for problem in error.problems))
+    return redirect(run)
+
+
+@require_POST
 def pause(request: HttpRequest, run_id: int) -> JsonResponse:
     """{"now": true, "reason": "..."}, both optional."""
     run = get_run_for(request.user, run_id, write=True)
@@ -78,6 +104,17 @@ def resume(request: HttpRequest, run_id: int) -> JsonResponse:
 def cancel(request: HttpRequest, run_id: int) -> JsonResponse:
     run = get_run_for(request.user, run_id, write=True)
     return JsonResponse({"applied": True, "changed": cancel_run(run)})
+
+
+@require_POST
+def retry(request: HttpRequest, run_id: int) -> JsonResponse:
+    """Runs the failed trials again. `changed` is false when there was none."""
+    run = get_run_for(request.user, run_id, write=True)
+    try:
+        count = retry_failed(run, person(request))
+    except ConfigurationError as error:
+        return problem_answer(error.problems, 409)
+    return JsonResponse({"applied": True, "changed": bool(count), "trials": count})
 
 
 def finished() -> JsonResponse:

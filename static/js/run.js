@@ -94,6 +94,7 @@ function paintState(snapshot) {
   for (const part of page.querySelectorAll("[data-pause-run]")) part.hidden = !snapshot.can_pause;
   for (const part of page.querySelectorAll("[data-pause-now]")) part.hidden = !snapshot.can_pause_now;
   for (const part of page.querySelectorAll("[data-resume-run]")) part.hidden = !snapshot.can_resume;
+  for (const part of page.querySelectorAll("[data-retry-failed]")) part.hidden = !snapshot.can_retry;
   page.querySelector("[data-duplicate]").classList.toggle("live-only-wide", !snapshot.is_finished);
   const icon = document.querySelector("link[rel=icon]");
   if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);

@@ -48,9 +48,12 @@ def add_to_bins(bins: dict[str, int], milliseconds: float) -> None:
     bins[name] = bins.get(name, 0) + 1
 
 
-def merge_bins(bins: dict[str, int], more: Mapping[str, int]) -> None:
+def merge_bins(bins: dict[str, int], more: Mapping[str, int], sign: int = 1) -> None:
+    """Add counts to the bins, or take them out again."""
     for name, count in more.items():
-        bins[name] = bins.get(name, 0) + count
+        bins[name] = bins.get(name, 0) + sign * count
+        if not bins[name]:
+            del bins[name]
 
 
 def percentile(bins: Mapping[str, int], share: float) -> float | None:

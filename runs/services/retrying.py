@@ -1,0 +1,124 @@
+"""Puts trials back to be run: the failed ones of a run, or one that a person wants to see again.
+
+Their scores go, their chunks open again, and a finished run goes on. What was sent for them stays
+counted: it was paid.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+
+from runs.live import publish
+from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState, Score
+from runs.selectors.estimate_calls import keys_of_candidate, read_cases
+from runs.selectors.limits import configuration_now
+from runs.services.budgets import refuse_if_spent
+from runs.services.events import note
+from runs.services.planning import send_pending
+from runs.services.totals import Tally, tally_by_candidate
+from workers.engine import records
+from workers.engine.errors import ConfigurationError, Problem
+
+AT_ONCE = 500  # rows in one statement
+
+
+@transaction.atomic
+def retry_failed(run: Run, user: AbstractBaseUser) -> int:
+    """How many failed trials are tried again. Raises ConfigurationError if the run cannot go on."""
+    locked = _lock(run)
+    failed = locked.scores.filter(value=None)
+    return _reopen(locked, failed, f"{{}} failed are tried again, by {user.get_username()}.")
+
+
+@transaction.atomic
+def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
+    """Ask for one trial anew, past the cache. False if it has no score yet."""
+    locked = _lock(run)
+    score = locked.scores.filter(position=position).select_related("candidate", "case").first()
+    if score is None:
+        return False
+    _forget_answer(locked, score)
+    one = locked.scores.filter(position=position)
+    told = f"{{}} is run again, by {user.get_username()}: trial {position}."
+    return bool(_reopen(locked, one, told))
+
+
+def _lock(run: Run) -> Run:
+    locked = Run.objects.select_for_update().annotate(clock=Now()).get(pk=run.pk)
+    if locked.state in {RunState.CANCELLED, RunState.FAILED}:
+        told = f"A run that was {locked.state} does not go on. Duplicate it to run it again."
+        raise ConfigurationError([Problem("", told)])
+    refuse_if_spent(locked, locked.clock)
+    return locked
+
+
+def _forget_answer(run: Run, score: Score) -> None:
+    """The cached answer of its first call: a person who asks again wants another one."""
+    configuration = configuration_now(run)
+    endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
+    if score.candidate.document["model"]["endpoint"] not in endpoints:
+        raise ConfigurationError([Problem("", "The endpoint of this trial was removed.")])
+    stored = score.candidate
+    candidate = records.Candidate(stored.key, stored.name, stored.document)
+    cases = read_cases(run.dataset, [score.case.position])
+    found = list(keys_of_candidate(candidate, cases, configuration, endpoints))
+    CachedReply.objects.filter(key__in=[k for k, r in found if r.repeat == score.repeat]).delete()
+
+
+def _reopen(run: Run, scores: QuerySet[Score], told: str) -> int:
+    """Trials of chunks that are still worked on stay: their workers have them already."""
+    chunks = run.chunks.filter(state=ChunkState.DONE).order_by("start")
+    starts = list(run.chunks.order_by("start").values_list("start", flat=True))
+    closed = dict(chunks.values_list("start", "pk"))
+    found = [
+        (closed[start], score)
+        for score in scores
+        if (start := starts[bisect_right(starts, score.position) - 1]) in closed
+    ]
+    if not found:
+        return 0
+    _take_out(run, [score for _, score in found])
+    for part in _parts(list({chunk_id for chunk_id, _ in found})):
+        Chunk.objects.filter(pk__in=part).update(state=ChunkState.PENDING, sent=None, deaths=0)
+    count = f"{len(found):,} trial{'' if len(found) == 1 else 's'}"
+    note(run, told.format(count))
+    _go_on(run)
+    return len(found)
+
+
+def _take_out(run: Run, scores: Sequence[Score]) -> None:
+    for part in _parts([score.pk for score in scores]):
+        Score.objects.filter(pk__in=part).delete()
+    tallies = tally_by_candidate((score.candidate_id, score) for score in scores)
+    for candidate in run.candidates.filter(pk__in=list(tallies)):
+        tallies[candidate.pk].take_from(candidate)
+        candidate.save(update_fields=Tally.names())
+    for tally in tallies.values():
+        tally.take_from(run)
+    run.save(update_fields=Tally.names())
+
+
+def _go_on(run: Run) -> None:
+    if run.ended is not None:
+        run.ran_seconds = run.running_seconds(run.ended)
+        Run.objects.filter(pk=run.pk).update(
+            state=RunState.RUNNING,
+            reason="",
+            ended=None,
+            ran_seconds=run.ran_seconds,
+            going_since=Now(),
+        )
+    Run.objects.filter(pk=run.pk).update(version=F("version") + 1)
+    if run.state not in RunState.held():
+        transaction.on_commit(partial(send_pending, [run.pk]))
+    transaction.on_commit(partial(publish, run.pk, always=True))
+
+
+def _parts(ids: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield ids[start : start + AT_ONCE]

@@ -1,0 +1,64 @@
+"""Removes old finished runs with all that belongs to them, a few rows at a time.
+
+Each part is a short transaction of its own, so that workers can write in between; what is cut off
+in the middle is taken up by the next call, because the run itself goes last.
+"""
+
+import logging
+from datetime import datetime
+
+from django.db import models, transaction
+from django.db.models import QuerySet
+
+from runs.models import CachedReply, Candidate, Chunk, Run, RunEvent, RunSample, RunState, Score
+
+logger = logging.getLogger(__name__)
+
+BATCH = 1000
+# In the order that their references allow.
+BELONGINGS: tuple[type[models.Model], ...] = (Score, Chunk, RunSample, RunEvent, Candidate)
+
+
+def runs_ended_before(moment: datetime) -> QuerySet[Run]:
+    """Never a live one: those have not ended, and a retried one has no end any more."""
+    return Run.objects.exclude(state__in=RunState.live()).filter(ended__lt=moment)
+
+
+def count_old(moment: datetime) -> tuple[int, int]:
+    """How many runs would go, and how many scores with them."""
+    old = runs_ended_before(moment)
+    return old.count(), Score.objects.filter(run__in=old).count()
+
+
+def prune_runs(moment: datetime) -> int:
+    """Remove what ended before. Cached answers stay: they are of use to later runs."""
+    removed = 0
+    for run_id in runs_ended_before(moment).order_by("pk").values_list("pk", flat=True):
+        removed += _remove(run_id, moment)
+    logger.info("%s runs that ended before %s were removed.", removed, moment)
+    return removed
+
+
+def _remove(run_id: int, moment: datetime) -> int:
+    for model in BELONGINGS:
+        while _remove_some(model, run_id, moment):
+            pass
+    while _free_some_answers(run_id):
+        pass
+    return runs_ended_before(moment).filter(pk=run_id).delete()[0]
+
+
+@transaction.atomic
+def _remove_some(model: type[models.Model], run_id: int, moment: datetime) -> int:
+    """Looks again each time: somebody may have retried the run meanwhile."""
+    if not runs_ended_before(moment).select_for_update().filter(pk=run_id).exists():
+        return 0
+    rows = model._default_manager.filter(run_id=run_id)
+    return rows.filter(pk__in=list(rows.values_list("pk", flat=True)[:BATCH])).delete()[0]
+
+
+@transaction.atomic
+def _free_some_answers(run_id: int) -> int:
+    paid = CachedReply.objects.filter(run_id=run_id)
+    keys = list(paid.values_list("key", flat=True)[:BATCH])
+    return paid.filter(key__in=keys).update(run=None)

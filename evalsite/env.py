@@ -36,6 +36,7 @@ class Environment:
     simulator_url: str
     workers: int
     flight_seconds: int
+    live_runs: int
     allowed_private_endpoints: tuple[str, ...]
     plugins: tuple[str, ...]
 
@@ -61,6 +62,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         flight_seconds=_number(
             environ, "EVALSITE_FLIGHT_SECONDS", default=10, lowest=1, highest=600
         ),
+        live_runs=_number(environ, "EVALSITE_LIVE_RUNS", default=50, lowest=1, highest=10_000),
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
     )

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -29,10 +30,21 @@ def create_run(owner: AbstractBaseUser, document: dict[str, Any], idempotency_ke
     if key and (earlier := Run.objects.filter(owner_id=owner.pk, idempotency_key=key).first()):
         return earlier
     configuration = read_configuration(document)
+    _refuse_too_many(owner)
     try:
         return _store_run(owner, configuration, document, key)
     except IntegrityError:
         return Run.objects.get(owner_id=owner.pk, idempotency_key=key)  # a twin was faster
+
+
+def _refuse_too_many(owner: AbstractBaseUser) -> None:
+    going = Run.objects.filter(owner_id=owner.pk, state__in=RunState.live()).count()
+    if going >= settings.LIVE_RUNS:
+        told = (
+            f"You have {going} runs that have not ended, and {settings.LIVE_RUNS} are allowed. "
+            "Wait for one, cancel one, or have EVALSITE_LIVE_RUNS raised."
+        )
+        raise ConfigurationError([Problem("", told)])
 
 
 @transaction.atomic

@@ -1,5 +1,6 @@
 """Launching: everything is checked first, then stored whole, once."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.db import connection
 from runs.models import Candidate, Chunk, Dataset, Endpoint, EndpointKind, Run
 from runs.services.datasets import store_rows
 from runs.services.demo import start_demo
-from runs.services.runs import create_run
+from runs.services.runs import cancel_run, create_run
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -128,3 +129,30 @@ def test_the_demo_brings_its_own_parts_and_changes_none(ada: User) -> None:
     endpoint.refresh_from_db()
     assert endpoint.max_concurrent == 3
     assert Dataset.objects.count() == 1
+
+
+def test_nobody_has_more_runs_going_on_than_allowed(
+    ada: User, document: dict[str, Any], settings: Any
+) -> None:
+    settings.LIVE_RUNS = 2
+    first = create_run(ada, document, "once")
+    create_run(ada, document)
+    with pytest.raises(ConfigurationError, match="You have 2 runs that have not ended"):
+        create_run(ada, document)
+    assert create_run(ada, document, "once") == first  # not a new one
+    create_run(User.objects.create_user("bob"), document)
+    cancel_run(first)
+    create_run(ada, document)
+
+
+def test_a_grid_of_a_billion_trials_is_refused_at_once_and_writes_nothing(
+    ada: User, document: dict[str, Any]
+) -> None:
+    store_rows(ada, "sums", [{"question": str(n), "expected": "1"} for n in range(2000)])
+    rows = Dataset.objects.count(), Run.objects.count(), Candidate.objects.count()
+    prompts = [{"name": f"p{n}"} for n in range(500)]
+    began = time.perf_counter()
+    with pytest.raises(ConfigurationError, match="1,000,000,000 trials"):
+        create_run(ada, {**document, "prompts": prompts, "repeats": 1000})
+    assert time.perf_counter() - began < 0.3
+    assert (Dataset.objects.count(), Run.objects.count(), Candidate.objects.count()) == rows

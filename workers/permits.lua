@@ -112,7 +112,7 @@ local function guard(quota, state, limit, seen)
     redis.call('HSET', state, 'until', now + rest)
   elseif not is_open and is_failing and troubled + late > 0 then
     rest = FIRST_REST_MS
-    redis.call('HSET', state, 'until', now + rest)
+    redis.call('HSET', state, 'until', now + rest, 'opened', now)
     change(quota, limit, 0, 'breaker opened: ' .. seen.bad .. ' of ' .. seen.all .. ' calls failed')
   end
   redis.call('HSET', state, 'rest', rest)

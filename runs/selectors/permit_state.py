@@ -32,6 +32,7 @@ class PermitState:
     told_tokens: int = 0
     is_broken: bool = False
     broken_seconds: float = 0.0  # until one call is tried; 0: one is tried now
+    failing_seconds: float = 0.0  # since the breaker opened
     gate_seconds: float = 0.0  # the provider wants silence for so long
 
 
@@ -83,6 +84,7 @@ def read_state(
     now: float,
 ) -> PermitState:
     state = {name.decode(): float(value) for name, value in fields.items()}
+    is_broken = state.get("rest", 0.0) > 0
     is_told = now - state.get("told", 0.0) < TOLD_MS
     return PermitState(
         held=count_by_run(held, expires, now),
@@ -93,7 +95,8 @@ def read_state(
         tokens=last_minute(state, "tokens", now),
         told_requests=int(state.get("rpm", 0)) if is_told else 0,
         told_tokens=int(state.get("tpm", 0)) if is_told else 0,
-        is_broken=state.get("rest", 0.0) > 0,
+        is_broken=is_broken,
+        failing_seconds=(now - state.get("opened", now)) / 1000 if is_broken else 0.0,
         broken_seconds=max(0.0, state.get("until", 0.0) - now) / 1000,
         gate_seconds=max(0.0, state.get("gate", 0.0) - now) / 1000,
     )

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.services.budgets import watch_seconds
 from runs.services.events import note
+from runs.services.outages import pause_hopeless
 from runs.services.pauses import settle_pauses
 from runs.services.planning import send_chunks
 from workers.queue import count_queued_chunks, enqueue_advance
@@ -25,6 +26,7 @@ def sweep() -> None:
     reclaim_expired()
     settle_pauses()
     watch_seconds()
+    pause_hopeless()
     resend_lost()
     advance_idle()
 

@@ -1,0 +1,68 @@
+"""Gives an end to runs that only wait for models whose breakers stay open."""
+
+from datetime import timedelta
+
+from django.db.models import Q
+from django.db.models.functions import Coalesce, Now
+
+from runs.models import Endpoint, EventLevel, Run, RunState
+from runs.selectors.limits import WAITING
+from runs.selectors.permit_state import read_permits
+from runs.services.pauses import hold_run
+
+HOPELESS_SECONDS = 600.0  # some probes, up to 5 minutes apart, have failed by then
+
+Place = tuple[int, str]  # endpoint and model
+
+
+def pause_hopeless(after_seconds: float = HOPELESS_SECONDS) -> None:
+    """Pause runs that got no answer for so long while a model that they need failed for as long.
+    Who resumes one has it tried again for that time."""
+    endpoints = dict(Endpoint.objects.values_list("name", "pk"))
+    runs = runs_without_answer(after_seconds)
+    needs = {run: models_needed(run, endpoints) for run in runs}
+    places = set().union(*needs.values())
+    states = read_permits(places) if places else None
+    if states is None:
+        return  # nothing to ask for, or nobody to ask
+    names = {pk: name for name, pk in endpoints.items()}
+    for run, needed in needs.items():
+        failing = [place for place in needed if states[place].failing_seconds >= after_seconds]
+        if failing:
+            labels = sorted(f"{names[pk]}/{model}" for pk, model in failing)
+            hold_run(run.pk, reason_of(labels, after_seconds), level=EventLevel.ERROR)
+
+
+def runs_without_answer(seconds: float) -> list[Run]:
+    """Those that go on for so long without one. A broken model keeps also the trials of others
+    back: they wait in the same chunks."""
+    going = Run.objects.filter(state=RunState.RUNNING).exclude(reason__startswith=WAITING)
+    long = going.alias(since=Coalesce("going_since", "started")).filter(
+        since__lt=Now() - timedelta(seconds=seconds)
+    )
+    return [run for run in long.annotate(clock=Now()) if not has_answers(run, seconds)]
+
+
+def has_answers(run: Run, seconds: float) -> bool:
+    """By its samples, which are few: one a second at most."""
+    elapsed = (run.clock - run.started).total_seconds()  # type: ignore[attr-defined]
+    newest = run.samples.filter(second__gt=elapsed - seconds)
+    return newest.filter(Q(fresh__gt=0) | Q(cached__gt=0)).exists()
+
+
+def models_needed(run: Run, endpoints: dict[str, int]) -> set[Place]:
+    """The models of the candidates that still have trials to come."""
+    each = run.planned // max(1, run.candidates.count())
+    models = run.candidates.filter(done__lt=each).values_list("document__model", flat=True)
+    return {
+        (endpoints[model["endpoint"]], model["model"])
+        for model in models
+        if model["endpoint"] in endpoints
+    }
+
+
+def reason_of(failing: list[str], seconds: float) -> str:
+    what = f"{failing[0]} has" if len(failing) == 1 else f"{', '.join(failing)} have"
+    minutes = max(1, round(seconds / 60))
+    spell = f"{minutes} minute{'' if minutes == 1 else 's'}"
+    return f"{what} failed every call for {spell}: look at the endpoint, then resume to try again"

@@ -84,7 +84,8 @@ def notice_text(run: Run, lines: Sequence[BudgetLine]) -> str:
     if run.is_finished:
         return ""
     if run.state in RunState.held():
-        return f"{run.get_state_display()}. {run.reason}."
+        word = "Pausing. " if run.state == RunState.PAUSING else ""
+        return f"{word}{run.reason}. {run.done:,} of {run.planned:,} trials are stored."
     near = [line.text for line in lines if line.share >= WARN_SHARE]
     if not near:
         return ""

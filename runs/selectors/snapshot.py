@@ -63,8 +63,8 @@ def share(part: float, whole: float) -> float:
 
 
 def current_in_flight(run: Run, chart: Series, now: datetime) -> int:
-    """As last sampled; nothing flies in a finished run or when nobody has sampled for a while."""
-    if run.is_finished or run.started is None or not chart.rows:
+    """As last sampled; nothing flies in a run that is over or paused, or that nobody sampled."""
+    if run.is_finished or run.state == RunState.PAUSED or run.started is None or not chart.rows:
         return 0
     newest = chart.rows[-1]
     is_recent = run.running_seconds(now) - newest.second < 4 + chart.step

@@ -45,8 +45,8 @@ def runs_without_answer(seconds: float) -> list[Run]:
 
 def has_answers(run: Run, seconds: float) -> bool:
     """By its samples, which are few: one a second at most."""
-    elapsed = (run.clock - run.started).total_seconds()  # type: ignore[attr-defined]
-    newest = run.samples.filter(second__gt=elapsed - seconds)
+    ran = run.running_seconds(run.clock)  # type: ignore[attr-defined]  # by the caller
+    newest = run.samples.filter(second__gt=ran - seconds)
     return newest.filter(Q(fresh__gt=0) | Q(cached__gt=0)).exists()
 
 

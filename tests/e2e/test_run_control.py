@@ -1,0 +1,50 @@
+"""Pausing a run and a budget that runs out, as a person sees them: without a reload."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.doors import document, launch
+from tests.e2e.run_page import assert_page_equals_database, wait_until_final
+from tests.e2e.site import Site
+
+pytestmark = pytest.mark.late
+
+
+def test_a_paused_run_says_so_live_and_goes_on_when_resumed(
+    page: Page, site: Site, demo: int
+) -> None:
+    site.simulator.answer_in(milliseconds=300)
+    launch(page, document("paused for a while", repeats=3))
+    state = page.locator("[data-run-state] .state-text")
+    expect(state).to_have_text("Running")
+    page.get_by_role("button", name="Pause run").click()
+    expect(state).to_have_text("Paused", timeout=10_000)
+    expect(page.locator("[data-run-notice]")).to_contain_text("Paused by ")
+    expect(page.get_by_role("button", name="Pause run")).to_be_hidden()
+    expect(page.locator("[data-live=eta]")).to_have_text(re.compile("^paused, .* trials left$"))
+    site.simulator.answer_in(milliseconds=1)
+    page.get_by_role("button", name="Resume run").click()
+    wait_until_final(page)
+    expect(page.locator("[data-run-notice]")).to_be_hidden()
+    assert_page_equals_database(page, site.database)
+
+
+def test_a_budget_that_is_used_up_is_raised_on_the_page(page: Page, site: Site, demo: int) -> None:
+    site.simulator.answer_in(milliseconds=1)
+    launch(page, {**document("on a budget", cache="off"), "budget": {"calls": 5}})
+    state = page.locator("[data-run-state] .state-text")
+    expect(state).to_have_text("Paused", timeout=20_000)
+    expect(page.locator("[data-budget=calls]")).to_contain_text("5 of 5 calls")
+    expect(page.locator("[data-run-notice]")).to_contain_text("The budget of 5 calls is used up")
+    page.get_by_role("button", name="Resume run").click()
+    expect(page.locator(".notice-error")).to_contain_text("Raise it under Limits, then resume.")
+    page.get_by_label("Budget, calls").fill("")
+    page.get_by_label("Why").fill("worth it")
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("button", name="Resume run").click()
+    wait_until_final(page)
+    assert_page_equals_database(page, site.database)

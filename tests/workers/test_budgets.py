@@ -1,7 +1,6 @@
 """Budgets that run out while calls fly: the provider's ledger is the judge, not our own count."""
 
 import time
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -39,18 +38,24 @@ def paused(run: Run, seconds: float = 20) -> Run:
     return run
 
 
+def be_taken_for_dead(run: Run, worker: str) -> None:
+    """What time would bring about: its leases in the database and in Redis run out."""
+    held = Chunk.objects.filter(run=run, state=ChunkState.LEASED, owner__contains=worker)
+    names = set(held.values_list("owner", flat=True))
+    held.update(lease_until=run.created)
+    key = f"permits:expires:run:{run.pk}"
+    redis.Redis.from_url(settings.REDIS_URL).zadd(key, {f"|{name}": 1 for name in names})
+
+
 def warnings_of(run: Run) -> list[str]:
     return list(run.events.filter(kind="budget").values_list("message", flat=True))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_not_one_call_more_than_the_budget_and_on_with_it_when_it_is_raised(
-    ada: User, uncached: dict[str, Any], simulator: SimulatorClient, workers: int
+    ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     uncached["budget"] = {"calls": 100}
-    with ExitStack() as stack:
-        for _ in range(workers):
-            stack.enter_context(running_worker())
+    with running_worker(), running_worker():
         run = paused(create_run(ada, uncached))
         assert simulator.ledger()["total"] == run.calls_sent == run.done == 100
         assert run.reason == (
@@ -95,14 +100,11 @@ def test_cached_answers_cost_nothing(
     assert (run.state, run.cached, run.calls_sent) == (RunState.COMPLETED, 120, 0)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_dollars_are_reserved_before_they_are_spent(
-    ada: User, uncached: dict[str, Any], simulator: SimulatorClient, workers: int
+    ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     Endpoint.objects.update(prices={"sim-small": SMALL, "sim-large": LARGE})
-    with ExitStack() as stack:
-        for _ in range(workers):
-            stack.enter_context(running_worker())
+    with running_worker(), running_worker():
         whole = finish(create_run(ada, uncached))
         dearest = max(cost or 0.0 for cost in whole.scores.values_list("cost", flat=True))
         budget = whole.cost / 2
@@ -141,9 +143,8 @@ def test_a_budget_holds_when_redis_forgets_everything(
     uncached["budget"] = {"calls": 120}
     with running_worker(), running_worker():
         run = create_run(ada, uncached)
-        for calls in (60, 90):
-            wait_until(lambda: simulator.ledger()["total"] >= calls)  # noqa: B023
-            redis.Redis.from_url(settings.REDIS_URL).flushall()
+        wait_until(lambda: simulator.ledger()["total"] >= 80)
+        redis.Redis.from_url(settings.REDIS_URL).flushall()
         paused(run, 40)
     assert 120 <= simulator.ledger()["total"] <= 120 + LIMIT
 
@@ -158,7 +159,7 @@ def test_calls_of_a_worker_that_died_were_sent_too(
         wait_until(lambda: simulator.ledger()["total"] >= 40)
         doomed.kill()
         doomed.wait()
-        Chunk.objects.filter(owner__contains=f":{doomed.pid}:").update(lease_until=run.created)
+        be_taken_for_dead(run, f":{doomed.pid}:")
         paused(run, 60)
         assert simulator.ledger()["total"] <= 100
         assert "is used up" in run.reason

@@ -15,12 +15,19 @@ class CachedReply(models.Model):
     latency_ms = models.FloatField(help_text="Of the original call, so cached runs compare fairly.")
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
-    run = models.ForeignKey("runs.Run", null=True, on_delete=models.SET_NULL, related_name="+")
+    run = models.ForeignKey(
+        "runs.Run", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
     created = models.DateTimeField()
 
     class Meta:
         verbose_name_plural = "cached replies"
-        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["created"])]
+        # Newest first of all, of a model and of a run: for a page, a search and a removal alike.
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["created"]),
+            models.Index(fields=["endpoint", "model", "created"]),
+            models.Index(fields=["run", "created"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.endpoint}/{self.model} {self.key[:12]}"

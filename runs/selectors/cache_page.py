@@ -109,7 +109,7 @@ def group_by_model() -> list[ModelGroup]:
     rows = (
         CachedReply.objects.order_by()
         .values_list("endpoint", "model")
-        .annotate(entries=Count("pk"), oldest=Min("created"), newest=Max("created"))
+        .annotate(entries=Count("*"), oldest=Min("created"), newest=Max("created"))
         .order_by("-entries", "endpoint", "model")[:MOST_GROUPS]
     )
     return [ModelGroup(*row) for row in rows]
@@ -124,11 +124,19 @@ def list_entries(
     found = search(entries, filters)
     if (place := read_place(start)) is not None:
         moment, key = place
-        found = found.filter(Q(created__lt=moment) | Q(created=moment, key__lt=key))
+        # The first condition alone is a range of an index; with only the second all is sorted.
+        found = found.filter(Q(created__lt=moment) | Q(key__lt=key), created__lte=moment)
+    if not filters.text and (last := moment_at(found, PAGE_SIZE)) is not None:
+        found = found.filter(created__gte=last)  # sorts a page of whole rows, not all of them
     found = found.annotate(beginning=Substr("text", 1, EXCERPT)).defer("text")
     rows = list(found.order_by("-created", "-key")[: PAGE_SIZE + 1])
     page = rows[:PAGE_SIZE]
     return CachePage(page, next=place_of(page[-1]) if len(rows) > PAGE_SIZE else "")
+
+
+def moment_at(entries: QuerySet[CachedReply], place: int) -> datetime | None:
+    """When the entry at a place, counted from the newest, was kept: read from an index alone."""
+    return entries.order_by("-created").values_list("created", flat=True)[place:].first()
 
 
 def search(entries: QuerySet[CachedReply], filters: CacheFilters) -> QuerySet[CachedReply]:
@@ -137,8 +145,7 @@ def search(entries: QuerySet[CachedReply], filters: CacheFilters) -> QuerySet[Ca
     if not filters.text:
         return entries
     wanted = Q(text__icontains=filters.text)
-    floor = entries.order_by("-created").values_list("created", flat=True)[MOST_SEARCHED:].first()
-    if floor is not None:
+    if (floor := moment_at(entries, MOST_SEARCHED)) is not None:
         wanted &= Q(created__gt=floor)
     prefix = filters.text.lower()
     if HEX.fullmatch(prefix):

@@ -25,6 +25,7 @@ urlpatterns = [
     path("setup/<str:token>/", accounts.setup, name="setup"),
     path("theme/", accounts.theme, name="theme"),
     path("runs/", runs.runs, name="runs"),
+    path("runs/news/", runs.runs_news, name="runs_news"),
     path("runs/new/", new_run.run_new, name="run_new"),
     path("runs/estimate/", new_run.run_estimate, name="run_estimate"),
     path("runs/demo/", runs.run_demo, name="run_demo"),

@@ -1,12 +1,17 @@
 """The runs page: four counters and one page of runs, in a fixed number of queries."""
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
-from runs.models import Run, RunState
+from runs.models import Run, RunSample, RunState
+from runs.selectors.snapshot import mean_rate, recent_window
 from workers.engine.stats import Estimate, estimate_mean
 
 PAGE_SIZE = 50
@@ -64,12 +69,21 @@ class RunRow(NamedTuple):
     failed_share: float | None
     cached_share: float | None
     seconds: float | None
+    rate: float | None  # trials a second: just now while it goes on, the mean when it is over
 
 
 class RunPage(NamedTuple):
     rows: list[RunRow]
     newer: int | None
     older: int | None
+    newest: int | None = None  # of all that fit, as they were read; None on later pages
+
+
+class RunNews(NamedTuple):
+    """What became of the runs on a page since it was read."""
+
+    rows: list[RunRow]
+    new: int  # runs that fit and were not there yet
 
 
 def _finished_today() -> Q:
@@ -106,7 +120,7 @@ def list_runs(
     newer_than: int | None = None,
 ) -> RunPage:
     """One page, newest first, starting next to a run's id: pages stay put while runs arrive."""
-    found = filter_runs(runs, filters).select_related("owner", "dataset").defer("document")
+    found = for_rows(filter_runs(runs, filters))
     if newer_than is not None:
         nearest = list(found.filter(pk__gt=newer_than).order_by("pk")[: PAGE_SIZE + 1])
         rows = nearest[:PAGE_SIZE][::-1]
@@ -116,20 +130,61 @@ def list_runs(
         nearest = list(below.order_by("-pk")[: PAGE_SIZE + 1])
         rows = nearest[:PAGE_SIZE]
         has_newer, has_older = older_than is not None, len(nearest) > PAGE_SIZE
+    is_first = older_than is None and newer_than is None
+    newest = (rows[0].pk if rows else 0) if is_first else None
     if not rows:
-        return RunPage([], None, None)
+        return RunPage([], None, None, newest)
     return RunPage(
-        [describe(run) for run in rows],
+        describe(rows),
         newer=rows[0].pk if has_newer else None,
         older=rows[-1].pk if has_older else None,
+        newest=newest,
     )
 
 
-def describe(run: Run) -> RunRow:
+def read_news(
+    runs: QuerySet[Run], filters: RunFilters, shown: Collection[int], newest: int | None
+) -> RunNews:
+    """The rows that are shown, also those that do not fit any more, and how many are new."""
+    new = 0 if newest is None else filter_runs(runs, filters).filter(pk__gt=newest).count()
+    return RunNews(describe(for_rows(runs.filter(pk__in=shown))) if shown else [], new)
+
+
+def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
+    return runs.select_related("owner", "dataset").defer("document")
+
+
+def describe(runs: Iterable[Run]) -> list[RunRow]:
+    read, now = list(runs), timezone.now()
+    recent = count_recent(read, now)
+    return [describe_one(run, recent, now) for run in read]
+
+
+def count_recent(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
+    """Trials of the last seconds, by run; one question for all runs that go on."""
+    seconds = {
+        run.pk: run.running_seconds(now) for run in runs if run.started and not run.is_finished
+    }
+    windows = [
+        Q(run_id=pk, second__gte=elapsed - recent_window(elapsed))
+        for pk, elapsed in seconds.items()
+    ]
+    if not windows:
+        return {}
+    samples = RunSample.objects.filter(reduce(or_, windows)).order_by().values_list("run_id")
+    return dict(samples.annotate(trials=Sum(F("fresh") + F("cached") + F("failed"))))
+
+
+def describe_one(run: Run, recent: Mapping[int, int], now: datetime) -> RunRow:
+    elapsed = run.running_seconds(now) if run.started else None
+    rate = mean_rate(run, now)
+    if elapsed is not None and not run.is_finished:
+        rate = recent.get(run.pk, 0) / recent_window(elapsed)
     return RunRow(
         run,
         score=estimate_mean(run.scored, run.value_sum, run.value_square_sum),
         failed_share=run.failed / run.done if run.done else None,
         cached_share=run.cached / run.done if run.done else None,
-        seconds=run.running_seconds(timezone.now()) if run.started else None,
+        seconds=elapsed,
+        rate=rate,
     )

@@ -114,8 +114,12 @@ def recent_rate(run: Run, chart: Series, now: datetime) -> float | None:
     if run.started is None or run.is_finished:
         return None
     elapsed = run.running_seconds(now)
-    window = max(min(elapsed, RECENT_SECONDS), 0.5)
+    window = recent_window(elapsed)
     return chart.count_since(elapsed - window) / window
+
+
+def recent_window(elapsed: float) -> float:
+    return max(min(elapsed, RECENT_SECONDS), 0.5)
 
 
 def mean_rate(run: Run, now: datetime) -> float | None:

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import runs_for
 from runs.forms.filters import read_run_filters, read_whole_number
-from runs.selectors.run_list import STATE_FILTERS, count_runs, list_runs
+from runs.selectors.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_runs, read_news
 from runs.services.demo import start_demo
 from runs.views.people import person
 
@@ -37,6 +37,23 @@ def runs(request: HttpRequest) -> HttpResponse:
         "kinds": KINDS,
     }
     return render(request, "runs/list.html", context)
+
+
+@require_safe
+def runs_news(request: HttpRequest) -> HttpResponse:
+    """The counters and the rows that a page asks for by number, fetched again while it is open."""
+    visible = runs_for(request.user)
+    filters = read_run_filters(request.GET)
+    numbers = (read_whole_number(text) for text in request.GET.getlist("run")[:PAGE_SIZE])
+    shown = [number for number in numbers if number is not None]
+    news = read_news(visible, filters, shown, read_whole_number(request.GET.get("newest")))
+    context = {
+        "counters": count_runs(visible),
+        "filters": filters,
+        "rows": news.rows,
+        "new": news.new,
+    }
+    return render(request, "runs/_news.html", context)
 
 
 @require_POST

@@ -110,3 +110,68 @@ def test_a_filter_that_finds_nothing_offers_to_clear_it(alice):
     page = client_of(alice).get(reverse("runs"), {"q": "no such run"}).content.decode()
     assert "No runs match" in page
     assert "Clear the filters" in page
+
+
+def news_for(person, **query) -> str:
+    answer = client_of(person).get(reverse("runs_news"), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def running(owner, dataset, **fields):
+    given = {"state": RunState.RUNNING, "started": now() - timedelta(seconds=100), "ended": None}
+    return make_run(owner, dataset, **{**given, **fields})
+
+
+def test_the_rows_that_are_asked_for_come_with_what_became_of_them(alice):
+    dataset = make_dataset(alice)
+    run = running(alice, dataset, planned=400, done=100, cached=50)
+    done = make_run(alice, dataset)
+    run.samples.create(second=3, fresh=75)  # long ago
+    run.samples.create(second=98, fresh=5, cached=14, failed=1)
+    page = news_for(alice, state="running", run=[run.pk, done.pk], newest=done.pk)
+    assert ids_on(page) == [done.pk, run.pk], "a row stays when its run leaves the filter"
+    assert "4.0/s" in page
+    assert re.search(r"100<span class=\"muted\"> / 400", page)
+    assert page.count("data-is-live") == 1
+    assert 'data-new="0"' in page
+
+
+def test_new_runs_are_counted_by_the_filters_of_the_page(alice):
+    dataset = make_dataset(alice)
+    first = running(alice, dataset)
+    for _ in range(2):
+        running(alice, dataset)
+    make_run(alice, dataset)
+    assert 'data-new="2"' in news_for(alice, state="running", newest=first.pk)
+    assert 'data-new="0"' in news_for(alice, state="running")
+    page = client_of(alice).get(reverse("runs"), {"state": "running"}).content.decode()
+    assert f"newest={first.pk + 2}" in page
+
+
+def test_rows_of_others_are_not_handed_out(alice):
+    run = running(alice, make_dataset(alice))
+    page = news_for(make_person("bob"), run=[run.pk], newest=0)
+    assert ids_on(page) == []
+    assert 'data-new="0"' in page
+
+
+@pytest.mark.parametrize(
+    "query", [{"run": ["x", "9" * 30]}, {"newest": "-1"}, {"run": ["1"] * 500}]
+)
+def test_mangled_questions_for_news_are_no_error(alice, query):
+    make_run(alice, make_dataset(alice))
+    news_for(alice, **query)
+
+
+def test_the_news_cost_as_many_queries_whatever_goes_on(alice):
+    dataset, client = make_dataset(alice), client_of(alice)
+
+    def queries_with(number: int) -> int:
+        shown = [running(alice, dataset).pk for _ in range(number)]
+        with CaptureQueriesContext(connection) as captured:
+            client.get(reverse("runs_news"), {"run": shown, "newest": shown[-1]})
+        return len(captured)
+
+    queries_with(1)  # the first visit stores the session
+    assert queries_with(2) == queries_with(30) <= MOST_QUERIES

@@ -1,0 +1,30 @@
+/** The runs list: counters and the rows of runs that go on are fetched again; new runs are announced, so that no row moves. */
+import { Refresher, replaceIn } from "./refresh.js";
+
+const list = document.querySelector("[data-runs]");
+
+/** Asks for the rows that can still change; finished ones are as they will be. */
+function address() {
+  const asked = new URL(list.dataset.runs, location.href);
+  for (const row of list.querySelectorAll("[data-run-row][data-is-live]")) asked.searchParams.append("run", row.dataset.runRow);
+  return asked.href;
+}
+
+function show(part) {
+  replaceIn(document.querySelector("[data-counters]"), [...part.querySelector("[data-counters]").childNodes]);
+  showNew(Number(part.querySelector("[data-new]").dataset.new));
+  for (const row of part.querySelectorAll("[data-run-row]")) {
+    const shown = list.querySelector(`[data-run-row="${row.dataset.runRow}"]`);
+    if (!shown) continue;
+    shown.toggleAttribute("data-is-live", row.hasAttribute("data-is-live"));
+    replaceIn(shown, [...row.childNodes]);
+  }
+}
+
+function showNew(count) {
+  const notice = document.querySelector("[data-new-runs]");
+  notice.hidden = count === 0;
+  notice.textContent = `${count} new run${count === 1 ? "" : "s"} – show`;
+}
+
+if (list) new Refresher(address, show).start();

@@ -1,0 +1,38 @@
+"""The runs list moves by itself: rows of runs that go on, counters, and a word of new runs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.doors import document, launch
+from tests.e2e.run_page import LARGEST_SHIFT, diary, run_number
+
+pytestmark = pytest.mark.late
+
+
+def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, site, demo):
+    site.simulator.answer_in(milliseconds=300)
+    launch(page, document("watched from the list", repeats=2))
+    number = run_number(page)
+    list_tab = page.context.new_page()
+    list_tab.goto("/runs/")
+    row = list_tab.locator(f'[data-run-row="{number}"]')
+    seen = row.locator(".run-count").inner_text()
+    expect(row.locator(".run-count")).not_to_have_text(seen)
+    expect(row.locator(".run-rate")).not_to_have_text("0.0/s")
+
+    list_tab.get_by_role("button", name="Pause updates").click()
+    expect(list_tab.locator("[data-refresh-text]")).to_have_text(re.compile("^Paused at "))
+    site.simulator.answer_in(milliseconds=1)
+    launch(page, document("started meanwhile"))
+    list_tab.get_by_role("button", name="Resume updates").click()
+    expect(row.locator(".run-state")).to_have_text("Completed")
+    expect(row.locator(".run-count")).to_have_text("120 / 120")
+    assert diary(list_tab)["shift"] <= LARGEST_SHIFT, diary(list_tab)["shifts"]
+
+    list_tab.get_by_role("link", name="1 new run – show").click()
+    expect(list_tab.get_by_role("link", name="started meanwhile")).to_be_visible()
+    list_tab.close()

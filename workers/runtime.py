@@ -28,6 +28,7 @@ from workers.engine.executor import Executor
 from workers.engine.permits import LimitChange
 from workers.engine.records import Score
 from workers.engine.streaks import Streak
+from workers.heartbeat import Heartbeat
 from workers.quotas import RunQuotas
 from workers.recorder import RETRY_SECONDS, Recorder, in_database
 from workers.wiring import (
@@ -35,6 +36,7 @@ from workers.wiring import (
     build_client,
     build_executor,
     build_flights,
+    open_redis,
     worker_name,
 )
 
@@ -65,11 +67,13 @@ class Runtime:
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
         self._notes: set[asyncio.Task[None]] = set()
+        self._heartbeat = Heartbeat(open_redis(), self.name)
         send_nudges_on(asyncio.get_running_loop())
         self._tasks = [
             asyncio.create_task(self._recorder.run()),
             asyncio.create_task(self._sweep()),
             asyncio.create_task(self._follow()),
+            asyncio.create_task(self._heartbeat.run()),
         ]
 
     async def advance(self, run_id: int) -> None:
@@ -251,6 +255,7 @@ class Runtime:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._heartbeat.stop()
         await self._recorder.write()
         for lease in leases:
             await in_database(release_chunk, lease.chunk_id, lease.token)

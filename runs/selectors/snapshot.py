@@ -13,6 +13,7 @@ from runs import formatting
 from runs.models import Run, RunState
 from runs.selectors.budgets import budget_frame, notice_text, read_budget
 from runs.selectors.costs import cost_text
+from runs.selectors.health import NO_WORKER, is_without_worker
 from runs.selectors.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
 from runs.selectors.limits import WAITING, configuration_now, limits_text
 from runs.selectors.series import Series, read_series
@@ -91,6 +92,8 @@ def text_of(run: Run, chart: Series, now: datetime, in_flight: int, limit: int) 
         **error_text(run),
         **cost_text(run),
     }
+    if run.state in RunState.going() and not in_flight and is_without_worker():
+        text["eta"] = NO_WORKER
     text["summary"] = (
         f"{run.get_state_display()}: {text['progress']}, {text['percent']}, {text['eta']}. "
         f"Score {text['score']}, {text['errors']} failed."

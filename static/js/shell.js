@@ -1,4 +1,5 @@
-/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts. */
+/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts, health. */
+import { watchHealth } from "./health.js";
 import { listenForKeys } from "./keyboard.js";
 
 const ONE_YEAR = 365 * 24 * 3600;
@@ -91,4 +92,5 @@ wireFilters();
 wireCopy();
 wireConfirm();
 listenForKeys();
+watchHealth();
 document.querySelector("[data-errors]")?.focus();

@@ -20,6 +20,7 @@ HALF_AS_LONG_MS = 120
 class FirstMinute(NamedTuple):
     page: Page  # still open, at the end of the run
     witness: Witness
+    complaints: list[str]  # its, up to then: the page stays open while others stop the site
     first_heading: str  # what the person saw after making the account
     faults: list[str]  # of the pages before the demo
     diary: dict[str, Any]
@@ -39,4 +40,5 @@ def watch_first_minute(page: Page, site: Site) -> FirstMinute:
     run_the_demo(page)
     wait_until_final(page)
     ledger = site.simulator.ledger()
-    return FirstMinute(page, witness, first_heading, faults, diary(page), ledger)
+    complaints = list(witness.complaints)
+    return FirstMinute(page, witness, complaints, first_heading, faults, diary(page), ledger)

@@ -21,7 +21,7 @@ NO_SCORES = "– – – – – –"
 def test_the_printed_link_leads_to_the_runs_page_with_its_empty_state(first_minute):
     assert first_minute.first_heading == "No runs yet"
     assert first_minute.faults == []
-    assert first_minute.witness.complaints == []
+    assert first_minute.complaints == []
 
 
 def test_the_numbers_move_by_websocket_without_a_reload(first_minute):

@@ -17,6 +17,7 @@ from runs.selectors.series import read_series
 from runs.selectors.snapshot import take_snapshot
 from runs.services.datasets import store_rows
 from runs.services.runs import create_run
+from tests.runs.page_parts import beat
 from workers.engine.records import Case
 from workers.engine.spec import read_configuration
 
@@ -74,6 +75,7 @@ def test_only_clear_differences_count_as_such(run: Run) -> None:
 
 
 def test_a_queued_run_says_what_it_waits_for(run: Run) -> None:
+    beat("one")
     snapshot = take_snapshot(run)
     assert snapshot["text"]["eta"] == "waiting for a worker"
     assert snapshot["text"]["score"] == "–"

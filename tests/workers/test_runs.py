@@ -13,6 +13,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from runs.models import CachedReply, Chunk, ChunkState, Run, RunSample, RunState, Score
+from runs.selectors.worker_beats import count_workers
 from runs.services.runs import cancel_run, create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient
@@ -166,6 +167,12 @@ def test_messages_lost_with_redis_are_sent_again(
     redis.Redis.from_url(settings.REDIS_URL).flushall()
     with running_worker():
         assert finish(run).state == RunState.COMPLETED
+
+
+def test_a_worker_says_that_it_lives_until_it_is_stopped(ada: User) -> None:
+    with running_worker():
+        wait_until(lambda: count_workers() == 1)
+    assert count_workers() == 0
 
 
 def test_two_workers_share_one_limit_and_the_work(

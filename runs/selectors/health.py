@@ -1,0 +1,100 @@
+"""What is wrong with the whole installation, and what to do about it. Nothing: no word."""
+
+import math
+import time
+from typing import NamedTuple
+
+from django.conf import settings
+from django.urls import reverse
+
+from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
+from runs.selectors.permit_state import read_permits
+from runs.selectors.worker_beats import count_workers
+
+REMEMBERED_SECONDS = 3.0  # pages show it; several pages a second need not ask anew
+MOST_NAMED = 3
+STARTING_SECONDS = 10.0  # workers that are started together with this process come up later
+NOBODY_WORKS = "No worker is running"
+NO_WORKER = f"{NOBODY_WORKS}: start one with manage.py work"
+
+
+class Trouble(NamedTuple):
+    what: str
+    advice: str
+    address: str = ""  # of the page that tells more
+
+
+# When it was found, and what. A site that just started finds nothing until its workers are up.
+_remembered: tuple[float, list[Trouble]] = (time.monotonic() + STARTING_SECONDS, [])
+
+
+def recent_troubles() -> list[Trouble]:
+    """As of a few seconds ago at most."""
+    global _remembered
+    if time.monotonic() - _remembered[0] > REMEMBERED_SECONDS:
+        _remembered = (time.monotonic(), find_troubles())
+    return _remembered[1]
+
+
+def forget_troubles() -> None:
+    global _remembered
+    _remembered = (-math.inf, [])
+
+
+def find_troubles() -> list[Trouble]:
+    alive = count_workers()
+    if alive is None:
+        return [
+            Trouble(
+                "Redis does not answer",
+                "Runs wait, or go on at a part of their limits. See that the Redis of REDIS_URL "
+                "runs; everything else goes on by itself.",
+            )
+        ]
+    return [*worker_troubles(alive), *breaker_troubles()]
+
+
+def worker_troubles(alive: int) -> list[Trouble]:
+    if alive >= settings.WORKERS:
+        return []
+    if not alive:
+        return [Trouble(NOBODY_WORKS, f"{waiting_text()}Start one with manage.py work.")]
+    what = f"{alive} of {settings.WORKERS} workers {'is' if alive == 1 else 'are'} running"
+    advice = f"Start another with manage.py work, or set EVALSITE_WORKERS to {alive}."
+    return [Trouble(what, waiting_text() + advice)]
+
+
+def waiting_text() -> str:
+    """How much nobody has begun to work on."""
+    chunks = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going()).count()
+    runs = Run.objects.filter(state=RunState.QUEUED).count()
+    parts = [
+        f"{number:,} {name}{'' if number == 1 else 's'}"
+        for number, name in ((runs, "queued run"), (chunks, "chunk"))
+        if number
+    ]
+    verb = "waits" if runs + chunks == 1 else "wait"
+    return f"{' and '.join(parts)} {verb}. " if parts else ""
+
+
+def breaker_troubles() -> list[Trouble]:
+    endpoints = Endpoint.objects.order_by("name").values_list("pk", "name", "model_names")
+    names = {(pk, model): f"{name}/{model}" for pk, name, models in endpoints for model in models}
+    states = read_permits(names) or {}
+    broken = [place for place, state in states.items() if state.is_broken]
+    if not broken:
+        return []
+    shown = ", ".join(names[place] for place in broken[:MOST_NAMED])
+    more = f" and {len(broken) - MOST_NAMED} more" if len(broken) > MOST_NAMED else ""
+    what = "Breaker open" if len(broken) == 1 else f"{len(broken)} breakers open"
+    pks = {pk for pk, _ in broken}
+    one = len(pks) == 1
+    address = reverse("endpoint", args=[pks.pop()]) if one else reverse("endpoints")
+    return [
+        Trouble(what, f"{shown}{more} failed again and again; it is tried again soon.", address)
+    ]
+
+
+def is_without_worker() -> bool:
+    """Whether it is known that nobody works; asked for runs that wait."""
+    return any(trouble.what == NOBODY_WORKS for trouble in recent_troubles())

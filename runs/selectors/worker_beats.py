@@ -1,0 +1,18 @@
+"""Which workers live: each says so every few seconds in one sorted set of Redis, by its clock."""
+
+import redis
+
+from runs.selectors.permit_state import open_redis
+
+BEATS = "workers:beats"
+ALIVE_SECONDS = 10  # a worker that was silent for longer is taken for dead
+
+
+def count_workers() -> int | None:
+    """None when Redis does not answer: then nobody knows."""
+    try:
+        with open_redis() as client:
+            seconds, _ = client.time()
+            return int(client.zcount(BEATS, seconds - ALIVE_SECONDS, "+inf"))
+    except (redis.RedisError, OSError):
+        return None

@@ -1,0 +1,97 @@
+"""The health strip: silent when all is well, else it names what is wrong and what to do."""
+
+import pytest
+import redis
+from django.urls import reverse
+
+from runs.models import Chunk, RunState
+from runs.selectors.health import NO_WORKER, find_troubles, forget_troubles
+from runs.selectors.snapshot import take_snapshot
+from runs.selectors.worker_beats import ALIVE_SECONDS
+from tests.runs.page_parts import (
+    beat,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def store(settings):
+    """An empty Redis, and a site that is not new and remembers nothing."""
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    client.flushall()
+    forget_troubles()
+    yield client
+    client.flushall()
+    client.close()
+    forget_troubles()
+
+
+def troubles() -> str:
+    return "\n".join(f"{found.what}. {found.advice}" for found in find_troubles())
+
+
+def test_nothing_is_said_when_all_is_well(store):
+    beat("one", "two")
+    assert find_troubles() == []
+
+
+def test_a_silent_worker_does_not_count(store):
+    beat("one")
+    beat("two", seconds_ago=ALIVE_SECONDS + 1)
+    assert "1 of 2 workers is running. Start another with manage.py work" in troubles()
+
+
+def test_without_workers_it_says_what_waits_and_what_to_do(store):
+    assert "No worker is running. Start one with manage.py work." in troubles()
+    alice = make_person("alice")
+    dataset = make_dataset(alice)
+    make_run(alice, dataset, state=RunState.QUEUED, started=None, ended=None)
+    run = make_run(alice, dataset, state=RunState.RUNNING, ended=None)
+    Chunk.objects.create(run=run, start=0, trials=[])
+    assert "1 queued run and 1 chunk wait. Start one" in troubles()
+
+
+def test_an_open_breaker_is_named_with_its_page(store):
+    beat("one", "two")
+    endpoint = make_endpoint("openai-main")
+    store.hset(f"permits:state:endpoint:{endpoint.pk}/sim-small", "rest", 15_000)
+    (found,) = find_troubles()
+    assert found.what == "Breaker open"
+    assert "openai-main/sim-small" in found.advice
+    assert found.address == endpoint.get_absolute_url()
+    store.hset(f"permits:state:endpoint:{endpoint.pk}/sim-large", "rest", 15_000)
+    assert "2 breakers open" in troubles()
+
+
+def test_redis_away_is_the_one_thing_that_is_said(settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    assert "Redis does not answer" in troubles()
+    assert len(find_troubles()) == 1
+
+
+@pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING])
+def test_a_run_that_waits_for_nobody_says_so(state):
+    alice = make_person("alice")
+    run = make_run(alice, make_dataset(alice), state=state, ended=None)
+    assert take_snapshot(run)["text"]["eta"] == NO_WORKER
+    beat("one")
+    forget_troubles()
+    assert take_snapshot(run)["text"]["eta"] != NO_WORKER
+
+
+def test_every_page_shows_it_and_can_ask_for_it_alone(store):
+    client = client_of(make_person("alice"))
+    page = client.get(reverse("datasets")).content.decode()
+    assert 'data-health="trouble"' in page
+    assert "Start one with manage.py work." in page
+    beat("one", "two")
+    forget_troubles()
+    assert client.get(reverse("health")).content.strip() == b""
+    page = client.get(reverse("datasets")).content.decode()
+    assert 'data-address="/health/" hidden' in page

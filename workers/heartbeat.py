@@ -1,0 +1,36 @@
+"""Says every few seconds that this worker lives, for the pages: nothing is decided by it."""
+
+import asyncio
+from contextlib import suppress
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from runs.selectors.worker_beats import ALIVE_SECONDS, BEATS
+
+BEAT_SECONDS = 2.0
+
+
+class Heartbeat:
+    def __init__(self, client: "redis.asyncio.Redis", name: str) -> None:
+        self._client = client
+        self._name = name
+
+    async def run(self) -> None:
+        while True:
+            with suppress(RedisError, OSError):  # the pages say that Redis is away
+                await self._beat()
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _beat(self) -> None:
+        seconds, _ = await self._client.time()
+        async with self._client.pipeline() as pipe:
+            pipe.zadd(BEATS, {self._name: seconds})
+            pipe.zremrangebyscore(BEATS, 0, seconds - ALIVE_SECONDS)
+            await pipe.execute()
+
+    async def stop(self) -> None:
+        """Told at once, so that a worker that was stopped does not count for some seconds more."""
+        with suppress(RedisError, OSError):
+            await self._client.zrem(BEATS, self._name)
+        await self._client.aclose()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 from django.http import QueryDict
 
+from runs.forms.model_parameters import ParametersInput, number_or_text, read_parameters
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.presets import DEFAULT_PRESET, PRESETS
 from workers.engine.scorers import ScorerDescription, describe
@@ -108,6 +109,7 @@ class NewRunInput:
     prompts: list[PromptInput] = field(default_factory=list)
     models: list[str] = field(default_factory=list)
     other_models: str = ""
+    parameters: ParametersInput = field(default_factory=ParametersInput)
     scorers: list[ScorerInput] = field(default_factory=list)
     repeats: str = "1"
     seed: str = "0"
@@ -127,7 +129,9 @@ class NewRunInput:
                 {"name": prompt.name, "system": prompt.system, "user": prompt.user}
                 for prompt in self.filled_prompts
             ],
-            "models": [*self.models, *self.typed_models],
+            "models": [
+                self.parameters.entry(label) for label in (*self.models, *self.typed_models)
+            ],
             "repeats": number_or_text(self.repeats or "1"),
             "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
             "limits": self.limits_document(),
@@ -159,16 +163,6 @@ class NewRunInput:
             return yaml.safe_load(self.yaml)
         except yaml.YAMLError as error:
             raise ConfigurationError([Problem("", f"This is not YAML or JSON: {error}")]) from None
-
-
-def number_or_text(text: str) -> int | float | str:
-    """A number where it is one; else the text, for the schema to refuse with its own message."""
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text.strip()
 
 
 def blank_input() -> NewRunInput:
@@ -234,6 +228,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         prompts=read_prompts(post),
         models=post.getlist("models"),
         other_models=post.get("other_models", ""),
+        parameters=read_parameters(post),
         scorers=scorers,
         repeats=post.get("repeats", ""),
         seed=post.get("seed", ""),

@@ -29,9 +29,9 @@ class FieldProblem(NamedTuple):
 
 
 def place(problems: Iterable[Problem], filled: NewRunInput) -> list[FieldProblem]:
-    return [
-        FieldProblem(*find_field(problem.path, filled), problem.message) for problem in problems
-    ]
+    """Each once: what is given once for all models is wrong once, too."""
+    placed = (FieldProblem(*find_field(found.path, filled), found.message) for found in problems)
+    return list(dict.fromkeys(placed))
 
 
 def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
@@ -45,6 +45,8 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
         return f"id_{parts[1]}", parts[1].replace("_", " ").capitalize()
     if parts[0] == "budget" and len(parts) > 1 and parts[1] in BUDGET_FIELDS:
         return f"id_budget_{parts[1]}", f"Budget, {parts[1]}"
+    if parts[0] == "models" and "parameters" in parts:
+        return "id_parameters", "Model parameters"
     if parts[0] == "prompts" and len(parts) > 1:
         return find_prompt(parts[1:], filled)
     return _FIELDS.get(parts[0], ("", ""))

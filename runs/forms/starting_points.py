@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from runs.forms.model_parameters import parameters_of
 from runs.forms.new_run import (
     CUSTOM,
     LIMIT_FIELDS,
@@ -62,6 +63,7 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
             for index, prompt in enumerate(configuration.prompts)
         ],
         models=[model.label for model in configuration.models],
+        parameters=parameters_of(configuration.models),
         scorers=read_scorers(chosen),
         repeats=str(configuration.repeats),
         seed=str(configuration.seed),

@@ -52,6 +52,10 @@ def test_every_problem_is_listed_at_once(document: dict[str, Any]) -> None:
     }
 
 
+def with_parameters(**parameters: Any) -> dict[str, Any]:
+    return {"models": [{"endpoint": "x", "model": "y", "parameters": parameters}]}
+
+
 @pytest.mark.parametrize(
     ("change", "path", "words"),
     [
@@ -60,6 +64,12 @@ def test_every_problem_is_listed_at_once(document: dict[str, Any]) -> None:
         ({"prompts": []}, "prompts", "at least 1"),
         ({"prompts": [{"name": "a"}, {"name": "a"}]}, "prompts", "Given twice: a"),
         ({"models": ["x/y", "x/y"]}, "models", "Given twice"),
+        (with_parameters(temperature="hot"), "models.0.parameters", "a number from 0 to 10"),
+        (with_parameters(temperature=True), "models.0.parameters", "temperature is True"),
+        (with_parameters(top_p=1.5), "models.0.parameters", "a number from 0 to 1"),
+        (with_parameters(max_tokens=0), "models.0.parameters", "a whole number from 1"),
+        (with_parameters(max_tokens=1.5), "models.0.parameters", "a whole number from 1"),
+        (with_parameters(max_tokens=float("nan")), "models.0.parameters", "whole number"),
         ({"scorers": ["vibes"]}, "scorers.0", "exact, contains, regex, numeric"),
         ({"cache": "maybe"}, "cache", "'use', 'refresh' or 'off'"),
         ({"dataset": {"rows": []}}, "dataset.rows", "at least 1"),

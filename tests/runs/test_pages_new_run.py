@@ -213,9 +213,52 @@ def test_a_past_run_fills_the_form_with_what_it_was(alice, filled):
     assert read_configuration(again.document()) == meant
 
 
+def with_temperature(model, **parameters):
+    return {"endpoint": "simulated", "model": model, "parameters": parameters}
+
+
+def test_parameters_go_to_every_chosen_model_and_come_back(alice, filled):
+    client = client_of(alice)
+    typed = {
+        "parameter-temperature": "0.7",
+        "parameter-max_tokens": "200",
+        "parameter-top_p": " ",
+        "parameters": "presence_penalty: 0.5\nstop: ['.', ü]",
+    }
+    launch(client, filled, **typed)
+    run = Run.objects.get()
+    parameters = {"presence_penalty": 0.5, "stop": [".", "ü"], "temperature": 0.7}
+    assert [model["parameters"] for model in run.document["models"]] == [
+        {**parameters, "max_tokens": 200}
+    ] * 2
+    page = client.get(reverse("run_new"), {"run": run.pk})
+    again = page.context["filled"]
+    assert again.mode == "form"
+    assert read_configuration(again.document()) == read_configuration(run.document)
+    assert 'name="parameter-temperature" value="0.7"' in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ({"parameter-temperature": "hot"}, "temperature is &#x27;hot&#x27;. Give a number"),
+        ({"parameter-max_tokens": "-1"}, "max_tokens is -1. Give a whole number"),
+        ({"parameters": "just words"}, "should be a valid dictionary"),
+        ({"parameters": "a: [1"}, "should be a valid dictionary"),
+    ],
+)
+def test_wrong_parameters_are_said_once_beside_their_fields(alice, filled, typed, message):
+    answer = launch(client_of(alice), filled, **typed)
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert [problem.field for problem in answer.context["problems"]] == ["id_parameters"]
+    assert message in page
+    assert "data-parameters open" in page
+
+
 def test_what_the_form_cannot_show_opens_as_yaml(alice, dataset):
-    model = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1}}
-    run = create_run(alice, run_document(dataset, models=[model]))
+    models = [with_temperature("sim-small", temperature=1), with_temperature("sim-large")]
+    run = create_run(alice, run_document(dataset, models=models))
     again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert again.mode == "yaml"
     assert again.yaml_document() == run.document

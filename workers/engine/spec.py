@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.parameters import check_parameters
 from workers.engine.presets import DEFAULT_PRESET, PRESETS, rename_limits
 from workers.engine.problems import explain
 from workers.engine.scorers import build_scorer, parse_scorer
@@ -57,6 +58,12 @@ class ModelChoice(Strict):
         if not slash:
             raise ValueError(f"{value!r} has no endpoint. Write endpoint/model.")
         return {"endpoint": endpoint, "model": model}
+
+    @field_validator("parameters")
+    @classmethod
+    def check_known_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        check_parameters(parameters)
+        return parameters
 
     @property
     def label(self) -> str:

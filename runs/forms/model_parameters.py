@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from workers.engine.spec import ModelChoice
 
-NUMBERS = {"temperature": "Temperature", "max_tokens": "Most tokens an answer", "top_p": "Top p"}
+NUMBERS = ("temperature", "max_tokens", "top_p")  # with a field of their own
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ const OFFLINE_AFTER_MS = 60_000;
 const POLL_MS = 5_000;
 const POLL_AGAIN_MS = 2_000; // while nobody answers: to be back soon after the server is
 const FAILED_SOCKETS_BEFORE_POLLING = 3;
-const SOCKET_AGAIN_MS = 60_000;
+const SOCKET_AGAIN_MS = 10_000; // at most, while polling works: numbers are 5 s old until then
 const STABLE_AFTER_MS = 30_000;
 const HIDDEN_FOR_MS = 5 * 60_000;
 const OPEN_TIMEOUT_MS = 8_000;
@@ -88,7 +88,7 @@ export class LiveRun {
     if (REFUSALS[code]) return this.refuse(code);
     this.failures += 1;
     if (this.failures >= FAILED_SOCKETS_BEFORE_POLLING) this.startPolling();
-    this.retryIn(this.isPolling && !this.pollFailed ? SOCKET_AGAIN_MS : backoff(this.failures));
+    this.retryIn(backoff(this.failures, this.isPolling && !this.pollFailed ? SOCKET_AGAIN_MS : undefined));
   }
 
   retryIn(milliseconds) {

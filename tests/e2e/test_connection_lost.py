@@ -16,6 +16,7 @@ pytestmark = pytest.mark.late
 
 NOTICED_WITHIN_SECONDS = 2.0
 LIVE_AGAIN_WITHIN_SECONDS = 5.0
+SOCKET_AGAIN_SECONDS = 12.0  # the longest wait between two tries, and a try
 
 
 @pytest.fixture
@@ -65,6 +66,25 @@ def test_a_web_server_that_stays_away_leaves_the_page_readable_until_it_is_back(
 
     finish(running, site)
     assert_page_equals_database(running, site.database)
+
+
+def test_a_page_that_polls_is_live_soon_after_sockets_work_again(page, site, demo):
+    is_blocked = True
+
+    def on_socket(socket) -> None:
+        if is_blocked:
+            socket.close()
+        else:
+            socket.connect_to_server()
+
+    page.route_web_socket(re.compile("/ws/"), on_socket)
+    site.simulator.answer_in(milliseconds=400)
+    launch(page, document("polled for a while", repeats=5))
+    page.wait_for_selector("[data-live-state=polling]", timeout=20_000)
+    page.wait_for_function("() => window.diary.texts.progress?.length >= 1")
+    is_blocked = False
+    page.wait_for_selector("[data-live-state=live]", timeout=SOCKET_AGAIN_SECONDS * 1000)
+    finish(page, site)
 
 
 def finish(page: Page, site: Site) -> None:

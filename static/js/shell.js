@@ -1,5 +1,6 @@
-/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts, health. */
+/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts, jump box, health. */
 import { watchHealth } from "./health.js";
+import { listenForJump } from "./jump.js";
 import { listenForKeys } from "./keyboard.js";
 
 const ONE_YEAR = 365 * 24 * 3600;
@@ -92,5 +93,6 @@ wireFilters();
 wireCopy();
 wireConfirm();
 listenForKeys();
+listenForJump();
 watchHealth();
 document.querySelector("[data-errors]")?.focus();

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.doors import document, launch
+from tests.e2e.inspection import faults_of
 from tests.e2e.run_page import assert_page_equals_database, live_texts, wait_until_final
 
 pytestmark = pytest.mark.late
@@ -35,6 +36,24 @@ def test_two_letters_go_to_a_page(page, witness, demo, keys, heading):
     page.goto(f"/runs/{demo}/events/")
     page.keyboard.type(keys)
     expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+
+
+def test_control_k_finds_a_run_by_its_number_and_goes_there(page, witness, demo):
+    page.goto("/datasets/")
+    page.locator("h1").click()
+    page.keyboard.press("Control+k")
+    dialog = page.get_by_role("dialog", name="Jump to")
+    expect(dialog.get_by_role("link", name="Endpoints")).to_be_visible()
+    assert faults_of(page) == []
+    page.keyboard.type(f"#{demo}")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{demo}/")
+    page.keyboard.press("Control+k")
+    expect(dialog.get_by_role("link", name="Endpoints")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(dialog.get_by_role("link").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
 
 
 def test_letters_typed_into_a_field_are_only_letters(page, witness, demo):

@@ -1,0 +1,65 @@
+"""Where a person may want to go: pages, and the runs, datasets and endpoints they may see."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from runs.models import Dataset, Endpoint, Run
+from runs.selectors.datasets import newest_versions
+
+MOST_EACH = 6
+LARGEST_NUMBER = 2**63 - 1
+PAGES = {
+    "Runs": "runs",
+    "New run": "run_new",
+    "Datasets": "datasets",
+    "Import a dataset": "dataset_import",
+    "Endpoints": "endpoints",
+    "Cache": "cache",
+    "Benchmark": "benchmarks",
+}
+
+
+class Place(NamedTuple):
+    kind: str
+    name: str
+    address: str
+    detail: str = ""
+
+
+def find_places(
+    text: str, runs: QuerySet[Run], datasets: QuerySet[Dataset], endpoints: QuerySet[Endpoint]
+) -> list[Place]:
+    """Pages first, then the newest of each; all that there is of a few when nothing is typed."""
+    return [
+        *find_pages(text),
+        *find_runs(text, runs),
+        *(
+            Place("Dataset", dataset.name, dataset.get_absolute_url(), f"version {dataset.version}")
+            for dataset in newest_versions(datasets).filter(name__icontains=text)[:MOST_EACH]
+        ),
+        *(
+            Place("Endpoint", endpoint.name, endpoint.get_absolute_url())
+            for endpoint in endpoints.filter(name__icontains=text).order_by("name")[:MOST_EACH]
+        ),
+    ]
+
+
+def find_pages(text: str) -> Iterable[Place]:
+    for name, address in PAGES.items():
+        if text.lower() in name.lower():
+            yield Place("Page", name, reverse(address))
+
+
+def find_runs(text: str, runs: QuerySet[Run]) -> Iterable[Place]:
+    """By a part of the name, or by number as in 118 or #118."""
+    wanted = Q(name__icontains=text)
+    number = text.removeprefix("#")
+    if number.isascii() and number.isdecimal() and int(number[:20]) <= LARGEST_NUMBER:
+        wanted |= Q(pk=int(number[:20]))
+    for run in runs.filter(wanted).order_by("-pk").only("pk", "name", "state")[:MOST_EACH]:
+        yield Place(
+            "Run", run.name, run.get_absolute_url(), f"#{run.pk}, {run.get_state_display()}"
+        )

@@ -1,0 +1,18 @@
+"""What the jump box lists for what was typed so far."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from runs.access import datasets_for, endpoints_for, runs_for
+from runs.forms.filters import read_text
+from runs.selectors.jump import find_places
+
+
+@require_safe
+def jump(request: HttpRequest) -> HttpResponse:
+    user = request.user
+    places = find_places(
+        read_text(request.GET.get("q")), runs_for(user), datasets_for(user), endpoints_for(user)
+    )
+    return render(request, "parts/jump_places.html", {"places": places})

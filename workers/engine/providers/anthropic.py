@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-import aiohttp
-
 from workers.engine.providers.answers import (
     clean_text,
     pick,
@@ -12,9 +10,8 @@ from workers.engine.providers.answers import (
     text_of_parts,
     whole_number,
 )
-from workers.engine.providers.servers import Servers
 from workers.engine.providers.told_limits import read_told_limits
-from workers.engine.providers.wire import Wire, service_name
+from workers.engine.providers.wire import HttpProvider
 from workers.engine.records import Reply, Request, ToldLimits
 
 VERSION = "2023-06-01"  # of the protocol; the newest there is
@@ -24,26 +21,17 @@ TRANSLATED = ("messages", "max_tokens", "max_completion_tokens", "stop")
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class Anthropic:
-    def __init__(
-        self,
-        client: aiohttp.ClientSession,
-        kind: str,
-        base_url: str,
-        api_key: str = "",
-        servers: Servers | None = None,
-    ) -> None:
-        self._wire = Wire(client, servers or Servers([base_url]), key_headers(api_key), api_key)
-        self.service = service_name(kind, base_url)
+def key_headers(key: str) -> dict[str, str]:
+    return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+
+
+class Anthropic(HttpProvider):
+    key_headers = staticmethod(key_headers)
 
     async def send(self, request: Request) -> Reply:
-        answer = await self._wire.post("/messages", body_of(request))
+        answer = await self._post("/messages", body_of(request))
         read = partial(reply_of, told=read_told_limits(answer.headers))
         return read_json_answer(answer.body, read, "a message")
-
-
-def key_headers(api_key: str) -> dict[str, str]:
-    return {"anthropic-version": VERSION, **({"x-api-key": api_key} if api_key else {})}
 
 
 def body_of(request: Request) -> dict[str, Any]:

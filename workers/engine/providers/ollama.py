@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import aiohttp
-
 from workers.engine.providers.answers import (
     clean_text,
     pick,
@@ -14,8 +12,7 @@ from workers.engine.providers.answers import (
     text_of_parts,
     whole_number,
 )
-from workers.engine.providers.servers import Servers
-from workers.engine.providers.wire import Wire, bearer, service_name
+from workers.engine.providers.wire import HttpProvider
 from workers.engine.records import Reply, Request
 
 # Fields of the request itself; every other parameter is an option of the model.
@@ -31,24 +28,13 @@ TRANSLATED = (
 )
 
 
-class Ollama:
-    def __init__(
-        self,
-        client: aiohttp.ClientSession,
-        kind: str,
-        base_url: str,
-        api_key: str = "",
-        servers: Servers | None = None,
-    ) -> None:
-        self._wire = Wire(client, servers or Servers([base_url]), bearer(api_key), api_key)
-        self.service = service_name(kind, base_url)
-
+class Ollama(HttpProvider):
     async def send(self, request: Request) -> Reply:
-        answer = await self._wire.post("/api/chat", body_of(request))
+        answer = await self._post("/api/chat", body_of(request))
         return read_json_answer(answer.body, reply_of, "a chat answer of Ollama")
 
     async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-        answer = await self._wire.post("/api/embed", {"model": model, "input": list(texts)})
+        answer = await self._post("/api/embed", {"model": model, "input": list(texts)})
         read = partial(vectors_of, texts=len(texts))
         return read_json_answer(answer.body, read, "a list of embeddings")
 

@@ -4,39 +4,25 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import aiohttp
-
 from workers.engine.providers.answers import (
     clean_text,
     read_json_answer,
     read_vectors,
     whole_number,
 )
-from workers.engine.providers.servers import Servers
 from workers.engine.providers.told_limits import read_told_limits
-from workers.engine.providers.wire import Wire, bearer, service_name
+from workers.engine.providers.wire import HttpProvider
 from workers.engine.records import Reply, Request, ToldLimits
 
 
-class OpenAI:
-    def __init__(
-        self,
-        client: aiohttp.ClientSession,
-        kind: str,
-        base_url: str,
-        api_key: str = "",
-        servers: Servers | None = None,
-    ) -> None:
-        self._wire = Wire(client, servers or Servers([base_url]), bearer(api_key), api_key)
-        self.service = service_name(kind, base_url)
-
+class OpenAI(HttpProvider):
     async def send(self, request: Request) -> Reply:
-        answer = await self._wire.post(request.path, body_of(request))
+        answer = await self._post(request.path, body_of(request))
         read = partial(reply_of, told=read_told_limits(answer.headers))
         return read_json_answer(answer.body, read, "a chat completion")
 
     async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-        answer = await self._wire.post("/embeddings", {"model": model, "input": list(texts)})
+        answer = await self._post("/embeddings", {"model": model, "input": list(texts)})
         read = partial(vectors_of, texts=len(texts))
         return read_json_answer(answer.body, read, "a list of embeddings")
 

@@ -12,18 +12,30 @@ from workers.engine.providers.http import Answer, post
 from workers.engine.providers.servers import Servers
 
 
-class Wire:
-    """Sends with the endpoint's headers, to the endpoint's own servers and nowhere else."""
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+class HttpProvider:
+    """One endpoint: sends with its own headers, to its own servers and nowhere else."""
+
+    key_headers = staticmethod(bearer)
 
     def __init__(
-        self, client: aiohttp.ClientSession, servers: Servers, headers: Mapping[str, str], key: str
+        self,
+        client: aiohttp.ClientSession,
+        kind: str,
+        base_url: str,
+        api_key: str = "",
+        servers: Servers | None = None,
     ) -> None:
+        self.service = service_name(kind, base_url)
         self._client = client
-        self._servers = servers
-        self._headers = {"Content-Type": "application/json", **headers}
-        self._key = key
+        self._servers = servers or Servers([base_url])
+        self._headers = {"Content-Type": "application/json", **self.key_headers(api_key)}
+        self._key = api_key
 
-    async def post(self, path: str, document: Mapping[str, Any]) -> Answer:
+    async def _post(self, path: str, document: Mapping[str, Any]) -> Answer:
         """An answer with status 200, or the CallError that another one means."""
         body = to_json(document)
         answer = await self._servers.call(
@@ -32,10 +44,6 @@ class Wire:
         if answer.status != 200:
             raise call_error(answer, self._key)
         return answer
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def service_name(kind: str, base_url: str) -> str:

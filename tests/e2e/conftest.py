@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     started = Site(tmp_path_factory.mktemp("site"))
     yield started
-    started.stop()
+    started.close()
 
 
 def open_context(browser: Browser, site: Site, **options: Any) -> BrowserContext:

@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.doors import document, launch
 from tests.e2e.run_page import assert_page_equals_database, diary, live_texts, wait_until_final
-from tests.e2e.site import Site, time_of_first_answer
+from tests.e2e.site import Site
+from tests.platform.serving import time_of_first_answer
 
 pytestmark = pytest.mark.late
 

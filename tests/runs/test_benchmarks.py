@@ -22,7 +22,8 @@ from runs.models import Benchmark, Endpoint, EndpointKind
 from runs.services.endpoints import save_endpoint
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
 from tests.runs.page_parts import client_of, make_person
-from tests.workers.working import ROOT, worker_environment
+from tests.workers.forking import ROOT
+from tests.workers.working import worker_environment
 from workers.simulator.testing import running_simulator
 
 TINY = ["--trials", "20", "--latency-ms", "5", "--concurrency", "1,4"]

@@ -158,7 +158,7 @@ def test_calls_of_a_worker_that_died_were_sent_too(
         run = create_run(ada, uncached)
         wait_until(lambda: simulator.ledger()["total"] >= 40)
         doomed.kill()
-        doomed.wait()
+        doomed.join()
         be_taken_for_dead(run, f":{doomed.pid}:")
         paused(run, 60)
         assert simulator.ledger()["total"] <= 100

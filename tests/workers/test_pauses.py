@@ -116,7 +116,7 @@ def test_a_worker_that_dies_while_pausing_does_not_keep_the_run_from_being_pause
         flies(simulator, 12)
         pause_run(run, ada)
         worker.kill()
-        worker.wait()
+        worker.join()
     sweep()
     assert is_in(run, RunState.PAUSING)  # by its lease, the worker may still live
     run.chunks.filter(state=ChunkState.LEASED).update(lease_until=run.created)

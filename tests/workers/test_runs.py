@@ -147,7 +147,7 @@ def test_a_killed_worker_loses_nothing(
         leased = Chunk.objects.filter(run=run, state=ChunkState.LEASED)
         wait_until(lambda: Score.objects.filter(run=run).count() > 20 and leased.exists())
         worker.kill()
-        worker.wait()
+        worker.join()
     past = timezone.now() - timedelta(seconds=1)  # instead of waiting for the lease's end
     expired = leased.update(lease_until=past)
     assert expired

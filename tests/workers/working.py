@@ -1,20 +1,17 @@
 """Real worker processes for tests, on the tests' own database, and ways to wait for them."""
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from multiprocessing.process import BaseProcess
 from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 from django.db import connection
 
 from runs.models import Run
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.workers.forking import FORKS, work
 
 
 def worker_environment() -> dict[str, str]:
@@ -32,22 +29,21 @@ def worker_environment() -> dict[str, str]:
 
 
 @contextmanager
-def running_worker(threads: int = 4) -> Iterator[subprocess.Popen[str]]:
+def running_worker(threads: int = 4) -> Iterator[BaseProcess]:
     """`manage.py work`, ready for messages; stopped by SIGTERM at the end if it still lives."""
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "work", f"--threads={threads}", "--skip-checks"],
-        cwd=ROOT,
-        env=worker_environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    printed, standard_output = FORKS.Pipe(duplex=False)
+    worker = FORKS.Process(target=work, args=(threads, worker_environment(), standard_output))
+    worker.start()
+    standard_output.close()
     try:
-        assert process.stdout is not None
-        assert "Worker ready" in process.stdout.readline()
-        yield process
+        with open(printed.fileno(), closefd=False) as lines:
+            assert "Worker ready" in lines.readline()
+        yield worker
     finally:
-        process.terminate()
-        process.wait(timeout=30)
+        worker.terminate()
+        worker.join(timeout=30)
+        assert worker.exitcode is not None, "The worker did not stop within 30 s."
+        printed.close()
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:

@@ -1,0 +1,66 @@
+"""Starts commands quickly: forked from a process that has imported the libraries already.
+
+Imports nothing of ours: a new process loads this module before it knows its settings.
+"""
+
+import multiprocessing
+import os
+import runpy
+import sys
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Importing libraries is most of a worker's start. Workers are forked from a process that has done
+# so; our own code and settings, and Django's models, each loads anew, as after any start.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
+    [
+        "aiohttp",
+        "argon2",
+        "channels.layers",
+        "channels_redis.pubsub",
+        "cryptography.fernet",
+        "csp.middleware",
+        "django.contrib.admin",
+        "django.contrib.auth.management",
+        "django.core.management",
+        "django.db.backends.postgresql.base",
+        "django.db.backends.sqlite3.base",
+        "django.db.models",
+        "django_stubs_ext",
+        "dramatiq.asyncio",
+        "dramatiq.brokers.redis",
+        "psycopg_pool",
+        "pydantic",
+        "pytest",
+        "re2",
+        "redis.asyncio",
+        "uvloop",
+        "whitenoise.middleware",
+        "workers.engine.executor",
+        "workers.engine.providers",
+        "workers.engine.scorers",
+        "yaml",
+    ]
+)
+
+
+def work(threads: int, environment: dict[str, str], standard_output: Connection) -> None:
+    """In the new process: what a shell does for the command."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(standard_output.fileno(), 1)
+    threading.Thread(target=end_with_the_tests, daemon=True).start()
+    sys.argv = ["manage.py", "work", f"--threads={threads}", "--skip-checks"]
+    runpy.run_path(str(ROOT / "manage.py"), run_name="__main__")
+
+
+def end_with_the_tests() -> None:
+    """Also when those are killed: nobody would stop this process then."""
+    tests = multiprocessing.parent_process()
+    assert tests is not None
+    tests.join()
+    os._exit(1)

@@ -1,6 +1,6 @@
 """A document is plain data, whatever was written, and reading it cannot be made expensive."""
 
-from time import monotonic
+from time import process_time
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_what_is_not_plain_data_is_refused_with_the_place(text, message):
 
 def test_a_bomb_of_aliases_does_not_go_off():
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
-    start = monotonic()
+    start = process_time()
     with pytest.raises(ConfigurationError):
         read_document("\n".join(lines))
-    assert monotonic() - start < 1.0
+    assert process_time() - start < 1.0

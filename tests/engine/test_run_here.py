@@ -106,7 +106,7 @@ async def test_a_failed_call_is_a_score_with_an_error(
     simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], fault: str, error: str
 ) -> None:
     document |= {"models": [f"simulated/sim-small:{fault}", "simulated/sim-large"]}
-    document["limits"] = {"max_concurrent": 8, "timeout_seconds": 0.4, "attempts": 2}
+    document["limits"] = {"max_concurrent": 8, "timeout_seconds": 0.8, "attempts": 2}
     scores = await run_document(document, cases[:2], simulator.url)
     broken = [score for score in scores if score.error]
     assert {score.error for score in broken} == {error}

@@ -2,7 +2,7 @@
 
 import json
 import math
-from time import monotonic
+from time import process_time
 
 import pytest
 
@@ -266,9 +266,9 @@ HOSTILE_ANSWERS = {
 @pytest.mark.parametrize("name", SCORERS)
 @pytest.mark.parametrize("answer", HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
 def test_hostile_answers_are_judged_at_once_and_can_be_stored(name, answer):
-    start = monotonic()
+    start = process_time()
     judgement = build_scorer(name, OPTIONS.get(name, {})).judge(answer, case("5"))
-    assert monotonic() - start < 2.0  # a backtracking pattern would take hours
+    assert process_time() - start < 2.0  # a backtracking pattern would take hours
     assert math.isfinite(judgement.value)
     stored = json.dumps(judgement.explanation, ensure_ascii=False).encode()  # no lone surrogates
     assert b"\\u0000" not in stored  # which PostgreSQL refuses
@@ -277,7 +277,7 @@ def test_hostile_answers_are_judged_at_once_and_can_be_stored(name, answer):
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(a*)*b$"])
 def test_no_pattern_can_hang(pattern):
-    start = monotonic()
+    start = process_time()
     build_scorer("regex", {"pattern": pattern}).judge("a" * 40 + "b", case())
     build_scorer("regex", {"pattern": pattern}).judge("a" * 40_000 + "!", case())
-    assert monotonic() - start < 0.5
+    assert process_time() - start < 0.5

@@ -46,7 +46,7 @@ def test_the_link_makes_one_administrator_and_then_closes():
         "",
         "setup",
         "setup:x:y",
-        TimestampSigner(salt="another").sign("setup"),
+        pytest.param(TimestampSigner(salt="another").sign("setup"), id="signed for another use"),
         "\x00",
     ],
 )

@@ -30,7 +30,7 @@ def nothing_left(settings: Any) -> None:
 
 @pytest.fixture
 def ada(transactional_db: None) -> User:
-    return User.objects.create_user("ada", password="a long pass phrase")
+    return User.objects.create_user("ada")
 
 
 @pytest.fixture

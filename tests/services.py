@@ -1,7 +1,8 @@
 """pytest plugin: starts the real Redis (and PostgreSQL, if asked) before Django reads settings.
 
 `EVALSITE_TEST_DATABASE=postgres pytest tests/runs` runs on PostgreSQL, plain pytest on SQLite.
-REDIS_URL and DATABASE_URL, where set, are used instead of servers of our own.
+REDIS_URL and DATABASE_URL, where set, are used instead of servers of our own. With `-n 4`
+(pytest-xdist) each process has its own data folder, database and, always, Redis.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,8 +19,10 @@ import time
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from evalsite.embedded import redis_server
 from evalsite.embedded.child_processes import die_with_parent
@@ -32,11 +36,21 @@ running = ExitStack()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests() -> Generator[None]:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     """A wrapper, so that it comes before pytest-django loads the settings."""
     atexit.register(running.close)  # for the ends that pytest does not announce, as a bad conftest
-    start_services()
+    is_one_of_many = "PYTEST_XDIST_WORKER" in os.environ
+    if is_one_of_many:
+        let_children_be_interrupted()
+    hands_out = bool(early_config.known_args_namespace.numprocesses) and not is_one_of_many
+    start_services(needs_redis=not hands_out, is_one_of_many=is_one_of_many)
     yield
+
+
+def let_children_be_interrupted() -> None:
+    """pytest-xdist ignores Ctrl-C in its processes, and what is ignored stays so in what they
+    start; what is handled does not."""
+    signal.signal(signal.SIGINT, lambda *_: None)
 
 
 @pytest.hookimpl(trylast=True)
@@ -54,12 +68,12 @@ def end_in_spite_of_threads() -> None:
     os._exit(1)
 
 
-def start_services() -> None:
+def start_services(*, needs_redis: bool, is_one_of_many: bool) -> None:
     folder = Path(tempfile.mkdtemp(prefix="evalsite-tests-"))
     running.callback(shutil.rmtree, folder, ignore_errors=True)
     forget_own_settings()
     os.environ["EVALSITE_DATA"] = str(folder)
-    if not os.environ.get("REDIS_URL"):
+    if needs_redis and (is_one_of_many or not os.environ.get("REDIS_URL")):
         start_redis(folder)
     if os.environ.get("EVALSITE_TEST_DATABASE", "sqlite") == "postgres":
         start_postgres()
@@ -100,9 +114,24 @@ def start_postgres() -> None:
     os.environ["DATABASE_URL"] = server.url_for()
 
 
+class SideBySide(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+    """Every test goes to whoever is free; browser stories share one site, so they stay together.
+
+    (pytest-xdist's own groups do nothing with pytest 9.2: it no longer lets them rename tests.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "browser" if nodeid.startswith("tests/e2e/") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
+    return SideBySide(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Quick tests first: whole-system stories (`late`) go to the end, in their order."""
-    items.sort(key=lambda item: item.get_closest_marker("late") is not None)
+    """Whole-system stories (`late`) go to the end; to the front if others go on beside them."""
+    is_shared = "PYTEST_XDIST_WORKER" in os.environ
+    items.sort(key=lambda item: (item.get_closest_marker("late") is not None) != is_shared)
 
 
 def pytest_report_header() -> str:

@@ -129,6 +129,7 @@ async def test_when_the_one_that_flies_fails_another_flies(url: str) -> None:
     assert sum(landing.is_joined for landing in landings) == 19
 
 
+@pytest.mark.alone
 async def test_a_call_that_always_fails_does_not_make_a_queue(url: str) -> None:
     """Each of them fails by a call of its own, but not one after the other."""
     provider = Provider(failures=1000)
@@ -174,6 +175,7 @@ async def test_a_flight_of_a_dead_process_is_taken_over_when_its_lock_ends(url: 
     assert sum(landing.is_joined for landing in landings) == 8
 
 
+@pytest.mark.alone
 async def test_a_long_flight_keeps_its_lock(url: str) -> None:
     provider = Provider()
     async with workers(url, 2, lock_seconds=0.4) as flights:

@@ -202,6 +202,7 @@ async def test_a_limit_that_nobody_reaches_does_not_grow(client: "redis.asyncio.
     assert await limit_now(client) == 20
 
 
+@pytest.mark.alone
 async def test_retry_after_closes_the_gate_for_everybody(client: "redis.asyncio.Redis") -> None:
     ann, ben = holder(client, "ann"), holder(client, "ben")
     await report(ann, throttled=1, pause_seconds=0.2)

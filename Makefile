@@ -26,8 +26,7 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 test: setup lint types ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
-	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers \
-	  --ignore tests/runs/test_benchmarks.py $(ARGS)
+	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers $(ARGS)
 	$(BIN)/pytest -m alone $(ARGS)
 
 check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests

@@ -128,10 +128,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
     return SideBySide(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whole-system stories (`late`) go to the end; to the front if others go on beside them."""
+    leave_out_what_no_database_changes(config, items)
     is_shared = "PYTEST_XDIST_WORKER" in os.environ
     items.sort(key=lambda item: (item.get_closest_marker("late") is not None) != is_shared)
+
+
+def leave_out_what_no_database_changes(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """SQLite ran everything; PostgreSQL only runs what may go otherwise there."""
+    if os.environ.get("EVALSITE_TEST_DATABASE", "sqlite") == "sqlite":
+        return
+    chosen = {item for item in items if may_depend_on_database(item)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def may_depend_on_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("any_database"):
+        return False
+    is_marked = item.get_closest_marker("django_db") is not None
+    return is_marked or not {"db", "transactional_db"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def pytest_report_header() -> str:

@@ -19,7 +19,7 @@ from tests.runs.page_parts import (
     make_run,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PUBLIC = {"sign_in", "setup"}
 ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64}

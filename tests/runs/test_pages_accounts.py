@@ -7,7 +7,7 @@ from django.urls import reverse
 from runs.services.accounts import make_setup_link
 from tests.runs.page_parts import PASSWORD, client_of, make_person, make_person_with_password
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def sign_in(client, username="alice", password=PASSWORD, **more):

@@ -18,7 +18,7 @@ from tests.runs.page_parts import (
     run_document,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PAYLOADS = [
     "<script>alert(1)</script>",

@@ -6,7 +6,7 @@
 --   nanodollars settled, calls and nanodollars last heard to be used, then 11 per quota: holding,
 --   limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
 --   calls allowed in all (-1: any number), calls stored, nanodollars allowed, nanodollars stored
--- Answer: grant, surplus, wait ms, is paced, what is spent (1 calls, 2 dollars), calls and
+-- Answer: grant, surplus, wait ms, flags (1 paced, 2 the breaker is open), what is spent (1 calls, 2 dollars), calls and
 --   nanodollars used, in use per quota, then 4 per change: quota number, before, after, reason
 
 local START = 20 -- calls in flight under an adaptive limit, to begin with
@@ -38,6 +38,7 @@ local quotas = #KEYS / 7
 
 local grant, surplus, wait, is_paced = want, 0, 0, 0
 local in_use, counts_tokens, starts, changes = {}, {}, {}, {}
+local breaker = 0
 local reserved, spent = {}, 0 -- of allowances; what of them leaves no room
 
 local function number(key, field, default)
@@ -117,6 +118,7 @@ local function guard(quota, state, limit, seen)
   end
   redis.call('HSET', state, 'rest', rest)
   if rest == 0 then return limit end
+  breaker = 2
   local left = number(state, 'until', 0) - now
   if left > 0 then
     wait = math.max(wait, left)
@@ -260,7 +262,7 @@ for i = 1, quotas do
 end
 
 grant = math.max(0, math.floor(grant))
-local answer = {grant, math.max(0, surplus), math.ceil(wait), is_paced, spent}
+local answer = {grant, math.max(0, surplus), math.ceil(wait), is_paced + breaker, spent}
 for number_of = 1, 2 do
   local one = reserved[number_of]
   local sum = one and one.sum + grant * one.each or 0

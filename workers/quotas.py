@@ -44,6 +44,10 @@ class RunQuotas:
         self._of_candidate = split_slots(configuration, self._cases).cases_per_candidate
         return quotas + [self._candidate_quota(c, self._of_candidate) for c in self._candidates]
 
+    def keys(self) -> dict[tuple[str, str], str]:
+        """Under which key the calls of each endpoint and model fall."""
+        return {place: of_model.key for place, (_, of_model) in self._shared.items()}
+
     def stop(self) -> list[Quota]:
         """No call starts any more, until the limits are read again and allow it."""
         self._shared = {

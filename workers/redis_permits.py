@@ -29,6 +29,7 @@ LEASE_MILLISECONDS = 10_000  # a dead holder's permits are free again after this
 EXCHANGE = Path(__file__).with_name("permits.lua").read_text()
 KEYS_PER_QUOTA = ("held", "wanted", "expires", "weights", "due", "tokens_due", "state")
 ADAPTIVE, GUARDED = 1, 2
+PACED, BREAKER_OPEN = 1, 2
 NO_LIMIT = -1
 NOTHING = Allowance()
 SPENT = ("", "calls", "dollars")
@@ -109,16 +110,24 @@ def quota_numbers(quotas: tuple[Quota, ...], demand: Demand) -> list[Any]:
 
 
 def read_grant(quotas: tuple[Quota, ...], answer: list[Any]) -> Grant:
-    permits, surplus, wait_ms, is_paced, spent, calls, nanos, *rest = answer
+    permits, surplus, wait_ms, flags, spent, calls, nanos, *rest = answer
     in_use, said = rest[: len(quotas)], rest[len(quotas) :]
     changes = tuple(
         LimitChange(quotas[said[at] - 1].key, said[at + 1], said[at + 2], said[at + 3].decode())
         for at in range(0, len(said), 4)
     )
     retry_seconds = max(BUSY_RETRY_SECONDS, wait_ms / 1000)
-    used = (calls, nanos)
-    paced = bool(is_paced)
-    return Grant(permits, tuple(in_use), retry_seconds, surplus, paced, changes, used, SPENT[spent])
+    return Grant(
+        permits,
+        tuple(in_use),
+        retry_seconds,
+        surplus,
+        bool(flags & PACED),
+        changes,
+        (calls, nanos),
+        SPENT[spent],
+        bool(flags & BREAKER_OPEN),
+    )
 
 
 def share_of(quota: Quota, workers: int) -> Quota:

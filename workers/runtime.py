@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,11 +17,19 @@ from runs.models import EventLevel, Run
 from runs.selectors.limits import Current, read_current
 from runs.services.budgets import stop_for_budget
 from runs.services.events import note_limit_change
-from runs.services.leases import Lease, RunParts, hand_on_chunk, lease_chunk, release_chunk
+from runs.services.leases import (
+    Lease,
+    RunParts,
+    hand_on_chunk,
+    lease_chunk,
+    release_chunk,
+    set_aside_chunk,
+)
 from runs.services.pauses import hold_run, settle_pause, settle_pauses
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
+from workers.chunk_rests import ChunkRests
 from workers.database_cache import DatabaseCache, read_cache
 from workers.engine.errors import ConfigurationError
 from workers.engine.executor import Executor
@@ -63,6 +71,7 @@ class Runtime:
         self._quotas: WeakValueDictionary[int, RunQuotas] = WeakValueDictionary()
         self._streaks: defaultdict[int, Streak] = defaultdict(Streak)
         self._stopped: set[int] = set()
+        self._rests = ChunkRests()
         self._working: dict[asyncio.Task[None], Lease] = {}
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
@@ -103,6 +112,7 @@ class Runtime:
             await in_database(release_chunk, lease.chunk_id, lease.token)
             return
         lost = self._recorder.open(lease)
+        self._rests.open(lease)
         task = asyncio.create_task(self._run_chunk(lease))
         self._working[task] = lease
         watch = asyncio.create_task(lost.wait())
@@ -111,6 +121,7 @@ class Runtime:
         finally:
             await self._stop(task, watch)
             self._working.pop(task, None)
+            self._rests.close(lease)
 
     async def _stop(self, task: asyncio.Task[None], watch: asyncio.Task[bool]) -> None:
         watch.cancel()
@@ -132,6 +143,7 @@ class Runtime:
 
     def _take(self, lease: Lease, score: Score) -> None:
         self._recorder.add(lease, score)
+        self._rests.take(lease, score)
         run_id = lease.parts.run_id
         reason = self._streaks[run_id].note(score)
         quotas = self._quotas.get(run_id)
@@ -201,28 +213,51 @@ class Runtime:
         is_drained = not self._parts.throttle.held_here(f"run:{parts.run_id}")
         if current.drops_calls or (current.is_waiting and is_drained):
             await self._give_back(parts.run_id)
+        elif quotas is not None:
+            await self._set_aside(parts.run_id, quotas)
+
+    async def _set_aside(self, run_id: int, quotas: RunQuotas) -> None:
+        """A model that fails keeps back its own trials, not those of the run's other models: a
+        chunk that has nothing else left makes room for the next."""
+        keys = quotas.keys()
+        broken = {place for place, key in keys.items() if self._parts.throttle.is_broken(key)}
+        if not broken or len(broken) == len(keys):
+            return
+        stuck = {
+            task: lease
+            for task, lease in self._working.items()
+            if lease.parts.run_id == run_id and self._rests.waits_only_for(lease, broken)
+        }
+        await self._stop_all(stuck, set_aside_chunk)
+        if stuck:
+            await in_database(advance_run, run_id)
 
     async def _give_back(self, run_id: int) -> None:
         """A run waits for a person and its calls ended, or shall: let others have its threads.
         Nobody takes its chunks until the run, or the endpoint it waits for, is resumed."""
         await asyncio.sleep(LANDING_SECONDS)
         leases = {t: lease for t, lease in self._working.items() if lease.parts.run_id == run_id}
-        for task in leases:
-            task.cancel()
-        await asyncio.gather(*leases, return_exceptions=True)
-        await self._release(list(leases.values()))
+        await self._stop_all(leases, release_chunk)
         await in_database(settle_pause, run_id)
         for seconds in SETTLE_SECONDS:
             asyncio.get_running_loop().call_later(seconds, self._recorder.touch, run_id)
 
-    async def _release(self, leases: list[Lease]) -> None:
+    async def _stop_all(
+        self, leases: dict[asyncio.Task[None], Lease], give_back: Callable[[int, int], None]
+    ) -> None:
+        for task in leases:
+            task.cancel()
+        await asyncio.gather(*leases, return_exceptions=True)
+        await self._release(list(leases.values()), give_back)
+
+    async def _release(self, leases: list[Lease], give_back: Callable[[int, int], None]) -> None:
         """Write what is found and give the rest back; again and again while the database is away,
         or the recorder would keep the leases for ever."""
         while leases:
             try:
                 await self._recorder.write()
                 for lease in leases:
-                    await in_database(release_chunk, lease.chunk_id, lease.token)
+                    await in_database(give_back, lease.chunk_id, lease.token)
                 break
             except DatabaseError:
                 await asyncio.sleep(RETRY_SECONDS)

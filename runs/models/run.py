@@ -166,8 +166,13 @@ class Candidate(models.Model):
 class ChunkState(models.TextChoices):
     PENDING = "pending", "Pending"
     LEASED = "leased", "Leased"
+    SET_ASIDE = "set_aside", "Set aside"  # what is left of it waits for a model that fails
     DONE = "done", "Done"
     CANCELLED = "cancelled", "Cancelled"
+
+    @classmethod
+    def at_work(cls) -> list[Self]:
+        return [cls.PENDING, cls.LEASED]
 
 
 class Chunk(models.Model):

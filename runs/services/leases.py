@@ -149,6 +149,13 @@ def hand_on_chunk(chunk_id: int) -> None:
     Chunk.objects.filter(pk=chunk_id, state=ChunkState.PENDING).update(sent=None)
 
 
+def set_aside_chunk(chunk_id: int, token: int) -> None:
+    """Give a chunk back whose rest waits for a model that fails, so that others go first."""
+    Chunk.objects.filter(pk=chunk_id, token=token, state=ChunkState.LEASED).update(
+        state=ChunkState.SET_ASIDE, lease_until=None, owner="", sent=Now()
+    )
+
+
 def release_chunk(chunk_id: int, token: int) -> None:
     """Give a chunk back unfinished, as at a shutdown, so that another worker takes it at once."""
     Chunk.objects.filter(pk=chunk_id, token=token, state=ChunkState.LEASED).update(

@@ -34,8 +34,7 @@ def pause_hopeless(after_seconds: float = HOPELESS_SECONDS) -> None:
 
 
 def runs_without_answer(seconds: float) -> list[Run]:
-    """Those that go on for so long without one. A broken model keeps also the trials of others
-    back: they wait in the same chunks."""
+    """Those that go on for so long without one: the trials of their other models are done."""
     going = Run.objects.filter(state=RunState.RUNNING).exclude(reason__startswith=WAITING)
     long = going.alias(since=Coalesce("going_since", "started")).filter(
         since__lt=Now() - timedelta(seconds=seconds)

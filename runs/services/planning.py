@@ -1,6 +1,7 @@
 """Advances a run: asks its strategy for trials, cuts them into chunks, finishes it at the end."""
 
 from collections import OrderedDict
+from datetime import timedelta
 from functools import partial
 
 from django.db import transaction
@@ -22,6 +23,8 @@ from workers.queue import enqueue_chunk
 CHUNKS_AHEAD = 64  # chunks of one run that wait or work at once; bounds what a run takes of a queue
 FIRST_CHUNKS = 32  # the same while the latency is unknown, and with it the best size of a chunk
 WARM_SESSIONS = 8
+SET_ASIDE_FOR = timedelta(seconds=5)
+TAKEN_UP_AT_ONCE = 8
 
 _warm: OrderedDict[int, Session] = OrderedDict()  # a cache: a cold session is replayed
 
@@ -35,7 +38,8 @@ def advance_run(run_id: int) -> None:
     configuration = configuration_now(run)
     if run.started is None:
         _start(run, waiting_reason(configuration))
-    open_chunks = run.chunks.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED])
+    take_up_set_aside(run)
+    open_chunks = run.chunks.filter(state__in=ChunkState.at_work())
     at_work = list(open_chunks.values_list("trials__0__1", flat=True))  # candidate of the first
     session = _session_of(run, configuration)
     latency_ms = percentile(run.latency_bins, 0.5)
@@ -46,8 +50,18 @@ def advance_run(run_id: int) -> None:
     open_keys = {key for key, position in candidates.items() if position in at_work}
     chunks = plan_chunks(session, configuration, run.dataset.rows, open_keys, room)
     _store_chunks(run, chunks, candidates)
-    if not chunks and not at_work:
+    if not chunks and not at_work and not run.chunks.filter(state=ChunkState.SET_ASIDE).exists():
         _finish(run)
+
+
+def take_up_set_aside(run: Run) -> None:
+    """Try again, a few at a time, chunks that waited for a model that failed: all of the rest
+    follow when these get through."""
+    aside = run.chunks.filter(state=ChunkState.SET_ASIDE, sent__lt=Now() - SET_ASIDE_FOR)
+    chunk_ids = list(aside.order_by("start").values_list("pk", flat=True)[:TAKEN_UP_AT_ONCE])
+    if chunk_ids:
+        Chunk.objects.filter(pk__in=chunk_ids).update(state=ChunkState.PENDING)
+        transaction.on_commit(partial(send_chunks, chunk_ids))
 
 
 def _start(run: Run, reason: str) -> None:

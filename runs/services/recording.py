@@ -171,9 +171,7 @@ def _count(run: Run, found: Sequence[Found], in_flight: int) -> None:
 
 
 def _plan_more_if_low(run: Run) -> None:
-    open_chunks = Chunk.objects.filter(
-        run=run, state__in=[ChunkState.PENDING, ChunkState.LEASED]
-    ).count()
+    open_chunks = Chunk.objects.filter(run=run, state__in=ChunkState.at_work()).count()
     is_all_asked = run.asked >= run.planned
     if open_chunks == 0 or (open_chunks < LOW_WATER and not is_all_asked):
         # At once and in this process: a trip through the queue would let the pipe run dry.

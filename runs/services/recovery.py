@@ -62,7 +62,7 @@ def resend_lost() -> None:
 
 def advance_idle() -> None:
     """Going runs without an open chunk: not started yet, or ready to go on or to finish."""
-    open_chunks = Chunk.objects.filter(state__in=[ChunkState.PENDING, ChunkState.LEASED])
+    open_chunks = Chunk.objects.filter(state__in=ChunkState.at_work())
     idle = Run.objects.filter(state__in=RunState.going()).exclude(
         pk__in=open_chunks.values("run_id")
     )

@@ -4,7 +4,6 @@ Their scores go, their chunks open again, and a finished run goes on. What was s
 counted: it was paid.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -72,18 +71,17 @@ def _forget_answer(run: Run, score: Score) -> None:
 
 def _reopen(run: Run, scores: QuerySet[Score], told: str) -> int:
     """Trials of chunks that are still worked on stay: their workers have them already."""
-    chunks = run.chunks.filter(state=ChunkState.DONE).order_by("start")
-    starts = list(run.chunks.order_by("start").values_list("start", flat=True))
-    closed = dict(chunks.values_list("start", "pk"))
-    found = [
-        (closed[start], score)
-        for score in scores
-        if (start := starts[bisect_right(starts, score.position) - 1]) in closed
-    ]
+    wanted = {score.position: score for score in scores}
+    chunk_ids, found = [], []
+    closed = run.chunks.filter(state=ChunkState.DONE).values_list("pk", "trials")
+    for chunk_id, trials in closed.iterator():
+        if hits := [wanted[trial[0]] for trial in trials if trial[0] in wanted]:
+            chunk_ids.append(chunk_id)
+            found += hits
     if not found:
         return 0
-    _take_out(run, [score for _, score in found])
-    for part in _parts(list({chunk_id for chunk_id, _ in found})):
+    _take_out(run, found)
+    for part in _parts(chunk_ids):
         Chunk.objects.filter(pk__in=part).update(state=ChunkState.PENDING, sent=None, deaths=0)
     count = f"{len(found):,} trial{'' if len(found) == 1 else 's'}"
     note(run, told.format(count))

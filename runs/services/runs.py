@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from runs import __version__
 from runs.live import publish
-from runs.models import Candidate, Chunk, ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
+from runs.models import Candidate, ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
 from runs.selectors.choices import find_dataset
 from runs.services.datasets import DatasetError, store_rows
 from runs.services.events import note
@@ -159,8 +159,6 @@ def fail_run(run: Run, reason: str) -> bool:
 
 def _end(run: Run, message: str, level: EventLevel) -> None:
     """Its workers notice at their next write: their leases are gone."""
-    Chunk.objects.filter(run=run, state__in=[ChunkState.PENDING, ChunkState.LEASED]).update(
-        state=ChunkState.CANCELLED
-    )
+    run.chunks.exclude(state=ChunkState.DONE).update(state=ChunkState.CANCELLED)
     note(run, message, level)
     transaction.on_commit(partial(publish, run.pk, always=True))

@@ -83,6 +83,7 @@ class Grant(NamedTuple):
     changes: tuple[LimitChange, ...] = ()
     used: tuple[int, int] = (0, 0)  # calls and nanos of the allowance, reserved ones included
     spent: str = ""  # "calls" or "dollars": nothing flies and there is no room for another call
+    is_open: bool = False  # the breaker: a model fails, and only probes may fly
 
 
 class Permits(Protocol):

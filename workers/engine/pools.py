@@ -42,6 +42,7 @@ class Pool:
     report: Report = field(default_factory=Report)
     exchanged: float = 0.0
     retry_at: float = 0.0
+    is_open: bool = False  # the breaker: the model fails, and only probes may fly
 
     def expect(self, tokens: int, nanos: int = 0) -> None:
         """A first guess, until answers tell."""

@@ -69,6 +69,11 @@ class Throttle:
         pools = [pool for pool in self._pools.values() if pool.spent]
         return next((p.spent for p in pools if any(q.key == key for q in p.quotas)), "")
 
+    def is_broken(self, key: str) -> bool:
+        """Whether the breaker under a key is open, as last heard, and no probe of ours flies."""
+        pools = [pool for pool in self._pools.values() if pool.quotas[-1].key == key]
+        return any(pool.is_open for pool in pools) and not self.held_here(key)
+
     def in_flight(self, key: str) -> int:
         """Calls under a key over the whole cluster, as last heard."""
         return max(self._in_use.get(key, 0), self.held_here(key))
@@ -179,6 +184,7 @@ class Throttle:
         pool.used, pool.spent = grant.used, grant.spent
         pool.exchanged = self._clock.monotonic()
         pool.retry_at = pool.exchanged + retry_seconds(pool, grant, want)
+        pool.is_open = grant.is_open
         for quota, in_use in zip(pool.quotas, grant.in_use, strict=True):
             self._holding[quota.place] += grant.permits
             self._in_use[quota.key] = in_use

@@ -30,6 +30,7 @@ class LeaderboardRow:
     tokens_out: int
     cost_per_thousand: float | None  # dollars; None: unknown
     separable: bool  # from the best: their intervals do not overlap
+    comparable: bool  # with the best: no trial of either failed, so both saw the same cases
 
 
 def leaderboard(run: Run) -> list[LeaderboardRow]:
@@ -38,9 +39,11 @@ def leaderboard(run: Run) -> list[LeaderboardRow]:
     planned = run.planned // len(candidates) if candidates else 0
     scored = [(estimate_of(candidate), candidate) for candidate in candidates]
     scored.sort(key=lambda pair: sort_key(*pair))
-    best = scored[0][0] if scored else None
+    if not scored:
+        return []
+    best, leader = scored[0]
     return [
-        row_of(run, place, candidate, found, best, planned)
+        row_of(run, place, candidate, found, best, leader, planned)
         for place, (found, candidate) in enumerate(scored, start=1)
     ]
 
@@ -62,6 +65,7 @@ def row_of(
     candidate: Candidate,
     found: Estimate | None,
     best: Estimate | None,
+    leader: Candidate,
     planned: int,
 ) -> LeaderboardRow:
     document = candidate.document
@@ -87,4 +91,5 @@ def row_of(
         tokens_out=candidate.tokens_out,
         cost_per_thousand=cost_per_thousand(run, candidate),
         separable=bool(found and best and found.high < best.low),
+        comparable=place == 1 or not (candidate.failed or leader.failed),
     )

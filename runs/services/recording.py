@@ -18,6 +18,7 @@ from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.services.budgets import watch_budget
+from runs.services.failures import watch_failures
 from runs.services.inserting import Row, insert_rows, moment
 from runs.services.leases import Lease
 from runs.services.pauses import settle_pause
@@ -103,6 +104,7 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         if done:
             _plan_more_if_low(run)
         watch_budget(run, run.clock)
+        watch_failures(run)
         if run.state == RunState.PAUSING:
             settle_pause(run.pk)
     return set(results.leases) - held

@@ -158,6 +158,14 @@ class Configuration(Strict):
     cache: Literal["use", "refresh", "off"] = "use"
     priority: PriorityName = "normal"
     budget: Budget = Budget()
+    fail_on_error: Annotated[float, Field(gt=0, le=2_000_000)] | None = None  # share, or count
+
+    @field_validator("fail_on_error")
+    @classmethod
+    def check_share_or_count(cls, most: float | None) -> float | None:
+        if most is not None and most > 1 and most != int(most):
+            raise ValueError("Give a share of the trials, as in 0.1, or a whole number of them.")
+        return most
 
     @field_validator("prompts")
     @classmethod

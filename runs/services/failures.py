@@ -1,0 +1,23 @@
+"""Pauses a run in which more trials fail than its configuration allows."""
+
+from runs.models import EventLevel, Run, RunEvent, RunState
+from runs.services.pauses import hold_run
+
+ENOUGH = 20  # trials before a share says anything
+KIND = "failures"
+
+
+def watch_failures(run: Run) -> None:
+    """With every write, under the lock on the run's row. Once: who resumes it has seen them."""
+    allowed = run.document.get("fail_on_error")
+    if not allowed or not run.failed or run.state not in RunState.going():
+        return
+    is_count = allowed >= 1
+    if run.failed <= (allowed if is_count else allowed * max(run.done, ENOUGH)):
+        return
+    if run.events.filter(kind=KIND).exists():
+        return
+    most = f"{allowed:g}" if is_count else f"{100 * allowed:g} %"
+    told = f"{run.failed:,} of {run.done:,} trials failed, and fail_on_error allows {most}"
+    RunEvent.objects.create(run=run, kind=KIND, level=EventLevel.ERROR, message=f"{told}.")
+    hold_run(run.pk, f"{told}: see Errors, then resume or cancel", level=EventLevel.ERROR)

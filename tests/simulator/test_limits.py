@@ -87,6 +87,14 @@ async def test_a_limit_that_is_never_set_says_nothing(client):
     assert not [name for name in answered.headers if name.startswith("x-ratelimit")]
 
 
+async def test_a_limit_can_be_kept_without_being_told(client, simulator):
+    simulator.change(rpm=1, limit_headers="hidden")
+    answered, refused = [await ask(client, f"What is {n} + 1?") for n in range(2)]
+    assert statuses([answered, refused]) == [200, 429]
+    assert not [name for name in refused.headers if name.startswith("x-ratelimit")]
+    assert refused.headers["retry-after"]
+
+
 def test_a_window_says_how_long_until_something_fits():
     window = SlidingWindow()
     for second, amount in ((0, 5), (10, 3), (20, 2)):

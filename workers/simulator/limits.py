@@ -96,6 +96,8 @@ class Limits:
     def _headers(self, settings: Settings, scope: str, now: float) -> Headers:
         length = settings.window_seconds
         headers: Headers = ()
+        if settings.limit_headers == "hidden":  # as of providers that only say 429
+            return headers
         if settings.rpm is not None:
             headers += _limit_headers("requests", settings.rpm, self._requests[scope], length, now)
         if settings.tpm is not None:

@@ -1,6 +1,6 @@
 """What a simulated provider can be told: one frozen record, checked when it is made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Any, TypeVar
@@ -9,6 +9,7 @@ from workers.simulator.models import MODELS
 
 Value = TypeVar("Value")
 LIMIT_SCOPES = ("server", "model")
+LIMIT_HEADERS = ("sent", "hidden")
 NO_UPPER_BOUND = float("inf")
 FACTOR_BOUNDS = {"kind": float, "least": 0, "most": NO_UPPER_BOUND}
 
@@ -43,6 +44,7 @@ class Settings:
     tpm: int | None = setting(None, int, "tokens a minute; more get 429", least=1)
     max_in_flight: int | None = setting(None, int, "requests at once; more get 429", least=1)
     limit_scope: str = setting("server", str, "limits count per 'server' or per 'model'")
+    limit_headers: str = setting("sent", str, "headers that tell the limits: 'sent' or 'hidden'")
     window_seconds: float = setting(
         60.0, float, "rpm and tpm hold in every window of this length", least=0.01
     )
@@ -67,9 +69,8 @@ class Settings:
         for declared in fields(self):
             _check(declared.name, getattr(self, declared.name), declared.default, declared.metadata)
         _check_model_latency(self.model_latency)
-        if self.limit_scope not in LIMIT_SCOPES:
-            allowed = " or ".join(LIMIT_SCOPES)
-            raise SettingsError(f"limit_scope must be {allowed}, not {self.limit_scope!r}.")
+        _check_choice("limit_scope", self.limit_scope, LIMIT_SCOPES)
+        _check_choice("limit_headers", self.limit_headers, LIMIT_HEADERS)
         if sum(self.fault_rates().values()) > 1:
             raise SettingsError("The fault rates add up to more than 1. Lower some of them.")
 
@@ -114,6 +115,11 @@ def _check(name: str, value: object, default: object, metadata: Mapping[str, Any
     if not isfinite(value) or not least <= value <= most:
         bounds = f"at least {least:g}" if most == NO_UPPER_BOUND else f"from {least:g} to {most:g}"
         raise SettingsError(f"{name} must be {bounds}, not {value!r}.")
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise SettingsError(f"{name} must be {' or '.join(choices)}, not {value!r}.")
 
 
 def _check_model_latency(factors: Mapping[str, float] | None) -> None:

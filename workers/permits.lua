@@ -12,6 +12,7 @@
 local START = 20 -- calls in flight under an adaptive limit, to begin with
 local CUT = 0.8
 local COOLDOWN_MS = 15000 -- one overload makes many 429s; cut the limit once, not once per 429
+local REAL_PAUSE_MS = 1000 -- a shorter one: the quota is used up, but flows
 local TROUBLE_MS = 5000 -- no growth for this long after 5xx or time-outs
 local TROUBLE_SHARE = 5 -- as many good calls for each of them are no trouble
 local FULL = 0.8 -- a limit that is not used this much does not grow
@@ -96,6 +97,23 @@ local function adapt(quota, state, most, used, seen)
   end
   redis.call('HSET', state, 'announced', announced)
   return limit
+end
+
+-- After a pause the calls come back by and by, doubling: all at once would be refused again, and
+-- pause again. A moment's pause halves what may fly, a real one leaves an eighth.
+local function return_gently(state, limit, used)
+  local known = number(state, 'ramp', nil)
+  local ramp = math.min(known or limit, limit)
+  if throttled > 0 and pause >= REAL_PAUSE_MS then
+    ramp = math.max(1, math.min(ramp, math.floor(limit / 8)))
+  elseif throttled > 0 and now >= number(state, 'gate', 0) then -- else of the same episode
+    ramp = math.max(1, math.floor(ramp / 2))
+  elseif used <= ramp then -- above it, those that end began before the pause
+    ramp = ramp + good
+  end
+  if ramp < limit then redis.call('HSET', state, 'ramp', ramp)
+  elseif known then redis.call('HDEL', state, 'ramp') end
+  return math.min(limit, ramp)
 end
 
 -- The breaker: failing in a row, or mostly, stops the calls; then one probe at a time.
@@ -237,7 +255,7 @@ for i = 1, quotas do
     if now - number(state, 'told', 0) < TOLD_MS then
       rpm, tpm = stricter(rpm, number(state, 'rpm', 0)), stricter(tpm, number(state, 'tpm', 0))
     end
-    limit = adapt(i, state, limit, used, seen)
+    limit = return_gently(state, adapt(i, state, limit, used, seen), used)
   end
   if limit == 0 then wait = math.max(wait, PAUSED_MS) end
   if flags >= 2 then

@@ -213,6 +213,28 @@ async def test_retry_after_closes_the_gate_for_everybody(client: "redis.asyncio.
     assert (await report(ben)).permits > 0
 
 
+async def test_after_a_pause_the_calls_come_back_by_and_by(client: "redis.asyncio.Redis") -> None:
+    ann = holder(client, "ann")
+    await report(ann, held=20, good=80)  # all of the hundred may fly
+    await report(ann, held=100, throttled=30, pause_seconds=1.0)  # cut to 80
+    assert (await report(ann, held=60, good=40)).permits == 0
+    await asyncio.sleep(1.01)
+    back = [(await report(ann)).permits]
+    for _ in range(4):
+        back.append((await report(ann, good=back[-1])).permits)
+    assert back == [10, 20, 40, 80, 80]
+
+
+async def test_a_moments_pause_halves_what_flies_once(client: "redis.asyncio.Redis") -> None:
+    ann, ben = holder(client, "ann"), holder(client, "ben")
+    await report(ann, held=20, good=80)
+    await report(ann, held=100, throttled=1, pause_seconds=0.2)  # cut to 80
+    late = Report(throttled=5, pause_seconds=0.1)  # of the same overload
+    await ben.exchange((ADAPTIVE,), Demand((0,), 0, report=late))
+    await asyncio.sleep(0.21)
+    assert (await report(ann)).in_use == (40,)
+
+
 async def test_limits_told_by_the_provider_are_kept_before_it_says_429(
     client: "redis.asyncio.Redis",
 ) -> None:

@@ -41,7 +41,7 @@ lint: setup
 types: setup
 	$(CHECK)/mypy
 
-bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000 --concurrency 20,100,200"
+bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000", or bars: ARGS="--suite limits"
 	@mkdir -p .cache/bench
 	@$(BIN)/python manage.py migrate -v 0
 	$(BIN)/python manage.py benchmark --out .cache/bench/$$(date -u +%Y%m%d-%H%M%S).json $(ARGS)

@@ -8,6 +8,7 @@ from workers.engine.spec import MAX_TRIALS
 SEQUENTIAL_SECONDS = 5.0  # one call at a time is slow: as many trials as fit into this
 FEWEST_SEQUENTIAL = 10
 ASSUMED_LATENCY_MS = 1000.0  # of a real endpoint, before the first call
+DEFAULT_TRIALS, DEFAULT_LIMIT_TRIALS = 1000, 5000  # of the speed suite, of the limits suite
 MOST_CONCURRENT = 5000  # what a configuration may ask for
 
 
@@ -36,7 +37,7 @@ class RealEndpoint:
 
 @dataclass(frozen=True)
 class Plan:
-    trials: int = 1000
+    trials: int = DEFAULT_TRIALS
     latency_ms: float = 200.0
     jitter: float = 0.0
     concurrency: tuple[int, ...] = (1, 5, 20, 100)
@@ -44,6 +45,7 @@ class Plan:
     repeats: int = 3
     seed: int = 0
     endpoint: RealEndpoint | None = None  # None: the simulated provider
+    rows: tuple[str, ...] = ()  # of the limits suite; none: the speed suite
 
     def __post_init__(self) -> None:
         bounds: dict[str, tuple[float, float, float]] = {
@@ -92,6 +94,7 @@ class Plan:
             **{
                 **document,
                 "concurrency": tuple(document["concurrency"]),
+                "rows": tuple(document["rows"]),
                 "endpoint": RealEndpoint(**endpoint) if endpoint else None,
             }
         )

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from runs.models import Benchmark
 
 MOST_LISTED = 200
+OF_LIMITS = Q(results__has_key="rows")
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,23 @@ class BenchmarkRow:
     failed: int
 
 
+@dataclass(frozen=True)
+class LimitsRow:
+    """A limits suite in the history: how many of its rows are met, and which are not."""
+
+    benchmark: Benchmark
+    conditions: dict[str, Any]
+    rows: int
+    missed: list[str]
+    seconds: float
+
+    @property
+    def met(self) -> int:
+        return self.rows - len(self.missed)
+
+
 def list_benchmarks(benchmarks: QuerySet[Benchmark]) -> list[BenchmarkRow]:
+    """Those of the speed suite."""
     return [
         BenchmarkRow(
             benchmark=benchmark,
@@ -31,8 +48,26 @@ def list_benchmarks(benchmarks: QuerySet[Benchmark]) -> list[BenchmarkRow]:
             warm=find_point(benchmark.results.get("cache", []), "warm cache"),
             failed=sum(point["failed"] for point in benchmark.results["curve"]),
         )
-        for benchmark in benchmarks.order_by("-pk")[:MOST_LISTED]
+        for benchmark in benchmarks.exclude(OF_LIMITS).order_by("-pk")[:MOST_LISTED]
     ]
+
+
+def list_limits(benchmarks: QuerySet[Benchmark]) -> list[LimitsRow]:
+    """Those of the limits suite."""
+    return [
+        LimitsRow(
+            benchmark=benchmark,
+            conditions=benchmark.conditions,
+            rows=len(benchmark.results["rows"]),
+            missed=[row["name"] for row in benchmark.results["rows"] if not row["met"]],
+            seconds=sum(row["seconds"] for row in benchmark.results["rows"]),
+        )
+        for benchmark in benchmarks.filter(OF_LIMITS).order_by("-pk")[:MOST_LISTED]
+    ]
+
+
+def is_of_limits(benchmark: Benchmark) -> bool:
+    return "rows" in benchmark.results
 
 
 def find_point(points: list[dict[str, Any]], label: str) -> dict[str, Any] | None:

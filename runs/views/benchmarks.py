@@ -1,29 +1,44 @@
 """Benchmarks: the history, one of them, and its data. They are started on the command line."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.access import benchmarks_for, get_benchmark_for
-from runs.selectors.benchmarks import curve_of, export_of, list_benchmarks
+from runs.selectors.benchmarks import (
+    curve_of,
+    export_of,
+    is_of_limits,
+    list_benchmarks,
+    list_limits,
+)
 
 
 @require_safe
 def benchmarks(request: HttpRequest) -> HttpResponse:
-    rows = list_benchmarks(benchmarks_for(request.user))
-    return render(request, "benchmarks/list.html", {"section": "benchmarks", "rows": rows})
+    visible = benchmarks_for(request.user)
+    context = {
+        "section": "benchmarks",
+        "rows": list_benchmarks(visible),
+        "limits": list_limits(visible),
+    }
+    return render(request, "benchmarks/list.html", context)
 
 
 @require_safe
 def benchmark(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_benchmark_for(request.user, pk)
-    context = {
+    context: dict[str, Any] = {
         "section": "benchmarks",
         "benchmark": found,
         "conditions": found.conditions,
         "results": found.results,
-        "curve": curve_of(found),
     }
+    if is_of_limits(found):
+        return render(request, "benchmarks/limits.html", context)
+    context["curve"] = curve_of(found)
     return render(request, "benchmarks/detail.html", context)
 
 

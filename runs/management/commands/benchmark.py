@@ -13,7 +13,15 @@ from django.db import connections
 from evalsite.embedded.redis_server import RedisServerError
 from runs.benchmarking.driving import drive
 from runs.benchmarking.laboratory import LaboratoryFailed, running_laboratory
-from runs.benchmarking.plan import Plan, PlanError, RealEndpoint
+from runs.benchmarking.limits.table import verdict, write_limits
+from runs.benchmarking.limits.whole import choose_rows, measure_limits
+from runs.benchmarking.plan import (
+    DEFAULT_LIMIT_TRIALS,
+    DEFAULT_TRIALS,
+    Plan,
+    PlanError,
+    RealEndpoint,
+)
 from runs.benchmarking.spending import check_budget, take_endpoint
 from runs.benchmarking.table import write_report
 from runs.secrets import SecretsError
@@ -21,18 +29,24 @@ from runs.selectors.benchmarks import can_store_benchmarks
 from runs.selectors.choices import find_endpoint
 from runs.services.benchmarks import store_benchmark
 
-BAD_INPUT = 2
+BAR_MISSED, BAD_INPUT = 1, 2
 ENDED_BY_SIGTERM = 143  # 128 + SIGTERM, as shells have it
+SUITES = (SPEED, LIMITS) = ("speed", "limits")
+TRIALS_HELP = f"{DEFAULT_TRIALS:,}; {DEFAULT_LIMIT_TRIALS:,} in the limits suite, and its scale"
 
 
 class Command(BaseCommand):
     help = (
-        "Measures sequential against parallel, cold against warm cache, and the two schedules, on"
-        " a simulated provider and workers of its own. It wants the machine for itself."
+        "Measures on a simulated provider and workers of its own; it wants the machine for itself."
+        " Suite speed: sequential against parallel, cold against warm cache, the two schedules."
+        " Suite limits: bars on limits, cache, retries and memory; the exit code is 1 if one is"
+        " missed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--trials", type=int, default=1000)
+        parser.add_argument("--suite", choices=SUITES, default=SPEED)
+        parser.add_argument("--rows", default="", help="of the limits suite, a list; else all")
+        parser.add_argument("--trials", type=int, help=TRIALS_HELP)
         parser.add_argument("--latency-ms", type=float, default=200.0, help="of every answer")
         parser.add_argument("--jitter", type=float, default=0.0, help="share, up and down")
         parser.add_argument("--concurrency", default="1,5,20,100", help="calls in flight, a list")
@@ -55,16 +69,22 @@ class Command(BaseCommand):
         connections.close_all()  # nothing of the site is used while it measures
         signal.signal(signal.SIGTERM, leave)
         try:
-            with running_laboratory(plan) as laboratory:
-                report = drive(laboratory, plan, self._tell)
+            report = measure_limits(plan, self._tell) if plan.rows else self._measure_speed(plan)
         except (LaboratoryFailed, RedisServerError) as problem:
             raise CommandError(str(problem)) from None
         self._hand_out(report, options)
+        if not report["results"].get("met", True):
+            raise CommandError(verdict(report["results"]["rows"]), returncode=BAR_MISSED)
+
+    def _measure_speed(self, plan: Plan) -> dict[str, Any]:
+        with running_laboratory(plan) as laboratory:
+            return drive(laboratory, plan, self._tell)
 
     def _plan(self, options: dict[str, Any]) -> Plan:
         try:
             plan = Plan(
-                trials=options["trials"],
+                rows=chosen_rows(options),  # first: it refuses what the other suite wants
+                trials=trials_of(options),
                 latency_ms=options["latency_ms"],
                 jitter=options["jitter"],
                 concurrency=read_levels(options["concurrency"]),
@@ -114,9 +134,27 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(document)
             return
-        self.stdout.write(write_report(report))
+        write = write_limits if "rows" in report["results"] else write_report
+        self.stdout.write(write(report))
         if stored:
             self.stdout.write(f"\nKept as benchmark {stored.pk}: {stored.get_absolute_url()}")
+
+
+def chosen_rows(options: dict[str, Any]) -> tuple[str, ...]:
+    if options["suite"] == LIMITS and options["endpoint"]:
+        raise PlanError(
+            "--suite limits measures the simulated provider only. Leave out --endpoint."
+        )
+    if options["suite"] == LIMITS:
+        return choose_rows(options["rows"])
+    if options["rows"]:
+        raise PlanError("--rows chooses from the limits suite. Add --suite limits.")
+    return ()
+
+
+def trials_of(options: dict[str, Any]) -> int:
+    usual = DEFAULT_LIMIT_TRIALS if options["suite"] == LIMITS else DEFAULT_TRIALS
+    return usual if options["trials"] is None else int(options["trials"])
 
 
 def read_levels(text: str) -> tuple[int, ...]:

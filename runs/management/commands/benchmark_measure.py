@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand
 
+from runs.benchmarking.limits.suite import measure_rows
 from runs.benchmarking.measuring import MeasuringFailed
 from runs.benchmarking.plan import Plan
 from runs.benchmarking.whole import measure_all
@@ -24,9 +25,9 @@ class Command(BaseCommand):
         order = json.load(sys.stdin)  # not on the command line: it may hold an endpoint's key
         self._watched = 0.0
         try:
-            report = measure_all(
-                Plan.from_document(order["plan"]), order["worker_pids"], self._watch, self._say
-            )
+            plan = Plan.from_document(order["plan"])
+            measure = measure_rows if plan.rows else measure_all
+            report = measure(plan, order["worker_pids"], self._watch, self._say)
         except MeasuringFailed as problem:
             self._tell("failed", text=str(problem))
         except ConfigurationError as problem:

@@ -1,0 +1,35 @@
+"""The rows of the limits suite, in the order in which they are measured."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from runs.benchmarking.limits.bars import Outcome
+from runs.benchmarking.limits.cluster import PROCESSES, equal, shared
+from runs.benchmarking.limits.faults import errors, hangs
+from runs.benchmarking.limits.memory import million
+from runs.benchmarking.limits.quotas import rpm600, rpm3500, rpm_unknown, tpm
+from runs.benchmarking.limits.speed import in_flight, many, schedules
+from runs.benchmarking.limits.stage import Stage
+
+
+class Row(NamedTuple):
+    title: str
+    measure: Callable[[Stage], Outcome]
+    fewest_workers: int = 1
+
+
+ROWS: dict[str, Row] = {
+    # First: memory that other rows have used and freed would hide how much this one takes.
+    "million": Row("one million planned trials", million),
+    "in_flight": Row("200 ms answers, 20 to 200 in flight", in_flight),
+    "many": Row("a thousand in flight, then from the cache", many),
+    "schedules": Row("work-conserving against two-level", schedules),
+    "errors": Row("5 % random errors", errors),
+    "hangs": Row("hangs, dripping answers, resets", hangs),
+    "rpm_unknown": Row("a limit on requests that only 429s tell", rpm_unknown),
+    "rpm600": Row("600 requests a minute", rpm600),
+    "rpm3500": Row("3,500 requests a minute", rpm3500),
+    "tpm": Row("tokens a minute", tpm),
+    "shared": Row("several runs and processes on one endpoint", shared, PROCESSES),
+    "equal": Row("equal trials at once over several processes", equal, PROCESSES),
+}

@@ -28,6 +28,7 @@ test: setup lint types ## Everything: checks, all tests on SQLite, services and 
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers $(ARGS)
 	$(BIN)/pytest -m alone $(ARGS)
+	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -m alone tests/workers $(ARGS)
 
 check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests
 	$(BIN)/pytest -q tests/engine

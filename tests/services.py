@@ -56,6 +56,8 @@ def let_children_be_interrupted() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     running.close()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return  # it lives on until all the others are done, and is then ended by them
     threading.Thread(target=end_in_spite_of_threads, daemon=True).start()
 
 

@@ -177,6 +177,7 @@ async def test_a_changed_limit_is_told_with_the_runs_it_concerns() -> None:
     await throttle.close()
 
 
+@pytest.mark.alone
 async def test_a_changed_limit_holds_for_those_who_wait() -> None:
     throttle = local_throttle()
     flights = Flights(throttle)

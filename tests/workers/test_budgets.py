@@ -100,6 +100,7 @@ def test_cached_answers_cost_nothing(
     assert (run.state, run.cached, run.calls_sent) == (RunState.COMPLETED, 120, 0)
 
 
+@pytest.mark.alone
 def test_dollars_are_reserved_before_they_are_spent(
     ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:

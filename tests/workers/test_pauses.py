@@ -93,6 +93,7 @@ def test_pause_now_cancels_the_calls_and_they_are_asked_again(
     assert simulator.ledger()["total"] == 360 + 12
 
 
+@pytest.mark.alone
 def test_who_cannot_wait_for_the_drain_may_pause_now(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient
 ) -> None:

@@ -55,7 +55,7 @@ def test_a_changed_limit_holds_for_the_calls_that_wait_already(
         wait_until(lambda: simulator.ledger()["in_flight"] == before)
         assert retune_run(run, ada, {"max_concurrent": after}, "a try")
         wait_until(lambda: peak_of_next_calls(simulator) == after)
-        assert peak_of_next_calls(simulator, calls=100) == after
+        assert peak_of_next_calls(simulator, calls=100) <= after
         cancel_run(run)
 
 

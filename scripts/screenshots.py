@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.install_chromium import find_chromium  # noqa: E402 - the line above finds it
+from scripts.install_chromium import find_chromium  # noqa: E402 - the line above finds them
+from workers.simulator.testing import SimulatorClient  # noqa: E402
 
 FOLDER = ROOT / "docs" / "screenshots"
 SIZES = {"1440x900": (1440, 900), "390x844": (390, 844)}
@@ -39,14 +41,16 @@ class Site(NamedTuple):
     url: str
     setup_url: str
     process: subprocess.Popen[str]
+    simulator: SimulatorClient
 
 
 @contextmanager
 def running_site(data: Path) -> Iterator[Site]:
     """`manage.py serve` on free ports, with an empty data folder, until the block ends."""
+    simulator_port = find_free_port()
     command = [sys.executable, "manage.py", "serve", "--data", str(data)]
     process = subprocess.Popen(
-        [*command, "--port", "0", "--simulator-port", "0"],
+        [*command, "--port", "0", "--simulator-port", str(simulator_port)],
         cwd=ROOT,
         env={**os.environ, "EVALSITE_DATA": str(data)},
         stdout=subprocess.PIPE,
@@ -54,13 +58,20 @@ def running_site(data: Path) -> Iterator[Site]:
         text=True,
     )
     try:
-        yield read_start(process)
+        yield read_start(process, SimulatorClient(f"http://127.0.0.1:{simulator_port}"))
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=START_SECONDS)
 
 
-def read_start(process: subprocess.Popen[str]) -> Site:
+def find_free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port
+
+
+def read_start(process: subprocess.Popen[str], simulator: SimulatorClient) -> Site:
     """Wait for the two lines that say where the site is."""
     assert process.stdout is not None
     url = ""
@@ -68,7 +79,7 @@ def read_start(process: subprocess.Popen[str]) -> Site:
         if found := re.search(r"ready: (http://\S+?)/?$", line.strip()):
             url = found[1]
         if found := re.search(r"(http://\S+/setup/\S+)", line):
-            return Site(url, found[1], process)
+            return Site(url, found[1], process, simulator)
     raise SystemExit("The site did not start. Try `make run` to see why.")
 
 
@@ -177,9 +188,27 @@ def photograph_reconnecting(camera: Photographer) -> None:
     camera.page.click("[data-cancel] button")
 
 
+def photograph_a_paused_run(camera: Photographer) -> None:
+    path = camera.launch({"name": "Within a budget", "cache": "refresh", "budget_calls": "120"})
+    camera.page.wait_for_selector("[data-resume-run]:not([hidden])", timeout=RUN_SECONDS * 1000)
+    camera.take_all("run-paused", path)
+    camera.page.click("[data-cancel] button")
+
+
+def photograph_the_jump_box(camera: Photographer) -> None:
+    for theme in THEMES:
+        with camera.visitor(theme, "1440x900") as page:
+            page.goto(f"{camera.site.url}/runs/")
+            page.keyboard.press("Control+k")
+            page.keyboard.type("prompt")
+            camera.take(page, "jump", theme, "1440x900")
+
+
 def photograph_errors(camera: Photographer) -> None:
-    broken = "simulated/sim-small:400\nsimulated/sim-small:malformed"
-    path = camera.launch({"name": "Two broken models", "other_models": broken, "attempts": "1"})
+    """A few answers of the simulated provider are refusals, a few are no JSON."""
+    refusals = {"do": "status", "status": 400, "times": 9}
+    camera.site.simulator.play(refusals, {"do": "malformed", "times": 3})
+    path = camera.launch({"name": "With errors", "cache": "refresh", "attempts": "1"})
     camera.wait_until_finished()
     camera.take_all("run-with-errors", path)
     camera.take_all("run-errors", f"{path}errors/")
@@ -234,6 +263,8 @@ def main() -> None:
         photograph_first_minute(camera)
         photograph_a_run_under_way(camera)
         photograph_reconnecting(camera)
+        photograph_a_paused_run(camera)
+        photograph_the_jump_box(camera)
         photograph_errors(camera)
         photograph_the_rest(camera)
 

@@ -7,6 +7,11 @@ from pydantic import BaseModel, ValidationError
 
 from workers.engine.errors import Problem
 
+EMPTY = {
+    "string_too_short": "Nothing is given here. It needs at least 1 character.",
+    "too_short": "Nothing is given here. It needs at least 1.",
+}
+
 
 def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     """Every problem of a document at once."""
@@ -24,6 +29,8 @@ def sentence(item: dict[str, Any], model: type[BaseModel]) -> str:
         return f"Unknown field. Allowed here: {allowed}."
     if kind == "missing":
         return "This field is needed."
+    if kind in EMPTY and not item["input"]:
+        return EMPTY[kind]
     if kind == "value_error":
         return str(item["ctx"]["error"])
     return f"{item['msg']}, got {shorten(item['input'])}."

@@ -43,6 +43,7 @@ def flies(simulator: SimulatorClient, calls: int = 5) -> None:
     wait_until(lambda: simulator.ledger()["in_flight"] >= calls)
 
 
+@pytest.mark.alone
 def test_a_pause_lets_calls_end_and_a_resumed_run_is_as_if_never_paused(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient
 ) -> None:

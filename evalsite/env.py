@@ -37,6 +37,7 @@ class Environment:
     workers: int
     flight_seconds: int
     live_runs: int
+    lease_seconds: int
     allowed_private_endpoints: tuple[str, ...]
     plugins: tuple[str, ...]
 
@@ -63,6 +64,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
             environ, "EVALSITE_FLIGHT_SECONDS", default=10, lowest=1, highest=600
         ),
         live_runs=_number(environ, "EVALSITE_LIVE_RUNS", default=50, lowest=1, highest=10_000),
+        lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
     )

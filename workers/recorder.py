@@ -10,7 +10,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
-from runs.services.leases import Lease, renew_leases
+from runs.services.leases import RENEW_SECONDS, Lease, renew_leases
 from runs.services.recording import Results, record_results, store_replies
 from workers.engine.records import Reply, Request, Score
 
@@ -18,7 +18,6 @@ logger = logging.getLogger(__name__)
 
 WRITE_SECONDS = 0.5  # a write costs the same for one score as for a hundred
 SAMPLE_SECONDS = 1.0  # a run without news is still sampled this often: its calls are in flight
-RENEW_SECONDS = 5.0  # well within a lease
 RETRY_SECONDS = 1.0  # when the database does not take a write
 MOST_WAITING = 2000  # scores not yet written; above it, finished chunks wait and none is begun
 

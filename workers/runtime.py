@@ -18,6 +18,8 @@ from runs.selectors.limits import Current, read_current
 from runs.services.budgets import stop_for_budget
 from runs.services.events import note_limit_change
 from runs.services.leases import (
+    LEASE,
+    SWEEP_SECONDS,
     Lease,
     RunParts,
     hand_on_chunk,
@@ -50,7 +52,6 @@ from workers.wiring import (
 
 logger = logging.getLogger(__name__)
 
-SWEEP_SECONDS = 5.0
 FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
 LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its trial is scored
 SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, and no throughput
@@ -275,9 +276,14 @@ class Runtime:
         task.add_done_callback(self._notes.discard)
 
     async def _sweep(self) -> None:
+        trouble = -LEASE.total_seconds()
         while True:
-            with suppress(DatabaseError):
-                await in_database(sweep)
+            # Who could not renew a lease while the database was away gets the time to do so.
+            is_calm = time.monotonic() - trouble > LEASE.total_seconds()
+            try:
+                await in_database(partial(sweep, may_reclaim=is_calm))
+            except DatabaseError:
+                trouble = time.monotonic()
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def close(self) -> None:

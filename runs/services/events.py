@@ -27,6 +27,20 @@ def note(run: Run, message: str, level: EventLevel = EventLevel.INFO) -> None:
     RunEvent.objects.create(run=run, level=level, message=message[:500])
 
 
+def note_discarded(run: Run, scores: int) -> None:
+    """A worker that was taken for dead came back with results: others had gone on."""
+    if not scores:
+        return
+    results = "1 result" if scores == 1 else f"{scores:,} results"
+    RunEvent.objects.create(
+        run=run,
+        kind="discarded",
+        level=EventLevel.WARNING,
+        message=f"A worker came back after its lease had ended; {results} of it came too late.",
+        data={"scores": scores},
+    )
+
+
 @transaction.atomic
 def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
     """A limit moved by itself: one event for every live run that feels it."""

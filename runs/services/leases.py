@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 from django.db.models.functions import Now
@@ -16,7 +17,9 @@ from workers.engine.records import Case as EngineCase
 from workers.engine.records import Slice, Trial
 from workers.engine.spec import Configuration, read_configuration
 
-LEASE = timedelta(seconds=20)  # a dead worker is noticed after this long
+LEASE = timedelta(seconds=settings.LEASE_SECONDS)  # a dead worker is noticed after this long
+RENEW_SECONDS = SWEEP_SECONDS = settings.LEASE_SECONDS / 4  # a lease survives two lost renewals
+SUSPICIOUS_DEATHS = 2  # one worker may die of anything; two are a hint at what they worked on
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
         chunk = fairest_chunk(paused) or going.filter(pk=chunk_id).first()
         if chunk is None or chunk.state != ChunkState.PENDING or waits(chunk.run_id, paused):
             return None
+        if chunk.deaths >= SUSPICIOUS_DEATHS and has_suspect(owner):
+            hand_on_chunk(chunk.pk)
+            return None
         free = Chunk.objects.filter(pk=chunk.pk, state=ChunkState.PENDING, token=chunk.token)
         chunk.token += 1
         taken = free.update(
@@ -62,6 +68,12 @@ def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
         if not taken:
             return None
     return read_lease(chunk)
+
+
+def has_suspect(owner: str) -> bool:
+    """A worker takes one suspect at a time: if it dies again, it is clear of what."""
+    suspects = Chunk.objects.filter(deaths__gte=SUSPICIOUS_DEATHS, state=ChunkState.LEASED)
+    return suspects.filter(owner=owner).exists()
 
 
 def waits(run_id: int, paused: set[str]) -> bool:
@@ -104,14 +116,13 @@ def read_lease(chunk: Chunk) -> Lease:
     for pk, position, fields in rows:
         case_ids[position] = pk
         cases[position] = EngineCase(position, fields)
-    work = Slice(trials, parts.candidates, cases, scored_positions(chunk))
+    done = scored_positions(chunk) if chunk.token > 1 else frozenset[int]()
+    work = Slice(trials, parts.candidates, cases, done)
     return Lease(chunk.pk, chunk.token, parts, work, case_ids)
 
 
 def scored_positions(chunk: Chunk) -> frozenset[int]:
-    """What an earlier lease of the chunk already wrote."""
-    if chunk.token == 1:
-        return frozenset()
+    """What a lease of the chunk already wrote."""
     positions = [trial[0] for trial in chunk.trials]
     rows = Score.objects.filter(run_id=chunk.run_id, position__in=positions)
     return frozenset(rows.values_list("position", flat=True))

@@ -18,6 +18,7 @@ from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.services.budgets import watch_budget
+from runs.services.events import note_discarded
 from runs.services.failures import watch_failures
 from runs.services.inserting import Row, insert_rows, moment
 from runs.services.leases import Lease
@@ -107,7 +108,10 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         watch_failures(run)
         if run.state == RunState.PAUSING:
             settle_pause(run.pk)
-    return set(results.leases) - held
+        lost = set(results.leases) - held
+        if not run.is_finished:
+            note_discarded(run, sum(len(results.scores[pk]) for pk in lost))
+    return lost
 
 
 def _held_chunks(leases: Mapping[int, Lease]) -> set[int]:

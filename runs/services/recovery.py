@@ -3,27 +3,38 @@
 Every worker runs it every few seconds, so there is no extra process to forget.
 """
 
+from collections import Counter
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.services.budgets import watch_seconds
 from runs.services.events import note
+from runs.services.leases import SUSPICIOUS_DEATHS, read_lease, scored_positions
 from runs.services.outages import pause_hopeless
 from runs.services.pauses import settle_pauses
 from runs.services.planning import send_chunks
+from runs.services.recording import Results, record_results
+from workers.engine.errors import Poison
+from workers.engine.records import Score
 from workers.queue import count_queued_chunks, enqueue_advance
 
 RESEND_AFTER = timedelta(seconds=10)  # a message this old whose chunk is still pending may be lost
 RESEND_AT_ONCE = 200
+MOST_DEATHS = 3  # of workers on a trial that stands alone; then it is given up
 
 
-def sweep() -> None:
-    """Find what nobody is working on and have somebody work on it."""
-    reclaim_expired()
+def sweep(*, may_reclaim: bool = True) -> None:
+    """Find what nobody is working on and have somebody work on it.
+
+    Without `may_reclaim` leases are left alone: when the database was away, they could not be
+    renewed, and their workers live.
+    """
+    if may_reclaim:
+        reclaim_expired()
     settle_pauses()
     watch_seconds()
     pause_hopeless()
@@ -31,19 +42,56 @@ def sweep() -> None:
     advance_idle()
 
 
-@transaction.atomic
 def reclaim_expired() -> None:
-    expired = list(
-        Chunk.objects.filter(state=ChunkState.LEASED, lease_until__lt=Now()).values_list(
-            "pk", "token", "run_id"
-        )
+    """Take back what dead workers held; if it seems to have killed them, with more care."""
+    expired = Chunk.objects.filter(state=ChunkState.LEASED, lease_until__lt=Now())
+    chunks = list(expired)
+    lost = Counter(chunk.run_id for chunk in chunks if take_back(chunk, expired))
+    for run_id, count in lost.items():
+        those = "1 chunk goes" if count == 1 else f"{count} chunks go"
+        note(Run(pk=run_id), f"A worker was lost; {those} on.", EventLevel.WARNING)
+
+
+@transaction.atomic
+def take_back(chunk: Chunk, expired: QuerySet[Chunk]) -> bool:
+    """False if somebody was faster, or its worker lives after all."""
+    held = expired.filter(pk=chunk.pk, token=chunk.token).select_for_update()
+    if not held.exists():
+        return False
+    scored = scored_positions(chunk)
+    left = [trial for trial in chunk.trials if trial[0] not in scored]
+    deaths = chunk.deaths + 1
+    if deaths >= MOST_DEATHS and len(left) == 1:
+        quarantine(chunk, deaths)
+        return True
+    if deaths >= SUSPICIOUS_DEATHS and len(left) > 1:
+        split(chunk, left)
+        deaths = SUSPICIOUS_DEATHS  # of each half it is as likely
+    held.update(state=ChunkState.PENDING, sent=None, deaths=deaths)
+    return True
+
+
+def split(chunk: Chunk, left: list[list[int]]) -> None:
+    """Halve what is left to do, until the trial that kills its workers stands alone."""
+    middle = len(left) // 2
+    Chunk.objects.filter(pk=chunk.pk).update(trials=left[:middle])
+    Chunk.objects.create(
+        run_id=chunk.run_id,
+        start=left[middle][0],
+        trials=left[middle:],
+        deaths=SUSPICIOUS_DEATHS,
     )
-    for pk, token, run_id in expired:
-        taken_back = Chunk.objects.filter(
-            pk=pk, token=token, state=ChunkState.LEASED, lease_until__lt=Now()
-        ).update(state=ChunkState.PENDING, sent=None, deaths=F("deaths") + 1)
-        if taken_back:
-            note(Run(pk=run_id), f"A worker was lost; chunk {pk} goes on.", EventLevel.WARNING)
+
+
+def quarantine(chunk: Chunk, deaths: int) -> None:
+    """Give one trial up, so that the rest can finish. Written in the name of the dead worker."""
+    lease = read_lease(chunk)
+    trial = next(t for t in lease.work.trials if t.position not in scored_positions(chunk))
+    message = f"Its worker died {deaths} times while working on it."
+    results = Results(leases={chunk.pk: lease}, finished={chunk.pk})
+    results.scores[chunk.pk] = [Score(trial, error=Poison.name, message=message)]
+    record_results(chunk.run_id, results)
+    note(Run(pk=chunk.run_id), f"Trial {trial.position} was given up. {message}", EventLevel.ERROR)
 
 
 def resend_lost() -> None:

@@ -99,6 +99,11 @@ class ScorerFailed(CallError):
     advice = "The answer arrived but could not be scored. See the scorer's message."
 
 
+class Poison(CallError):
+    name = "poison"
+    advice = "Working on it ended its worker's process. See the worker's log, then retry the trial."
+
+
 CALL_ERRORS: dict[str, type[CallError]] = {
     error.name: error
     for error in (
@@ -112,5 +117,6 @@ CALL_ERRORS: dict[str, type[CallError]] = {
         AnswerTooLarge,
         ForbiddenAddress,
         ScorerFailed,
+        Poison,
     )
 }

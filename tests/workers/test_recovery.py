@@ -1,0 +1,119 @@
+"""Chunks whose workers die: taken back, then halved, until the trial that kills stands alone."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import Chunk, ChunkState, Run, RunEvent
+from runs.services.leases import Lease, lease_chunk
+from runs.services.planning import advance_run
+from runs.services.recording import record_results
+from runs.services.recovery import reclaim_expired, sweep
+from runs.services.runs import create_run
+from tests.workers.test_recording import results_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAST = timedelta(minutes=1)
+
+
+@pytest.fixture
+def run(ada: User, document: dict[str, Any]) -> Run:
+    run = create_run(ada, document)
+    advance_run(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def first_chunk(run: Run) -> Chunk:
+    return run.chunks.order_by("start")[0]
+
+
+def die_with(chunk: Chunk, owner: str = "worker") -> Lease:
+    """A worker takes the chunk and is not heard of again."""
+    lease = lease_chunk(chunk.pk, owner)
+    assert lease is not None
+    Chunk.objects.filter(pk=chunk.pk).update(lease_until=timezone.now() - PAST)
+    reclaim_expired()
+    return lease
+
+
+def sizes(run: Run) -> list[int]:
+    return [len(chunk.trials) for chunk in run.chunks.order_by("start")][:4]
+
+
+def test_one_death_changes_nothing_but_the_owner(run: Run) -> None:
+    die_with(first_chunk(run))
+    chunk = first_chunk(run)
+    assert (chunk.state, chunk.deaths, sizes(run)) == (ChunkState.PENDING, 1, [6, 6, 6, 6])
+
+
+def test_from_the_second_death_on_a_chunk_is_halved(run: Run) -> None:
+    for _ in range(2):
+        die_with(first_chunk(run))
+    assert sizes(run) == [3, 3, 6, 6]
+    die_with(first_chunk(run))
+    assert sizes(run) == [1, 2, 3, 6]
+    positions = [trial[0] for chunk in run.chunks.order_by("start") for trial in chunk.trials]
+    assert positions == list(range(120))
+
+
+def test_only_what_is_not_yet_scored_is_halved(run: Run) -> None:
+    die_with(first_chunk(run))
+    lease = lease_chunk(first_chunk(run).pk, "worker")
+    assert lease is not None
+    some = results_of(lease, finished=False)
+    some.scores[lease.chunk_id] = some.scores[lease.chunk_id][:2]
+    record_results(run.pk, some)
+    Chunk.objects.filter(pk=lease.chunk_id).update(lease_until=timezone.now() - PAST)
+    reclaim_expired()
+    assert [trial[0] for trial in first_chunk(run).trials] == [2, 3]
+    assert sizes(run) == [2, 2, 6, 6]
+
+
+def test_a_trial_that_kills_its_workers_is_given_up_alone(run: Run) -> None:
+    for _ in range(4):
+        die_with(first_chunk(run))
+    score = run.scores.get()
+    assert (score.position, score.error_class) == (0, "poison")
+    assert score.error_message == "Its worker died 3 times while working on it."
+    run.refresh_from_db()
+    assert (run.done, run.failed) == (1, 1)
+    for chunk in run.chunks.filter(state=ChunkState.PENDING):
+        lease = lease_chunk(chunk.pk, f"worker of {chunk.pk}")
+        assert lease is not None
+        record_results(run.pk, results_of(lease))
+    advance_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.done, run.failed) == ("completed_with_errors", 120, 1)
+
+
+def test_a_worker_takes_one_suspect_at_a_time(run: Run) -> None:
+    for _ in range(2):
+        die_with(first_chunk(run))
+    one, other = run.chunks.order_by("start")[:2]
+    assert lease_chunk(one.pk, "worker") is not None
+    assert lease_chunk(other.pk, "worker") is None
+    assert Chunk.objects.get(pk=other.pk).sent is None  # the sweep sends it again
+    assert lease_chunk(other.pk, "another") is not None
+
+
+def test_results_that_come_too_late_are_noted(run: Run) -> None:
+    zombie = die_with(first_chunk(run))
+    record_results(run.pk, results_of(zombie))
+    event = RunEvent.objects.get(run=run, kind="discarded")
+    assert event.data == {"scores": 6}
+    assert "6 results of it came too late" in event.message
+    assert not run.scores.exists()
+
+
+def test_leases_are_left_alone_when_the_database_was_away(run: Run) -> None:
+    lease = lease_chunk(first_chunk(run).pk, "worker")
+    assert lease is not None
+    Chunk.objects.filter(pk=lease.chunk_id).update(lease_until=timezone.now() - PAST)
+    sweep(may_reclaim=False)
+    assert record_results(run.pk, results_of(lease)) == set()
+    assert run.scores.count() == 6

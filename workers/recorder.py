@@ -17,6 +17,7 @@ from workers.engine.records import Reply, Request, Score
 logger = logging.getLogger(__name__)
 
 WRITE_SECONDS = 0.5  # a write costs the same for one score as for a hundred
+KEEP_SECONDS = 0.1  # paid answers are stored sooner, when as many wait as calls fly
 SAMPLE_SECONDS = 1.0  # a run without news is still sampled this often: its calls are in flight
 RETRY_SECONDS = 1.0  # when the database does not take a write
 MOST_WAITING = 2000  # scores not yet written; above it, finished chunks wait and none is begun
@@ -31,17 +32,20 @@ class Recorder:
     """Buffers scores and paid answers per run. Nothing is dropped when a write fails: it is
     written again, and the database keeps each trial's score once."""
 
-    def __init__(self, in_flight: Callable[[int], int]) -> None:
-        self._in_flight = in_flight
+    def __init__(self, in_flight: Callable[[int], int], flying: Callable[[], int]) -> None:
+        self._in_flight = in_flight  # of a run, over all workers
+        self._flying = flying  # here, of all runs
         self._leases: dict[int, Lease] = {}
         self._waiting: dict[int, Results] = {}
         self._replies: dict[int, list[tuple[str, Request, Reply]]] = {}
+        self._kept = 0  # answers not yet stored
         self._lost: dict[int, asyncio.Event] = {}
         self._wake = asyncio.Event()
         self._count = 0
         self._has_room = asyncio.Event()
         self._has_room.set()
-        self._sampled = 0.0
+        self._is_urgent = False
+        self._sampled = self._wrote = self._stored = 0.0
         self._renewed = time.monotonic()
 
     def open(self, lease: Lease) -> asyncio.Event:
@@ -63,6 +67,9 @@ class Recorder:
 
     def keep(self, run_id: int, key: str, request: Request, reply: Reply) -> None:
         self._replies.setdefault(run_id, []).append((key, request, reply))
+        self._kept += 1
+        if time.monotonic() - self._stored >= KEEP_SECONDS and self._kept >= self._flying():
+            self._wake.set()  # or a crash would cost more answers than are in flight
 
     async def close(self, lease: Lease) -> None:
         """End with a chunk. It is written soon, under its lease; the next one need not wait for
@@ -70,7 +77,8 @@ class Recorder:
         results = self._waiting.setdefault(lease.parts.run_id, Results())
         results.finished.add(lease.chunk_id)
         if self._is_all_finished():
-            self._wake.set()  # nothing more will come: the run's end need not wait
+            self._is_urgent = True  # nothing more will come: the run's end need not wait
+            self._wake.set()
         await self._has_room.wait()
 
     def abandon(self, lease: Lease) -> None:
@@ -82,22 +90,29 @@ class Recorder:
         while True:
             await self._pause()
             try:
-                await self.write()
+                await self._write_due()
             except DatabaseError:
                 logger.exception("The database did not take the results; trying again.")
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _pause(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(WRITE_SECONDS):
+            async with asyncio.timeout(self._wrote + WRITE_SECONDS - time.monotonic()):
                 await self._wake.wait()
         self._wake.clear()
+
+    async def _write_due(self) -> None:
+        if self._is_urgent or time.monotonic() - self._wrote >= WRITE_SECONDS:
+            await self.write()
+        else:
+            await self._write_replies()
 
     def _is_all_finished(self) -> bool:
         finished = sum(len(results.finished) for results in self._waiting.values())
         return finished == len(self._leases)
 
     async def write(self) -> None:
+        self._is_urgent, self._wrote = False, time.monotonic()
         await self._write_replies()
         for run_id in self._runs_due():
             await self._write_run(run_id)
@@ -115,6 +130,7 @@ class Recorder:
         return list({*self._waiting, *(lease.parts.run_id for lease in self._leases.values())})
 
     async def _write_replies(self) -> None:
+        self._kept, self._stored = 0, time.monotonic()
         for run_id in list(self._replies):
             replies = self._replies.pop(run_id)
             try:

@@ -67,7 +67,9 @@ class Runtime:
         self._client = build_client()
         self._flights = build_flights(self.name, read_cache)
         throttle = self._parts.throttle
-        self._recorder = Recorder(lambda run_id: throttle.in_flight(f"run:{run_id}"))
+        self._recorder = Recorder(
+            lambda run_id: throttle.in_flight(f"run:{run_id}"), throttle.count_held
+        )
         self._executors: dict[int, tuple[float, Executor]] = {}
         self._quotas: WeakValueDictionary[int, RunQuotas] = WeakValueDictionary()
         self._streaks: defaultdict[int, Streak] = defaultdict(Streak)

@@ -82,6 +82,10 @@ class Throttle:
         """Calls under a key that this process makes."""
         return sum(held for (name, _), held in self._holding.items() if name == key)
 
+    def count_held(self) -> int:
+        """Calls that this process makes, or may make at once."""
+        return sum(pool.held for pool in self._pools.values())
+
     async def close(self) -> None:
         if self._keeper:
             self._keeper.cancel()

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from runs.services.leases import RENEW_SECONDS, Lease, renew_leases
 from runs.services.recording import Results, record_results, store_replies
 from workers.engine.records import Reply, Request, Score
+from workers.failpoints import crash_here
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Recorder:
         return lost
 
     def add(self, lease: Lease, score: Score) -> None:
+        crash_here("after_answer", score.answer)
         results = self._waiting.setdefault(lease.parts.run_id, Results())
         results.scores[lease.chunk_id].append(score)
         self._count += 1
@@ -150,6 +152,7 @@ class Recorder:
         except DatabaseError:
             self._put_back(run_id, results)
             raise
+        crash_here("after_write")
         self._written(sum(map(len, results.scores.values())))
         for chunk_id in lost & self._lost.keys():  # one may have been abandoned meanwhile
             self._lost[chunk_id].set()

@@ -38,6 +38,7 @@ from workers.engine.executor import Executor
 from workers.engine.permits import LimitChange
 from workers.engine.records import Score
 from workers.engine.streaks import Streak
+from workers.failpoints import crash_here
 from workers.heartbeat import Heartbeat
 from workers.quotas import RunQuotas
 from workers.recorder import RETRY_SECONDS, Recorder, in_database
@@ -111,6 +112,7 @@ class Runtime:
         lease: Lease | None = await in_database(lease_chunk, chunk_id, self.name)
         if lease is None:
             return
+        crash_here("after_lease")
         if self._closing.is_set():  # it began while we leased
             await in_database(release_chunk, lease.chunk_id, lease.token)
             return

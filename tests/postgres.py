@@ -43,6 +43,11 @@ class PostgresServer:
             cwd=self.folder,
             **self.identity,
         )
+        self.launch()
+
+    def launch(self) -> None:
+        """Start the server on the data that is there."""
+        data = str(self.folder / "data")
         # Nobody needs these rows after a power cut: not syncing makes the suite much faster.
         options = {"fsync": "off", "synchronous_commit": "off", "listen_addresses": ""}
         flags = [part for item in options.items() for part in ("-c", "=".join(item))]
@@ -57,10 +62,14 @@ class PostgresServer:
             )
         self._wait_until_ready()
 
-    def stop(self) -> None:
+    def halt(self, how: signal.Signals) -> None:
+        """SIGINT does not wait for clients; SIGQUIT is as good as a crash. The data stays."""
         if self.process is not None:
-            self.process.send_signal(signal.SIGINT)  # fast shutdown: does not wait for clients
+            self.process.send_signal(how)
             self.process.wait()
+
+    def stop(self) -> None:
+        self.halt(signal.SIGINT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_until_ready(self) -> None:

@@ -1,0 +1,71 @@
+"""Does the harm. Acts only on processes of the cluster it was given; every choice is seeded."""
+
+from __future__ import annotations
+
+import signal
+import time
+from random import Random
+
+import redis
+
+from evalsite.embedded.parts import answers_ready
+from evalsite.embedded.redis_server import wait_until_answering
+from tests.faults.cluster import Cluster, wait_until
+from tests.faults.processes import Process
+
+
+class Nemesis:
+    def __init__(self, cluster: Cluster, random: Random) -> None:
+        self.cluster = cluster
+        self._random = random
+
+    def busy_worker(self) -> Process:
+        """One that holds a lease: nothing is lost with an idle one."""
+        found: list[Process] = []
+
+        def is_found() -> bool:
+            found[:] = [worker for worker in self.cluster.workers if self.leases_of(worker)]
+            return bool(found)
+
+        wait_until(is_found, 20, "a worker holds a lease")
+        return self._random.choice(found)
+
+    def leases_of(self, worker: Process) -> int:
+        owned = f"state = 'leased' AND owner LIKE '%:{worker.pid}:%'"
+        return self.cluster.truth.count("runs_chunk", owned)
+
+    def kill(self, part: Process) -> float:
+        """kill -9; the moment of it."""
+        part.kill()
+        return time.monotonic()
+
+    def freeze(self, part: Process) -> float:
+        part.signal(signal.SIGSTOP)
+        return time.monotonic()
+
+    def thaw(self, part: Process) -> None:
+        part.signal(signal.SIGCONT)
+
+    def term(self, part: Process) -> None:
+        part.signal(signal.SIGTERM)
+
+    def empty_redis(self) -> None:
+        redis.Redis.from_url(self.cluster.env["REDIS_URL"]).flushall()
+
+    def start_redis(self) -> None:
+        self.cluster.redis.start_again()
+        wait_until_answering(self.cluster.env["REDIS_URL"])
+
+    def crash_postgres(self) -> None:
+        """As `pg_ctl stop -m immediate`: no clean-up, every session is cut."""
+        assert self.cluster.postgres is not None
+        self.cluster.postgres.halt(signal.SIGQUIT)
+
+    def start_postgres(self) -> None:
+        assert self.cluster.postgres is not None
+        self.cluster.postgres.launch()
+
+    def start_web(self) -> None:
+        assert self.cluster.web is not None
+        self.cluster.web.start_again()
+        wait_until(lambda: answers_ready(self.cluster.site), 60, "the web part answers")

@@ -1,0 +1,46 @@
+"""The database's own word, in plain SQL: not through the site's queries, which are on trial."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+Rows = list[tuple[Any, ...]]
+
+
+class Truth:
+    """Asked on a connection of its own each time: the server may have been another meanwhile."""
+
+    def __init__(self, address: Path | str) -> None:
+        self._address = address
+
+    def rows(self, query: str) -> Rows:
+        if isinstance(self._address, str):
+            with psycopg.connect(self._address, autocommit=True) as connection:
+                return connection.execute(query.encode()).fetchall()
+        uri = f"{self._address.as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=20)) as file:
+            return file.execute(query).fetchall()
+
+    def one(self, query: str) -> Any:
+        return self.rows(query)[0][0]
+
+    def count(self, table: str, where: str) -> int:
+        return int(self.one(f"SELECT count(*) FROM {table} WHERE {where}"))
+
+    def state(self, run: int) -> str:
+        return str(self.one(f"SELECT state FROM runs_run WHERE id = {run}"))
+
+    def done(self, run: int) -> int:
+        return self.count("runs_score", f"run_id = {run}")
+
+    def tables(self) -> list[str]:
+        if isinstance(self._address, str):
+            query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        else:
+            query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        return [row[0] for row in self.rows(query)]

@@ -1,0 +1,96 @@
+"""What a person may wish for in a fault test: a few lines each, through the site's services."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.db import connections
+
+from runs.models import CachedReply, Dataset, Endpoint, Run
+from runs.selectors.snapshot import take_snapshot
+from runs.services.datasets import store_rows
+from runs.services.endpoints import save_endpoint
+from runs.services.pauses import pause_run
+from runs.services.resuming import resume_run
+from runs.services.runs import cancel_run, create_run
+from workers.simulator.demo import make_questions
+
+
+def somebody() -> User:
+    return User.objects.get_or_create(
+        username="ada", defaults={"is_staff": True, "is_superuser": True}
+    )[0]
+
+
+def make_endpoint(name: str, key: str, **fields: Any) -> int:
+    endpoint = save_endpoint(somebody(), Endpoint(name=name, **fields), key)
+    return int(endpoint.pk)
+
+
+def change_endpoint(name: str, key: str | None = None, **fields: Any) -> None:
+    endpoint = Endpoint.objects.get(name=name)
+    for field, value in fields.items():
+        setattr(endpoint, field, value)
+    save_endpoint(somebody(), endpoint, key)
+
+
+def make_dataset(name: str, rows: int, equal: bool = False) -> None:
+    if Dataset.objects.filter(name=name).exists():
+        return
+    questions = make_questions(1 if equal else rows)
+    kept = [questions[0 if equal else at]._asdict() for at in range(rows)]
+    store_rows(somebody(), name, kept)
+
+
+def launch(document: dict[str, Any], key: str = "") -> int:
+    return int(create_run(somebody(), document, key).pk)
+
+
+def launch_many_times(document: dict[str, Any], key: str, times: int) -> list[int]:
+    """The same launch from as many threads at once."""
+    owner = somebody()
+
+    def once(_: int) -> int:
+        try:
+            return int(create_run(owner, document, key).pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(times) as threads:
+        return list(threads.map(once, range(times)))
+
+
+def cancel(run: int) -> bool:
+    return cancel_run(Run.objects.get(pk=run))
+
+
+def pause(run: int, now: bool = False) -> bool:
+    return pause_run(Run.objects.get(pk=run), somebody(), "a test", now=now)
+
+
+def resume(run: int) -> bool:
+    return resume_run(Run.objects.get(pk=run), somebody())
+
+
+def snapshot(run: int) -> dict[str, Any]:
+    return take_snapshot(Run.objects.get(pk=run))
+
+
+def forget_answers() -> int:
+    return CachedReply.objects.all().delete()[0]
+
+
+def session() -> dict[str, str]:
+    """A signed-in browser's cookie."""
+    store = import_module(settings.SESSION_ENGINE).SessionStore()
+    person = somebody()
+    store[SESSION_KEY] = str(person.pk)
+    store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    store[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    store.create()
+    return {settings.SESSION_COOKIE_NAME: store.session_key}

@@ -56,6 +56,7 @@ logger = logging.getLogger(__name__)
 FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
 LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its trial is scored
 SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, and no throughput
+DRAIN_SECONDS = 15.0  # at a stop, calls that are paid for may take this long to end
 EXECUTOR_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
 
 
@@ -291,8 +292,10 @@ class Runtime:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def close(self) -> None:
-        """Stop leasing, write what is finished, give the rest back."""
+        """Stop leasing, let calls in flight end, write what is finished, give the rest back."""
         self._closing.set()
+        await self._parts.throttle.drain(DRAIN_SECONDS)
+        await asyncio.sleep(LANDING_SECONDS)
         leases = list(self._working.values())
         for task in list(self._working):
             task.cancel()

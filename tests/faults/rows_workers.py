@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 
-from tests.faults.stage import Load, Stage
+from tests.faults.processes import Process
+from tests.faults.stage import Act, Load, Stage
+from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
 SHORT = Load(trials=300, latency_ms=40, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)
@@ -37,3 +40,132 @@ def kill_all_workers(stage: Stage) -> None:
     stage.verdict.figure("first_call_seconds", gap, most=45)
     act.finish(120)
     act.check(wasted=act.load.slots)
+
+
+CRASH_PLACES = ("after_lease", "after_answer", "after_write")
+CRASH_CODE = 9
+CRASHING = Load(trials=600, latency_ms=40, slots=12)
+
+
+def crash_at_failpoints(stage: Stage) -> None:
+    """Row 3: workers crash after a lease, after an answer, after a write, and are started again."""
+    wanted = 100 if stage.is_full else 2
+    crashes = runs = 0
+    for place in CRASH_PLACES:
+        left = wanted
+        while left > 0:
+            act = stage.launch(CRASHING)
+            fallen = crash_until_over(stage, act, place, left)
+            act.finish(120)
+            act.check()
+            left, crashes, runs = left - fallen, crashes + fallen, runs + 1
+    stage.verdict.figure("runs", runs)
+    stage.verdict.at_least("crashes", crashes, len(CRASH_PLACES) * wanted)
+
+
+def crash_until_over(stage: Stage, act: Act, place: str, wanted: int) -> int:
+    """How many of two extra workers, started again and again, fell while the run went on."""
+
+    def crasher() -> Process:
+        point = f"{place}:{stage.random.randint(1, 3)}"
+        return stage.cluster.add_worker(EVALSITE_FAILPOINT=point)
+
+    fallen = 0
+    workers = [crasher(), crasher()]
+    while fallen < wanted and not act.is_over():
+        for at, worker in enumerate(workers):
+            if not worker.is_alive:
+                fallen += worker.popen.returncode == CRASH_CODE
+                workers[at] = crasher()
+        time.sleep(0.05)
+    for worker in workers:
+        worker.kill()
+    return fallen
+
+
+def freeze_worker(stage: Stage) -> None:
+    """Row 4: a worker is frozen for longer than its lease, and goes on."""
+    act = stage.launch(
+        stage.load(Load(trials=150, latency_ms=300, slots=10), STANDARD._replace(trials=3000))
+    )
+    act.wait_for_share(0.3)
+    victim = stage.nemesis.busy_worker()
+    frozen = stage.nemesis.freeze(victim)
+    try:
+        act.wait_for(lambda: not stage.nemesis.leases_of(victim), 60, "leases taken back")
+        stage.verdict.figure("resumed_seconds", time.monotonic() - frozen, most=40)
+        while stage.is_full and not act.is_over() and time.monotonic() < frozen + 60:
+            time.sleep(0.1)
+    finally:
+        stage.nemesis.thaw(victim)
+    act.finish(120)
+    act.wait_for(lambda: not stage.nemesis.leases_of(victim), 30, "the frozen one lets go")
+    stage.verdict.at_least("results_discarded", discarded(stage, act), 1)
+    act.check(wasted=2 * act.load.slots)  # what it had in flight, and what it held unwritten
+
+
+def discarded(stage: Stage, act: Act) -> int:
+    rows = stage.cluster.truth.rows(
+        f"SELECT data FROM runs_runevent WHERE run_id = {act.run} AND kind = 'discarded'"
+    )
+    data = [json.loads(row[0]) if isinstance(row[0], str) else row[0] for row in rows]
+    return sum(entry["scores"] for entry in data)
+
+
+def poison(stage: Stage) -> None:
+    """Row 5: one trial kills every worker that works on it."""
+    load = stage.load(Load(60, 20, 10), Load(996, 50, 20))
+    cluster = stage.cluster
+    healthy = cluster.workers
+    for worker in healthy:
+        worker.kill()
+    cluster.workers = []
+    question = make_questions(load.trials)[7].question
+    word = "POISON"
+    try:
+        act = stage.launch(load, prompts=[DEMO_PROMPTS[0]._asdict()], is_known=False)
+        cluster.simulator.play(
+            {"match": {"contains": question}, "times": None, "do": "answer", "answer": word}
+        )
+        frail = {"EVALSITE_FAILPOINT": f"after_answer:~{word}"}
+        cluster.workers = [cluster.add_worker(**frail) for _ in range(2)]
+        deaths = keep_alive_until_over(stage, act, 300)
+    finally:
+        for worker in cluster.workers:
+            worker.kill()
+        cluster.workers = healthy
+    act.finish(1)
+    stage.verdict.figure("workers_killed", deaths)
+    failed = cluster.truth.rows(
+        f"SELECT error_class, error_message FROM runs_score"
+        f" WHERE run_id = {act.run} AND error_class <> ''"
+    )
+    stage.verdict.figure("given_up", len(failed), most=1)
+    wanted = [("poison", "Its worker died 3 times while working on it.")]
+    stage.verdict.expect(failed == wanted, f"the failed trials are {failed}")
+    act.check(same_table=False, state=("completed_with_errors",))
+
+
+def keep_alive_until_over(stage: Stage, act: Act, seconds: float) -> int:
+    """Start again what dies, as `serve` does; how often that was."""
+    deaths = 0
+    deadline = time.monotonic() + seconds
+    while not act.is_over() and time.monotonic() < deadline:
+        for worker in stage.cluster.workers:
+            if not worker.is_alive:
+                deaths += 1
+                worker.start_again()
+        time.sleep(0.05)
+    return deaths
+
+
+def terminate_worker(stage: Stage) -> None:
+    """Row 7: SIGTERM under load."""
+    act = stage.launch(stage.load(SHORT._replace(latency_ms=150), STANDARD))
+    act.wait_for_share(0.3)
+    victim = stage.nemesis.busy_worker()
+    stage.nemesis.term(victim)
+    stage.verdict.figure("exit_seconds", victim.wait(40), most=30)
+    stage.verdict.figure("leases_left", stage.nemesis.leases_of(victim), most=0)
+    act.finish(90)
+    act.check(wasted=0)

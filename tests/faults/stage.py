@@ -37,10 +37,11 @@ class Stage:
         return full if self.is_full else short
 
     def launch(self, load: Load, *, endpoint: dict[str, Any] | None = None, **document: Any) -> Act:
-        """Start a run whose undisturbed result is known."""
+        """Start a run whose undisturbed result is known, unless no such run can be made."""
         cluster = self.cluster
+        is_known = document.pop("is_known", True)
         document = self.document(load, **document)
-        reference = self._reference(document)
+        reference = self._reference(document) if is_known else ""
         cluster.quiet()
         name = cluster.make_endpoint(**{"max_concurrent": load.slots, **(endpoint or {})})
         document["models"] = [f"{name}/{model}" for model in document["models"]]
@@ -53,7 +54,7 @@ class Stage:
         dataset = changes.pop("dataset", None)
         models = changes.pop("models", ["sim-large"])
         limits = changes.pop("limits", {})
-        prompts = [prompt._asdict() for prompt in DEMO_PROMPTS]
+        prompts = changes.pop("prompts", [prompt._asdict() for prompt in DEMO_PROMPTS])
         rows = -(-load.trials // (len(prompts) * len(models)))
         if dataset is None:
             dataset = f"sums-{rows}"

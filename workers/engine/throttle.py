@@ -16,6 +16,7 @@ from workers.engine.pools import Permit, Pool
 SPACING_SECONDS = 0.003  # between exchanges: releases that come together travel together
 PATIENCE_SECONDS = 0.1  # between asking for more while some are held: those keep the pipe full
 LONGEST_WAIT_SECONDS = 2.0  # without asking again: a person may have reset the breaker meanwhile
+DRAIN_LOOK_SECONDS = 0.05
 RENEW_SECONDS = 0.5  # holdings are repeated this often: keeps the lease, hears of others' needs
 
 Places = tuple[tuple[str, str], ...]
@@ -39,6 +40,7 @@ class Throttle:
         self._gates: dict[str, float] = {}
         self._wake = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
+        self._is_draining = False
 
     @asynccontextmanager
     async def slot(
@@ -86,6 +88,13 @@ class Throttle:
         """Calls that this process makes, or may make at once."""
         return sum(pool.held for pool in self._pools.values())
 
+    async def drain(self, seconds: float) -> None:
+        """Let no more calls start, and wait for those in flight, but not for ever."""
+        self._is_draining = True
+        end = self._clock.monotonic() + seconds
+        while self.count_held() and self._clock.monotonic() < end:
+            await self._clock.sleep(DRAIN_LOOK_SECONDS)
+
     async def close(self) -> None:
         if self._keeper:
             self._keeper.cancel()
@@ -129,7 +138,7 @@ class Throttle:
         self._wake.set()
 
     def _may_hand_over(self, pool: Pool) -> bool:
-        if pool.surplus or pool.is_paced:
+        if pool.surplus or pool.is_paced or self._is_draining:
             return False
         return not self._gates or self._gate_seconds(pool, self._clock.monotonic()) <= 0
 
@@ -163,7 +172,8 @@ class Throttle:
 
     async def _exchange(self, pool: Pool) -> None:
         now = self._clock.monotonic()
-        want = 0 if self._gate_seconds(pool, now) > 0 else pool.count_waiters()
+        is_shut = self._is_draining or self._gate_seconds(pool, now) > 0
+        want = 0 if is_shut else pool.count_waiters()
         is_due = (
             pool.held != pool.told
             or pool.report.is_urgent

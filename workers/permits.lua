@@ -3,8 +3,8 @@
 -- KEYS, 7 per quota: held, wanted, expires, weights, due, tokens_due, state
 -- ARGV: holder, want, lease ms, tokens each, good, throttled, troubled, late, tokens settled,
 --   pause ms, told requests per minute, told tokens per minute, permits unused, nanodollars each,
---   nanodollars settled, calls and nanodollars last heard to be used, then 11 per quota: holding,
---   limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
+--   nanodollars settled, calls and nanodollars last heard to be used, whether the holder was here
+--   before, then 11 per quota: holding, limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
 --   calls allowed in all (-1: any number), calls stored, nanodollars allowed, nanodollars stored
 -- Answer: grant, surplus, wait ms, flags (1 paced, 2 the breaker is open), what is spent (1 calls, 2 dollars), calls and
 --   nanodollars used, in use per quota, then 4 per change: quota number, before, after, reason
@@ -22,6 +22,7 @@ local WINDOW_MS, WINDOW_CALLS = 30000, 20 -- half of this many failing opens the
 local FIRST_REST_MS, LONGEST_REST_MS = 15000, 300000
 local TOLD_MS = 600000 -- how long a provider's word about its own limits is believed
 local PAUSED_MS = 1000 -- how often a paused limit is asked again; a resumed one is told at once
+local MEMORY, FORGOT_MS = 'permits:memory', 1200 -- holders repeat what they hold every 500 ms
 local TURN_MS = 200 -- what is left over by the shares goes round in turns of this length
 
 local time = redis.call('TIME')
@@ -34,7 +35,8 @@ local settled, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
 local told_rpm, told_tpm = tonumber(ARGV[11]), tonumber(ARGV[12])
 local unused, nanos_each, nanos_settled = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
 local heard_calls, heard_nanos = tonumber(ARGV[16]), tonumber(ARGV[17])
-local HEAD, PER_QUOTA = 17, 11
+local was_here = ARGV[18] == '1'
+local HEAD, PER_QUOTA = 18, 11
 local quotas = #KEYS / 7
 
 local grant, surplus, wait, is_paced = want, 0, 0, 0
@@ -278,6 +280,13 @@ for i = 1, quotas do
   allow(2, state, 'nanos_used', nanos, nanos_stored, heard_nanos, nanos_each, nanos_settled, used)
   in_use[i], counts_tokens[i] = used, tpm > 0
 end
+
+-- A server that was emptied does not know what others hold: no more until all have said it again.
+if not redis.call('GET', MEMORY) then
+  redis.call('SET', MEMORY, was_here and now + FORGOT_MS or now)
+end
+local silence = tonumber(redis.call('GET', MEMORY)) - now
+if silence > 0 then grant, wait = 0, math.max(wait, silence) end
 
 grant = math.max(0, math.floor(grant))
 local answer = {grant, math.max(0, surplus), math.ceil(wait), is_paced + breaker, spent}

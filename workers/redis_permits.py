@@ -45,16 +45,23 @@ class RedisPermits:
         self._holder = holder
         self._workers = workers
         self._fallback: Permits = local
+        self._was_there = False  # has Redis ever heard of us?
         self._alone: set[str] = set()  # keys that Redis does not keep at the moment
 
     async def exchange(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
         try:
             answer = await self._exchange(
                 keys=[f"permits:{part}:{quota.key}" for quota in quotas for part in KEYS_PER_QUOTA],
-                args=[self._holder, *demand_numbers(demand), *quota_numbers(quotas, demand)],
+                args=[
+                    self._holder,
+                    *demand_numbers(demand),
+                    int(self._was_there),
+                    *quota_numbers(quotas, demand),
+                ],
             )
         except (RedisError, OSError):
             return await self._exchange_alone(quotas, demand)
+        self._was_there = True
         return self._with_return(quotas[-1], read_grant(quotas, answer))
 
     async def _exchange_alone(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:

@@ -77,7 +77,29 @@ async def test_holdings_said_again_heal_an_emptied_redis(client: "redis.asyncio.
     await ann.exchange((RUN,), Demand((0,), 8))
     await client.flushall()
     await ann.exchange((RUN,), Demand((8,), 0))
+    assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 0  # others may hold some, too
+    await wait_until_remembered(client)
     assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 2
+
+
+async def wait_until_remembered(client: "redis.asyncio.Redis") -> None:
+    """As if the time had passed in which all holders say again what they hold."""
+    await client.set("permits:memory", 0)
+
+
+async def test_an_emptied_redis_grants_nothing_before_all_have_spoken(
+    client: "redis.asyncio.Redis",
+) -> None:
+    ann, ben = holder(client, "ann"), holder(client, "ben")
+    await ann.exchange((RUN,), Demand((0,), 5))
+    await ben.exchange((RUN,), Demand((0,), 5))
+    await client.flushall()
+    grant = await ann.exchange((RUN,), Demand((5,), 5))
+    assert grant.permits == 0
+    assert 0.5 < grant.retry_seconds <= 1.2
+    await ben.exchange((RUN,), Demand((5,), 5))
+    await wait_until_remembered(client)
+    assert (await ann.exchange((RUN,), Demand((5,), 5))).permits == 0
 
 
 async def test_a_rate_is_shared_by_all_holders(client: "redis.asyncio.Redis") -> None:

@@ -21,7 +21,8 @@ START_SECONDS = 30.0
 class PostgresServer:
     """Runs in the foreground as our child, on a socket in its own folder, never on a port."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_commits: bool = False) -> None:
+        self._keeps_commits = keeps_commits  # also when it is killed
         # Not below pytest's temporary folders: those are closed to the user that runs it.
         self.folder = Path(tempfile.mkdtemp(prefix="evalsite-pg-"))
         self.identity = _unprivileged_identity()
@@ -49,7 +50,8 @@ class PostgresServer:
         """Start the server on the data that is there."""
         data = str(self.folder / "data")
         # Nobody needs these rows after a power cut: not syncing makes the suite much faster.
-        options = {"fsync": "off", "synchronous_commit": "off", "listen_addresses": ""}
+        waits = "on" if self._keeps_commits else "off"
+        options = {"fsync": "off", "synchronous_commit": waits, "listen_addresses": ""}
         flags = [part for item in options.items() for part in ("-c", "=".join(item))]
         with (self.folder / "log").open("wb") as log:
             self.process = subprocess.Popen(

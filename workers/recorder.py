@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from runs.services.leases import RENEW_SECONDS, Lease, renew_leases
 from runs.services.recording import Results, record_results, store_replies
@@ -26,7 +26,15 @@ MOST_WAITING = 2000  # scores not yet written; above it, finished chunks wait an
 
 async def in_database(function: Callable[..., Any], *args: Any) -> Any:
     """Run a database function on the one database thread of this process."""
-    return await sync_to_async(function, thread_sensitive=True)(*args)
+    return await sync_to_async(_on_usable_connection, thread_sensitive=True)(function, *args)
+
+
+def _on_usable_connection(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except DatabaseError:
+        connection.close_if_unusable_or_obsolete()  # or every later question would fail, too
+        raise
 
 
 class Recorder:

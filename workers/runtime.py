@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from runs.live import send_nudges_on
 from runs.models import EventLevel, Run
@@ -140,6 +140,9 @@ class Runtime:
             executor = await self._executor_for(lease)
             await executor.run(lease.work, partial(self._take, lease))
         except Exception as error:
+            if has_database_trouble(error):
+                await self._release([lease])  # it is not the run's fault: another try
+                return
             logger.exception("Chunk %s of run %s could not be executed.", lease.chunk_id, run_id)
             reason = f"A worker could not execute it: {type(error).__name__}: {error}"
             await in_database(fail_run, Run(pk=run_id), reason)
@@ -284,8 +287,12 @@ class Runtime:
         trouble = -LEASE.total_seconds()
         while True:
             # Who could not renew a lease while the database was away gets the time to do so.
-            is_calm = time.monotonic() - trouble > LEASE.total_seconds()
+            asked = time.monotonic()
             try:
+                await in_database(ask_database)
+                answered = time.monotonic()
+                trouble = answered if answered - asked > SWEEP_SECONDS else trouble
+                is_calm = answered - trouble > LEASE.total_seconds()
                 await in_database(partial(sweep, may_reclaim=is_calm))
             except DatabaseError:
                 trouble = time.monotonic()
@@ -311,3 +318,17 @@ class Runtime:
         await self._flights.close()
         await self._parts.throttle.close()
         await self._client.close()
+
+
+def has_database_trouble(error: Exception) -> bool:
+    """The database is away or full; not something that the same work would meet again."""
+    if isinstance(error, ExceptionGroup):
+        return error.subgroup(DatabaseError) is not None
+    return isinstance(error, DatabaseError)
+
+
+def ask_database() -> None:
+    """The shortest question there is: how long it takes says how the database is."""
+    connection.ensure_connection()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")

@@ -63,7 +63,7 @@ class Cluster:
         self._named = 0
         self.env = self._environment()
         if shape.database == "postgres":
-            self.postgres = PostgresServer()
+            self.postgres = PostgresServer(keeps_commits=True)
             self.postgres.start()
             self.env["DATABASE_URL"] = self.postgres.url_for()
         self.truth = Truth(self.env.get("DATABASE_URL") or self.folder / "evalsite.sqlite3")

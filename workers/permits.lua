@@ -20,6 +20,7 @@ local NEWS = 1.1 -- growth by less is not worth a line
 local FAILURES_IN_A_ROW = 5
 local WINDOW_MS, WINDOW_CALLS = 30000, 20 -- half of this many failing opens the breaker too
 local FIRST_REST_MS, LONGEST_REST_MS = 15000, 300000
+local SHORT_OUTAGE_MS = 90000 -- the rests double only after it: most outages end before
 local TOLD_MS = 600000 -- how long a provider's word about its own limits is believed
 local PAUSED_MS = 1000 -- how often a paused limit is asked again; a resumed one is told at once
 local MEMORY, FORGOT_MS = 'permits:memory', 1200 -- holders repeat what they hold every 500 ms
@@ -129,7 +130,9 @@ local function guard(quota, state, limit, seen)
     redis.call('HSET', state, 'row', 0, 'all', 0, 'bad', 0)
     change(quota, 1, limit, 'breaker closed: the provider answers again')
   elseif is_open and troubled + late > 0 and now >= number(state, 'until', 0) then
-    rest = math.min(LONGEST_REST_MS, rest * 2)
+    if now - number(state, 'opened', now) >= SHORT_OUTAGE_MS then
+      rest = math.min(LONGEST_REST_MS, rest * 2)
+    end
     redis.call('HSET', state, 'until', now + rest)
   elseif not is_open and is_failing and troubled + late > 0 then
     rest = FIRST_REST_MS

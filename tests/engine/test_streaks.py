@@ -24,11 +24,11 @@ def verdicts(*scores: Score) -> list[str]:
     return [found for score in scores if (found := streak.note(score))]
 
 
-@pytest.mark.parametrize("error", [Refused.name, BadCredentials.name])
-def test_the_same_permanent_error_in_a_row_is_told_once(error):
+@pytest.mark.parametrize(("error", "times"), [(Refused.name, 20), (BadCredentials.name, 3)])
+def test_the_same_permanent_error_in_a_row_is_told_once(error, times):
     found = verdicts(*[failed(error)] * (LONGEST_STREAK + 5))
     assert len(found) == 1
-    assert found[0].startswith(f"20 trials in a row failed with “{error}”: 404: no such model. ")
+    assert found[0].startswith(f"{times} trials in a row failed with “{error}”: 404: no such model. ")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """Notices a run that only burns money: the same permanent error, again and again."""
 
-from workers.engine.errors import CALL_ERRORS
+from workers.engine.errors import CALL_ERRORS, BadCredentials
 from workers.engine.records import Score
 
 LONGEST_STREAK = 20
+LONGEST_KEY_STREAK = 3  # a key that is refused is refused for all
 
 
 class Streak:
@@ -21,7 +22,8 @@ class Streak:
             return ""
         self._count = self._count + 1 if score.error == self._error else 1
         self._error = score.error
-        if self._count != LONGEST_STREAK:
+        is_key = score.error == BadCredentials.name
+        if self._count != (LONGEST_KEY_STREAK if is_key else LONGEST_STREAK):
             return ""
         words = score.error.replace("_", " ")
         said = f": {score.message[:120]}" if score.message else ""

@@ -70,7 +70,8 @@ class Caller:
                     raise
             except CallError as error:
                 tries += 1
-                if not error.is_transient or tries >= self._rules.attempts:
+                most = min(self._rules.attempts, error.most_attempts)
+                if not error.is_transient or tries >= most:
                     raise
                 await self._back_off(budget, tries)
             else:

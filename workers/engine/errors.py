@@ -32,6 +32,7 @@ class CallError(EngineError):
     name: ClassVar[str] = "call_error"
     advice: ClassVar[str] = "See the message, then retry the failed trials."
     is_transient: ClassVar[bool] = False
+    most_attempts: ClassVar[int] = 100  # whatever the run allows
 
 
 class TransientError(CallError):
@@ -58,6 +59,7 @@ class TimedOut(TransientError):
 
 class MalformedAnswer(TransientError):
     name = "malformed_answer"
+    most_attempts = 3  # each was paid for
     advice = "The answer was not what this kind of endpoint should send. Check the base URL."
 
 

@@ -1,5 +1,6 @@
 """Reads what providers send back: answers, and errors in whatever shape they come."""
 
+import json
 from collections.abc import Callable, Mapping
 from itertools import chain
 from math import isfinite
@@ -34,11 +35,20 @@ Found = TypeVar("Found")
 def read_json_answer(body: bytes, read: Callable[[Any], Found], what: str) -> Found:
     """What `read` finds in a JSON body, or MalformedAnswer saying that it is not `what`."""
     try:
-        return read(orjson.loads(body))
+        return read(_parse(body))
     except READING_ERRORS as error:
         raise MalformedAnswer(
             f"Not {what} ({type(error).__name__}), {len(body):,} bytes."
         ) from None
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        if b"\\ud" not in body.lower():
+            raise
+        return json.loads(body)  # half a surrogate pair: no reason to lose the rest of the text
 
 
 def call_error(answer: Answer, key: str) -> CallError:

@@ -7,7 +7,7 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 4 -m "not alone"
 
-.PHONY: help run setup bench test check lint types screenshots lock clean
+.PHONY: help run setup bench faults soak test check lint types screenshots lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,15 @@ types: setup
 	$(CHECK)/mypy
 
 bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000", or bars: ARGS="--suite limits"
+faults: setup ## Break everything, one JSON line per row; ARGS="--rows 1,4 --seed 7"
+	@$(BIN)/python -m tests.faults $(ARGS)
+
+SECONDS ?= 1800
+SEED ?= 7
+soak: setup ## Break things at random for a while; SECONDS=1800 SEED=7
+	@$(BIN)/python -m tests.faults --soak $(SECONDS) --seed $(SEED)
+
+bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000 --concurrency 20,100,200"
 	@mkdir -p .cache/bench
 	@$(BIN)/python manage.py migrate -v 0
 	$(BIN)/python manage.py benchmark --out .cache/bench/$$(date -u +%Y%m%d-%H%M%S).json $(ARGS)

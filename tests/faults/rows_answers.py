@@ -21,7 +21,15 @@ BROKEN = {
     "wrong_schema": "malformed_answer",
     "deep": "malformed_answer",
 }
-SENSELESS = ("I would rather not say.", "NaN", "Infinity", "-Infinity", "1e400", "9/10", "[" * 100_000)
+SENSELESS = (
+    "I would rather not say.",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e400",
+    "9/10",
+    "[" * 100_000,
+)
 UNPRINTABLE = ("\u202eevil\u202c 42", "4" * LONG_LINE)
 HUGE = {"huge": "too_large", "endless": "too_large", "gzip_bomb": "malformed_answer"}
 

@@ -99,9 +99,7 @@ def random_errors(stage: Stage) -> None:
     act = stage.launch(stage.load(SHORT, STANDARD))
     stage.cluster.simulator.change(error_rate=0.1)
     act.finish(240)
-    failed = stage.cluster.truth.count(
-        "runs_score", f"run_id = {act.run} AND error_class <> ''"
-    )
+    failed = stage.cluster.truth.count("runs_score", f"run_id = {act.run} AND error_class <> ''")
     stage.verdict.figure("failed_share", failed / act.load.trials, most=0.001)
     stage.verdict.figure("retried_share", act.calls() / act.load.trials - 1, most=0.15)
     act.check(same_table=not failed, state=("completed", "completed_with_errors"))
@@ -126,9 +124,7 @@ def refuse_all(stage: Stage) -> None:
     stage.cluster.person.ask("cancel", run=act.run)
 
 
-def refuse_until_paused(
-    stage: Stage, act: Act, order: dict[str, object], *, in_a_row: int
-) -> None:
+def refuse_until_paused(stage: Stage, act: Act, order: dict[str, object], *, in_a_row: int) -> None:
     stage.cluster.simulator.play({"match": {}, "times": None, **order})
     before = act.calls()
     act.wait_for(lambda: stage.cluster.truth.state(act.run) == "paused", 60, "the pause")

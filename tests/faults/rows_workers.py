@@ -169,3 +169,22 @@ def terminate_worker(stage: Stage) -> None:
     stage.verdict.figure("leases_left", stage.nemesis.leases_of(victim), most=0)
     act.finish(90)
     act.check(wasted=0)
+
+
+def kill_everything(stage: Stage) -> None:
+    """Row 48: kill -9 of web, workers and Redis; started again, the run finishes by itself."""
+    cluster = stage.cluster
+    assert cluster.web is not None
+    act = stage.launch(stage.load(SHORT, STANDARD))
+    act.wait_for_share(0.3)
+    for part in [cluster.web, *cluster.workers, cluster.redis]:
+        stage.nemesis.kill(part)
+    calls = act.calls()
+    stage.nemesis.start_redis()
+    stage.nemesis.start_web()
+    for worker in cluster.workers:
+        worker.start_again()
+    gap = act.wait_for(lambda: act.calls() > calls, 60, "the first new call")
+    stage.verdict.figure("first_call_seconds", gap, most=45)
+    act.finish(120)
+    act.check(wasted=2 * act.load.slots)  # two workers: in flight, and answered but not yet stored

@@ -1,0 +1,135 @@
+"""Rows 8 and 38 to 40: pages while the web part dies, nudges are lost, or a reader is slow."""
+
+from __future__ import annotations
+
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.faults.audience import Audience
+from tests.faults.processes import Process
+from tests.faults.stage import Act, Load, Stage
+
+SHORT = Load(trials=240, latency_ms=200, slots=10)
+STANDARD = Load(trials=1998, latency_ms=200, slots=20)
+HEARTBEAT_SECONDS = 10
+
+
+@contextmanager
+def watching(stage: Stage, act: Act, count: int, reads_every: float = 0.0) -> Iterator[Audience]:
+    audience = Audience(stage.cluster, act.run, count, stage.random, reads_every=reads_every)
+    try:
+        yield audience
+    finally:
+        audience.close()
+
+
+def web_of(stage: Stage) -> Process:
+    assert stage.cluster.web is not None
+    return stage.cluster.web
+
+
+def check_pages(stage: Stage, act: Act, audience: Audience) -> None:
+    """I9: what every page was told last is what the database says."""
+    state, done, planned = stage.cluster.truth.rows(
+        f"SELECT state, done, planned FROM runs_run WHERE id = {act.run}"
+    )[0]
+    wanted = (state, f"{done:,} of {planned:,} trials")
+    shown = [
+        (v.last.get("state"), v.last.get("text", {}).get("progress")) for v in audience.viewers
+    ]
+    wrong = [page for page in shown if page != wanted]
+    stage.verdict.figure("pages", len(shown))
+    stage.verdict.expect(not wrong, f"I9: {len(wrong)} pages differ, such as {wrong[:1]}")
+
+
+def lose_nudges(stage: Stage) -> None:
+    """Row 39: of the nudges 30 % are lost, others doubled or overtaken."""
+    act = stage.launch(stage.load(SHORT, STANDARD))
+    with watching(stage, act, 5) as audience:
+        act.finish(120)
+        ended = time.monotonic()
+        act.wait_for(audience.has_ended, 30, "I9: the pages know of the end")
+        late = max(viewer.ended_at for viewer in audience.viewers) - ended
+        stage.verdict.figure("pages_late_seconds", max(0.0, late), most=HEARTBEAT_SECONDS + 1)
+        check_pages(stage, act, audience)
+    act.check()
+
+
+def kill_web(stage: Stage) -> None:
+    """Row 38: kill -9 of the web part with people looking on."""
+    count = 50 if stage.is_full else 10
+    act = stage.launch(stage.load(SHORT, STANDARD))
+    with watching(stage, act, count) as audience:
+        viewers = audience.viewers
+        act.wait_for(lambda: all(viewer.snapshots for viewer in viewers), 60, "all are connected")
+        killed = stage.nemesis.kill(web_of(stage))
+        stage.nemesis.start_web()
+        act.wait_for(
+            lambda: all(viewer.snapshots[-1] > killed for viewer in viewers), 60, "all are back"
+        )
+        back = max(viewer.snapshots[-1] for viewer in viewers) - killed
+        stage.verdict.figure("all_live_seconds", back, most=35)
+        moments = [moment for viewer in viewers for moment in viewer.connected if moment > killed]
+        rate = max(Counter(int(moment) for moment in moments).values())
+        stage.verdict.figure("connects_in_a_second", rate, most=50)
+        act.finish(120)
+        act.wait_for(audience.has_ended, 30, "I9: the pages know of the end")
+        check_pages(stage, act, audience)
+    act.check()
+
+
+def slow_viewer(stage: Stage) -> None:
+    """Row 40: a page reads one frame in ten seconds."""
+    act = stage.launch(stage.load(SHORT, STANDARD))
+    before = web_of(stage).memory_mb()
+    with watching(stage, act, 1, reads_every=10.0) as audience:
+        act.finish(120)
+        growth = web_of(stage).memory_mb() - before
+        stage.verdict.figure("frames_read", audience.viewers[0].frames)
+    stage.verdict.figure("growth_mb", growth, most=15)  # with what the first page loads
+    act.check()
+
+
+def rolling_restarts(stage: Stage) -> None:
+    """Row 8: web and workers are stopped and started one after the other, again and again."""
+    act = stage.launch(stage.load(SHORT, STANDARD._replace(trials=2997)))
+    codes: Counter[int] = Counter()
+    stop = threading.Event()
+    visitor = threading.Thread(target=visit, args=(stage, act, codes, stop), daemon=True)
+    visitor.start()
+    with watching(stage, act, 5) as audience:
+        for _ in range(5 if stage.is_full else 1):
+            for part in [*stage.cluster.workers, web_of(stage)]:
+                stage.nemesis.term(part)
+                part.wait(40)
+                part.start_again()
+        act.finish(180)
+        stop.set()
+        visitor.join(10)
+        act.wait_for(audience.has_ended, 60, "I9: the pages know of the end")
+        check_pages(stage, act, audience)
+    bad = sum(count for code, count in codes.items() if code >= 500)
+    stage.verdict.figure("pages_loaded", codes[200])
+    stage.verdict.figure("server_errors_share", bad / max(1, sum(codes.values())), most=0.01)
+    act.check(wasted=0)
+
+
+def visit(stage: Stage, act: Act, codes: Counter[int], stop: threading.Event) -> None:
+    """Load the run's page again and again; while nobody answers, that is no answer."""
+    cookies = "; ".join("=".join(item) for item in stage.cluster.person.ask("session").items())
+    request = urllib.request.Request(
+        f"{stage.cluster.site}/runs/{act.run}/", headers={"Cookie": cookies}
+    )
+    while not stop.wait(0.1):
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                codes[answer.status] += 1
+        except urllib.error.HTTPError as error:
+            codes[error.code] += 1
+        except OSError:
+            codes[0] += 1

@@ -6,6 +6,7 @@ give back. An adaptive limit grows and is cut by what all processes report.
 """
 
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ EXCHANGE = Path(__file__).with_name("permits.lua").read_text()
 KEYS_PER_QUOTA = ("held", "wanted", "expires", "weights", "due", "tokens_due", "state")
 ADAPTIVE, GUARDED = 1, 2
 PACED, BREAKER_OPEN = 1, 2
+SETTLE_SECONDS = 3.0  # without Redis nobody takes more before those with too much gave it back
 NO_LIMIT = -1
 NOTHING = Allowance()
 SPENT = ("", "calls", "dollars")
@@ -46,6 +48,7 @@ class RedisPermits:
         self._workers = workers
         self._fallback: Permits = local
         self._was_there = False  # has Redis ever heard of us?
+        self._lost_at: float | None = None
         self._alone: set[str] = set()  # keys that Redis does not keep at the moment
 
     async def exchange(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
@@ -61,12 +64,16 @@ class RedisPermits:
             )
         except (RedisError, OSError):
             return await self._exchange_alone(quotas, demand)
-        self._was_there = True
+        self._was_there, self._lost_at = True, None
         return self._with_return(quotas[-1], read_grant(quotas, answer))
 
     async def _exchange_alone(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
         shares = tuple(share_of(quota, self._workers) for quota in quotas)
+        wait = self._seconds_to_settle()
+        if wait > 0:
+            demand = demand._replace(want=0)
         grant = await self._fallback.exchange(shares, demand)
+        grant = grant._replace(retry_seconds=max(wait, grant.retry_seconds))
         key, before, after = quotas[-1].key, quotas[-1].max_concurrent, shares[-1].max_concurrent
         if key in self._alone:
             return grant
@@ -74,6 +81,15 @@ class RedisPermits:
         self._alone.add(key)
         reason = f"Redis is away: each of {self._workers} workers keeps to its share"
         return grant._replace(changes=(LimitChange(key, before, after, reason),))
+
+    def _seconds_to_settle(self) -> float:
+        """Others may hold more than their share: they need a moment to give it back."""
+        if not self._was_there:
+            return 0.0
+        now = time.monotonic()
+        if self._lost_at is None:
+            self._lost_at = now
+        return self._lost_at + SETTLE_SECONDS - now
 
     def _with_return(self, quota: Quota, grant: Grant) -> Grant:
         """Says so when Redis keeps the limits again."""

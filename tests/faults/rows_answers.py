@@ -9,7 +9,7 @@ from typing import Any
 from tests.faults.stage import Act, Load, Stage
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
-LOAD = Load(trials=200, latency_ms=150, slots=5)  # healthy traffic around every retry
+LOAD = Load(trials=150, latency_ms=120, slots=4)  # healthy traffic around every retry
 FIRST_FAULTY = 3  # the trials before and between the faulty ones are healthy
 MOST_GROWTH_MB = 50.0
 LONG_LINE = 1_000_000
@@ -21,6 +21,7 @@ BROKEN = {
     "wrong_schema": "malformed_answer",
     "deep": "malformed_answer",
 }
+BRACKETS = "[" * 100_000
 SENSELESS = (
     "I would rather not say.",
     "NaN",
@@ -35,7 +36,7 @@ HUGE = {"huge": "too_large", "endless": "too_large", "gzip_bomb": "malformed_ans
 
 
 def play_on_trials(stage: Stage, orders: list[dict[str, Any]]) -> Act:
-    """One prompt on one model; each order meets one trial and no other, however often it is asked."""
+    """One prompt on one model; each order meets one trial and no other, however often."""
     act = stage.launch(LOAD, prompts=[DEMO_PROMPTS[1]._asdict()], is_known=False)
     questions = [question.question for question in make_questions(LOAD.trials)]
     stage.cluster.simulator.play(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import redis
 
@@ -17,7 +18,7 @@ SPARE_BYTES = 20_000  # of a Redis that is nearly full
 def longest_gap(act: Act) -> float:
     """The longest time without a new call, as the provider saw it."""
     arrivals = [row["arrival"] for row in read_ledger(act.cluster)]
-    return max(later - earlier for earlier, later in zip(arrivals, arrivals[1:], strict=False))
+    return max(later - earlier for earlier, later in pairwise(arrivals))
 
 
 def restart_redis(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -16,11 +17,13 @@ HIDDEN = ("trials", "missing", "doubled", "calls", "run_seconds")  # have a colu
 
 
 def keep_results(result: dict[str, Any]) -> None:
-    """Replace what was known of the row."""
-    known = read_results()
-    known[result["row"]] = {"on": datetime.now(UTC).date().isoformat(), **result}
-    lines = [json.dumps(known[name]) for name in BY_NAME if name in known]
-    RESULTS.write_text("\n".join(lines) + "\n")
+    """Replace what was known of the row. Several may do so at once."""
+    with (BASE_DIR / ".cache" / "faults.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = read_results()
+        known[result["row"]] = {"on": datetime.now(UTC).date().isoformat(), **result}
+        lines = [json.dumps(known[name]) for name in BY_NAME if name in known]
+        RESULTS.write_text("\n".join(lines) + "\n")
 
 
 def read_results() -> dict[str, dict[str, Any]]:

@@ -140,6 +140,7 @@ class LocalPermits:
             granted,
             tuple(held + granted for held in demand.holding),
             max([BUSY_RETRY_SECONDS, *(pace.wait for pace in paces)]),
+            surplus=max(0, -room),
             is_paced=bool(paces or lines),
             spent=spent[0] if spent else "",
         )

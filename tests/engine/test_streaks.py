@@ -31,6 +31,8 @@ def test_the_same_permanent_error_in_a_row_is_told_once(error, times):
     assert found[0].startswith(
         f"{times} trials in a row failed with “{error}”: 404: no such model. "
     )
+    words = f"{times} trials in a row failed with “{error}”: 404: no such model. "
+    assert found[0].startswith(words)
 
 
 @pytest.mark.parametrize(

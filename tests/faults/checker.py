@@ -56,12 +56,12 @@ class Verdict:
 
     def figure(self, name: str, value: float, most: float | None = None) -> None:
         """A number for the report, and its bar if it has one."""
-        self.figures[name] = round(value, 2) if isinstance(value, float) else value
+        self.figures[name] = round(value, 2)
         if most is not None:
             self.expect(value <= most, f"{name} is {value:.2f}, more than {most}")
 
     def at_least(self, name: str, value: float, least: float) -> None:
-        self.figures[name] = round(value, 2) if isinstance(value, float) else value
+        self.figures[name] = round(value, 2)
         self.expect(value >= least, f"{name} is {value:.2f}, less than {least}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 import urllib.error
@@ -17,6 +18,7 @@ from tests.faults.stage import Act, Load, Stage
 SHORT = Load(trials=240, latency_ms=200, slots=10)
 STANDARD = Load(trials=1998, latency_ms=200, slots=20)
 HEARTBEAT_SECONDS = 10
+WORKER_GRACE_SECONDS, WEB_GRACE_SECONDS = 30.0, 5.0  # as `serve` gives them
 
 
 @contextmanager
@@ -104,10 +106,13 @@ def rolling_restarts(stage: Stage) -> None:
     visitor.start()
     with watching(stage, act, 5) as audience:
         for _ in range(5 if stage.is_full else 1):
-            for part in [*stage.cluster.workers, web_of(stage)]:
-                stage.nemesis.term(part)
-                part.wait(40)
-                part.start_again()
+            for worker in stage.cluster.workers:
+                stage.nemesis.term(worker)
+                worker.wait(WORKER_GRACE_SECONDS)
+                worker.start_again()
+                worker.wait_ready()
+            stop_web(stage)
+            stage.nemesis.start_web()
         act.finish(180)
         stop.set()
         visitor.join(10)
@@ -117,6 +122,16 @@ def rolling_restarts(stage: Stage) -> None:
     stage.verdict.figure("pages_loaded", codes[200])
     stage.verdict.figure("server_errors_share", bad / max(1, sum(codes.values())), most=0.01)
     act.check(wasted=0)
+
+
+def stop_web(stage: Stage) -> None:
+    """As `serve` does: SIGTERM, and SIGKILL if pages that are open keep it from ending."""
+    web = web_of(stage)
+    stage.nemesis.term(web)
+    try:
+        web.wait(WEB_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        stage.nemesis.kill(web)
 
 
 def visit(stage: Stage, act: Act, codes: Counter[int], stop: threading.Event) -> None:

@@ -11,6 +11,7 @@ from tests.faults.stage import Act, Load, Stage
 SHORT = Load(trials=240, latency_ms=100, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)
 DEADLINE_SECONDS = 2.0
+PATIENCE = 8  # attempts: of 2,000 trials none shall meet the fault so often by chance
 
 
 def hang(stage: Stage) -> None:
@@ -24,7 +25,7 @@ def drip(stage: Stage) -> None:
 
 
 def slow_answers(stage: Stage, fault: str) -> None:
-    limits = {"timeout_seconds": DEADLINE_SECONDS}
+    limits = {"timeout_seconds": DEADLINE_SECONDS, "attempts": PATIENCE}
     act = stage.launch(stage.load(SHORT, STANDARD), limits=limits)
     stage.cluster.simulator.change(**{f"{fault}_rate": 0.05})
     act.finish(180)
@@ -48,7 +49,7 @@ def slots_in_use(rows: list[dict[str, float]], load: Load) -> float:
 
 def reset(stage: Stage) -> None:
     """Row 19: one connection in ten is reset in mid-body."""
-    act = stage.launch(stage.load(SHORT, STANDARD))
+    act = stage.launch(stage.load(SHORT, STANDARD), limits={"attempts": PATIENCE})
     stage.cluster.simulator.change(reset_rate=0.1)
     act.finish(180)
     act.check()

@@ -17,7 +17,7 @@ SPARE_BYTES = 20_000  # of a Redis that is nearly full
 
 def longest_gap(act: Act) -> float:
     """The longest time without a new call, as the provider saw it."""
-    arrivals = [row["arrival"] for row in read_ledger(act.cluster)]
+    arrivals: list[float] = [row["arrival"] for row in read_ledger(act.cluster)]
     return max(later - earlier for earlier, later in pairwise(arrivals))
 
 

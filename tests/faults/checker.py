@@ -41,6 +41,7 @@ class Bounds:
     slots: int
     wasted: int | None = None  # calls whose body the provider had seen before; None: not counted
     requests_per_minute: int | None = None
+    cut_after: float | None = None  # seconds after which we cut a call; the provider sees it later
     same_table: bool = True  # as the undisturbed run's
     state: tuple[str, ...] = ("completed",)
 
@@ -104,11 +105,25 @@ def check_ledger(cluster: Cluster, bounds: Bounds, verdict: Verdict) -> None:
     """I3, I4 and I6, as the provider saw them."""
     ledger = cluster.simulator.ledger()
     verdict.figure("calls", ledger["total"])
-    verdict.figure("peak_in_flight", ledger["peak_in_flight"], most=bounds.slots)
+    peak = ledger["peak_in_flight"]
+    if bounds.cut_after is not None:
+        peak = peak_until_cut(read_ledger(cluster), bounds.cut_after)
+    verdict.figure("peak_in_flight", peak, most=bounds.slots)
     if bounds.wasted is not None:
         verdict.figure("wasted_calls", ledger["duplicates"]["extra_calls"], most=bounds.wasted)
     if bounds.requests_per_minute:
         check_rate(cluster, bounds.requests_per_minute, verdict)
+
+
+def peak_until_cut(rows: list[dict[str, Any]], cut_after: float) -> int:
+    """The most calls at once, where a call counts no longer than until we cut it."""
+    moves = [(row["arrival"], 1) for row in rows]
+    moves += [(min(row["end"], row["arrival"] + cut_after), -1) for row in rows]
+    most = flying = 0
+    for _, move in sorted(moves):
+        flying += move
+        most = max(most, flying)
+    return most
 
 
 def check_rate(cluster: Cluster, per_minute: int, verdict: Verdict) -> None:

@@ -167,13 +167,13 @@ ROWS: tuple[Row, ...] = (
     Row(
         "24",
         "the key is revoked in mid-run, then replaced",
-        "paused after 3 refusals per worker + slots",
+        "per worker, paused after 3 refusals + slots",
         rows_provider.revoke_key,
     ),
     Row(
         "25",
         "every call refused with 400",
-        "paused after 20 refusals per worker + slots",
+        "per worker, paused after 20 refusals + slots",
         rows_provider.refuse_all,
     ),
     Row(

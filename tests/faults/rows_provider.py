@@ -11,6 +11,7 @@ from tests.faults.stage import Act, Load, Stage
 SHORT = Load(trials=240, latency_ms=100, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)
 DEADLINE_SECONDS = 2.0
+ON_ITS_WAY_SECONDS = 0.1  # the deadline runs before a call has arrived
 PATIENCE = 8  # attempts: of 2,000 trials none shall meet the fault so often by chance
 
 
@@ -35,8 +36,7 @@ def slow_answers(stage: Stage, fault: str) -> None:
     stage.verdict.figure("longest_call_seconds", max(held), most=DEADLINE_SECONDS + 1)
     least = 0.9 if stage.is_full else 0.5  # of a short run the beginning is a large part
     stage.verdict.at_least("slots_in_use", slots_in_use(rows, act.load), least)
-    # A call that was cut off counts until the provider sees its connection closed.
-    act.check(slots=act.load.slots + 2)
+    act.check(cut_after=DEADLINE_SECONDS - ON_ITS_WAY_SECONDS)
 
 
 def slots_in_use(rows: list[dict[str, float]], load: Load) -> float:
@@ -130,5 +130,5 @@ def refuse_until_paused(stage: Stage, act: Act, order: dict[str, object], *, in_
     stage.cluster.simulator.play({"match": {}, "times": None, **order})
     before = act.calls()
     act.wait_for(lambda: stage.cluster.truth.state(act.run) == "paused", 60, "the pause")
-    most = 2 * in_a_row + act.load.slots  # each of two workers counts its own row of refusals
+    most = 2 * (in_a_row + act.load.slots)  # each of two workers counts its own row of refusals
     stage.verdict.figure("calls_until_pause", act.calls() - before, most=most)

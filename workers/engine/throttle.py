@@ -17,6 +17,7 @@ SPACING_SECONDS = 0.003  # between exchanges: releases that come together travel
 PATIENCE_SECONDS = 0.1  # between asking for more while some are held: those keep the pipe full
 LONGEST_WAIT_SECONDS = 2.0  # without asking again: a person may have reset the breaker meanwhile
 DRAIN_LOOK_SECONDS = 0.05
+STALE_SECONDS = 5.0  # after this long without an exchange, a permit is not handed on
 RENEW_SECONDS = 0.5  # holdings are repeated this often: keeps the lease, hears of others' needs
 
 Places = tuple[tuple[str, str], ...]
@@ -140,7 +141,10 @@ class Throttle:
     def _may_hand_over(self, pool: Pool) -> bool:
         if pool.surplus or pool.is_paced or self._is_draining:
             return False
-        return not self._gates or self._gate_seconds(pool, self._clock.monotonic()) <= 0
+        now = self._clock.monotonic()
+        if now - pool.exchanged > STALE_SECONDS:
+            return False  # we were frozen: others may have been given what we hold
+        return not self._gates or self._gate_seconds(pool, now) <= 0
 
     def _gate_seconds(self, pool: Pool, now: float) -> float:
         return max(self._gates.get(quota.key, 0.0) for quota in pool.quotas) - now

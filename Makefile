@@ -42,7 +42,6 @@ lint: setup
 types: setup
 	$(CHECK)/mypy
 
-bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000", or bars: ARGS="--suite limits"
 faults: setup ## Break everything, one JSON line per row; ARGS="--rows 1,4 --seed 7"
 	@$(BIN)/python -m tests.faults $(ARGS)
 
@@ -51,7 +50,7 @@ SEED ?= 7
 soak: setup ## Break things at random for a while; SECONDS=1800 SEED=7
 	@$(BIN)/python -m tests.faults --soak $(SECONDS) --seed $(SEED)
 
-bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000 --concurrency 20,100,200"
+bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000", or bars: ARGS="--suite limits"
 	@mkdir -p .cache/bench
 	@$(BIN)/python manage.py migrate -v 0
 	$(BIN)/python manage.py benchmark --out .cache/bench/$$(date -u +%Y%m%d-%H%M%S).json $(ARGS)

@@ -18,10 +18,9 @@ def runtime() -> Runtime:
 
 
 async def close_runtime() -> None:
-    global _runtime
+    """It stays: a message that comes after this is handed on, not worked on by a new one."""
     if _runtime is not None:
         await _runtime.close()
-    _runtime = None
 
 
 async def open_runtime() -> None:

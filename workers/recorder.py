@@ -17,7 +17,8 @@ from workers.failpoints import crash_here
 
 logger = logging.getLogger(__name__)
 
-WRITE_SECONDS = 0.5  # a write costs the same for one score as for a hundred
+WRITE_SECONDS = 0.5  # a write costs nearly the same for one score as for a hundred,
+MANY_SECONDS, MANY = 1.0, 100  # so that a worker with many writes them less often
 KEEP_SECONDS = 0.1  # paid answers are stored sooner, when as many wait as calls fly
 SAMPLE_SECONDS = 1.0  # a run without news is still sampled this often: its calls are in flight
 RETRY_SECONDS = 1.0  # when the database does not take a write
@@ -54,6 +55,7 @@ class Recorder:
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._is_urgent = False
+        self._pause_seconds = WRITE_SECONDS
         self._sampled = self._wrote = self._stored = 0.0
         self._renewed = time.monotonic()
 
@@ -107,12 +109,12 @@ class Recorder:
 
     async def _pause(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._wrote + WRITE_SECONDS - time.monotonic()):
+            async with asyncio.timeout(self._wrote + self._pause_seconds - time.monotonic()):
                 await self._wake.wait()
         self._wake.clear()
 
     async def _write_due(self) -> None:
-        if self._is_urgent or time.monotonic() - self._wrote >= WRITE_SECONDS:
+        if self._is_urgent or time.monotonic() - self._wrote >= self._pause_seconds:
             await self.write()
         else:
             await self._write_replies()
@@ -123,6 +125,7 @@ class Recorder:
 
     async def write(self) -> None:
         self._is_urgent, self._wrote = False, time.monotonic()
+        self._pause_seconds = MANY_SECONDS if self._count >= MANY else WRITE_SECONDS
         await self._write_replies()
         for run_id in self._runs_due():
             await self._write_run(run_id)

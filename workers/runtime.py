@@ -57,6 +57,7 @@ FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
 LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its trial is scored
 SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, and no throughput
 DRAIN_SECONDS = 15.0  # at a stop, calls that are paid for may take this long to end
+STORE_SECONDS = 8.0  # and storing them so long, if the database is away; then leases expire
 EXECUTOR_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
 
 
@@ -140,8 +141,8 @@ class Runtime:
             executor = await self._executor_for(lease)
             await executor.run(lease.work, partial(self._take, lease))
         except Exception as error:
-            if has_database_trouble(error):
-                await self._release([lease])  # it is not the run's fault: another try
+            if has_database_trouble(error):  # not the run's fault: another try
+                await self._release([lease], release_chunk)
                 return
             logger.exception("Chunk %s of run %s could not be executed.", lease.chunk_id, run_id)
             reason = f"A worker could not execute it: {type(error).__name__}: {error}"
@@ -237,8 +238,8 @@ class Runtime:
             for task, lease in self._working.items()
             if lease.parts.run_id == run_id and self._rests.waits_only_for(lease, broken)
         }
-        await self._stop_all(stuck, set_aside_chunk)
         if stuck:
+            await self._stop_all(stuck, set_aside_chunk)
             await in_database(advance_run, run_id)
 
     async def _give_back(self, run_id: int) -> None:
@@ -262,7 +263,7 @@ class Runtime:
     async def _release(self, leases: list[Lease], give_back: Callable[[int, int], None]) -> None:
         """Write what is found and give the rest back; again and again while the database is away,
         or the recorder would keep the leases for ever."""
-        while leases:
+        while True:
             try:
                 await self._recorder.write()
                 for lease in leases:
@@ -311,10 +312,10 @@ class Runtime:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._heartbeat.stop()
-        await self._recorder.write()
-        for lease in leases:
-            await in_database(release_chunk, lease.chunk_id, lease.token)
-        await in_database(settle_pauses)
+        with suppress(TimeoutError, DatabaseError):
+            async with asyncio.timeout(STORE_SECONDS):
+                await self._release(leases, release_chunk)
+                await in_database(settle_pauses)
         await self._flights.close()
         await self._parts.throttle.close()
         await self._client.close()

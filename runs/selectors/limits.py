@@ -30,8 +30,8 @@ class Current(NamedTuple):
 
     configuration: Configuration
     endpoints: dict[str, Endpoint]
-    is_held: bool = False  # the run is pausing or paused
-    drops_calls: bool = False
+    is_held: bool = False  # the run is pausing or paused, or has ended
+    drops_calls: bool = False  # also of calls in flight nothing is kept
     calls_used: int = 0
     dollars_used: float = 0.0
 
@@ -45,12 +45,12 @@ def read_current(run_id: int, launched: Configuration) -> Current:
     it was removed."""
     fields = ("limits_now", "priority", "state", "drops_calls", "calls_sent", "cost")
     run = Run.objects.filter(pk=run_id).only(*fields).first() or Run(priority=launched.priority)
-    is_held = run.state in RunState.held()
+    is_held = run.state not in RunState.going()
     return Current(
         retune(launched, run.limits_now, run.priority),
         endpoints_of(launched),
         is_held=is_held,
-        drops_calls=is_held and run.drops_calls,
+        drops_calls=run.is_finished or (is_held and run.drops_calls),
         calls_used=run.calls_sent,
         dollars_used=run.cost,
     )

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -97,6 +98,13 @@ def test_failed_calls_are_shown_counted_and_not_cached(
     assert CachedReply.objects.count() == 60
 
 
+def has_no_new_calls(simulator: SimulatorClient, seconds: float = 0.6) -> bool:
+    """For as long as a worker takes to look at its run again."""
+    before = simulator.ledger()["total"]
+    time.sleep(seconds)
+    return bool(simulator.ledger()["total"] == before)
+
+
 def test_a_cancelled_run_stops_and_keeps_what_it_has(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
@@ -106,10 +114,9 @@ def test_a_cancelled_run_stops_and_keeps_what_it_has(
         run = create_run(ada, document)
         wait_until(lambda: Score.objects.filter(run=run).exists())
         assert cancel_run(run)
-        wait_until(lambda: not Chunk.objects.filter(run=run, state=ChunkState.LEASED).exists())
-        wait_until(lambda: simulator.ledger()["in_flight"] == 0)
+        wait_until(lambda: has_no_new_calls(simulator))
         calls = simulator.ledger()["total"]
-    assert simulator.ledger()["total"] == calls
+    assert simulator.ledger()["total"] == calls < 600
     run.refresh_from_db()
     assert run.state == RunState.CANCELLED
     assert 0 < run.done < run.planned

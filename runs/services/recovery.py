@@ -24,7 +24,7 @@ from workers.queue import count_queued_chunks, enqueue_advance
 
 RESEND_AFTER = timedelta(seconds=10)  # a message this old whose chunk is still pending may be lost
 RESEND_AT_ONCE = 200
-MOST_DEATHS = 3  # of workers on a trial that stands alone; then it is given up
+DEATHS_ALONE = 3  # of workers on a trial that stands alone; then it is given up
 
 
 def sweep(*, may_reclaim: bool = True) -> None:
@@ -61,8 +61,8 @@ def take_back(chunk: Chunk, expired: QuerySet[Chunk]) -> bool:
     scored = scored_positions(chunk)
     left = [trial for trial in chunk.trials if trial[0] not in scored]
     deaths = chunk.deaths + 1
-    if deaths >= MOST_DEATHS and len(left) == 1:
-        quarantine(chunk, deaths)
+    if deaths >= SUSPICIOUS_DEATHS + DEATHS_ALONE and len(left) == 1:
+        quarantine(chunk)
         return True
     if deaths >= SUSPICIOUS_DEATHS and len(left) > 1:
         split(chunk, left)
@@ -72,22 +72,23 @@ def take_back(chunk: Chunk, expired: QuerySet[Chunk]) -> bool:
 
 
 def split(chunk: Chunk, left: list[list[int]]) -> None:
-    """Halve what is left to do, until the trial that kills its workers stands alone."""
-    middle = len(left) // 2
-    Chunk.objects.filter(pk=chunk.pk).update(trials=left[:middle])
+    """Halve what is left to do, until the trial that kills its workers stands alone. Every trial
+    stays in a chunk, also a scored one: it may be retried."""
+    cut = chunk.trials.index(left[len(left) // 2])
+    Chunk.objects.filter(pk=chunk.pk).update(trials=chunk.trials[:cut])
     Chunk.objects.create(
         run_id=chunk.run_id,
-        start=left[middle][0],
-        trials=left[middle:],
+        start=chunk.trials[cut][0],
+        trials=chunk.trials[cut:],
         deaths=SUSPICIOUS_DEATHS,
     )
 
 
-def quarantine(chunk: Chunk, deaths: int) -> None:
+def quarantine(chunk: Chunk) -> None:
     """Give one trial up, so that the rest can finish. Written in the name of the dead worker."""
     lease = read_lease(chunk)
     trial = next(t for t in lease.work.trials if t.position not in scored_positions(chunk))
-    message = f"Its worker died {deaths} times while working on it."
+    message = f"Its worker died {DEATHS_ALONE} times while working on it."
     results = Results(leases={chunk.pk: lease}, finished={chunk.pk})
     results.scores[chunk.pk] = [Score(trial, error=Poison.name, message=message)]
     record_results(chunk.run_id, results)

@@ -43,6 +43,7 @@ def kill_all_workers(stage: Stage) -> None:
 
 
 CRASH_PLACES = ("after_lease", "after_answer", "after_write")
+MOST_TIMES = {"after_lease": 12, "after_answer": 60, "after_write": 4}  # before a crash
 CRASH_CODE = 9
 
 
@@ -95,7 +96,8 @@ class Crew:
         self.close()
 
     def _recruit(self) -> Process:
-        point = f"{self.place}:{self._stage.random.randint(1, 3)}"
+        times = self._stage.random.randint(1, MOST_TIMES[self.place])
+        point = f"{self.place}:{times}"
         return self._stage.cluster.add_worker(EVALSITE_FAILPOINT=point)
 
     def close(self) -> None:

@@ -70,12 +70,16 @@ def test_only_what_is_not_yet_scored_is_halved(run: Run) -> None:
     record_results(run.pk, some)
     Chunk.objects.filter(pk=lease.chunk_id).update(lease_until=timezone.now() - PAST)
     reclaim_expired()
-    assert [trial[0] for trial in first_chunk(run).trials] == [2, 3]
-    assert sizes(run) == [2, 2, 6, 6]
+    assert [trial[0] for trial in first_chunk(run).trials] == [0, 1, 2, 3]
+    assert sizes(run) == [4, 2, 6, 6]
 
 
 def test_a_trial_that_kills_its_workers_is_given_up_alone(run: Run) -> None:
-    for _ in range(4):
+    for _ in range(3):
+        die_with(first_chunk(run))
+    assert sizes(run)[0] == 1
+    for _ in range(3):
+        assert not run.scores.exists()
         die_with(first_chunk(run))
     score = run.scores.get()
     assert (score.position, score.error_class) == (0, "poison")

@@ -227,7 +227,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "37",
-        "key, prices and datasets edited in mid-run",
+        "key and prices of the endpoint edited in mid-run",
         "same table, 0 wasted calls",
         rows_clients.edit_in_mid_run,
     ),

@@ -30,8 +30,10 @@ def restart_idle(stage: Stage) -> None:
     stage.nemesis.crash_postgres()
     stage.nemesis.start_postgres()
     act = stage.launch(Load(trials=30, latency_ms=10, slots=10), is_known=False)
-    act.finish(60)
-    act.check()
+    took = act.wait_for(act.is_over, 60, "a run after an idle restart")
+    stage.verdict.figure("run_after_idle_restart_seconds", took)
+    is_whole = (stage.cluster.truth.state(act.run), act.done()) == ("completed", 30)
+    stage.verdict.expect(is_whole, "the run after an idle restart is not whole")
 
 
 def lose_postgres(stage: Stage) -> None:

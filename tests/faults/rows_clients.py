@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 from tests.faults.checker import read_ledger
+from tests.faults.cluster import wait_until
 from tests.faults.person import Refused
-from tests.faults.stage import Load, Stage
+from tests.faults.stage import ENDED, Load, Stage
 from workers.simulator.demo import DEMO_PROMPTS
 
 SHORT = Load(trials=240, latency_ms=100, slots=10)
@@ -29,6 +30,8 @@ def launch_twenty_times(stage: Stage) -> None:
     stage.verdict.figure("runs_named", len(set(runs)), most=1)
     stored = stage.cluster.truth.count("runs_run", "1 = 1") - before
     stage.verdict.figure("runs_stored", stored, most=1)
+    truth = stage.cluster.truth
+    wait_until(lambda: truth.state(runs[0]) in ENDED, 60, "the one run")  # or it meets the next row
 
 
 def cancel_in_flight(stage: Stage) -> None:

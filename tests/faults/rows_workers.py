@@ -9,7 +9,7 @@ from tests.faults.processes import Process
 from tests.faults.stage import Act, Load, Stage
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
-SHORT = Load(trials=300, latency_ms=40, slots=10)
+SHORT = Load(trials=240, latency_ms=150, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)
 
 
@@ -52,8 +52,8 @@ def crash_at_failpoints(stage: Stage) -> None:
 
     One healthy worker goes on beside them, or nothing would ever be done.
     """
-    wanted = 100 if stage.is_full else 2
-    load = stage.load(Load(300, 200, 12), Load(1998, 300, 12))
+    wanted = 100 if stage.is_full else 1
+    load = stage.load(Load(240, 200, 12), Load(1998, 300, 12))
     cluster = stage.cluster
     everybody, cluster.workers = cluster.workers, cluster.workers[:1]
     for worker in everybody[1:]:
@@ -182,7 +182,7 @@ def keep_alive_until_over(stage: Stage, act: Act, seconds: float) -> int:
 
 def terminate_worker(stage: Stage) -> None:
     """Row 7: SIGTERM under load."""
-    act = stage.launch(stage.load(SHORT._replace(latency_ms=150), STANDARD))
+    act = stage.launch(stage.load(SHORT, STANDARD))
     act.wait_for_share(0.3)
     victim = stage.nemesis.busy_worker()
     stage.nemesis.term(victim)

@@ -44,6 +44,7 @@ class Lease:
     parts: RunParts
     work: Slice
     case_ids: dict[int, int]
+    is_suspect: bool = False  # workers died of it, or beside it
 
 
 def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
@@ -118,7 +119,8 @@ def read_lease(chunk: Chunk) -> Lease:
         cases[position] = EngineCase(position, fields)
     done = scored_positions(chunk) if chunk.token > 1 else frozenset[int]()
     work = Slice(trials, parts.candidates, cases, done)
-    return Lease(chunk.pk, chunk.token, parts, work, case_ids)
+    is_suspect = chunk.deaths >= SUSPICIOUS_DEATHS
+    return Lease(chunk.pk, chunk.token, parts, work, case_ids, is_suspect)
 
 
 def scored_positions(chunk: Chunk) -> frozenset[int]:

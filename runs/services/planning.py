@@ -11,6 +11,7 @@ from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.selectors.limits import configuration_now, waiting_reason
 from runs.services.events import note
+from runs.services.leases import SUSPICIOUS_DEATHS
 from workers.engine.chunks import chunk_size
 from workers.engine.kinds import open_session
 from workers.engine.records import Trial
@@ -117,6 +118,14 @@ def send_pending(run_ids: list[int]) -> None:
     """Send again what waits: its messages came while nobody would take the chunks."""
     pending = Chunk.objects.filter(run_id__in=run_ids, state=ChunkState.PENDING)
     send_chunks(list(pending.order_by("pk").values_list("pk", flat=True)))
+
+
+def send_next_suspect(run_id: int) -> None:
+    """A worker takes one suspect at a time: it has just done one, so it may take the next."""
+    waiting = Chunk.objects.filter(
+        run_id=run_id, state=ChunkState.PENDING, deaths__gte=SUSPICIOUS_DEATHS
+    )
+    send_chunks(list(waiting.order_by("start").values_list("pk", flat=True)[:1]))
 
 
 def _finish(run: Run) -> None:

@@ -23,7 +23,7 @@ from runs.services.failures import watch_failures
 from runs.services.inserting import Row, insert_rows, moment
 from runs.services.leases import Lease
 from runs.services.pauses import settle_pause
-from runs.services.planning import advance_run
+from runs.services.planning import advance_run, send_next_suspect
 from runs.services.totals import (
     add_to_candidates,
     add_to_run,
@@ -104,6 +104,8 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         transaction.on_commit(partial(publish, run.pk))
         if done:
             _plan_more_if_low(run)
+        if any(results.leases[pk].is_suspect for pk in done):
+            transaction.on_commit(partial(send_next_suspect, run.pk), robust=True)
         watch_budget(run, run.clock)
         watch_failures(run)
         if run.state == RunState.PAUSING:

@@ -7,7 +7,7 @@ import pytest
 from tests.faults.matrix import ROWS, Row
 from tests.faults.playing import Playhouse, playhouse
 
-pytestmark = pytest.mark.late
+pytestmark = [pytest.mark.late, pytest.mark.alone]
 
 SEED = 7
 SHORT_ROWS = sorted((row for row in ROWS if row.is_short), key=lambda row: row.shape)

@@ -7,7 +7,7 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 4 -m "not alone"
 
-.PHONY: help run setup bench faults soak test check lint types screenshots lock clean
+.PHONY: help run setup bench faults faults-short soak test check lint types screenshots lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,7 +27,7 @@ test: setup lint types ## Everything: checks, all tests on SQLite, services and 
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers $(ARGS)
-	$(BIN)/pytest -m alone $(ARGS)
+	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -m alone tests/workers $(ARGS)
 
 check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests
@@ -41,6 +41,9 @@ lint: setup
 
 types: setup
 	$(CHECK)/mypy
+
+faults-short: setup ## Break the most important things, with small loads
+	$(BIN)/pytest -m alone tests/faults $(ARGS)
 
 faults: setup ## Break everything, one JSON line per row; ARGS="--rows 1,4 --seed 7"
 	@$(BIN)/python -m tests.faults $(ARGS)

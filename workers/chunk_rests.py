@@ -31,5 +31,6 @@ class ChunkRests:
 
 
 def model_of(lease: Lease, candidate: str) -> Place:
+    """The model that a candidate calls."""
     model = lease.parts.candidates[candidate].document["model"]
     return model["endpoint"], model["model"]

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -31,7 +30,7 @@ from runs.services.pauses import hold_run, settle_pause, settle_pauses
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
-from workers.chunk_rests import ChunkRests
+from workers.chunk_rests import ChunkRests, model_of
 from workers.database_cache import DatabaseCache, read_cache
 from workers.engine.errors import ConfigurationError
 from workers.engine.executor import Executor
@@ -58,6 +57,7 @@ LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its t
 SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, and no throughput
 DRAIN_SECONDS = 15.0  # at a stop, calls that are paid for may take this long to end
 STORE_SECONDS = 8.0  # and storing them so long, if the database is away; then leases expire
+MOST_RUNS = 64  # whose parts are kept; those of others are made again when they are needed
 EXECUTOR_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
 
 
@@ -75,7 +75,7 @@ class Runtime:
         )
         self._executors: dict[int, tuple[float, Executor]] = {}
         self._quotas: WeakValueDictionary[int, RunQuotas] = WeakValueDictionary()
-        self._streaks: defaultdict[int, Streak] = defaultdict(Streak)
+        self._streaks: dict[int, Streak] = {}
         self._stopped: set[int] = set()
         self._rests = ChunkRests()
         self._working: dict[asyncio.Task[None], Lease] = {}
@@ -155,7 +155,7 @@ class Runtime:
         self._recorder.add(lease, score)
         self._rests.take(lease, score)
         run_id = lease.parts.run_id
-        reason = self._streaks[run_id].note(score)
+        reason = self._streak_of(lease).note(score, model_of(lease, score.trial.candidate))
         quotas = self._quotas.get(run_id)
         if not reason or quotas is None:
             return
@@ -164,6 +164,15 @@ class Runtime:
         for quota in quotas.stop():  # at once: a refusal may take no more than a millisecond
             self._parts.throttle.change(quota)
         self._in_background(self._hold(run_id, reason))
+
+    def _streak_of(self, lease: Lease) -> Streak:
+        streak = self._streaks.get(lease.parts.run_id)
+        if streak is None:
+            models = {(model.endpoint, model.model) for model in lease.parts.configuration.models}
+            streak = self._streaks[lease.parts.run_id] = Streak(len(models))
+            if len(self._streaks) > MOST_RUNS:
+                self._streaks.pop(next(iter(self._streaks)))
+        return streak
 
     async def _hold(self, run_id: int, reason: str) -> None:
         try:
@@ -192,7 +201,7 @@ class Runtime:
             flights=self._flights,
         )
         self._executors[run_id] = (time.monotonic(), executor)
-        if len(self._executors) > 64:
+        if len(self._executors) > MOST_RUNS:
             self._executors.pop(next(iter(self._executors)))
         return executor
 

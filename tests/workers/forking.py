@@ -3,9 +3,11 @@
 Imports nothing of ours: a new process loads this module before it knows its settings.
 """
 
+import faulthandler
 import multiprocessing
 import os
 import runpy
+import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
@@ -53,6 +55,7 @@ def work(threads: int, environment: dict[str, str], standard_output: Connection)
     os.environ.clear()
     os.environ.update(environment)
     os.dup2(standard_output.fileno(), 1)
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     threading.Thread(target=end_with_the_tests, daemon=True).start()
     sys.argv = ["manage.py", "work", f"--threads={threads}", "--skip-checks"]
     runpy.run_path(str(ROOT / "manage.py"), run_name="__main__")

@@ -1,6 +1,7 @@
 """Real worker processes for tests, on the tests' own database, and ways to wait for them."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from django.db import connection
 
 from runs.models import Run
 from tests.workers.forking import FORKS, work
+
+STOP_SECONDS = 60.0  # more than a worker gives its calls, its writes and its threads together
 
 
 def worker_environment() -> dict[str, str]:
@@ -41,8 +44,12 @@ def running_worker(threads: int = 4) -> Iterator[BaseProcess]:
         yield worker
     finally:
         worker.terminate()
-        worker.join(timeout=30)
-        assert worker.exitcode is not None, "The worker did not stop within 30 s."
+        worker.join(timeout=STOP_SECONDS)
+        if worker.exitcode is None:
+            os.kill(int(worker.pid or 0), signal.SIGUSR1)  # has it say where it hangs
+            worker.join(timeout=1)
+            worker.kill()
+            raise AssertionError(f"The worker did not stop within {STOP_SECONDS:.0f} s.")
         printed.close()
 
 

@@ -1,5 +1,7 @@
 """Notices a run that only burns money: the same permanent error, again and again."""
 
+from collections.abc import Hashable
+
 from workers.engine.errors import CALL_ERRORS, BadCredentials
 from workers.engine.records import Score
 
@@ -8,23 +10,35 @@ LONGEST_KEY_STREAK = 3  # a key that is refused is refused for all
 
 
 class Streak:
-    """The permanent errors of one run that came in a row, in one process."""
+    """The permanent errors of one run that came in a row, in one process.
 
-    def __init__(self) -> None:
+    Refusals come sooner than answers, so that those of one model may come in a row while another
+    one works on its first answer: only when every model of the run is among them it is hopeless.
+    """
+
+    def __init__(self, models: int) -> None:
+        self._models = models
         self._error = ""
         self._count = 0
+        self._refused: set[Hashable] = set()
 
-    def note(self, score: Score) -> str:
-        """Why the run should be paused, once, when the streak is too long; else nothing."""
+    def note(self, score: Score, model: Hashable) -> str:
+        """Why the run should be paused, when the streak is too long; else nothing."""
         error = CALL_ERRORS.get(score.error)
         if error is None or error.is_transient or score.answer:
             self._count = 0
             return ""
-        self._count = self._count + 1 if score.error == self._error else 1
-        self._error = score.error
-        is_key = score.error == BadCredentials.name
-        if self._count != (LONGEST_KEY_STREAK if is_key else LONGEST_STREAK):
+        if score.error != self._error or not self._count:
+            self._error, self._count, self._refused = score.error, 0, set()
+        self._count += 1
+        self._refused.add(model)
+        if not self._is_hopeless():
             return ""
         words = score.error.replace("_", " ")
         said = f": {score.message[:120]}" if score.message else ""
         return f"{self._count} trials in a row failed with “{words}”{said}. {error.advice}"
+
+    def _is_hopeless(self) -> bool:
+        if self._error == BadCredentials.name:
+            return self._count >= LONGEST_KEY_STREAK
+        return self._count >= LONGEST_STREAK and len(self._refused) == self._models

@@ -17,6 +17,7 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from workers.engine.cache import Call, Landing, SingleFlight
+from workers.engine.ending import end_tasks
 from workers.engine.records import Reply
 from workers.flight_messages import (
     LARGEST_HANDED,
@@ -89,10 +90,7 @@ class RedisFlights:
     async def close(self) -> None:
         """Free what this process still holds. Calls under way should have been stopped before."""
         self._forget_alarm()
-        for task in (self._keeper, *self._reads):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        await end_tasks([*([self._keeper] if self._keeper else []), *self._reads])
         for name in self._flying:
             self._endings[name] = Ending("x")
         self._flying.clear()

@@ -32,6 +32,7 @@ from runs.services.recovery import sweep
 from runs.services.runs import fail_run
 from workers.chunk_rests import ChunkRests, model_of
 from workers.database_cache import DatabaseCache, read_cache
+from workers.engine.ending import end_tasks
 from workers.engine.errors import ConfigurationError
 from workers.engine.executor import Executor
 from workers.engine.permits import LimitChange
@@ -126,14 +127,9 @@ class Runtime:
         try:
             await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await self._stop(task, watch)
+            await end_tasks([task, watch])
             self._working.pop(task, None)
             self._rests.close(lease)
-
-    async def _stop(self, task: asyncio.Task[None], watch: asyncio.Task[bool]) -> None:
-        watch.cancel()
-        task.cancel()
-        await asyncio.gather(task, watch, return_exceptions=True)
 
     async def _run_chunk(self, lease: Lease) -> None:
         run_id = lease.parts.run_id
@@ -264,9 +260,7 @@ class Runtime:
     async def _stop_all(
         self, leases: dict[asyncio.Task[None], Lease], give_back: Callable[[int, int], None]
     ) -> None:
-        for task in leases:
-            task.cancel()
-        await asyncio.gather(*leases, return_exceptions=True)
+        await end_tasks(leases)
         await self._release(list(leases.values()), give_back)
 
     async def _release(self, leases: list[Lease], give_back: Callable[[int, int], None]) -> None:
@@ -314,12 +308,10 @@ class Runtime:
         await self._parts.throttle.drain(DRAIN_SECONDS)
         await asyncio.sleep(LANDING_SECONDS)
         leases = list(self._working.values())
-        for task in list(self._working):
-            task.cancel()
-        await asyncio.gather(*self._messages, return_exceptions=True)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(list(self._working))
+        if self._messages:
+            await asyncio.wait(self._messages, timeout=STORE_SECONDS)
+        await end_tasks(self._tasks)
         await self._heartbeat.stop()
         with suppress(TimeoutError, DatabaseError):
             async with asyncio.timeout(STORE_SECONDS):

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from workers.engine.clock import Clock
+from workers.engine.ending import end_tasks
 from workers.engine.permits import Demand, Grant, LimitChange, Permits, Quota
 from workers.engine.pools import Permit, Pool
 
@@ -98,8 +99,7 @@ class Throttle:
 
     async def close(self) -> None:
         if self._keeper:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+            await end_tasks([self._keeper])
 
     def _close_gate(self, pool: Pool) -> None:
         """Nobody here calls this model until the provider wants to hear from us again; the

@@ -30,21 +30,23 @@ AT_ONCE = 500  # rows in one statement
 def retry_failed(run: Run, user: AbstractBaseUser) -> int:
     """How many failed trials are tried again. Raises ConfigurationError if the run cannot go on."""
     locked = _lock(run)
-    failed = locked.scores.filter(value=None)
-    return _reopen(locked, failed, f"{{}} failed are tried again, by {user.get_username()}.")
+    count = _reopen(locked, locked.scores.filter(value=None))
+    if count:
+        note(locked, f"Failed trials are tried again, by {user.get_username()}: {count:,}.")
+    return count
 
 
 @transaction.atomic
 def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
-    """Ask for one trial anew, past the cache. False if it has no score yet."""
+    """Ask for one trial anew, past the cache. False if nothing of it can be taken back now."""
     locked = _lock(run)
-    score = locked.scores.filter(position=position).select_related("candidate", "case").first()
-    if score is None:
+    one = locked.scores.filter(position=position).select_related("candidate", "case")
+    score = one.first()
+    if score is None or not _reopen(locked, one):
         return False
     _forget_answer(locked, score)
-    one = locked.scores.filter(position=position)
-    told = f"{{}} is run again, by {user.get_username()}: trial {position}."
-    return bool(_reopen(locked, one, told))
+    note(locked, f"Trial {position} is run again, by {user.get_username()}.")
+    return True
 
 
 def _lock(run: Run) -> Run:
@@ -69,7 +71,7 @@ def _forget_answer(run: Run, score: Score) -> None:
     CachedReply.objects.filter(key__in=[k for k, r in found if r.repeat == score.repeat]).delete()
 
 
-def _reopen(run: Run, scores: QuerySet[Score], told: str) -> int:
+def _reopen(run: Run, scores: QuerySet[Score]) -> int:
     """Trials of chunks that are still worked on stay: their workers have them already."""
     wanted = {score.position: score for score in scores}
     chunk_ids, found = [], []
@@ -83,8 +85,6 @@ def _reopen(run: Run, scores: QuerySet[Score], told: str) -> int:
     _take_out(run, found)
     for part in _parts(chunk_ids):
         Chunk.objects.filter(pk__in=part).update(state=ChunkState.PENDING, sent=None, deaths=0)
-    count = f"{len(found):,} trial{'' if len(found) == 1 else 's'}"
-    note(run, told.format(count))
     _go_on(run)
     return len(found)
 

@@ -20,6 +20,10 @@ from workers.engine.errors import ConfigurationError, Problem
 PAUSE_FIELDS = {"now": bool, "reason": str}
 
 
+def tell_why(request: HttpRequest, error: ConfigurationError) -> None:
+    messages.error(request, " ".join(problem.message for problem in error.problems))
+
+
 @require_POST
 def run_pause(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
@@ -35,7 +39,7 @@ def run_resume(request: HttpRequest, run_id: int) -> HttpResponse:
         if not resume_run(run, person(request)):
             messages.info(request, "The run was not paused.")
     except ConfigurationError as error:
-        messages.error(request, " ".join(problem.message for problem in error.problems))
+        tell_why(request, error)
     return redirect(run)
 
 
@@ -53,7 +57,7 @@ def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     try:
         count = retry_failed(run, person(request))
     except ConfigurationError as error:
-        messages.error(request, " ".join(problem.message for problem in error.problems))
+        tell_why(request, error)
     else:
         if not count:
             messages.info(request, "No failed trial is left to retry.")
@@ -68,7 +72,7 @@ def trial_rerun(request: HttpRequest, run_id: int, position: int) -> HttpRespons
         if not rerun_trial(run, person(request), position):
             messages.info(request, f"Trial {position} is being run already.")
     except ConfigurationError as error:
-        messages.error(request, " ".join(problem.message for problem in error.problems))
+        tell_why(request, error)
     return redirect(run)
 
 

@@ -34,7 +34,8 @@ async def test_nobody_waits_for_ever(monkeypatch, caplog):
 
 
 async def test_tasks_that_have_ended_are_left_alone():
-    task = asyncio.create_task(asyncio.sleep(0))
+    task = asyncio.create_task(asyncio.sleep(0, "its result"))
     await task
     await end_tasks([task])
     await end_tasks([])
+    assert task.result() == "its result"

@@ -162,8 +162,10 @@ def test_rows_of_others_are_not_handed_out(alice):
     "query", [{"run": ["x", "9" * 30]}, {"newest": "-1"}, {"run": ["1"] * 500}]
 )
 def test_mangled_questions_for_news_are_no_error(alice, query):
-    make_run(alice, make_dataset(alice))
-    news_for(alice, **query)
+    run = make_run(alice, make_dataset(alice))
+    page = news_for(alice, **query)
+    assert "data-new=" in page
+    assert set(ids_on(page)) <= {run.pk}
 
 
 def test_the_news_cost_as_many_queries_whatever_goes_on(alice):

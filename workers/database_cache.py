@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from runs.selectors.cache import find_replies
+from workers.database_thread import in_database
 from workers.engine.records import Reply, Request
-from workers.recorder import Recorder, in_database
+from workers.recorder import Recorder
 
 
 async def read_cache(keys: Sequence[str]) -> Mapping[str, Reply]:

@@ -5,13 +5,12 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
 
-from asgiref.sync import sync_to_async
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from runs.services.leases import RENEW_SECONDS, Lease, renew_leases
 from runs.services.recording import Results, record_results, store_replies
+from workers.database_thread import in_database
 from workers.engine.records import Reply, Request, Score
 from workers.failpoints import crash_here
 
@@ -23,19 +22,6 @@ KEEP_SECONDS = 0.1  # paid answers are stored sooner, when as many wait as calls
 SAMPLE_SECONDS = 1.0  # a run without news is still sampled this often: its calls are in flight
 RETRY_SECONDS = 1.0  # when the database does not take a write
 MOST_WAITING = 2000  # scores not yet written; above it, finished chunks wait and none is begun
-
-
-async def in_database(function: Callable[..., Any], *args: Any) -> Any:
-    """Run a database function on the one database thread of this process."""
-    return await sync_to_async(_on_usable_connection, thread_sensitive=True)(function, *args)
-
-
-def _on_usable_connection(function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return function(*args)
-    except DatabaseError:
-        connection.close_if_unusable_or_obsolete()  # or every later question would fail, too
-        raise
 
 
 class Recorder:

@@ -49,7 +49,7 @@ MOST_CLAIMS = 1000  # in one exchange: Redis does nothing else meanwhile
 ReadCache = Callable[[Sequence[str]], Awaitable[Mapping[str, Reply]]]
 
 
-class RedisFlights:
+class RedisFlights(SingleFlight):
     """Flights shared by all workers; while Redis is away, by those of one process only."""
 
     def __init__(
@@ -59,12 +59,12 @@ class RedisFlights:
         read_cache: ReadCache,
         lock_seconds: float = LOCK_SECONDS,
     ) -> None:
+        super().__init__()
         self._script = client.register_script(EXCHANGE)
         self._read_cache = read_cache
         self._renew_seconds = lock_seconds / RENEWALS_PER_LOCK
         times = (lock_seconds, KEPT_SECONDS, HANDED_SECONDS)
         self._arguments: list[str | int] = [holder, *(int(1000 * seconds) for seconds in times)]
-        self._here = SingleFlight()
         self._claims: dict[str, Claim] = {}
         self._endings: dict[str, Ending] = {}
         self._flying: set[str] = set()  # the names whose locks are ours
@@ -76,17 +76,6 @@ class RedisFlights:
         self._keeper: asyncio.Task[None] | None = None
         self._reads: set[asyncio.Task[None]] = set()
 
-    async def fly(self, key: str, call: Call, scope: str = "") -> Landing:
-        is_joined = False
-
-        async def fly_over_cluster() -> Reply:
-            nonlocal is_joined
-            reply, is_joined = await self._fly(f"flight:{scope}{key}", key, call, bool(scope))
-            return reply
-
-        landing = await self._here.fly(key, fly_over_cluster, scope)
-        return Landing(landing.reply, landing.is_joined or is_joined)
-
     async def close(self) -> None:
         """Free what this process still holds. Calls under way should have been stopped before."""
         self._forget_alarm()
@@ -97,7 +86,8 @@ class RedisFlights:
         with contextlib.suppress(RedisError, OSError):
             await self._send(Outbox(endings=self._endings))
 
-    async def _fly(self, name: str, key: str, call: Call, is_scoped: bool) -> Landing:
+    async def _take_off(self, key: str, call: Call, scope: str) -> Landing:
+        name, is_scoped = f"flight:{scope}{key}", bool(scope)
         if self._is_away or name in self._claims or name in self._flying:
             # Without the others, or one of those that have seen too many flights of others fail.
             return Landing(await call(), is_joined=False)

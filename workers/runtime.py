@@ -32,6 +32,7 @@ from runs.services.recovery import sweep
 from runs.services.runs import fail_run
 from workers.chunk_rests import ChunkRests, model_of
 from workers.database_cache import DatabaseCache, read_cache
+from workers.database_thread import in_database
 from workers.engine.ending import end_tasks
 from workers.engine.errors import ConfigurationError
 from workers.engine.executor import Executor
@@ -41,7 +42,7 @@ from workers.engine.streaks import Streak
 from workers.failpoints import crash_here
 from workers.heartbeat import Heartbeat
 from workers.quotas import RunQuotas
-from workers.recorder import RETRY_SECONDS, Recorder, in_database
+from workers.recorder import RETRY_SECONDS, Recorder
 from workers.wiring import (
     build_call_parts,
     build_client,

@@ -158,7 +158,7 @@ async def test_no_minute_holds_more_tokens_than_its_limit() -> None:
 async def test_tokens_not_used_are_given_back() -> None:
     permits = Scripted(Grant(1, (1,), 60.0))
     throttle = Throttle(permits, SystemClock())
-    async with throttle.slot((RUN,), tokens=500) as permit:
+    async with throttle.slot((RUN,), guess=lambda: (500, 0)) as permit:
         permit.is_good, permit.used = True, 120
     await asyncio.sleep(0.1)  # the keeper's next exchange carries the report
     report = permits.heard[1].report

@@ -85,15 +85,17 @@ class SingleFlight:
                 return Landing(reply, is_joined=True)
             failures += 1
             if failures >= FAILURES_SHARED:  # one after the other, a thousand would take for ever
-                return Landing(await call(), is_joined=False)
-        return Landing(await self._lead(name, call), is_joined=False)
-
-    async def _lead(self, name: str, call: Call) -> Reply:
+                return await self._take_off(key, call, scope)
         flight = self._flights[name] = asyncio.get_running_loop().create_future()
-        reply: Reply | None = None
+        reply = None
         try:
-            reply = await call()
-            return reply
+            landing = await self._take_off(key, call, scope)
+            reply = landing.reply
+            return landing
         finally:
             del self._flights[name]
             flight.set_result(reply)
+
+    async def _take_off(self, key: str, call: Call, scope: str) -> Landing:
+        """The call of the one that flies, of this process."""
+        return Landing(await call(), is_joined=False)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from workers.engine.clock import Clock
@@ -82,8 +83,7 @@ class Caller:
         asked = self._parts.clock.monotonic()
         quotas = self._rules.quotas(request)
         price = self._rules.prices.get((request.endpoint, request.model))
-        expected = (expected_tokens(request), expected_nanos(request, price))
-        async with self._parts.throttle.slot(quotas, *expected) as permit:
+        async with self._parts.throttle.slot(quotas, partial(guess_use, request, price)) as permit:
             started = self._parts.clock.monotonic()
             provider = self._providers[request.endpoint]
             try:
@@ -135,14 +135,14 @@ def note_success(permit: Permit, reply: Reply, price: Price | None) -> None:
         permit.told_requests_per_minute, permit.told_tokens_per_minute = reply.told
 
 
-def expected_tokens(request: Request) -> int:
-    """A first guess at what a call uses; the pool learns from the answers."""
-    return int(prompt_tokens(request) + answer_tokens(request))
-
-
-def expected_nanos(request: Request, price: Price | None) -> int:
+def guess_use(request: Request, price: Price | None) -> tuple[int, int]:
+    """Tokens and billionths of a dollar, before any answer has told what a call uses."""
     cost = cost_of(price, int(prompt_tokens(request)), answer_tokens(request))
-    return round((cost or 0.0) * NANOS)
+    return expected_tokens(request), round((cost or 0.0) * NANOS)
+
+
+def expected_tokens(request: Request) -> int:
+    return int(prompt_tokens(request) + answer_tokens(request))
 
 
 def prompt_tokens(request: Request) -> float:

@@ -44,11 +44,6 @@ class Pool:
     retry_at: float = 0.0
     is_open: bool = False  # the breaker: the model fails, and only probes may fly
 
-    def expect(self, tokens: int, nanos: int = 0) -> None:
-        """A first guess, until answers tell."""
-        if not self.tokens_each:
-            self.tokens_each, self.nanos_each = tokens, nanos
-
     def count_waiters(self) -> int:
         """Without those at the head that were cancelled: nobody would take their permits."""
         while self.waiters and self.waiters[0].done():

@@ -22,6 +22,9 @@ def names_in(template: str) -> list[str]:
 
 def render(template: str, fields: Mapping[str, str]) -> str:
     """Put the fields' values in place of their names. What a value contains stays as it is."""
+    if "{{" not in template:
+        _check_size(_bytes_in(template))
+        return template
     unknown = [name for name in names_in(template) if name not in fields]
     if unknown:
         raise TemplateError(_unknown_names(unknown, fields))

@@ -6,8 +6,8 @@ one waiting, so the hot path needs no round trip. Nobody sleeps while holding a 
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from workers.engine.clock import Clock
 from workers.engine.ending import end_tasks
@@ -15,7 +15,7 @@ from workers.engine.permits import Demand, Grant, LimitChange, Permits, Quota
 from workers.engine.pools import Permit, Pool
 
 SPACING_SECONDS = 0.003  # between exchanges: releases that come together travel together
-PATIENCE_SECONDS = 0.1  # between asking for more while some are held: those keep the pipe full
+PATIENCE_SECONDS = 0.25  # between asking for more while some are held: those keep the pipe full
 LONGEST_WAIT_SECONDS = 2.0  # without asking again: a person may have reset the breaker meanwhile
 DRAIN_LOOK_SECONDS = 0.05
 STALE_SECONDS = 5.0  # after this long without an exchange, a permit is not handed on
@@ -24,6 +24,12 @@ RENEW_SECONDS = 0.5  # holdings are repeated this often: keeps the lease, hears 
 Places = tuple[tuple[str, str], ...]
 OnChange = Callable[[LimitChange, set[str]], None]
 """Told of a changed limit and of the groups (runs) of this process that it concerns."""
+Guess = Callable[[], tuple[int, int]]
+"""The tokens, and billionths of a dollar, that a call is expected to use."""
+
+
+def nothing_expected() -> tuple[int, int]:
+    return 0, 0
 
 
 class Throttle:
@@ -44,21 +50,17 @@ class Throttle:
         self._keeper: asyncio.Task[None] | None = None
         self._is_draining = False
 
-    @asynccontextmanager
-    async def slot(
-        self, quotas: tuple[Quota, ...], tokens: int = 0, nanos: int = 0
-    ) -> AsyncIterator[Permit]:
-        """Wait for a permit, hold it for the time of a call. Tell it what became of the call."""
-        pool = await self._acquire(quotas, tokens, nanos)
-        permit = Permit(pool.tokens_each, nanos_reserved=pool.nanos_reserved)
-        try:
-            yield permit
-        finally:
-            pool.settle(permit)
-            if pool.report.is_urgent:
-                self._close_gate(pool)
-                self._wake.set()
-            self._release(pool)
+    def slot(self, quotas: tuple[Quota, ...], guess: Guess = nothing_expected) -> "Slot":
+        """`async with` it: waits for a permit and holds it for the time of a call."""
+        return Slot(self, quotas, guess)
+
+    def end_call(self, pool: Pool, permit: Permit) -> None:
+        """Take a permit back, with what became of its call."""
+        pool.settle(permit)
+        if pool.report.is_urgent:
+            self._close_gate(pool)
+            self._wake.set()
+        self._release(pool)
 
     def change(self, quota: Quota) -> None:
         """A limit was changed by a person: it holds for the next call, also of those who wait."""
@@ -109,13 +111,14 @@ class Throttle:
             until = self._clock.monotonic() + pool.report.pause_seconds
             self._gates[key] = max(self._gates.get(key, 0.0), until)
 
-    async def _acquire(self, quotas: tuple[Quota, ...], tokens: int, nanos: int) -> Pool:
+    async def acquire(self, quotas: tuple[Quota, ...], guess: Guess) -> Pool:
         places = tuple(quota.place for quota in quotas)
         pool = self._pools.get(places)
         if pool is None:
             pool = self._pools[places] = Pool(quotas)
         pool.quotas = quotas  # a limit that was changed holds for all who wait
-        pool.expect(tokens, nanos)
+        if not pool.tokens_each:  # until answers tell
+            pool.tokens_each, pool.nanos_each = guess()
         waiter = asyncio.get_running_loop().create_future()
         pool.waiters.append(waiter)
         self._ensure_keeper()
@@ -224,6 +227,26 @@ class Throttle:
                 if not self._holding[quota.place]:
                     self._in_use.pop(quota.key, None)
                     del self._holding[quota.place]
+
+
+class Slot:
+    """A permit for one call, on which the call notes what became of it. Written out, because one
+    is made for every call and a decorated generator costs several times as much."""
+
+    __slots__ = ("_guess", "_permit", "_pool", "_quotas", "_throttle")
+
+    def __init__(self, throttle: Throttle, quotas: tuple[Quota, ...], guess: Guess) -> None:
+        self._throttle = throttle
+        self._quotas = quotas
+        self._guess = guess
+
+    async def __aenter__(self) -> Permit:
+        pool = self._pool = await self._throttle.acquire(self._quotas, self._guess)
+        self._permit = Permit(pool.tokens_each, nanos_reserved=pool.nanos_reserved)
+        return self._permit
+
+    async def __aexit__(self, *_: object) -> None:
+        self._throttle.end_call(self._pool, self._permit)
 
 
 def retry_seconds(pool: Pool, grant: Grant, want: int) -> float:

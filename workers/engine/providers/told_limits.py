@@ -21,5 +21,7 @@ def read_told_limits(headers: Mapping[str, str]) -> ToldLimits | None:
 
 
 def _first(headers: Mapping[str, str], names: tuple[str, ...]) -> int:
-    found = (read_number(headers.get(name)) for name in names)
-    return int(next((number for number in found if number), 0))
+    for name in names:
+        if number := read_number(headers.get(name)):
+            return int(number)
+    return 0

@@ -3,6 +3,7 @@
 import math
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import ClassVar
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case, Judgement
 from workers.engine.scorers.base import Scorer, expected_of, quote
 
+PLAIN_DIGITS = 300  # any whole number of fewer is one that a float can hold
 LONGEST_NUMBER = 400  # characters; the longest finite float has 309 digits
 
 # A sign counts only where it cannot be a minus between two numbers, as in 17-25.
@@ -45,7 +47,7 @@ class Numeric(Scorer):
         found = number_in(answer)
         if found is None:
             return self.verdict(False, "no number found")
-        if abs(found - expected) <= Decimal(str(self.tolerance)):
+        if abs(found - expected) <= _as_written(self.tolerance):
             return self.verdict(True, f"found {_plain(found)}")
         return self.verdict(False, f"expected {_plain(expected)}, found {_plain(found)}")
 
@@ -79,11 +81,18 @@ def _last(pattern: re.Pattern[str], text: str) -> Decimal | None:
 
 def _read(text: str) -> Decimal | None:
     """None for what no float can hold: 1e400 is as good as no number."""
+    if len(text) < PLAIN_DIGITS and text.isdecimal():
+        return Decimal(text)
     plain = text.translate(DECORATION)
     if len(plain) > LONGEST_NUMBER or not math.isfinite(float(plain)):
         return None
     # A Decimal takes 1e-999999999 as it is, and writing that out would take a gigabyte.
     return Decimal(repr(float(plain))) if "e" in plain.lower() else Decimal(plain)
+
+
+@lru_cache(maxsize=64)
+def _as_written(tolerance: float) -> Decimal:
+    return Decimal(str(tolerance))
 
 
 def _ascii_minus(text: str) -> str:

@@ -56,7 +56,7 @@ class Caller:
         self._providers = providers
         self._parts = parts
         self._rules = rules
-        self._lane = AsyncLane()
+        self._lane = AsyncLane(rules.timeout_seconds)
 
     async def call(self, request: Request, trace: list[Attempt]) -> Reply:
         """The answer, or the last CallError. Every step is added to `trace`."""
@@ -87,7 +87,7 @@ class Caller:
             started = self._parts.clock.monotonic()
             provider = self._providers[request.endpoint]
             try:
-                reply = await self._lane.call(provider.send(request), self._rules.timeout_seconds)
+                reply = await self._lane.call(provider.send(request))
             except CallError as error:
                 self._note_failure(permit, error, waits)
                 trace.append(self._step(error.name, asked, started, str(error)))

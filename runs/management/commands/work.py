@@ -14,6 +14,7 @@ from dramatiq.asyncio import get_event_loop_thread
 
 POLL_MILLISECONDS = 200  # how long an idle worker may take to see a message
 STOP_MILLISECONDS = 25_000
+PATIENCE_SECONDS = 1.0
 
 
 class Command(BaseCommand):
@@ -36,7 +37,7 @@ class Command(BaseCommand):
         worker.queue_prefetch = threads  # more would keep messages from idle workers
         spare_the_collector()
         worker.start()
-        wait_patiently()
+        wait_patiently(worker)
         on_loop(actors.open_runtime())
         self.stdout.write(f"Worker ready, {threads} chunks at once.")
         stop.wait()
@@ -51,12 +52,14 @@ def spare_the_collector() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def wait_patiently() -> None:
-    """Threads that wait for a chunk look up ten times a second for interrupts, of which we use
-    none: once a second is enough."""
+def wait_patiently(worker: Worker) -> None:
+    """A message wakes the thread that takes it. Otherwise threads look up several times a second,
+    whether to stop or be interrupted: once a second is enough."""
+    for waiting in worker.workers:
+        waiting.timeout = PATIENCE_SECONDS
     thread = get_event_loop_thread()
     if thread is not None:
-        thread.interrupt_check_ival = 1.0
+        thread.interrupt_check_ival = PATIENCE_SECONDS
 
 
 def on_loop(coroutine: Any) -> None:

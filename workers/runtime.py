@@ -3,50 +3,44 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from django.db import DatabaseError, connection
 
 from runs.live import send_nudges_on
 from runs.models import EventLevel, Run
-from runs.selectors.limits import Current, read_current
-from runs.services.budgets import stop_for_budget
 from runs.services.events import note_limit_change
 from runs.services.leases import (
     LEASE,
     SWEEP_SECONDS,
     Lease,
-    RunParts,
     hand_on_chunk,
     lease_chunk,
     release_chunk,
-    set_aside_chunk,
 )
-from runs.services.pauses import hold_run, settle_pause, settle_pauses
+from runs.services.pauses import hold_run, settle_pauses
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
 from workers.chunk_rests import ChunkRests, model_of
-from workers.database_cache import DatabaseCache, read_cache
+from workers.database_cache import read_cache
 from workers.database_thread import in_database
 from workers.engine.ending import end_tasks
-from workers.engine.errors import ConfigurationError
-from workers.engine.executor import Executor
 from workers.engine.permits import LimitChange
 from workers.engine.records import Score
 from workers.engine.streaks import Streak
 from workers.failpoints import crash_here
+from workers.following import LANDING_SECONDS, Follower
 from workers.heartbeat import Heartbeat
-from workers.quotas import RunQuotas
-from workers.recorder import RETRY_SECONDS, Recorder
+from workers.leases_at_work import LeasesAtWork
+from workers.recorder import Recorder
+from workers.run_executors import MOST_RUNS, RunExecutors
 from workers.wiring import (
     build_call_parts,
     build_client,
-    build_executor,
     build_flights,
     open_redis,
     worker_name,
@@ -54,13 +48,8 @@ from workers.wiring import (
 
 logger = logging.getLogger(__name__)
 
-FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
-LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its trial is scored
-SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, and no throughput
 DRAIN_SECONDS = 15.0  # at a stop, calls that are paid for may take this long to end
 STORE_SECONDS = 8.0  # and storing them so long, if the database is away; then leases expire
-MOST_RUNS = 64  # whose parts are kept; those of others are made again when they are needed
-EXECUTOR_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
 
 
 class Runtime:
@@ -75,21 +64,20 @@ class Runtime:
         self._recorder = Recorder(
             lambda run_id: throttle.in_flight(f"run:{run_id}"), throttle.count_held
         )
-        self._executors: dict[int, tuple[float, Executor]] = {}
-        self._quotas: WeakValueDictionary[int, RunQuotas] = WeakValueDictionary()
-        self._streaks: dict[int, Streak] = {}
-        self._stopped: set[int] = set()
+        self._executors = RunExecutors(self._parts, self._client, self._flights, self._recorder)
+        self._at_work = LeasesAtWork(self._recorder)
         self._rests = ChunkRests()
-        self._working: dict[asyncio.Task[None], Lease] = {}
+        self._streaks: dict[int, Streak] = {}
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
         self._notes: set[asyncio.Task[None]] = set()
         self._heartbeat = Heartbeat(open_redis(), self.name)
+        follower = Follower(self._at_work, self._executors, throttle, self._recorder, self._rests)
         send_nudges_on(asyncio.get_running_loop())
         self._tasks = [
             asyncio.create_task(self._recorder.run()),
             asyncio.create_task(self._sweep()),
-            asyncio.create_task(self._follow()),
+            asyncio.create_task(follower.run()),
             asyncio.create_task(self._heartbeat.run()),
         ]
 
@@ -123,23 +111,23 @@ class Runtime:
         lost = self._recorder.open(lease)
         self._rests.open(lease)
         task = asyncio.create_task(self._run_chunk(lease))
-        self._working[task] = lease
+        self._at_work.add(task, lease)
         watch = asyncio.create_task(lost.wait())
         try:
             await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await end_tasks([task, watch])
-            self._working.pop(task, None)
+            self._at_work.discard(task)
             self._rests.close(lease)
 
     async def _run_chunk(self, lease: Lease) -> None:
         run_id = lease.parts.run_id
         try:
-            executor = await self._executor_for(lease)
+            executor = await self._executors.executor_for(lease)
             await executor.run(lease.work, partial(self._take, lease))
         except Exception as error:
             if has_database_trouble(error):  # not the run's fault: another try
-                await self._release([lease], release_chunk)
+                await self._at_work.release([lease], release_chunk)
                 return
             logger.exception("Chunk %s of run %s could not be executed.", lease.chunk_id, run_id)
             reason = f"A worker could not execute it: {type(error).__name__}: {error}"
@@ -153,14 +141,10 @@ class Runtime:
         self._rests.take(lease, score)
         run_id = lease.parts.run_id
         reason = self._streak_of(lease).note(score, model_of(lease, score.trial.candidate))
-        quotas = self._quotas.get(run_id)
-        if not reason or quotas is None:
-            return
-        del self._streaks[run_id]
-        self._stopped.add(run_id)
-        for quota in quotas.stop():  # at once: a refusal may take no more than a millisecond
-            self._parts.throttle.change(quota)
-        self._in_background(self._hold(run_id, reason))
+        # At once: a refusal may take no more than a millisecond.
+        if reason and self._executors.stop(run_id):
+            del self._streaks[run_id]
+            self._in_background(self._hold(run_id, reason))
 
     def _streak_of(self, lease: Lease) -> Streak:
         streak = self._streaks.get(lease.parts.run_id)
@@ -175,108 +159,7 @@ class Runtime:
         try:
             await in_database(partial(hold_run, run_id, reason, level=EventLevel.ERROR))
         finally:
-            self._stopped.discard(run_id)
-
-    async def _executor_for(self, lease: Lease) -> Executor:
-        """An executor with the endpoints as they are now: a new key works from the next chunk."""
-        run_id = lease.parts.run_id
-        made, executor = self._executors.get(run_id, (0.0, None))
-        if executor is not None and time.monotonic() - made < EXECUTOR_SECONDS:
-            return executor
-        current: Current = await in_database(read_current, run_id, lease.parts.configuration)
-        quotas = self._quotas.get(run_id) or RunQuotas(run_id, lease.parts.cases)
-        self._quotas[run_id] = quotas
-        self._apply(run_id, current, quotas)
-        executor = build_executor(
-            run_id,
-            current.configuration,
-            current.endpoints,
-            quotas,
-            client=self._client,
-            parts=self._parts,
-            cache=DatabaseCache(run_id, self._recorder),
-            flights=self._flights,
-        )
-        self._executors[run_id] = (time.monotonic(), executor)
-        if len(self._executors) > MOST_RUNS:
-            self._executors.pop(next(iter(self._executors)))
-        return executor
-
-    def _apply(self, run_id: int, current: Current, quotas: RunQuotas) -> None:
-        if run_id in self._stopped:
-            return  # read before it was stored that it is paused
-        for quota in quotas.change(current):
-            self._parts.throttle.change(quota)
-
-    async def _follow(self) -> None:
-        """What people change holds for the calls of chunks under way, too."""
-        while True:
-            await asyncio.sleep(FOLLOW_SECONDS)
-            at_work = {lease.parts.run_id: lease.parts for lease in self._working.values()}
-            for parts in at_work.values():
-                with suppress(DatabaseError, ConfigurationError):  # the next chunk says so
-                    await self._follow_run(parts)
-
-    async def _follow_run(self, parts: RunParts) -> None:
-        current: Current = await in_database(read_current, parts.run_id, parts.configuration)
-        quotas = self._quotas.get(parts.run_id)
-        if quotas is not None:
-            self._apply(parts.run_id, current, quotas)
-        spent = self._parts.throttle.spent(f"run:{parts.run_id}")
-        if spent and not current.is_held:
-            await self._recorder.write()
-            await in_database(stop_for_budget, parts.run_id, spent)
-        is_drained = not self._parts.throttle.held_here(f"run:{parts.run_id}")
-        if current.drops_calls or (current.is_waiting and is_drained):
-            await self._give_back(parts.run_id)
-        elif quotas is not None:
-            await self._set_aside(parts.run_id, quotas)
-
-    async def _set_aside(self, run_id: int, quotas: RunQuotas) -> None:
-        """A model that fails keeps back its own trials, not those of the run's other models: a
-        chunk that has nothing else left makes room for the next."""
-        keys = quotas.keys()
-        broken = {place for place, key in keys.items() if self._parts.throttle.is_broken(key)}
-        if not broken or len(broken) == len(keys):
-            return
-        stuck = {
-            task: lease
-            for task, lease in self._working.items()
-            if lease.parts.run_id == run_id and self._rests.waits_only_for(lease, broken)
-        }
-        if stuck:
-            await self._stop_all(stuck, set_aside_chunk)
-            await in_database(advance_run, run_id)
-
-    async def _give_back(self, run_id: int) -> None:
-        """A run waits for a person and its calls ended, or shall: let others have its threads.
-        Nobody takes its chunks until the run, or the endpoint it waits for, is resumed."""
-        await asyncio.sleep(LANDING_SECONDS)
-        leases = {t: lease for t, lease in self._working.items() if lease.parts.run_id == run_id}
-        await self._stop_all(leases, release_chunk)
-        await in_database(settle_pause, run_id)
-        for seconds in SETTLE_SECONDS:
-            asyncio.get_running_loop().call_later(seconds, self._recorder.touch, run_id)
-
-    async def _stop_all(
-        self, leases: dict[asyncio.Task[None], Lease], give_back: Callable[[int, int], None]
-    ) -> None:
-        await end_tasks(leases)
-        await self._release(list(leases.values()), give_back)
-
-    async def _release(self, leases: list[Lease], give_back: Callable[[int, int], None]) -> None:
-        """Write what is found and give the rest back; again and again while the database is away,
-        or the recorder would keep the leases for ever."""
-        while True:
-            try:
-                await self._recorder.write()
-                for lease in leases:
-                    await in_database(give_back, lease.chunk_id, lease.token)
-                break
-            except DatabaseError:
-                await asyncio.sleep(RETRY_SECONDS)
-        for lease in leases:
-            self._recorder.abandon(lease)
+            self._executors.let_go_on(run_id)
 
     def _note_change(self, change: LimitChange, groups: set[str]) -> None:
         """A limit moved: said on the pages of the runs that feel it."""
@@ -308,15 +191,15 @@ class Runtime:
         self._closing.set()
         await self._parts.throttle.drain(DRAIN_SECONDS)
         await asyncio.sleep(LANDING_SECONDS)
-        leases = list(self._working.values())
-        await end_tasks(list(self._working))
+        leases = self._at_work.all()
+        await end_tasks(leases)
         if self._messages:
             await asyncio.wait(self._messages, timeout=STORE_SECONDS)
         await end_tasks(self._tasks)
         await self._heartbeat.stop()
         with suppress(TimeoutError, DatabaseError):
             async with asyncio.timeout(STORE_SECONDS):
-                await self._release(leases, release_chunk)
+                await self._at_work.release(leases.values(), release_chunk)
                 await in_database(settle_pauses)
         await self._flights.close()
         await self._parts.throttle.close()

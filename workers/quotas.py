@@ -2,8 +2,8 @@
 
 from runs.models import Endpoint
 from runs.selectors.limits import Current
-from workers.engine.permits import PRIORITY_WEIGHTS, Allowance, Quota
-from workers.engine.prices import NANOS
+from workers.engine.allowances import allowance_of
+from workers.engine.permits import PRIORITY_WEIGHTS, Quota
 from workers.engine.records import Request
 from workers.engine.schedule import split_slots
 from workers.engine.spec import Configuration
@@ -67,20 +67,9 @@ def run_quota(run_id: int, current: Current) -> Quota:
         0 if current.is_held else limits.max_concurrent,
         limits.requests_per_minute,
         limits.tokens_per_minute,
-        allowance=allowance_of(current),
-    )
-
-
-def allowance_of(current: Current) -> Allowance | None:
-    """What the budget allows in all. Seconds need no permits: time passes by itself."""
-    budget = current.configuration.budget
-    if budget.calls is None and budget.dollars is None:
-        return None
-    return Allowance(
-        calls=budget.calls,
-        calls_used=current.calls_used,
-        nanos=None if budget.dollars is None else round(budget.dollars * NANOS),
-        nanos_used=round(current.dollars_used * NANOS),
+        allowance=allowance_of(
+            current.configuration.budget, current.calls_used, current.dollars_used
+        ),
     )
 
 

@@ -6,7 +6,13 @@ import pytest
 
 from tests.engine.running import run_document, table_of
 from workers.engine.cache import MemoryCache
-from workers.engine.records import Case
+from workers.engine.here import run_here
+from workers.engine.permits import Quota
+from workers.engine.prices import Price
+from workers.engine.providers import PROVIDERS
+from workers.engine.providers.http import open_client
+from workers.engine.records import Case, Score
+from workers.engine.spec import read_configuration
 from workers.simulator.testing import SimulatorClient
 
 
@@ -164,3 +170,71 @@ async def test_two_levels_leave_the_documented_slots_empty(
     document["limits"] |= {"schedule": "sequential"}
     await run_document(document, cases[:5], simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 1
+
+
+async def run_with_stop(
+    document: dict[str, Any], cases: list[Case], url: str
+) -> tuple[list[Score], list[str]]:
+    stops: list[str] = []
+    async with open_client() as client:
+        providers = {"simulated": PROVIDERS["simulated"](client, "simulated", f"{url}/v1")}
+        scores = await run_here(
+            read_configuration(document),
+            cases,
+            providers,
+            prices={("simulated", model): Price(1.0, 1.0) for model in ("sim-small", "sim-large")},
+            on_stop=stops.append,
+        )
+    return scores, stops
+
+
+@pytest.mark.parametrize(
+    ("budget", "stop"),
+    [({"calls": 30}, "calls"), ({"dollars": 0.0003}, "dollars"), ({"seconds": 0.4}, "seconds")],
+)
+async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
+    simulator: SimulatorClient,
+    document: dict[str, Any],
+    cases: list[Case],
+    budget: dict[str, float],
+    stop: str,
+) -> None:
+    simulator.change(latency_ms=40)
+    document["budget"] = budget
+    document["limits"] = {**document["limits"], "max_concurrent": 4}
+    scores, stops = await run_with_stop(document, cases, simulator.url)
+    assert stops == [stop]
+    assert 0 < len(scores) < 2 * 2 * 20
+    assert simulator.ledger()["total"] == len(scores)
+    assert len(scores) <= budget.get("calls", 80)
+
+
+async def test_a_budget_that_is_enough_stops_nothing(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    document["budget"] = {"calls": 80, "dollars": 1, "seconds": 600}
+    scores, stops = await run_with_stop(document, cases, simulator.url)
+    assert (len(scores), stops) == (80, [])
+
+
+async def test_too_many_failures_stop_a_run(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    document |= {"models": ["simulated/sim-small:400"], "fail_on_error": 3}
+    document["limits"] = {**document["limits"], "max_concurrent": 2, "batch_size": 2}
+    scores, stops = await run_with_stop(document, cases, simulator.url)
+    assert stops == ["errors"]
+    assert 3 < len(scores) < 40
+
+
+async def test_what_an_endpoint_allows_is_kept_to(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.change(latency_ms=20)
+    quotas = {("simulated", m): Quota(m, 2) for m in ("sim-small", "sim-large")}
+    async with open_client() as client:
+        providers = {
+            "simulated": PROVIDERS["simulated"](client, "simulated", f"{simulator.url}/v1")
+        }
+        await run_here(read_configuration(document), cases, providers, model_quotas=quotas)
+    assert simulator.ledger()["peak_in_flight"] <= 4

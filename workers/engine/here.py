@@ -4,22 +4,34 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from workers.engine.allowances import allowance_of
 from workers.engine.cache import MemoryCache, ReplyCache, SingleFlight
-from workers.engine.calls import Caller, CallParts, CallRules
+from workers.engine.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.chunks import chunk_size
 from workers.engine.clock import Clock, SystemClock
+from workers.engine.ending import end_tasks
 from workers.engine.executor import Executor
 from workers.engine.kinds import make_candidates, open_session
 from workers.engine.permits import LocalPermits, Quota
+from workers.engine.prices import Prices
 from workers.engine.providers import Provider
 from workers.engine.records import Case, Request, Score, Slice
 from workers.engine.schedule import Room, plan_chunks, split_slots
 from workers.engine.scorers import build_scorer
 from workers.engine.spec import Configuration
+from workers.engine.streaks import has_too_many_failures
 from workers.engine.targets import TARGETS
 from workers.engine.throttle import Throttle
 
 CHUNKS_AHEAD = 16
+LOOK_SECONDS = 0.05  # how often a run with a budget looks whether it is used up
+LAST_SCORES_SECONDS = 0.2  # after the last call ended, for its score to be told
+QUOTA = "run"
+
+OnScore = Callable[[Score], None]
+OnStop = Callable[[str], None]
+ModelQuotas = Mapping[tuple[str, str], Quota]
+"""What the provider allows, by endpoint and model."""
 
 
 async def run_here(
@@ -29,83 +41,167 @@ async def run_here(
     *,
     cache: ReplyCache | None = None,
     clock: Clock | None = None,
-    on_score: Callable[[Score], None] = lambda score: None,
+    prices: Prices | None = None,
+    model_quotas: ModelQuotas | None = None,
+    on_score: OnScore = lambda score: None,
+    on_stop: OnStop = lambda name: None,
 ) -> list[Score]:
-    """Every score, in the order of the trials, whatever finished first."""
+    """Every score, in the order of the trials, whatever finished first.
+
+    Fewer when a budget is used up or too many trials fail: `on_stop` is told "calls", "dollars",
+    "seconds" or "errors", and calls in flight are waited for.
+    """
     clock = clock or SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
-    executor = build_executor(
-        configuration, len(cases), providers, throttle, cache or MemoryCache(), clock
-    )
+    quotas = build_quotas(configuration, len(cases), model_quotas or {})
+    limits = configuration.limits
+    rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices or {})
+    caller = Caller(providers, CallParts(throttle, clock, Random(configuration.seed)), rules)
+    executor = build_executor(configuration, providers, caller, rules, cache or MemoryCache())
+    drive = Drive(configuration, cases, executor, Watch(configuration, throttle, clock), on_score)
     try:
-        scores = await drive(configuration, cases, executor, on_score)
+        await drive.run(on_stop)
     finally:
         await throttle.close()
-    return sorted(scores, key=lambda score: score.trial.position)
+    return sorted(drive.scores, key=lambda score: score.trial.position)
 
 
-async def drive(
-    configuration: Configuration,
-    cases: Sequence[Case],
-    executor: Executor,
-    on_score: Callable[[Score], None],
-) -> list[Score]:
-    """Plan, execute and absorb until the strategy has nothing left; chunks overlap."""
-    session = open_session(configuration, len(cases))
-    candidates = {candidate.key: candidate for candidate in make_candidates(configuration)}
-    by_position = {case.position: case for case in cases}
-    size = chunk_size(configuration.limits.max_concurrent)
-    scores: list[Score] = []
-    flying: dict[asyncio.Task[list[Score]], str] = {}  # with the first candidate of the chunk
+class Watch:
+    """Says when a run must stop before it is done, and lets its calls in flight end."""
 
-    async def execute(work: Slice) -> list[Score]:
+    def __init__(self, configuration: Configuration, throttle: Throttle, clock: Clock) -> None:
+        self._budget = configuration.budget
+        self._most_failures = configuration.fail_on_error
+        self._timeout_seconds = configuration.limits.timeout_seconds
+        self._throttle = throttle
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._failed = self._done = 0
+
+    @property
+    def look_seconds(self) -> float | None:
+        return LOOK_SECONDS if any(total for _, total in self._budget) else None
+
+    def note(self, score: Score) -> None:
+        self._done += 1
+        self._failed += bool(score.error)
+
+    def reason(self) -> str:
+        """Empty while it may go on."""
+        if has_too_many_failures(self._most_failures, self._failed, self._done):
+            return "errors"
+        ran_seconds = self._clock.monotonic() - self._started
+        if self._budget.seconds is not None and ran_seconds >= self._budget.seconds:
+            return "seconds"
+        return self._throttle.spent(QUOTA)
+
+    async def drain(self) -> None:
+        await self._throttle.drain(self._timeout_seconds)
+
+
+class Drive:
+    """Plans, executes and absorbs until the strategy has nothing left; chunks overlap."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        cases: Sequence[Case],
+        executor: Executor,
+        watch: Watch,
+        on_score: OnScore,
+    ) -> None:
+        self._configuration = configuration
+        self._cases = {case.position: case for case in cases}
+        self._candidates = {c.key: c for c in make_candidates(configuration)}
+        self._executor = executor
+        self._watch = watch
+        self._on_score = on_score
+        self._session = open_session(configuration, len(cases))
+        self._flying: dict[asyncio.Task[list[Score]], str] = {}  # with a chunk's first candidate
+        self.scores: list[Score] = []
+
+    async def run(self, on_stop: OnStop) -> None:
+        while not self._session.is_finished:
+            self._plan()
+            if not self._flying:
+                return
+            ended, _ = await asyncio.wait(
+                self._flying,
+                timeout=self._watch.look_seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            for task in ended:
+                del self._flying[task]
+                self._session.absorb(task.result())
+            if not self._session.is_finished and (reason := self._watch.reason()):
+                await self._stop()
+                on_stop(reason)
+                return
+
+    def _plan(self) -> None:
+        configuration, first_ones = self._configuration, set(self._flying.values())
+        room = Room(
+            max(1, CHUNKS_AHEAD - len(self._flying)),
+            chunk_size(configuration.limits.max_concurrent),
+        )
+        chunks = plan_chunks(self._session, configuration, len(self._cases), first_ones, room)
+        for chunk in chunks:
+            work = Slice(chunk, self._candidates, self._cases)
+            self._flying[asyncio.create_task(self._execute(work))] = chunk[0].candidate
+
+    async def _execute(self, work: Slice) -> list[Score]:
         found: list[Score] = []
 
         def keep(score: Score) -> None:
             found.append(score)
-            on_score(score)
+            self.scores.append(score)
+            self._watch.note(score)
+            self._on_score(score)
 
-        await executor.run(work, keep)
+        await self._executor.run(work, keep)
         return found
 
-    while not session.is_finished:
-        room = Room(max(1, CHUNKS_AHEAD - len(flying)), size)
-        for chunk in plan_chunks(session, configuration, len(cases), set(flying.values()), room):
-            task = asyncio.create_task(execute(Slice(chunk, candidates, by_position)))
-            flying[task] = chunk[0].candidate
-        if not flying:
-            break
-        ended, _ = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
-        for task in ended:
-            del flying[task]
-            scores += task.result()
-            session.absorb(task.result())
-    return scores
+    async def _stop(self) -> None:
+        await self._watch.drain()
+        await asyncio.wait(self._flying, timeout=LAST_SCORES_SECONDS)
+        await end_tasks(self._flying)
+
+
+def build_quotas(configuration: Configuration, cases: int, model_quotas: ModelQuotas) -> Quotas:
+    limits = configuration.limits
+    of_run = Quota(
+        QUOTA,
+        limits.max_concurrent,
+        limits.requests_per_minute,
+        limits.tokens_per_minute,
+        allowance=allowance_of(configuration.budget),
+    )
+    of_candidate = split_slots(configuration, cases).cases_per_candidate
+
+    def quotas(request: Request) -> tuple[Quota, ...]:
+        of_model = model_quotas.get((request.endpoint, request.model))
+        shared = (of_run,) if of_model is None else (of_run, of_model)
+        if limits.schedule != "two_level":
+            return shared
+        return (Quota(f"{QUOTA}/{request.candidate}", of_candidate), *shared)
+
+    return quotas
 
 
 def build_executor(
     configuration: Configuration,
-    cases: int,
     providers: Mapping[str, Provider],
-    throttle: Throttle,
+    caller: Caller,
+    rules: CallRules,
     cache: ReplyCache,
-    clock: Clock,
 ) -> Executor:
-    limits = configuration.limits
-    quota = Quota(
-        "run", limits.max_concurrent, limits.requests_per_minute, limits.tokens_per_minute
+    return Executor(
+        TARGETS[configuration.kind](),
+        caller,
+        providers,
+        [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers],
+        cache,
+        SingleFlight(),
+        configuration.cache,
+        prices=rules.prices,
     )
-
-    of_candidate = split_slots(configuration, cases).cases_per_candidate
-
-    def quotas(request: Request) -> tuple[Quota, ...]:
-        if limits.schedule != "two_level":
-            return (quota,)
-        return (Quota(f"run/{request.candidate}", of_candidate), quota)
-
-    parts = CallParts(throttle, clock, Random(configuration.seed))
-    rules = CallRules(quotas, limits.attempts, limits.timeout_seconds)
-    caller = Caller(providers, parts, rules)
-    scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
-    target = TARGETS[configuration.kind]()
-    return Executor(target, caller, providers, scorers, cache, SingleFlight(), configuration.cache)

@@ -7,6 +7,14 @@ from workers.engine.records import Score
 
 LONGEST_STREAK = 20
 LONGEST_KEY_STREAK = 3  # a key that is refused is refused for all
+ENOUGH = 20  # trials before a share of failures says anything
+
+
+def has_too_many_failures(allowed: float | None, failed: int, done: int) -> bool:
+    """By `fail_on_error`: a share of the trials, or from 1 on a count of them."""
+    if not allowed:
+        return False
+    return failed > (allowed if allowed >= 1 else allowed * max(done, ENOUGH))
 
 
 class Streak:

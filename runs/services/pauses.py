@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import ChunkState, EventLevel, Run, RunState
+from runs.selectors.outcome import PAUSED_BY
 from runs.services.events import note
 from runs.services.planning import advance_run
 
@@ -19,7 +20,7 @@ def pause_run(run: Run, user: AbstractBaseUser, reason: str = "", *, now: bool =
     """Start no more calls; those in flight end and are stored, or are cancelled with `now` and
     asked again after the resume. False if there was nothing to change."""
     why = f": {reason.strip()}" if reason.strip() else ""
-    return hold_run(run.pk, f"Paused by {user.get_username()}{why}", now=now)
+    return hold_run(run.pk, f"{PAUSED_BY}{user.get_username()}{why}", now=now)
 
 
 @transaction.atomic

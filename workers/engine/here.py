@@ -133,10 +133,14 @@ class Drive:
             for task in ended:
                 del self._flying[task]
                 self._session.absorb(task.result())
-            if not self._session.is_finished and (reason := self._watch.reason()):
+            if reason := self._reason_to_stop():
                 await self._stop()
                 on_stop(reason)
                 return
+
+    def _reason_to_stop(self) -> str:
+        """None when all is done: a budget that was just enough is no reason."""
+        return "" if self._session.is_finished else self._watch.reason()
 
     def _plan(self) -> None:
         configuration, first_ones = self._configuration, set(self._flying.values())

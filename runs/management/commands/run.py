@@ -1,0 +1,117 @@
+"""`manage.py run FILE_OR_NAME`: launches a run, waits for it, and says whether it passed."""
+
+import sys
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandParser
+
+from runs.management import here_runs
+from runs.management.documents import load_document
+from runs.management.gating import Asked, add_gates, hand_out, read_gates, report_of_here
+from runs.management.refusals import bad_input, refusing
+from runs.management.voices import Voice, choose_voice
+from runs.management.watching import INTERRUPTED
+from runs.management.whole_runs import finish
+from runs.selectors.people import find_person
+from runs.services.runs import create_run
+
+NO_BASELINE = "There is no complete run of this name yet, so there is nothing to compare with."
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs a configuration, a YAML or JSON file or the name of a stored one, through the workers"
+        " and waits for it. On a terminal with a progress bar, else one JSON object a line."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("configuration", metavar="FILE_OR_NAME")
+        parser.add_argument(
+            "--set",
+            dest="changes",
+            action="append",
+            default=[],
+            metavar="PATH=VALUE",
+            help="change a field, as in limits.max_concurrent=50; any number of times",
+        )
+        parser.add_argument("--user", metavar="NAME", help="whose run it is; the administrator's")
+        parser.add_argument("--json", action="store_true", help="JSON lines also on a terminal")
+        parser.add_argument(
+            "--here",
+            action="store_true",
+            help="in this process, without workers; nothing is stored. Reads the cache",
+        )
+        waiting = parser.add_mutually_exclusive_group()
+        waiting.add_argument("--wait", action="store_true", help="until it has ended; the default")
+        waiting.add_argument("--detach", action="store_true", help="only launch it")
+        add_gates(parser)
+        # Read by manage.py, for every command; here for --help.
+        parser.add_argument("--data", help="data folder of the site")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        refuse_contradictions(options)
+        with refusing():
+            owner = find_person(options["user"])
+            document = load_document(options["configuration"], options["changes"])
+            asked = read_gates(options, owner, document)
+        voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
+        try:
+            exit_code = self._run(options, owner, document, asked, voice)
+        finally:
+            voice.close()
+        if exit_code:
+            sys.exit(exit_code)
+
+    def _run(
+        self,
+        options: dict[str, Any],
+        owner: User,
+        document: dict[str, Any],
+        asked: Asked,
+        voice: Voice,
+    ) -> int:
+        if options["here"]:
+            return run_in_process(document, asked, voice)
+        with refusing():
+            run = create_run(owner, document)
+        voice.launched(run.pk, run.name, run.planned, run.get_absolute_url())
+        if options["detach"]:
+            return 0
+        if asked.lacks_baseline:
+            voice.tell("baseline", NO_BASELINE)
+        return finish(run, asked, voice)
+
+
+def refuse_contradictions(options: dict[str, Any]) -> None:
+    if not options["detach"]:
+        return
+    later = ["min_score", "baseline", "max_regressions", "max_error_rate", "max_cost", "junit",
+             "summary", "export"]  # fmt: skip
+    given = [f"--{name.replace('_', '-')}" for name in later if options[name] is not None]
+    if options["here"]:
+        given.append("--here")
+    if given:
+        raise bad_input(
+            f"--detach does not wait, so it cannot keep to {', '.join(given)}. Leave it out, or "
+            "give the gates to `manage.py watch RUN` later."
+        )
+
+
+def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
+    with refusing():
+        run = here_runs.prepare(document)
+    voice.launched(None, run.configuration.name, run.planned, "")
+    if asked.lacks_baseline:
+        voice.tell("baseline", NO_BASELINE)
+    try:
+        here_runs.execute(run, voice)
+    except KeyboardInterrupt:
+        voice.close()
+        told = f"Stopped after {len(run.scores):,} of {run.planned:,} trials; nothing is stored."
+        voice.tell("cancelled", told)
+        return INTERRUPTED
+    report = report_of_here(run, asked)
+    hand_out(report, asked, here_runs.read_scores(run))
+    voice.done(report)
+    return int(report.exit)

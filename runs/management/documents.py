@@ -1,0 +1,84 @@
+"""Finds the configuration that a command names: a file, or one that is stored."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from runs.selectors.configurations import configuration_names, find_configuration
+from workers.engine.documents import read_document
+from workers.engine.errors import ConfigurationError, Problem
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def load_document(choice: str, changes: list[str]) -> dict[str, Any]:
+    """The document of FILE_OR_NAME with every `--set` put into it. ConfigurationError says what
+    is wrong."""
+    path = Path(choice)
+    document = read_file(path) if path.is_file() else read_stored(choice)
+    for change in changes:
+        put(document, change)
+    return document
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    try:
+        document = read_document(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise problem(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise problem(f"{path} is not a text in UTF-8.") from None
+    if not isinstance(document, dict):
+        raise problem(f"{path} holds no mapping of fields such as kind, dataset, prompts.")
+    document.setdefault("name", path.stem)
+    return document
+
+
+def read_stored(name: str) -> dict[str, Any]:
+    stored = find_configuration(name)
+    if stored is not None:
+        return stored.as_document
+    if name.endswith(SUFFIXES) or "/" in name:
+        raise problem(f"There is no file {name}.")
+    names = configuration_names()
+    near = get_close_matches(name, names, n=3, cutoff=0.4) or names[:10]
+    raise problem(
+        f"There is no file and no stored configuration {name!r}. "
+        f"Stored are: {', '.join(near) or 'none yet; give a YAML file'}."
+    )
+
+
+def put(document: dict[str, Any], change: str) -> None:
+    """`limits.max_concurrent=50` or `models.0=simulated/sim-large`; the value is read as YAML."""
+    path, equals, text = change.partition("=")
+    if not equals or not path:
+        raise problem(f"--set {change}: write path=value, as in limits.max_concurrent=50.")
+    *parents, last = path.split(".")
+    place: Any = document
+    for depth, name in enumerate(parents):
+        place = step_into(place, name, ".".join(parents[: depth + 1]))
+    value = read_document(text) if text else ""
+    if isinstance(place, list):
+        place[index_in(place, last, path)] = value
+    elif isinstance(place, dict):
+        place[last] = value
+    else:
+        raise problem(f"--set {path}: {'.'.join(parents)} is {place!r}, which has no parts.")
+
+
+def step_into(place: Any, name: str, path: str) -> Any:
+    if isinstance(place, list):
+        return place[index_in(place, name, path)]
+    if isinstance(place, dict):
+        return place.setdefault(name, {})
+    raise problem(f"--set {path}: what is before it is {place!r}, which has no parts.")
+
+
+def index_in(items: list[Any], name: str, path: str) -> int:
+    if name.isdecimal() and int(name) < len(items):
+        return int(name)
+    raise problem(f"--set {path}: {name!r} is no place in the list. Give 0 to {len(items) - 1}.")
+
+
+def problem(message: str) -> ConfigurationError:
+    return ConfigurationError([Problem("", message)])

@@ -1,0 +1,190 @@
+"""The gates of a command: their options, the baseline, and what is handed out at the end."""
+
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.access import get_run_for, runs_for
+from runs.management import here_runs
+from runs.management.here_runs import HereRun
+from runs.management.watching import seconds_of
+from runs.models import Run, RunState
+from runs.reports.export import check_export, write_scores
+from runs.reports.junit import write_junit
+from runs.reports.markdown import write_markdown
+from runs.reports.report import CandidateLine, Report
+from runs.selectors.compare import Side, compare_sides, scorers_of, side_of
+from runs.selectors.leaderboard import leaderboard
+from runs.selectors.outcome import count_errors, outcome_of, read_scores
+from workers.engine.gates import GateError, Gates, judge
+from workers.engine.spec import read_configuration
+from workers.engine.stats import Estimate
+
+LAST = "last"
+_COMPARABLE = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
+
+
+def add_gates(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "gates", "exit 0 passed, 100 a gate failed, 3 too many errors, 4 a budget stopped it"
+    )
+    group.add_argument(
+        "--min-score", type=float, metavar="X", help="least mean score; failed trials are wrong"
+    )
+    group.add_argument(
+        "--baseline",
+        metavar="RUN",
+        help=f"number of a run, or {LAST}: the newest complete one of the same name. Fails when "
+        "the score over the same cases fell by more than chance explains",
+    )
+    group.add_argument("--alpha", type=float, metavar="P", help="of --baseline; 0.05 if not given")
+    group.add_argument(
+        "--max-regressions", type=int, metavar="N", help="trials that passed in the baseline only"
+    )
+    group.add_argument("--max-error-rate", type=float, metavar="X", help="share of failed trials")
+    group.add_argument("--max-cost", type=float, metavar="DOLLARS")
+    group.add_argument("--junit", type=Path, metavar="FILE", help="write the checks as JUnit XML")
+    group.add_argument(
+        "--summary", type=Path, metavar="FILE.md", help="write Markdown for a pull request"
+    )
+    group.add_argument(
+        "--export", type=Path, metavar="FILE", help="write the scores: .jsonl or .csv"
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command was asked to judge and to write."""
+
+    gates: Gates
+    baseline: Run | None
+    junit: Path | None
+    summary: Path | None
+    export: Path | None
+    lacks_baseline: bool = False  # `last`, and there is none yet
+
+
+def read_gates(options: dict[str, Any], owner: User, document: dict[str, Any]) -> Asked:
+    """Everything that can be wrong is found here, before a call is paid for."""
+    gates = Gates(
+        min_score=options["min_score"],
+        max_error_rate=options["max_error_rate"],
+        max_cost=options["max_cost"],
+        max_regressions=options["max_regressions"],
+        alpha=options["alpha"],
+    )
+    gates.check(has_baseline=bool(options["baseline"]))
+    for name in ("junit", "summary"):
+        check_folder(options[name])
+    if options["export"]:
+        check_export(options["export"])
+    baseline = find_baseline(options["baseline"], owner, document)
+    return Asked(
+        gates,
+        baseline,
+        options["junit"],
+        options["summary"],
+        options["export"],
+        lacks_baseline=bool(options["baseline"]) and baseline is None,
+    )
+
+
+def check_folder(path: Path | None) -> None:
+    if path and not path.absolute().parent.is_dir():
+        raise GateError(f"There is no folder {path.absolute().parent} to write {path.name} into.")
+
+
+def find_baseline(choice: str | None, owner: User, document: dict[str, Any]) -> Run | None:
+    if not choice:
+        return None
+    if choice == LAST:
+        complete = runs_for(owner).filter(state__in=_COMPARABLE)
+        return complete.filter(name=document.get("name")).order_by("-pk").first()
+    if not choice.isdecimal():
+        raise GateError(f"--baseline {choice}: give the number of a run, or {LAST}.")
+    run = get_run_for(owner, int(choice))
+    if run.state not in _COMPARABLE:
+        raise GateError(f"--baseline {choice}: that run is {run.get_state_display().lower()}.")
+    if scorers_of(read_configuration(run.document)) != scorers_of(read_configuration(document)):
+        raise GateError(
+            f"--baseline {choice}: that run has other scorers, so the scores do not measure the "
+            "same. Choose a run with these scorers, or leave --baseline out."
+        )
+    return run
+
+
+def report_of_run(run: Run, asked: Asked) -> Report:
+    side = side_of(run) if asked.baseline else None
+    comparison = compare_with(asked.baseline, side)
+    outcome = outcome_of(run, timezone.now())
+    rows = leaderboard(run)
+    return Report(
+        run_id=run.pk,
+        name=run.name,
+        state=run.state,
+        outcome=outcome,
+        cached=run.cached,
+        seconds=seconds_of(run),
+        checks=judge(asked.gates, outcome, comparison),
+        candidates=[
+            CandidateLine(
+                row.name,
+                Estimate(row.value, row.low or 0.0, row.high or 0.0, row.n)
+                if row.value is not None
+                else None,
+                row.failed,
+            )
+            for row in rows
+        ],
+        errors=count_errors(run),
+        comparison=comparison,
+    )
+
+
+def report_of_here(run: HereRun, asked: Asked) -> Report:
+    comparison = compare_with(asked.baseline, here_runs.side_of(run))
+    outcome = here_runs.outcome_of(run)
+    errors = Counter(score.error for score in run.scores if score.error)
+    return Report(
+        run_id=None,
+        name=run.configuration.name,
+        state=run.state,
+        outcome=outcome,
+        cached=here_runs.standing_of(run).cached,
+        seconds=run.seconds,
+        checks=judge(asked.gates, outcome, comparison),
+        candidates=list(candidate_lines(run)),
+        errors=dict(errors.most_common()),
+        comparison=comparison,
+    )
+
+
+def candidate_lines(run: HereRun) -> Iterable[CandidateLine]:
+    for key, name in here_runs.candidate_names(run).items():
+        scores = [score for score in run.scores if score.trial.candidate == key]
+        failed = sum(bool(score.error) for score in scores)
+        yield CandidateLine(name, here_runs.mean_of(scores), failed)
+
+
+def compare_with(baseline: Run | None, side: Side | None) -> Any:
+    return compare_sides(side_of(baseline), side) if baseline and side else None
+
+
+def hand_out(report: Report, asked: Asked, scores: Iterable[dict[str, Any]]) -> None:
+    """Write every file that was asked for."""
+    if asked.junit:
+        asked.junit.write_text(write_junit(report), encoding="utf-8")
+    if asked.summary:
+        asked.summary.write_text(write_markdown(report), encoding="utf-8")
+    if asked.export:
+        write_scores(asked.export, scores)
+
+
+def scores_of(run: Run) -> Iterable[dict[str, Any]]:
+    return read_scores(run)

@@ -1,0 +1,225 @@
+"""Runs a configuration in the process of the command: no worker, no Redis, nothing stored."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from runs.management.voices import Standing, Voice
+from runs.models import Dataset, Endpoint
+from runs.selectors.cache import find_replies
+from runs.selectors.compare import Side, scorers_of
+from runs.selectors.endpoints_in_use import endpoints_of, known_prices
+from runs.selectors.estimate import columns_of, size_of, source_of
+from workers.engine.cache import MemoryCache
+from workers.engine.comparing import Result
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.gates import Ending, Outcome
+from workers.engine.here import run_here
+from workers.engine.kinds import make_candidates
+from workers.engine.records import Case, Reply, Score
+from workers.engine.spec import Configuration, check_against, count_trials, read_configuration
+from workers.engine.stats import Estimate, estimate_mean
+from workers.quotas import model_quota
+from workers.wiring import build_client, build_provider, prices_of
+
+TELL_SECONDS = 0.25
+STOPS = {
+    "calls": "The budget of calls is used up.",
+    "dollars": "The budget of dollars is used up.",
+    "seconds": "The budget of seconds is used up.",
+    "errors": "More trials failed than fail_on_error allows.",
+}
+
+
+@dataclass
+class HereRun:
+    """A run that only this process knows."""
+
+    configuration: Configuration
+    cases: Sequence[Case]
+    dataset: str
+    digest: str
+    endpoints: Mapping[str, Endpoint]
+    scores: list[Score] = field(default_factory=list)
+    stopped: str = ""
+    seconds: float = 0.0
+
+    @property
+    def planned(self) -> int:
+        return count_trials(self.configuration, len(self.cases))
+
+    @property
+    def state(self) -> str:
+        if self.stopped:
+            return "paused"
+        has_failed = any(score.error for score in self.scores)
+        return "completed_with_errors" if has_failed else "completed"
+
+
+class StoredReplies(MemoryCache):
+    """Reads the shared cache; what is new is kept for this run only, since nobody paid it there."""
+
+    async def get_many(self, keys: Sequence[str]) -> Mapping[str, Reply]:
+        stored = await sync_to_async(find_replies)(list(keys))
+        return {**stored, **await super().get_many(keys)}
+
+
+def prepare(document: dict[str, Any]) -> HereRun:
+    """ConfigurationError with every problem; then nothing was sent."""
+    configuration = read_configuration(document)
+    source = source_of(configuration)
+    check_against(
+        configuration,
+        endpoints=known_prices(),
+        columns=columns_of(source),
+        cases=size_of(source),
+    )
+    endpoints = endpoints_of(configuration)
+    refuse_paused(endpoints)
+    if isinstance(source, Dataset):
+        cases = [Case(c.position, c.fields) for c in source.cases.order_by("position").iterator()]
+        name = f"{source.name}@{source.version}"
+        return HereRun(configuration, cases, name, source.digest, endpoints)
+    return HereRun(configuration, source, "rows of the configuration", "", endpoints)
+
+
+def refuse_paused(endpoints: Mapping[str, Endpoint]) -> None:
+    problems = [
+        Problem("models", f"The endpoint {name} is paused. Resume it under Endpoints first.")
+        for name, endpoint in endpoints.items()
+        if endpoint.is_paused
+    ]
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def execute(run: HereRun, voice: Voice) -> None:
+    started = time.monotonic()
+    try:
+        asyncio.run(_execute(run, voice))
+    finally:
+        run.seconds = time.monotonic() - started
+    voice.progress(standing_of(run))
+
+
+async def _execute(run: HereRun, voice: Voice) -> None:
+    configuration = run.configuration
+    telling = asyncio.create_task(_tell(run, voice))
+
+    def note_stop(name: str) -> None:
+        run.stopped = name
+
+    try:
+        async with build_client() as client:
+            run.scores = await run_here(
+                configuration,
+                run.cases,
+                {name: build_provider(item, client) for name, item in run.endpoints.items()},
+                cache=StoredReplies(),
+                prices=prices_of(configuration, run.endpoints),
+                model_quotas={
+                    (m.endpoint, m.model): model_quota(
+                        run.endpoints[m.endpoint], m.model, 0, configuration
+                    )
+                    for m in configuration.models
+                },
+                on_score=run.scores.append,
+                on_stop=note_stop,
+            )
+    finally:
+        telling.cancel()
+        await sync_to_async(connections.close_all)()
+
+
+async def _tell(run: HereRun, voice: Voice) -> None:
+    while True:
+        voice.progress(standing_of(run))
+        await asyncio.sleep(TELL_SECONDS)
+
+
+def standing_of(run: HereRun) -> Standing:
+    found = mean_of(run.scores)
+    return Standing(
+        state=run.state if run.seconds else "running",
+        planned=run.planned,
+        done=len(run.scores),
+        failed=sum(bool(score.error) for score in run.scores),
+        cached=sum(score.cached for score in run.scores),
+        cost=sum(score.cost or 0.0 for score in run.scores),
+        unpriced=sum(score.unpriced for score in run.scores),
+        score=found.value if found else None,
+    )
+
+
+def mean_of(scores: Sequence[Score]) -> Estimate | None:
+    values = [score.value for score in scores if score.value is not None]
+    return estimate_mean(len(values), sum(values), sum(value * value for value in values))
+
+
+def outcome_of(run: HereRun) -> Outcome:
+    standing = standing_of(run)
+    ending: Ending = "finished"
+    if run.stopped:
+        ending = "errors" if run.stopped == "errors" else "budget"
+    values = [score.value for score in run.scores if score.value is not None]
+    return Outcome(
+        ending=ending,
+        reason=STOPS.get(run.stopped, ""),
+        planned=standing.planned,
+        done=standing.done,
+        failed=standing.failed,
+        score=mean_of(run.scores),
+        value_failures_wrong=sum(values) / standing.done if standing.done else None,
+        cost=standing.cost,
+        unpriced=standing.unpriced,
+    )
+
+
+def candidate_names(run: HereRun) -> dict[str, str]:
+    return {c.key: c.name for c in make_candidates(run.configuration)}
+
+
+def side_of(run: HereRun) -> Side:
+    return Side(
+        run_id=None,
+        name=run.configuration.name,
+        dataset=run.dataset,
+        digest=run.digest,
+        scorers=scorers_of(run.configuration),
+        candidates=candidate_names(run),
+        cases={case.position: case.fields for case in run.cases},
+        results=[
+            Result(s.trial.candidate, s.trial.case, s.trial.repeat, s.value, s.passed,
+                   s.trial.position)
+            for s in run.scores
+        ],
+        is_complete=not run.stopped,
+    )  # fmt: skip
+
+
+def read_scores(run: HereRun) -> Iterator[dict[str, Any]]:
+    """As those of a stored run."""
+    names = candidate_names(run)
+    for score in run.scores:
+        yield {
+            "position": score.trial.position,
+            "candidate": score.trial.candidate,
+            "candidate_name": names[score.trial.candidate],
+            "case": score.trial.case,
+            "repeat": score.trial.repeat,
+            "value": score.value,
+            "passed": score.passed,
+            "error": {"class": score.error, "message": score.message} if score.error else None,
+            "answer": score.answer,
+            "latency_ms": score.latency_ms,
+            "tokens_in": score.tokens_in,
+            "tokens_out": score.tokens_out,
+            "cost": score.cost,
+            "cached": score.cached,
+            "attempts": len(score.attempts),
+        }

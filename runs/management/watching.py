@@ -1,0 +1,163 @@
+"""Waits for a stored run, tells how far it is, and asks what to do when somebody is in a hurry."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from django.db import OperationalError
+from django.utils import timezone
+
+from runs.management.voices import Standing, Voice
+from runs.models import Run, RunState
+from runs.selectors.outcome import PAUSED_BY, has_stopped
+from runs.selectors.worker_beats import count_workers
+from runs.services.runs import cancel_run
+
+LOOK_SECONDS = 0.25
+WORKERS_SECONDS = 2.0  # how often it is asked whether anybody works
+LONGEST_OUTAGE_SECONDS = 60.0  # of the database, before waiting is given up
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+NO_REDIS = (
+    "Redis does not answer, so no worker hears of the run: start the site with `manage.py serve`, "
+    "or see that the Redis of REDIS_URL runs. Waiting."
+)
+NO_WORKER = (
+    "No worker is running: start one with `manage.py work` (or the whole site with "
+    "`manage.py serve`), with the same EVALSITE_DATA, DATABASE_URL and REDIS_URL. Waiting."
+)
+
+
+class Left(Exception):
+    """The person, or the signal, wants the command to end before the run does."""
+
+    def __init__(self, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(exit_code)
+
+
+class Watcher:
+    """Looks at the row of a run until it has stopped."""
+
+    def __init__(
+        self, run: Run, voice: Voice, ask_workers_every_seconds: float = WORKERS_SECONDS
+    ) -> None:
+        self._run = run
+        self._voice = voice
+        self._every_seconds = ask_workers_every_seconds
+        self._asked_at = time.monotonic()
+        self._trouble = ""
+
+    def wait(self) -> Run:
+        while True:
+            self._refresh()
+            self._voice.progress(standing_of(self._run))
+            if has_stopped(self._run):
+                return self._run
+            self._look_for_trouble()
+            time.sleep(LOOK_SECONDS)
+
+    def _refresh(self) -> None:
+        end = time.monotonic() + LONGEST_OUTAGE_SECONDS
+        while True:
+            try:
+                self._run.refresh_from_db()
+                return
+            except OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(LOOK_SECONDS)  # the run goes on without us
+
+    def _look_for_trouble(self) -> None:
+        now = time.monotonic()
+        if now - self._asked_at < self._every_seconds:
+            return
+        self._asked_at = now
+        trouble = trouble_of(self._run)
+        if trouble and trouble != self._trouble:
+            self._voice.tell("waiting", trouble)
+        self._trouble = trouble
+
+
+def trouble_of(run: Run) -> str:
+    """Why nothing moves, and what to do about it."""
+    if run.state in RunState.held():
+        who = run.reason if run.reason.startswith(PAUSED_BY) else "Pausing"
+        return f"{who}. It goes on when somebody resumes it."
+    alive = count_workers()
+    if alive is None:
+        return NO_REDIS
+    return "" if alive else NO_WORKER
+
+
+def standing_of(run: Run) -> Standing:
+    return Standing(
+        state=run.state,
+        planned=run.planned,
+        done=run.done,
+        failed=run.failed,
+        cached=run.cached,
+        cost=run.cost,
+        unpriced=run.unpriced,
+        score=run.value_sum / run.scored if run.scored else None,
+    )
+
+
+def seconds_of(run: Run) -> float:
+    return run.running_seconds(timezone.now())
+
+
+@contextmanager
+def ending_politely() -> Iterator[None]:
+    """SIGTERM, as CI servers send it, is heard like Ctrl-C without a terminal."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise Left(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def wait_for(run: Run, voice: Voice, ask: Callable[[], bool] | None) -> Run:
+    """The run when it has stopped. `ask` says whether to cancel it, after a Ctrl-C; without it the
+    run is left to itself. Left is raised when the command should end first."""
+    with ending_politely():
+        try:
+            return Watcher(run, voice).wait()
+        except KeyboardInterrupt:
+            voice.close()
+            if ask is not None and ask():
+                cancel_run(run)
+                voice.tell("cancelled", f"Run {run.pk} is cancelled; what is scored stays.")
+            else:
+                leave(run, voice)
+            raise Left(INTERRUPTED) from None
+        except Left:
+            voice.close()
+            leave(run, voice)
+            raise
+
+
+def leave(run: Run, voice: Voice) -> None:
+    how = f"manage.py watch {run.pk}"
+    voice.tell("left", f"Run {run.pk} goes on without this command. Wait again: {how}", how=how)
+
+
+def ask_whether_to_cancel() -> bool:
+    """Once. Whoever only presses Return, or Ctrl-C again, leaves it running."""
+    sys.stderr.write("\nCancel the run, or leave it running? [c/L] ")
+    sys.stderr.flush()
+    try:
+        return sys.stdin.readline().strip().lower() in ("c", "cancel")
+    except KeyboardInterrupt:
+        return False
+
+
+def is_interactive() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,0 +1,18 @@
+"""From a launched run to its verdict: what `run` and `watch` share."""
+
+from runs.management.gating import Asked, hand_out, report_of_run, scores_of
+from runs.management.voices import Voice
+from runs.management.watching import Left, ask_whether_to_cancel, is_interactive, wait_for
+from runs.models import Run
+
+
+def finish(run: Run, asked: Asked, voice: Voice) -> int:
+    """Wait, judge, write; the exit code."""
+    try:
+        run = wait_for(run, voice, ask_whether_to_cancel if is_interactive() else None)
+    except Left as left:
+        return left.exit_code
+    report = report_of_run(run, asked)
+    hand_out(report, asked, scores_of(run))
+    voice.done(report)
+    return int(report.exit)

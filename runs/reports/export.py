@@ -1,0 +1,52 @@
+"""Writes scores into a file: JSONL as they are, or CSV that no spreadsheet takes for formulas."""
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+FORMATS = (".jsonl", ".csv")
+COLUMNS = [
+    "position", "candidate", "candidate_name", "case", "repeat", "value", "passed", "error_class",
+    "error_message", "answer", "latency_ms", "tokens_in", "tokens_out", "cost", "cached",
+    "attempts",
+]  # fmt: skip
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+
+
+class ExportError(ValueError):
+    """The file cannot be written. Says why."""
+
+
+def check_export(path: Path) -> None:
+    """Before the run, not after it."""
+    if path.suffix.lower() not in FORMATS:
+        raise ExportError(f"{path.name}: give a name that ends in {' or '.join(FORMATS)}.")
+    if not path.absolute().parent.is_dir():
+        raise ExportError(f"There is no folder {path.absolute().parent}.")
+
+
+def write_scores(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    if path.suffix.lower() == ".csv":
+        write_csv(path, records)
+        return
+    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for record in records:
+            error = record["error"] or {"class": "", "message": ""}
+            flat = {**record, "error_class": error["class"], "error_message": error["message"]}
+            writer.writerow([guard(flat[column]) for column in COLUMNS])
+
+
+def guard(cell: Any) -> Any:
+    """A text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
+        return f"'{cell}"
+    return cell

@@ -1,0 +1,113 @@
+"""The report of a run as a pull-request comment: the verdict, then only what there is to say."""
+
+from collections.abc import Iterable, Sequence
+
+from runs import formatting
+from runs.reports.plain import code_span
+from runs.reports.report import MOST_SHOWN, CandidateLine, Report
+from runs.selectors.compare import ChangedTrial
+from workers.engine.gates import Exit
+
+
+def write_markdown(report: Report) -> str:
+    mark = "✅" if report.exit is Exit.PASSED else "❌"
+    number = f" · run {report.run_id}" if report.run_id else ""
+    sections = [
+        f"### {mark} {report.verdict} — {code_span(report.name)}{number}",
+        write_numbers(report),
+        write_checks(report),
+        write_changed(report),
+        write_candidates(report.candidates),
+        write_errors(report),
+        write_marks(report),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def write_numbers(report: Report) -> str:
+    outcome = report.outcome
+    parts = [f"{outcome.done:,} of {outcome.planned:,} trials"]
+    if outcome.score:
+        low, high = outcome.score.low, outcome.score.high
+        interval = formatting.score_interval(low, high)
+        parts.insert(0, f"score **{formatting.score(outcome.score.value)}** ({interval})")
+    if outcome.failed:
+        parts.append(f"{outcome.failed:,} failed")
+    if report.cached:
+        parts.append(f"{report.cached:,} cached")
+    parts.append(formatting.duration(report.seconds))
+    if outcome.cost or not outcome.unpriced:
+        parts.append(formatting.dollars(outcome.cost))
+    return " · ".join(parts)
+
+
+def write_checks(report: Report) -> str:
+    rows = [
+        ("✅" if check.passed else "❌", check.name, code_span(check.told, 300))
+        for check in report.checks
+    ]
+    return table(("", "check", "result"), rows)
+
+
+def write_changed(report: Report) -> str:
+    if report.comparison is None:
+        return ""
+    falls = [trial for trial in report.comparison.changed if trial.change < 0]
+    if not falls:
+        return ""
+    shown = table(
+        ("before", "after", "candidate", "case", "question"), map(changed_row, falls[:MOST_SHOWN])
+    )
+    count, base = report.comparison.regressions, report.comparison.base
+    head = f"#### {count:,} regressions against {code_span(base.name)}"
+    head += f" · run {base.run_id}" if base.run_id else ""
+    return f"{head}\n\n{shown}"
+
+
+def changed_row(trial: ChangedTrial) -> tuple[str, ...]:
+    return (
+        f"{trial.before:g}",
+        f"{trial.after:g}",
+        code_span(trial.candidate),
+        f"{trial.case}" + (f", repeat {trial.repeat}" if trial.repeat else ""),
+        code_span(trial.question),
+    )
+
+
+def write_candidates(candidates: Sequence[CandidateLine]) -> str:
+    if len(candidates) < 2:
+        return ""
+    rows = [
+        (
+            code_span(line.name),
+            formatting.score(line.score.value if line.score else None),
+            formatting.score_interval(*(line.score[1:3] if line.score else (None, None))),
+            f"{line.failed:,}",
+        )
+        for line in candidates[:MOST_SHOWN]
+    ]
+    more = len(candidates) - len(rows)
+    note = f"\n\n{more:,} more are on the run's page." if more else ""
+    return "#### Candidates\n\n" + table(("candidate", "score", "95 %", "failed"), rows) + note
+
+
+def write_errors(report: Report) -> str:
+    if not report.errors:
+        return ""
+    rows = [(code_span(name), f"{count:,}") for name, count in report.errors.items()]
+    return "#### Errors\n\n" + table(("class", "trials"), rows)
+
+
+def write_marks(report: Report) -> str:
+    if report.comparison is None or not report.comparison.marks:
+        return ""
+    return "\n".join(["#### Not fully comparable", "", *list_items(report.comparison.marks)])
+
+
+def list_items(texts: Iterable[str]) -> list[str]:
+    return [f"- {code_span(text, 300)}" for text in texts]
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

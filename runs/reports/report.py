@@ -1,0 +1,109 @@
+"""What a run became and whether it passed: the record behind every form of report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.reports.plain import one_line
+from runs.selectors.compare import RunComparison
+from workers.engine.gates import Check, Exit, Outcome, exit_of
+from workers.engine.stats import Estimate
+
+MOST_SHOWN = 10  # of a list, in a report that people read
+
+
+@dataclass(frozen=True)
+class CandidateLine:
+    name: str
+    score: Estimate | None
+    failed: int
+
+    def as_record(self) -> dict[str, Any]:
+        score = self.score._asdict() if self.score else None
+        return {"name": self.name, "score": score, "failed": self.failed}
+
+
+@dataclass(frozen=True)
+class Report:
+    run_id: int | None  # None: it ran in the process of the command, and is not stored
+    name: str
+    state: str
+    outcome: Outcome
+    cached: int
+    seconds: float
+    checks: Sequence[Check]
+    candidates: Sequence[CandidateLine] = ()
+    errors: Mapping[str, int] = field(default_factory=dict)  # how many of each class
+    comparison: RunComparison | None = None
+
+    @property
+    def exit(self) -> Exit:
+        return exit_of(self.checks)
+
+    @property
+    def title(self) -> str:
+        number = f" (run {self.run_id})" if self.run_id else ""
+        return f"{one_line(self.name)}{number}"
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what a person wants to know first."""
+        failed = [check for check in self.checks if not check.passed]
+        if not failed:
+            return "Passed"
+        return f"Failed: {', '.join(check.name for check in failed)}"
+
+    def properties(self) -> dict[str, str]:
+        score = self.outcome.score
+        known = {
+            "run": str(self.run_id or ""),
+            "state": self.state,
+            "score": f"{score.value:.6f}" if score else "",
+            "trials": str(self.outcome.done),
+            "failed": str(self.outcome.failed),
+            "cached": str(self.cached),
+            "cost_dollars": f"{self.outcome.cost:.6f}",
+        }
+        return {name: value for name, value in known.items() if value}
+
+    def details_of(self, check: Check) -> list[str]:
+        if check.name not in ("baseline", "regressions") or self.comparison is None:
+            return []
+        changed = [trial for trial in self.comparison.changed if trial.change < 0]
+        return [
+            f"{trial.before:g} -> {trial.after:g}: {one_line(trial.candidate, 60)}, "
+            f"case {trial.case} ({one_line(trial.question)})"
+            for trial in changed[:MOST_SHOWN]
+        ]
+
+    def as_record(self) -> dict[str, Any]:
+        """The last line of the command, for programs."""
+        outcome, score = self.outcome, self.outcome.score
+        compared = self.comparison.as_record(MOST_SHOWN) if self.comparison else None
+        return {
+            "run_id": self.run_id,
+            "name": self.name,
+            "state": self.state,
+            "reason": outcome.reason,
+            "verdict": "passed" if self.exit is Exit.PASSED else "failed",
+            "exit_code": int(self.exit),
+            "checks": [
+                {"name": check.name, "passed": check.passed, "told": check.told}
+                for check in self.checks
+            ],
+            "counts": {
+                "planned": outcome.planned,
+                "done": outcome.done,
+                "failed": outcome.failed,
+                "cached": self.cached,
+            },
+            "score": {**score._asdict(), "value_failures_wrong": outcome.value_failures_wrong}
+            if score
+            else None,
+            "cost": outcome.cost,
+            "unpriced": outcome.unpriced,
+            "seconds": round(self.seconds, 3),
+            "candidates": [line.as_record() for line in self.candidates],
+            "errors": dict(self.errors),
+            "comparison": compared,
+        }

@@ -1,0 +1,73 @@
+"""What became of a run, as gates judge it, and its scores as plain records."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count
+
+from runs.models import Run, RunState
+from runs.selectors.budgets import spent_lines
+from workers.engine.gates import Ending, Outcome
+from workers.engine.stats import estimate_mean
+
+PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run
+_ENDINGS: dict[str, Ending] = {
+    RunState.COMPLETED: "finished",
+    RunState.COMPLETED_WITH_ERRORS: "finished",
+    RunState.CANCELLED: "cancelled",
+    RunState.FAILED: "failed",
+}
+
+
+def has_stopped(run: Run) -> bool:
+    """Whether waiting is over: it ended, or it stopped itself. A person who paused it is likely
+    to resume it."""
+    is_held = run.state == RunState.PAUSED and not run.reason.startswith(PAUSED_BY)
+    return run.is_finished or is_held
+
+
+def outcome_of(run: Run, now: datetime) -> Outcome:
+    ending = _ENDINGS.get(run.state) or ("budget" if spent_lines(run, now) else "errors")
+    return Outcome(
+        ending=ending,
+        reason="" if ending == "finished" else run.reason,
+        planned=run.planned,
+        done=run.done,
+        failed=run.failed,
+        score=estimate_mean(run.scored, run.value_sum, run.value_square_sum),
+        value_failures_wrong=run.value_sum / run.done if run.done else None,
+        cost=run.cost,
+        unpriced=run.unpriced,
+    )
+
+
+def count_errors(run: Run) -> dict[str, int]:
+    """Failed trials by class, most first."""
+    failed = run.scores.exclude(error_class="").order_by()
+    counts = failed.values_list("error_class").annotate(times=Count("pk"))
+    return dict(counts.order_by("-times", "error_class"))
+
+
+def read_scores(run: Run) -> Iterator[dict[str, Any]]:
+    """Every score in the order of the trials, as exports and routes tell it."""
+    scores = run.scores.select_related("candidate", "case").order_by("position")
+    for score in scores.iterator(chunk_size=1000):
+        error = {"class": score.error_class, "message": score.error_message}
+        yield {
+            "position": score.position,
+            "candidate": score.candidate.key,
+            "candidate_name": score.candidate.name,
+            "case": score.case.position,
+            "repeat": score.repeat,
+            "value": score.value,
+            "passed": score.passed,
+            "error": error if score.is_error else None,
+            "answer": score.answer,
+            "latency_ms": score.latency_ms,
+            "tokens_in": score.tokens_in,
+            "tokens_out": score.tokens_out,
+            "cost": score.cost,
+            "cached": score.cached,
+            "attempts": len(score.attempts),
+        }

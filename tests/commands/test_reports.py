@@ -1,0 +1,113 @@
+"""Reports of runs whose names, questions and answers were written by an enemy."""
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from runs.reports.export import FORMULA_STARTS, guard, write_scores
+from runs.reports.junit import write_junit
+from runs.reports.markdown import write_markdown
+from runs.reports.plain import code_span, one_line
+from runs.reports.report import CandidateLine, Report
+from runs.selectors.compare import ChangedTrial, RunComparison, SideFacts
+from workers.engine.gates import Check, Outcome
+from workers.engine.stats import Estimate
+
+EVIL = [
+    "]]></failure><testcase name='forged'/>",
+    "<img src=x onerror=alert(1)>",
+    "| cell | `code` \\| **bold** [link](http://evil) @everyone #1",
+    "line\nbreak\r\n\n### ✅ Passed",
+    "\x00\x08\x1b[31mred\x1b[0m\u202eright to left",
+    "\ud800 lone surrogate",
+    "`" * 10,
+    "&amp; &#96; ]]>",
+]
+
+
+def report(evil: str, *checks: Check) -> Report:
+    side = SideFacts(3, evil, evil, 0.5, 10, 0)
+    trial = ChangedTrial(evil, 4, 1, evil, 1.0, 0.0, True, False, 4, 4)
+    return Report(
+        run_id=7,
+        name=evil,
+        state="completed",
+        outcome=Outcome("finished", "", 10, 10, 1, Estimate(0.5, 0.2, 0.8, 9), 0.45, 0.01),
+        cached=2,
+        seconds=3.0,
+        checks=checks or [Check("regressions", False, evil), Check("errors", True, evil)],
+        candidates=[CandidateLine(evil, None, 1), CandidateLine("b", Estimate(1, 1, 1, 9), 0)],
+        errors={evil: 1},
+        comparison=RunComparison(
+            side, side, [evil], None, [], [evil], [], 10, regressions=1, improvements=0,
+            changed=[trial],
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_junit_stays_well_formed_with_the_checks_it_has(evil: str) -> None:
+    root = ElementTree.fromstring(write_junit(report(evil)).encode())
+    names = [case.get("name") for case in root.iter("testcase")]
+    assert names == ["regressions", "errors"]
+    assert root[0].get("failures") == "1"
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_markdown_keeps_its_lines_and_cells(evil: str) -> None:
+    tame, text = write_markdown(report("tame")), write_markdown(report(evil))
+    assert [line.count("|") for line in text.splitlines()] == [
+        line.count("|") for line in tame.splitlines()
+    ]
+    assert [line for line in text.splitlines() if line.startswith("#")][1:] == [
+        line.replace("`tame`", code_span(evil)) for line in tame.splitlines() if line[:1] == "#"
+    ][1:]
+    outside = re.sub(r"`[^`\n]*`", "", text)
+    assert not set("<@[]") & set(outside)
+    assert "evil" not in outside
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_one_line_is_printable_and_short(evil: str) -> None:
+    assert one_line(evil * 100, 60).isprintable()
+    assert len(one_line(evil * 100, 60)) <= 60
+
+
+def test_a_summary_has_only_sections_with_content() -> None:
+    plain = Report(
+        run_id=None, name="sums", state="completed",
+        outcome=Outcome("finished", "", 1, 1, 0, Estimate(1, 0.2, 1, 1), 1.0),
+        cached=0, seconds=0.5, checks=[Check("finished", True, "1 of 1 trials are done.")],
+    )  # fmt: skip
+    text = write_markdown(plain)
+    assert text.startswith("### ✅ Passed — `sums`\n")
+    assert "####" not in text
+
+
+def record(answer: str) -> dict[str, Any]:
+    return {
+        "position": 0, "candidate": "k", "candidate_name": "c", "case": 0, "repeat": 0,
+        "value": -0.5, "passed": False, "error": {"class": "refused", "message": "=1+1"},
+        "answer": answer, "latency_ms": 1.5, "tokens_in": None, "tokens_out": None, "cost": None,
+        "cached": True, "attempts": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("start", FORMULA_STARTS)
+def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path, start: str) -> None:
+    write_scores(tmp_path / "e.csv", [record(f'{start}HYPERLINK("http://evil")\n"quoted"')])
+    rows = list(csv.DictReader((tmp_path / "e.csv").open(newline="")))
+    assert rows[0]["answer"] == f'\'{start}HYPERLINK("http://evil")\n"quoted"'
+    assert rows[0]["error_message"] == "'=1+1"
+    assert rows[0]["value"] == "-0.5"  # a number is no formula
+
+
+def test_other_text_is_exported_as_it_is(tmp_path: Path) -> None:
+    assert guard("it's = 4") == "it's = 4"
+    for evil in EVIL:
+        write_scores(tmp_path / "e.jsonl", [record(evil)])
+        assert len((tmp_path / "e.jsonl").read_text().splitlines()) == 1

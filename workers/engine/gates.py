@@ -136,13 +136,9 @@ def judge_baseline(alpha: float, comparison: Comparison) -> Check:
     found = comparison.overall
     if found is None:
         return Check("baseline", False, "No trial has a scored counterpart in the baseline.")
-    told = (
-        f"{found.mean:+.4f} against the baseline (95 % interval {found.low:+.3f} to "
-        f"{found.high:+.3f}, p = {found.p:.3g}, {found.cases:,} cases, {found.method})"
-    )
     is_worse = found.mean < 0 and found.p < alpha
     verdict = "worse than chance explains" if is_worse else "no significant fall"
-    return Check("baseline", not is_worse, f"{told}: {verdict} at alpha {alpha:g}.")
+    return Check("baseline", not is_worse, f"{found.text}: {verdict} at alpha {alpha:g}.")
 
 
 def judge_regressions(most: int, comparison: Comparison) -> Check:

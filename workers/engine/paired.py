@@ -29,6 +29,14 @@ class Difference(NamedTuple):
     method: str
     cases: int
 
+    @property
+    def text(self) -> str:
+        """-0.0500 (95 % interval -0.081 to -0.019, p = 0.0021, 120 cases, exact sign test)."""
+        interval = f"95 % interval {self.low:+.3f} to {self.high:+.3f}"
+        return (
+            f"{self.mean:+.4f} ({interval}, p = {self.p:.3g}, {self.cases:,} cases, {self.method})"
+        )
+
 
 def estimate_difference(by_case: Sequence[float]) -> Difference | None:
     """None when there is nothing to compare."""

@@ -1,0 +1,65 @@
+"""`manage.py estimate FILE_OR_NAME`: what a run would take, with nothing started."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from runs import formatting
+from runs.management.documents import load_document
+from runs.management.refusals import refusing
+from runs.selectors.estimate import Estimate, estimate
+from workers.engine.errors import ConfigurationError
+
+
+class Command(BaseCommand):
+    help = "Says how many calls, how much money and time a run would take, and what limits it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("configuration", metavar="FILE_OR_NAME")
+        parser.add_argument(
+            "--set",
+            dest="changes",
+            action="append",
+            default=[],
+            metavar="PATH=VALUE",
+            help="change a field, as in limits.max_concurrent=50; any number of times",
+        )
+        parser.add_argument("--json", action="store_true", help="one JSON object")
+        # Read by manage.py, for every command; here for --help.
+        parser.add_argument("--data", help="data folder of the site")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with refusing():
+            found = estimate(load_document(options["configuration"], options["changes"]))
+            if found.problems:
+                raise ConfigurationError(found.problems)
+        self.stdout.write(json.dumps(record_of(found)) if options["json"] else text_of(found))
+
+
+def record_of(found: Estimate) -> dict[str, Any]:
+    record = asdict(found)
+    del record["problems"]
+    return {**record, "allocation": found.allocation._asdict()}
+
+
+def text_of(found: Estimate) -> str:
+    product = f"{found.candidates:,} candidates x {found.cases:,} cases"
+    if found.repeats > 1:
+        product += f" x {found.repeats:,} repeats"
+    lines = {
+        "Trials": f"{found.trials:,}  ({product})",
+        "Cached": found.calls_cached_text,
+        "Calls": f"{found.calls_to_send:,}",
+        "Cost": found.cost_text,
+        "Time": time_text(found),
+        "Limited by": found.limited_by,
+        "Basis": found.basis,
+    }
+    return "\n".join([*(f"{name:11} {text}" for name, text in lines.items()), *found.over_budget])
+
+
+def time_text(found: Estimate) -> str:
+    low, high = formatting.duration(found.seconds_low), formatting.duration(found.seconds_high)
+    return low if low == high else f"{low} – {high}"

@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from runs.forms.starting_points import as_yaml
 from runs.models import Configuration
 from runs.services.configurations import (
     check_configuration,
@@ -15,7 +14,7 @@ from runs.services.configurations import (
     save_configuration,
     set_preset,
 )
-from workers.engine.documents import read_document
+from workers.engine.documents import read_document, write_document
 from workers.engine.errors import ConfigurationError, Problem
 
 
@@ -25,7 +24,7 @@ class DocumentField(forms.CharField):
     widget = forms.Textarea(attrs={"rows": 30, "class": "vLargeTextField", "spellcheck": "false"})
 
     def prepare_value(self, value: Any) -> Any:
-        return as_yaml(value) if isinstance(value, dict) else value
+        return write_document(value) if isinstance(value, dict) else value
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)

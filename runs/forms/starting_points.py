@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from runs.forms.model_parameters import parameters_of
 from runs.forms.new_run import (
     CUSTOM,
@@ -18,13 +16,10 @@ from runs.forms.new_run import (
     option_text,
     read_scorers,
 )
+from workers.engine.documents import write_document
 from workers.engine.errors import ConfigurationError
 from workers.engine.scorers import build_scorer
 from workers.engine.spec import Configuration, Limits, read_configuration
-
-
-def as_yaml(document: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True, width=100)
 
 
 def from_document(document: Mapping[str, Any]) -> NewRunInput:
@@ -41,7 +36,7 @@ def from_document(document: Mapping[str, Any]) -> NewRunInput:
 
 def from_yaml(document: Mapping[str, Any]) -> NewRunInput:
     filled = blank_input()
-    filled.mode, filled.yaml = "yaml", as_yaml(document)
+    filled.mode, filled.yaml = "yaml", write_document(document)
     filled.name = str(document.get("name", ""))
     return filled
 

@@ -22,16 +22,20 @@ def load_document(choice: str, changes: list[str]) -> dict[str, Any]:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    try:
-        document = read_document(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise problem(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise problem(f"{path} is not a text in UTF-8.") from None
+    document = read_document(read_text(path))
     if not isinstance(document, dict):
         raise problem(f"{path} holds no mapping of fields such as kind, dataset, prompts.")
     document.setdefault("name", path.stem)
     return document
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise problem(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise problem(f"{path} is not a text in UTF-8.") from None
 
 
 def read_stored(name: str) -> dict[str, Any]:

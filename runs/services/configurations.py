@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from runs.models import Configuration
+from workers.engine.documents import read_document
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec import read_configuration
 
@@ -65,6 +66,27 @@ def check_configuration(name: str, document: Any, description: str = "") -> str:
     if problems:
         raise ConfigurationError(problems)
     return kind
+
+
+def import_configuration(
+    owner: AbstractBaseUser | None, text: str, name: str | None = None
+) -> Configuration:
+    """Store what `export_configuration` wrote, or a person: YAML or JSON with a name in it, or
+    under the name given. One that exists keeps its description and gets the next version."""
+    document = read_document(text)
+    if not isinstance(document, dict):
+        raise ConfigurationError([Problem("", "A configuration is a mapping of fields.")])
+    chosen = name or document.get("name", "")
+    if not isinstance(chosen, str):
+        raise ConfigurationError([Problem("name", "Give a text. Put a number into quotes.")])
+    stored = Configuration.objects.filter(name=chosen.strip()).first()
+    return save_configuration(
+        owner,
+        chosen,
+        _without_name(document),
+        description=stored.description if stored else "",
+        is_preset=bool(stored and stored.is_preset),
+    )
 
 
 def delete_configuration(configuration: Configuration) -> None:

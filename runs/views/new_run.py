@@ -10,7 +10,7 @@ from runs.access import datasets_for, endpoints_for, get_run_for, runs_for
 from runs.forms.filters import read_whole_number
 from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, read_post
 from runs.forms.problems import place
-from runs.forms.starting_points import as_yaml, from_document
+from runs.forms.starting_points import from_document
 from runs.selectors.datasets import newest_versions
 from runs.selectors.endpoints import group_models
 from runs.selectors.estimate import estimate
@@ -18,6 +18,7 @@ from runs.selectors.starting_points import configurations_for, recent_runs
 from runs.services.datasets import guess_format, preview_dataset
 from runs.services.runs import create_run
 from runs.views.people import person
+from workers.engine.documents import write_document
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.presets import PRESETS
 
@@ -113,7 +114,7 @@ def estimate_context(filled: NewRunInput) -> dict[str, Any]:
 def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:
     """What the YAML view starts with. Pasted rows can be many; then it is left to the person."""
     is_large = filled.dataset_source == "paste" and len(filled.rows) > LARGEST_SHOWN_ROWS
-    return "" if filled.mode == "yaml" or is_large else as_yaml(drawn.document)
+    return "" if filled.mode == "yaml" or is_large else write_document(drawn.document)
 
 
 def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]) -> HttpResponse:

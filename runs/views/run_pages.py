@@ -9,8 +9,8 @@ from django.views.decorators.http import require_safe
 from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters, read_whole_number, trial_query
 from runs.forms.limits import LimitsForm
-from runs.forms.starting_points import as_yaml
 from runs.models import EventLevel, Run
+from runs.reports.curl import as_curl
 from runs.selectors.errors import group_errors
 from runs.selectors.events import list_events
 from runs.selectors.leaderboard import leaderboard
@@ -25,6 +25,7 @@ from runs.selectors.trials import (
     count_scores,
     list_scores,
 )
+from workers.engine.documents import write_document
 
 
 def frame(run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
@@ -112,7 +113,8 @@ def run_configuration(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
     context = {
         **frame(found, "configuration"),
-        "yaml": as_yaml(found.document),
-        "facts": as_yaml(found.snapshot_of),
+        "yaml": write_document(found.document),
+        "curl": as_curl(request.build_absolute_uri("/api/v1/runs"), found.document),
+        "facts": write_document(found.snapshot_of),
     }
     return render(request, "runs/run/configuration.html", context)

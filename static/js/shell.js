@@ -71,12 +71,13 @@ function submitAlone(form, chosen) {
 
 function wireCopy() {
   for (const button of document.querySelectorAll("[data-copy]")) {
+    const label = button.querySelector("span");
+    const words = label.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-      const label = button.querySelector("span");
       label.textContent = "Copied";
-      setTimeout(() => (label.textContent = "Copy"), 2000);
+      setTimeout(() => (label.textContent = words), 2000);
     });
   }
 }

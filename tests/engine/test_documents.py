@@ -1,10 +1,13 @@
 """A document is plain data, whatever was written, and reading it cannot be made expensive."""
 
+import json
+from random import Random
 from time import process_time
+from typing import Any
 
 import pytest
 
-from workers.engine.documents import read_document
+from workers.engine.documents import read_document, write_document
 from workers.engine.errors import ConfigurationError
 
 
@@ -56,3 +59,51 @@ def test_a_bomb_of_aliases_does_not_go_off():
     with pytest.raises(ConfigurationError):
         read_document("\n".join(lines))
     assert process_time() - start < 1.0
+
+
+PIECES = [
+    "plain", "yes", "null", "1e3", "2024-01-01", "", " ", "  indented", "trailing ", "\n", "\n\n",
+    "\t", "- item", "key: value", "# no comment", "{{question}}", "'", '"', "\\", "|", ">", "&a",
+    "*a", "!tag", "%", "@", "`", "\u00e9", "\u2028", "\x85", "\x07", "\ufeff", "\U0001f600", "\r\n",
+]  # fmt: skip
+
+
+def any_value(random: Random, depth: int = 0) -> Any:
+    kinds = 3 if depth > 3 else 5
+    match random.randrange(kinds):
+        case 0 | 1:
+            return "".join(random.choices(PIECES, k=random.randrange(5)))
+        case 2:
+            return random.choice([0, -1, 10**18, 0.1, 1e-9, 1e300, -0.0, True, False, None])
+        case 3:
+            return [any_value(random, depth + 1) for _ in range(random.randrange(4))]
+    return any_mapping(random, depth + 1)
+
+
+def any_mapping(random: Random, depth: int = 0) -> dict[str, Any]:
+    return {
+        "".join(random.choices(PIECES, k=2)): any_value(random, depth)
+        for _ in range(random.randrange(5))
+    }
+
+
+def test_what_is_written_is_read_back_exactly() -> None:
+    random = Random(7)
+    for _ in range(1000):
+        document = any_mapping(random)
+        again = read_document(write_document(document))
+        assert json.dumps(again) == json.dumps(document)  # the order and the types, too
+
+
+def test_values_that_are_one_object_are_written_out_twice() -> None:
+    shared = {"temperature": 0}
+    assert "&" not in write_document({"a": shared, "b": shared})
+
+
+def test_a_prompt_of_several_lines_stays_readable() -> None:
+    assert write_document({"user": "One.\nTwo.\n"}) == "user: |\n  One.\n  Two.\n"
+
+
+def test_a_document_too_large_for_yaml_is_read_back_all_the_same() -> None:
+    document = {"rows": [{"question": "x" * 1000} for _ in range(1200)]}
+    assert read_document(write_document(document)) == document

@@ -1,6 +1,8 @@
-"""Reads what a person wrote as YAML or JSON into plain values, before the schema judges them."""
+"""Reads what a person wrote as YAML or JSON into plain values, before the schema judges them, and
+writes it so that reading gives the same again."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -9,6 +11,7 @@ from workers.engine.errors import ConfigurationError, Problem
 
 MAX_YAML_BYTES = 1024 * 1024  # seconds of reading; JSON of the same size takes milliseconds
 MAX_JSON_BYTES = 20 * 1024 * 1024
+ODD_LINE_BREAKS = "\r\x85\u2028\u2029\ufeff"
 NOT_PLAIN = "Use texts, numbers, true, false, null, lists and mappings only."
 
 
@@ -58,6 +61,36 @@ def _read(text: str) -> Any:
             f"larger than {MAX_YAML_BYTES // 1024} KB. Import the rows as a dataset and name it"
         )
     return yaml.load(text, Loader=PlainLoader)  # noqa: S506, TID251 - a safe loader, made safer
+
+
+class PlainDumper(yaml.SafeDumper):
+    """YAML that PlainLoader reads: without aliases, and texts of several lines as such."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _write_text(dumper: PlainDumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if any(character in text for character in ODD_LINE_BREAKS):
+        style = '"'  # only there they are escaped; elsewhere they would be read as a space
+    elif "\n" in text.strip("\n"):
+        style = "|"  # the emitter takes quotes where a block cannot hold the text
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+PlainDumper.add_representer(str, _write_text)
+
+
+def write_document(document: Mapping[str, Any]) -> str:
+    """As YAML in the order given; one that is too large to be read back as YAML as JSON, which is
+    YAML, too."""
+    text = yaml.dump(
+        dict(document), Dumper=PlainDumper, sort_keys=False, allow_unicode=True, width=100
+    )
+    if len(text.encode("utf-8", "surrogatepass")) <= MAX_YAML_BYTES:
+        return text
+    return json.dumps(document, indent=1) + "\n"
 
 
 def _place(mark: yaml.Mark | None) -> str:

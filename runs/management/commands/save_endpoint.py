@@ -1,0 +1,88 @@
+"""`manage.py save_endpoint NAME`: makes or changes an endpoint, as a CI job needs it."""
+
+import os
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.management.base import BaseCommand, CommandParser
+
+from runs.management.refusals import bad_input, refusing
+from runs.models import Endpoint, EndpointKind
+from runs.selectors.choices import find_endpoint
+from runs.selectors.people import find_person
+from runs.services.endpoints import save_endpoint
+
+FIELDS = ("kind", "base_url", "max_concurrent", "requests_per_minute", "tokens_per_minute")
+
+
+class Command(BaseCommand):
+    help = "Makes an endpoint, or changes what is given of one. The key is read from a variable."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--kind", choices=EndpointKind.values, help="needed for a new one")
+        parser.add_argument("--base-url", metavar="URL", help="up to and including the version")
+        parser.add_argument(
+            "--key-env", metavar="VARIABLE", help="environment variable that holds the key"
+        )
+        parser.add_argument("--models", metavar="A,B", help="names offered on the new-run page")
+        parser.add_argument("--max-concurrent", type=int, metavar="N")
+        parser.add_argument("--requests-per-minute", type=int, metavar="N")
+        parser.add_argument("--tokens-per-minute", type=int, metavar="N")
+        parser.add_argument(
+            "--price",
+            action="append",
+            default=[],
+            metavar="MODEL=IN,OUT",
+            help="dollars per million tokens; any number of times",
+        )
+        parser.add_argument("--user", metavar="NAME", help="who changes it; the administrator")
+        # Read by manage.py, for every command; here for --help.
+        parser.add_argument("--data", help="data folder of the site")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with refusing():
+            person = find_person(options["user"])
+            endpoint = find_endpoint(options["name"]) or Endpoint(name=options["name"])
+        change(endpoint, options)
+        try:
+            save_endpoint(person, endpoint, read_key(options["key_env"]))
+        except ValidationError as error:
+            raise bad_input("\n".join(map(field_text, error.message_dict.items()))) from None
+        except PermissionDenied as error:
+            raise bad_input(str(error)) from None
+        self.stdout.write(f"{endpoint.name} ({endpoint.get_kind_display()}).")
+
+
+def change(endpoint: Endpoint, options: dict[str, Any]) -> None:
+    for name in FIELDS:
+        if options[name] is not None:
+            setattr(endpoint, name, options[name])
+    if options["models"] is not None:
+        endpoint.model_names = [name for name in options["models"].split(",") if name]
+    endpoint.prices = {**endpoint.prices, **dict(map(read_price, options["price"]))}
+
+
+def read_price(text: str) -> tuple[str, dict[str, float]]:
+    model, _, prices = text.rpartition("=")
+    try:
+        cost_in, cost_out = (float(number) for number in prices.split(","))
+    except ValueError:
+        raise bad_input(f"--price {text}: write MODEL=IN,OUT, as in gpt-x=2.5,10.") from None
+    return model, {"input": cost_in, "output": cost_out}
+
+
+def read_key(variable: str | None) -> str | None:
+    """None keeps the key that is stored. Never an argument: every process could read it."""
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "")
+    if not key:
+        raise bad_input(f"--key-env {variable}: there is no such variable, or it is empty.")
+    return key
+
+
+def field_text(problem: tuple[str, list[str]]) -> str:
+    field, messages = problem
+    name = "--key-env" if field == "new_key" else f"--{field.replace('_', '-')}"
+    return f"{name}: {' '.join(messages)}"

@@ -32,6 +32,8 @@ LAST_THREADS_SECONDS = 10.0
 
 FOR_TESTS = {"EVALSITE_TEST_DATABASE", "EVALSITE_CHROMIUM"}
 
+SHARING_A_SITE = ("tests/e2e/", "tests/commands/test_terminal.py")
+
 running = ExitStack()
 
 
@@ -117,13 +119,13 @@ def start_postgres() -> None:
 
 
 class SideBySide(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """Every test goes to whoever is free; browser stories share one site, so they stay together.
+    """Every test goes to whoever is free; stories that share one site stay together.
 
     (pytest-xdist's own groups do nothing with pytest 9.2: it no longer lets them rename tests.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "browser" if nodeid.startswith("tests/e2e/") else nodeid
+        return next((start for start in SHARING_A_SITE if nodeid.startswith(start)), nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:

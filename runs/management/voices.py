@@ -173,4 +173,4 @@ def choose_voice(out: TextIO, err: TextIO, *, as_json: bool) -> Voice:
     """JSON where no person looks."""
     if as_json or not (out.isatty() and err.isatty()):
         return JsonLines(out)
-    return Terminal(Console(file=err, highlight=False))
+    return Terminal(Console(stderr=True, highlight=False))  # Django's own would paint it all red

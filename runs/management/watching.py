@@ -151,11 +151,12 @@ def leave(run: Run, voice: Voice) -> None:
 
 def ask_whether_to_cancel() -> bool:
     """Once. Whoever only presses Return, or Ctrl-C again, leaves it running."""
-    sys.stderr.write("\nCancel the run, or leave it running? [c/L] ")
-    sys.stderr.flush()
     try:
+        sys.stderr.write("\nCancel the run, or leave it running? [c/L] ")
+        sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("c", "cancel")
     except KeyboardInterrupt:
+        sys.stderr.write("\n")
         return False
 
 

@@ -1,0 +1,128 @@
+"""`manage.py run` before a person, on a site that is served: the bar, the verdict, Ctrl-C."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.conftest import write
+from tests.commands.terminal import CTRL_C, Terminal, argv, environment
+from tests.e2e.site import Site
+from tests.platform.processes import BASE_DIR
+
+pytestmark = pytest.mark.late
+
+SUMS = {
+    "name": "sums [bold]",
+    "kind": "evaluate",
+    "dataset": {"rows": [{"question": f"{n} + 1?", "expected": str(n + 1)} for n in range(40)]},
+    "prompts": [{"name": "terse"}],
+    "models": ["simulated/sim-large"],
+    "scorers": ["numeric"],
+    "cache": "off",
+    "limits": {"max_concurrent": 20, "requests_per_minute": None},
+}
+GOING = ("queued", "starting", "running")
+SLOW = ["--set", "limits.max_concurrent=1", "--set", "repeats=20"]
+
+
+class Place:
+    """A site with an administrator, an endpoint and a file to run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.data.mkdir()
+        self.file = write(folder / "sums.yaml", SUMS)
+        self.site = Site(self.data)
+
+    def command(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv(*words),
+            cwd=BASE_DIR,
+            env={**environment(self.data), "DJANGO_SUPERUSER_PASSWORD": "for-this-test-only"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def state_of(self, run: int) -> str:
+        return str(
+            self.site.database.rows("SELECT state FROM runs_run WHERE id = :run", run=run)[0][0]
+        )
+
+    def newest_run(self) -> int:
+        return int(self.site.database.rows("SELECT max(id) FROM runs_run")[0][0])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    place = Place(tmp_path_factory.mktemp("place"))
+    try:
+        made = place.command(
+            "createsuperuser", "--noinput", "--username", "ada", "--email", "ada@example.com"
+        )
+        assert made.returncode == 0, made.stderr
+        saved = place.command("save_endpoint", "simulated", "--kind", "simulated")
+        assert saved.returncode == 0, saved.stderr
+        yield place
+    finally:
+        place.site.close()
+
+
+def test_a_person_sees_a_bar_and_then_the_verdict(place: Place) -> None:
+    with closing(Terminal(place.data, "run", place.file, "--min-score", "0.99")) as terminal:
+        terminal.wait_for("/40 · ")
+        assert terminal.end() == 100
+        assert "sums [bold], 40 trials." in terminal.text  # text, not markup
+        assert "Failed: score" in terminal.text
+        assert "ok   finished: 40 of 40 trials are done." in terminal.text
+        assert '{"event"' not in terminal.text
+
+
+def test_ctrl_c_asks_once_and_cancels(place: Place) -> None:
+    with closing(Terminal(place.data, "run", place.file, *SLOW)) as terminal:
+        terminal.wait_for("/800 · ")
+        terminal.press(CTRL_C)
+        terminal.wait_for("[c/L]")
+        terminal.press("c\n")
+        assert terminal.end() == 130
+        assert "is cancelled; what is scored stays" in terminal.text
+    assert place.state_of(place.newest_run()) == "cancelled"
+
+
+@pytest.mark.parametrize("answer", ["\n", CTRL_C], ids=["return", "ctrl-c again"])
+def test_ctrl_c_leaves_it_running_unless_told_otherwise(place: Place, answer: str) -> None:
+    with closing(Terminal(place.data, "run", place.file, *SLOW)) as terminal:
+        terminal.wait_for("/800 · ")
+        terminal.press(CTRL_C)
+        terminal.wait_for("[c/L]")
+        terminal.press(answer)
+        assert terminal.end() == 130
+        run = place.newest_run()
+        assert f"manage.py watch {run}" in terminal.text
+    assert place.state_of(run) in GOING
+
+
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_without_a_terminal_a_signal_leaves_it_running(
+    place: Place, number: int, exit_code: int
+) -> None:
+    process = subprocess.Popen(
+        argv("run", place.file, *SLOW), cwd=BASE_DIR, env=environment(place.data), text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    launch: dict[str, Any] = json.loads(process.stdout.readline())
+    while json.loads(process.stdout.readline()).get("done") == 0:
+        pass
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (exit_code, "")
+    left = json.loads(out.splitlines()[-1])
+    assert (left["event"], left["how"]) == ("left", f"manage.py watch {launch['run_id']}")
+    assert place.state_of(launch["run_id"]) in GOING

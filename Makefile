@@ -7,7 +7,7 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 4 -m "not alone"
 
-.PHONY: help run setup bench faults faults-short soak test check lint types screenshots lock clean
+.PHONY: help run setup bench faults faults-short soak test check lint types screenshots commands lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,9 @@ bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 
 screenshots: setup ## Pictures of every page into docs/
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/python scripts/screenshots.py $(ARGS)
+
+commands: setup ## Write docs/COMMANDS.md anew from the commands
+	$(CHECK)/python scripts/commands_reference.py
 
 lock: setup ## Write the lock files anew from requirements/*.in and package.json
 	cd requirements && for name in run dev installer node; do \

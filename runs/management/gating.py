@@ -27,6 +27,10 @@ from workers.engine.spec import read_configuration
 from workers.engine.stats import Estimate
 
 LAST = "last"
+NO_BASELINE = (
+    "There is no complete run of this name with these scorers yet: nothing to compare with."
+)
+MOST_LOOKED_AT = 20  # runs of the same name, when the newest ones have other scorers
 _COMPARABLE = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
 
 
@@ -70,8 +74,11 @@ class Asked:
     lacks_baseline: bool = False  # `last`, and there is none yet
 
 
-def read_gates(options: dict[str, Any], owner: User, document: dict[str, Any]) -> Asked:
-    """Everything that can be wrong is found here, before a call is paid for."""
+def read_gates(
+    options: dict[str, Any], owner: User, document: dict[str, Any], before: int | None = None
+) -> Asked:
+    """Everything that can be wrong is found here, before a call is paid for. `before`: the run
+    that is judged, when it exists already."""
     gates = Gates(
         min_score=options["min_score"],
         max_error_rate=options["max_error_rate"],
@@ -84,7 +91,7 @@ def read_gates(options: dict[str, Any], owner: User, document: dict[str, Any]) -
         check_folder(options[name])
     if options["export"]:
         check_export(options["export"])
-    baseline = find_baseline(options["baseline"], owner, document)
+    baseline = find_baseline(options["baseline"], owner, document, before)
     return Asked(
         gates,
         baseline,
@@ -100,23 +107,38 @@ def check_folder(path: Path | None) -> None:
         raise GateError(f"There is no folder {path.absolute().parent} to write {path.name} into.")
 
 
-def find_baseline(choice: str | None, owner: User, document: dict[str, Any]) -> Run | None:
+def find_baseline(
+    choice: str | None, owner: User, document: dict[str, Any], before: int | None
+) -> Run | None:
     if not choice:
         return None
     if choice == LAST:
-        complete = runs_for(owner).filter(state__in=_COMPARABLE)
-        return complete.filter(name=document.get("name")).order_by("-pk").first()
+        return newest_like(document, owner, before)
     if not choice.isdecimal():
         raise GateError(f"--baseline {choice}: give the number of a run, or {LAST}.")
     run = get_run_for(owner, int(choice))
     if run.state not in _COMPARABLE:
         raise GateError(f"--baseline {choice}: that run is {run.get_state_display().lower()}.")
-    if scorers_of(read_configuration(run.document)) != scorers_of(read_configuration(document)):
+    if not has_scorers_of(run, document):
         raise GateError(
             f"--baseline {choice}: that run has other scorers, so the scores do not measure the "
             "same. Choose a run with these scorers, or leave --baseline out."
         )
     return run
+
+
+def newest_like(document: dict[str, Any], owner: User, before: int | None) -> Run | None:
+    """The newest complete run of the same name with the same scorers; before the run given."""
+    runs = runs_for(owner).filter(state__in=_COMPARABLE, name=document.get("name"))
+    if before is not None:
+        runs = runs.filter(pk__lt=before)
+    return next(
+        (r for r in runs.order_by("-pk")[:MOST_LOOKED_AT] if has_scorers_of(r, document)), None
+    )
+
+
+def has_scorers_of(run: Run, document: dict[str, Any]) -> bool:
+    return scorers_of(read_configuration(run.document)) == scorers_of(read_configuration(document))
 
 
 def report_of_run(run: Run, asked: Asked) -> Report:

@@ -22,7 +22,7 @@ def test_calls_cost_time_and_the_limit_are_told(file: Path, endpoint: Endpoint) 
     assert "60 requests per minute of this run" in found["limited_by"]
     assert found["cost_text"].startswith("$")
     text = command("estimate", file).out
-    assert "120  (6 candidates x 20 cases)" in text
+    assert "120  (6 candidates x 20 cases x 1 repeat)" in text
     assert "Limited by  12 slots of this run; raising max_concurrent" in text
     assert not Run.objects.exists()
 

@@ -223,3 +223,18 @@ def test_a_baseline_with_other_scorers_is_refused(
     assert ran.exit_code == 2
     assert "other scorers" in ran.err
     assert Run.objects.count() == 1
+
+
+def test_the_last_run_is_an_earlier_one_with_the_same_scorers(
+    ada: User, file: Path, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    with running_worker():
+        first = finish(create_run(ada, document))
+        finish(create_run(ada, {**document, "scorers": ["exact"]}))
+        third = finish(create_run(ada, document))
+    watched = command("watch", third.pk, "--baseline", "last")
+    assert watched.done["comparison"]["base"]["run_id"] == first.pk
+    lone = command("watch", first.pk, "--baseline", "last")
+    assert lone.exit_code == 0
+    assert lone.done["comparison"] is None
+    assert "baseline" in {line["event"] for line in lone.lines}

@@ -45,9 +45,14 @@ def record_of(found: Estimate) -> dict[str, Any]:
 
 
 def text_of(found: Estimate) -> str:
-    product = f"{found.candidates:,} candidates x {found.cases:,} cases"
-    if found.repeats > 1:
-        product += f" x {found.repeats:,} repeats"
+    product = " x ".join(
+        f"{number:,} {word}{'' if number == 1 else 's'}"
+        for number, word in (
+            (found.candidates, "candidate"),
+            (found.cases, "case"),
+            (found.repeats, "repeat"),
+        )
+    )
     lines = {
         "Trials": f"{found.trials:,}  ({product})",
         "Cached": found.calls_cached_text,

@@ -8,15 +8,20 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from runs.management import here_runs
 from runs.management.documents import load_document
-from runs.management.gating import Asked, add_gates, hand_out, read_gates, report_of_here
+from runs.management.gating import (
+    NO_BASELINE,
+    Asked,
+    add_gates,
+    hand_out,
+    read_gates,
+    report_of_here,
+)
 from runs.management.refusals import bad_input, refusing
 from runs.management.voices import Voice, choose_voice
 from runs.management.watching import INTERRUPTED
 from runs.management.whole_runs import finish
 from runs.selectors.people import find_person
 from runs.services.runs import create_run
-
-NO_BASELINE = "There is no complete run of this name yet, so there is nothing to compare with."
 
 
 class Command(BaseCommand):

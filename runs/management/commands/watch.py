@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from runs.access import get_run_for
-from runs.management.gating import add_gates, read_gates
+from runs.management.gating import NO_BASELINE, add_gates, read_gates
 from runs.management.refusals import refusing
 from runs.management.voices import choose_voice
 from runs.management.whole_runs import finish
@@ -28,9 +28,11 @@ class Command(BaseCommand):
         with refusing():
             owner = find_person(options["user"])
             run = get_run_for(owner, options["run"])
-            asked = read_gates(options, owner, run.document)
+            asked = read_gates(options, owner, run.document, before=run.pk)
         voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
         voice.launched(run.pk, run.name, run.planned, run.get_absolute_url())
+        if asked.lacks_baseline:
+            voice.tell("baseline", NO_BASELINE)
         try:
             exit_code = finish(run, asked, voice)
         finally:

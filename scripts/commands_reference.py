@@ -1,0 +1,78 @@
+"""Writes docs/COMMANDS.md from the commands' own parsers; a test says when it is out of date."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Action, ArgumentParser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PATH = ROOT / "docs" / "COMMANDS.md"
+INTERNAL = {"benchmark_measure"}  # started by another command
+HEAD = """# Commands
+
+`manage.py` of the site's `.venv`. Every command takes `--data DIR` (or `EVALSITE_DATA`): the data
+folder. Written by `make commands` from the commands themselves; do not edit.
+
+Exit codes: 0 done or passed, 1 our fault, 2 bad input. `run` and `watch` also: 3 too many errors,
+4 stopped by a budget, 100 a gate failed, 130 interrupted. A job that uses them:
+[ci-example.yml](ci-example.yml).
+"""
+
+
+def write_reference() -> str:
+    from django.core.management import get_commands, load_command_class
+
+    names = sorted(name for name, app in get_commands().items() if app == "runs")
+    parts = [HEAD]
+    for name in names:
+        if name in INTERNAL:
+            continue
+        command = load_command_class("runs", name)
+        parts.append(describe(name, command.help, command.create_parser("manage.py", name)))
+    return "\n".join(parts)
+
+
+def describe(name: str, about: str, parser: ArgumentParser) -> str:
+    shown = [action for action in parser._actions if not is_common(action)]
+    places = [usage(action) for action in shown if not action.option_strings]
+    lines = [f"## {' '.join([name, *places])}", about, ""]
+    options = [action for action in shown if action.option_strings]
+    lines += [f"- `{usage(action)}`{told(action)}" for action in options]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def is_common(action: Action) -> bool:
+    """What Django gives to every command, and what the head of the page says for all."""
+    common = {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color"}
+    return action.dest in common | {"force_color", "skip_checks", "data"}
+
+
+def usage(action: Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if action.choices:
+        metavar = "|".join(map(str, action.choices))
+    if action.nargs == "+":
+        metavar += "..."
+    if not action.option_strings:
+        return metavar
+    return action.option_strings[-1] + ("" if action.nargs == 0 else f" {metavar}")
+
+
+def told(action: Action) -> str:
+    is_set = action.default not in (None, False, [], "") and not callable(action.default)
+    is_plain = is_set and str(action.default) not in (action.help or "")
+    text = (action.help or "").replace("%%", "%")
+    default = f"default {action.default}" if is_plain else ""
+    parts = [part for part in (text, default) if part]
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    import django
+
+    django.setup()
+    PATH.write_text(write_reference())

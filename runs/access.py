@@ -7,7 +7,15 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
-from runs.models import Benchmark, CachedReply, Dataset, Endpoint, Run, RunState
+from runs.models import (
+    ApiToken,
+    Benchmark,
+    CachedReply,
+    Dataset,
+    Endpoint,
+    Run,
+    RunState,
+)
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -79,3 +87,14 @@ def get_cached_reply_for(user: Person, key: str) -> CachedReply:
 
 def can_prune_cache(user: Person) -> bool:
     return is_staff(user)
+
+
+def tokens_for(user: Person) -> QuerySet[ApiToken]:
+    """A person's own, and nobody else's: also staff act for themselves only."""
+    if not user.is_authenticated:
+        return ApiToken.objects.none()
+    return ApiToken.objects.filter(owner_id=user.pk)
+
+
+def get_token_for(user: Person, token_id: int) -> ApiToken:
+    return get_object_or_404(tokens_for(user), pk=token_id)

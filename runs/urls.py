@@ -17,6 +17,7 @@ from runs.views import (
     run_control,
     run_pages,
     runs,
+    tokens,
     trials,
 )
 
@@ -71,6 +72,8 @@ urlpatterns = [
     path("cache/", cache.cache, name="cache"),
     path("cache/prune/", cache.cache_prune, name="cache_prune"),
     path("cache/<str:key>/", cache.cache_entry, name="cache_entry"),
+    path("tokens/", tokens.tokens, name="tokens"),
+    path("tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
     path("benchmarks/", benchmarks.benchmarks, name="benchmarks"),
     path("benchmarks/<int:pk>/", benchmarks.benchmark, name="benchmark"),
     path("benchmarks/<int:pk>/data.json", benchmarks.benchmark_export, name="benchmark_export"),

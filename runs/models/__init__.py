@@ -9,8 +9,10 @@ from runs.models.endpoint import Endpoint, EndpointKind
 from runs.models.live import EventLevel, RunEvent, RunSample
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Score
+from runs.models.token import ApiToken, Scope
 
 __all__ = [
+    "ApiToken",
     "Benchmark",
     "CachedReply",
     "Candidate",
@@ -27,6 +29,7 @@ __all__ = [
     "RunEvent",
     "RunSample",
     "RunState",
+    "Scope",
     "Score",
     "SignInFailure",
 ]

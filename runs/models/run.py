@@ -65,6 +65,9 @@ class Run(models.Model):
         default=dict, help_text="Endpoints and code version as they were at launch."
     )
     idempotency_key = models.CharField(max_length=80, null=True, blank=True)  # noqa: DJ001 - unique
+    request_digest = models.CharField(
+        max_length=64, blank=True, help_text="Of the request that brought the key."
+    )
     seed = models.BigIntegerField(default=0)
     priority = models.CharField(max_length=10, choices=Priority, default=Priority.NORMAL)
     limits_now = models.JSONField(

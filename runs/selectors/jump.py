@@ -19,6 +19,7 @@ PAGES = {
     "Endpoints": "endpoints",
     "Cache": "cache",
     "Benchmark": "benchmarks",
+    "API tokens": "tokens",
 }
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.contenttypes.models import ContentType
@@ -29,8 +30,9 @@ class SetupClosedError(PermissionDenied):
 
 
 def needs_setup() -> bool:
-    """Whether nobody has an account yet."""
-    return not get_user_model().objects.exists()
+    """Whether nobody has an account to sign in with yet."""
+    service_accounts = {"password__startswith": UNUSABLE_PASSWORD_PREFIX}
+    return not get_user_model().objects.exclude(**service_accounts).exists()
 
 
 def make_setup_link() -> str:

@@ -33,6 +33,7 @@ PAGES = [
     pytest.param("/endpoints/1/", id="endpoint"),
     pytest.param("/cache/", id="cache"),
     pytest.param("/benchmarks/", id="benchmarks"),
+    pytest.param("/tokens/", id="tokens"),
 ]
 POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_class = '') = :ok"
 

@@ -44,6 +44,7 @@ POST_ONLY = [
     "endpoint_pause",
     "endpoint_resume",
     "endpoint_reset",
+    "token_revoke",
 ]
 PATCH_ONLY = ["run_limits"]
 PAGES = [

@@ -1,0 +1,162 @@
+"""Tokens: made once, kept as a hash, usable until they expire or are revoked."""
+
+import re
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import ApiToken
+from runs.services.accounts import needs_setup
+from runs.services.tokens import authenticate_token, create_token, revoke_token
+from tests.runs.page_parts import client_of, make_person
+from workers.engine.errors import ConfigurationError
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice():
+    return make_person("alice")
+
+
+def test_a_token_is_known_again_and_only_its_hash_is_stored(alice):
+    made = create_token(alice, "ci", ["read"])
+    found = authenticate_token(made.text)
+    assert found is not None
+    assert (found.owner, found.scopes) == (alice, ["read"])
+    stored = ApiToken.objects.values().get()
+    secret = made.text.removeprefix(f"{made.token.prefix}_")
+    assert len(secret) == 43  # 256 bits in base 64
+    assert secret not in str(stored)
+
+
+@pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: t + "x", lambda t: t.upper()])
+def test_anything_but_the_token_is_refused(alice, change):
+    made = create_token(alice, "ci", ["read"])
+    assert authenticate_token(change(made.text)) is None
+
+
+@pytest.mark.parametrize("text", ["", "ev_", "\x00", "ev_0000000000_" + "a" * 43, "\ud800" * 60])
+def test_what_was_never_a_token_is_refused(text):
+    assert authenticate_token(text) is None
+
+
+def test_a_revoked_token_is_refused_at_once(alice):
+    made = create_token(alice, "ci", ["read"])
+    assert revoke_token(made.token)
+    assert not revoke_token(made.token)
+    assert authenticate_token(made.text) is None
+
+
+def test_a_token_ends_with_its_days(alice):
+    made = create_token(alice, "ci", ["read"], days=1)
+    assert authenticate_token(made.text)
+    ApiToken.objects.update(expires=now() - timedelta(seconds=1))
+    assert authenticate_token(made.text) is None
+
+
+def test_the_token_of_somebody_who_may_not_sign_in_is_refused(alice):
+    made = create_token(alice, "ci", ["read"])
+    User.objects.update(is_active=False)
+    assert authenticate_token(made.text) is None
+
+
+def test_its_last_use_is_noted_once_a_minute(alice):
+    made = create_token(alice, "ci", ["read"])
+    authenticate_token(made.text)
+    first = ApiToken.objects.get().last_used
+    assert first is not None
+    authenticate_token(made.text)
+    assert ApiToken.objects.get().last_used == first
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"name": " "}, "name"),
+        ({"name": "x" * 81}, "name"),
+        ({"scopes": []}, "scopes"),
+        ({"scopes": ["read", "admin"]}, "scopes"),
+        ({"days": 0}, "days"),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_not_made(alice, given, path):
+    with pytest.raises(ConfigurationError) as caught:
+        create_token(alice, **{"name": "ci", "scopes": ["read"], **given})
+    assert [problem.path for problem in caught.value.problems] == [path]
+    assert not ApiToken.objects.exists()
+
+
+def run_command(*arguments: str) -> str:
+    out = StringIO()
+    call_command("create_token", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command_prints_the_token_alone(alice):
+    text = run_command("nightly", "--scope", "read,run", "--user", "alice", "--days", "3")
+    found = authenticate_token(text.strip())
+    assert re.fullmatch(r"ev_[0-9a-f]{10}_[\w-]{43}\n", text)
+    assert found is not None
+    assert (found.owner, found.scopes, found.name) == (alice, ["read", "run"], "nightly")
+
+
+def test_without_a_name_the_command_acts_for_the_first_administrator(alice):
+    ada = User.objects.create(username="ada", is_superuser=True)
+    found = authenticate_token(run_command("nightly").strip())
+    assert found is not None
+    assert (found.owner, found.scopes) == (ada, ["read", "run", "manage"])
+
+
+def test_on_a_fresh_site_the_command_makes_an_account_that_leaves_the_set_up_open():
+    first, second = (authenticate_token(run_command("ci").strip()) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first.owner == second.owner
+    assert not first.owner.has_usable_password()
+    assert needs_setup()
+
+
+@pytest.mark.parametrize("arguments", [("ci", "--scope", "all"), ("ci", "--user", "nobody")])
+def test_a_command_that_makes_no_sense_says_so(arguments):
+    with pytest.raises(CommandError) as caught:
+        run_command(*arguments)
+    assert caught.value.returncode == 2
+
+
+def test_the_page_shows_a_new_token_once(alice):
+    browser = client_of(alice)
+    given = {"name": "my notebook", "days": "30", "scopes": ["read"]}
+    text = re.search(
+        r"ev_\w{10}_[\w-]{43}", browser.post(reverse("tokens"), given).content.decode()
+    )
+    assert text is not None
+    found = authenticate_token(text[0])
+    assert found is not None
+    assert found.expires is not None
+    page = browser.get(reverse("tokens")).content.decode()
+    assert "my notebook" in page
+    assert text[0] not in page
+
+
+def test_the_page_says_what_is_wrong(alice):
+    answer = client_of(alice).post(reverse("tokens"), {"name": "x", "days": "0", "scopes": []})
+    assert answer.status_code == 400
+    page = answer.content.decode()
+    assert "Choose one or more of: read, run, manage." in page
+    assert "Give 1 to 3650 days" in page
+
+
+def test_a_token_is_revoked_on_the_page_by_its_owner_only(alice):
+    made = create_token(alice, "ci", ["read"])
+    address = reverse("token_revoke", args=[made.token.pk])
+    assert client_of(make_person("root", staff=True)).post(address).status_code == 404
+    assert authenticate_token(made.text)
+    client_of(alice).post(address)
+    assert authenticate_token(made.text) is None
+    assert "revoked" in client_of(alice).get(reverse("tokens")).content.decode()

@@ -38,6 +38,7 @@ class Environment:
     flight_seconds: int
     live_runs: int
     lease_seconds: int
+    api_requests_per_minute: int
     allowed_private_endpoints: tuple[str, ...]
     plugins: tuple[str, ...]
 
@@ -65,6 +66,9 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         ),
         live_runs=_number(environ, "EVALSITE_LIVE_RUNS", default=50, lowest=1, highest=10_000),
         lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
+        api_requests_per_minute=_number(
+            environ, "EVALSITE_API_REQUESTS_PER_MINUTE", default=1200, lowest=1, highest=1_000_000
+        ),
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
     )

@@ -20,6 +20,7 @@ WORKERS = ENVIRONMENT.workers
 FLIGHT_SECONDS = ENVIRONMENT.flight_seconds
 LIVE_RUNS = ENVIRONMENT.live_runs
 LEASE_SECONDS = ENVIRONMENT.lease_seconds
+API_REQUESTS_PER_MINUTE = ENVIRONMENT.api_requests_per_minute
 ALLOWED_PRIVATE_ENDPOINTS = ENVIRONMENT.allowed_private_endpoints
 PLUGINS = ENVIRONMENT.plugins
 ORIGINS = ENVIRONMENT.origins
@@ -44,6 +45,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "evalsite.request_ids.RequestIdMiddleware",
+    "runs.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "evalsite.headers.SecurityHeadersMiddleware",

@@ -4,18 +4,21 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from runs.models import (
     ApiToken,
     Benchmark,
     CachedReply,
+    Configuration,
     Dataset,
     Endpoint,
     Run,
     RunState,
 )
+from runs.selectors.choices import find_dataset
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -51,6 +54,30 @@ def get_dataset_for(user: Person, dataset_id: int) -> Dataset:
     return get_object_or_404(datasets_for(user), pk=dataset_id)
 
 
+def find_dataset_for(user: Person, choice: str) -> Dataset:
+    """By `name`, its newest version, or exactly `name@3`."""
+    dataset = find_dataset(choice)
+    if dataset is None or not datasets_for(user).filter(pk=dataset.pk).exists():
+        raise Http404(choice)
+    return dataset
+
+
+def stored_configurations_for(user: Person) -> QuerySet[Configuration]:
+    """Presets are everybody's, others their owner's; staff see all."""
+    if not user.is_authenticated:
+        return Configuration.objects.none()
+    if is_staff(user):
+        return Configuration.objects.all()
+    return Configuration.objects.filter(Q(is_preset=True) | Q(owner_id=user.pk))
+
+
+def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Configuration:
+    found = get_object_or_404(stored_configurations_for(user), name=name)
+    if write and not is_staff(user) and found.owner_id != user.pk:
+        raise PermissionDenied("Only its owner or staff may change this configuration.")
+    return found
+
+
 def endpoints_for(user: Person) -> QuerySet[Endpoint]:
     return Endpoint.objects.all() if user.is_authenticated else Endpoint.objects.none()
 
@@ -64,6 +91,11 @@ def get_endpoint_for(user: Person, endpoint_id: int, *, write: bool = False) -> 
     if write and not can_edit_endpoints(user):
         raise PermissionDenied("Only staff may change endpoints. Ask an administrator.")
     return endpoint  # type: ignore[no-any-return]
+
+
+def find_endpoint_for(user: Person, name: str, *, write: bool = False) -> Endpoint:
+    found = get_object_or_404(endpoints_for(user), name=name)
+    return get_endpoint_for(user, found.pk, write=write)
 
 
 def benchmarks_for(user: Person) -> QuerySet[Benchmark]:

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from runs.api.api import urls as api_urls
 from runs.views import (
     accounts,
     benchmarks,
@@ -12,7 +13,6 @@ from runs.views import (
     health,
     jump,
     limits,
-    live,
     new_run,
     run_control,
     run_pages,
@@ -22,6 +22,7 @@ from runs.views import (
 )
 
 urlpatterns = [
+    path("api/v1/", api_urls()),
     path("", runs.home, name="home"),
     path("sign-in/", accounts.sign_in, name="sign_in"),
     path("sign-out/", accounts.sign_out, name="sign_out"),
@@ -51,12 +52,6 @@ urlpatterns = [
         run_control.trial_rerun,
         name="trial_rerun",
     ),
-    path("api/v1/runs/<int:run_id>/live", live.run_live, name="run_live"),
-    path("api/v1/runs/<int:run_id>/limits", limits.run_limits, name="run_limits"),
-    path("api/v1/runs/<int:run_id>/pause", run_control.pause, name="api_run_pause"),
-    path("api/v1/runs/<int:run_id>/resume", run_control.resume, name="api_run_resume"),
-    path("api/v1/runs/<int:run_id>/cancel", run_control.cancel, name="api_run_cancel"),
-    path("api/v1/runs/<int:run_id>/retry", run_control.retry, name="api_run_retry"),
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.dataset_import, name="dataset_import"),
     path("datasets/<int:pk>/", datasets.dataset, name="dataset"),

@@ -37,4 +37,4 @@ class Configuration(models.Model):
 
     @property
     def as_document(self) -> dict[str, Any]:
-        return {**self.document, "name": self.name}
+        return {"name": self.name, **self.document}

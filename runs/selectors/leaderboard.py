@@ -12,6 +12,7 @@ class LeaderboardRow:
     rank: int | None
     candidate_id: int
     position: int
+    key: str
     name: str
     prompt_name: str
     model: str
@@ -73,6 +74,7 @@ def row_of(
         rank=place if found else None,
         candidate_id=candidate.pk,
         position=candidate.position,
+        key=candidate.key,
         name=candidate.name,
         prompt_name=document["prompt"]["name"],
         model=f"{document['model']['endpoint']}/{document['model']['model']}",

@@ -3,12 +3,15 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import F, FloatField, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from runs.models import Run, Score
+from workers.engine import records
+from workers.engine.targets.chat import messages_of
+from workers.engine.template import TemplateError
 
 PAGE_SIZE = 50
 SHORTEST_SEARCH = 3  # shorter texts match nearly everything and read the whole table
@@ -192,6 +195,11 @@ def get_trial(run: Run, position: int) -> Score | None:
     return scores.filter(run=run, position=position).first()
 
 
+def find_candidate(run: Run, key: str) -> int | None:
+    """The position of the candidate with a key."""
+    return run.candidates.filter(key=key).values_list("position", flat=True).first()
+
+
 def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
     """The trials before and after this one in the list the person came from."""
     scores = filter_scores(score.run, filters)
@@ -199,3 +207,14 @@ def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
     previous = _walk(scores, filters, here, backwards=True).first()
     following = _walk(scores, filters, here, backwards=False).first()
     return Neighbours(previous, following)
+
+
+def rendered_prompt(score: Score) -> list[dict[str, Any]]:
+    """The messages as they were sent; a prompt that cannot be filled says why instead."""
+    stored = score.candidate
+    candidate = records.Candidate(stored.key, stored.name, stored.document)
+    case = records.Case(score.case.position, score.case.fields)
+    try:
+        return messages_of(candidate, case)
+    except TemplateError as error:
+        return [{"role": "error", "content": str(error)}]

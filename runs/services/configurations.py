@@ -68,6 +68,10 @@ def check_configuration(name: str, document: Any, description: str = "") -> str:
     return kind
 
 
+def name_is_taken(name: str) -> bool:
+    return Configuration.objects.filter(name=name.strip()).exists()
+
+
 def import_configuration(
     owner: AbstractBaseUser | None, text: str, name: str | None = None
 ) -> Configuration:

@@ -1,7 +1,7 @@
 """Starts and stops runs."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from runs import __version__
 from runs.live import publish
 from runs.models import Candidate, ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
+from runs.models import Configuration as StoredConfiguration
 from runs.selectors.choices import find_dataset
 from runs.services.datasets import DatasetError, store_rows
 from runs.services.events import note
@@ -21,20 +22,46 @@ from workers.engine.spec import Configuration, check_against, count_trials, read
 from workers.queue import enqueue_advance
 
 
-def create_run(owner: AbstractBaseUser, document: dict[str, Any], idempotency_key: str = "") -> Run:
-    """Accept a run. Raises ConfigurationError with every problem; then nothing was stored.
+class OtherRequestError(Exception):
+    """The idempotency key was used for another request; nothing was started."""
 
-    The same key of the same owner gives the same run, however often it is sent.
-    """
-    key = idempotency_key or None
-    if key and (earlier := Run.objects.filter(owner_id=owner.pk, idempotency_key=key).first()):
+
+class Source(NamedTuple):
+    """What a run is made from, besides its document."""
+
+    key: str = ""  # of the same owner: the same run, however often it is sent
+    request_digest: str = ""  # of the request with the key; another one is refused
+    configuration: StoredConfiguration | None = None
+
+
+def create_run(
+    owner: AbstractBaseUser, document: dict[str, Any], key: str = "", source: Source | None = None
+) -> Run:
+    """Accept a run. Raises ConfigurationError with every problem, and OtherRequestError for a key
+    that belongs to another request; then nothing was stored."""
+    made_from = source or Source(key)
+    if earlier := _earlier(owner, made_from):
         return earlier
     configuration = read_configuration(document)
-    _refuse_too_many(owner)
     try:
-        return _store_run(owner, configuration, document, key)
-    except IntegrityError:
-        return Run.objects.get(owner_id=owner.pk, idempotency_key=key)  # a twin was faster
+        _refuse_too_many(owner)
+        return _store_run(owner, configuration, document, made_from)
+    except (IntegrityError, ConfigurationError):
+        if twin := _earlier(owner, made_from):  # it was faster
+            return twin
+        raise
+
+
+def _earlier(owner: AbstractBaseUser, source: Source) -> Run | None:
+    if not source.key:
+        return None
+    run = Run.objects.filter(owner_id=owner.pk, idempotency_key=source.key).first()
+    if run and source.request_digest and run.request_digest != source.request_digest:
+        raise OtherRequestError(
+            "This Idempotency-Key was sent with another request before. Send the same body, or "
+            "another key."
+        )
+    return run
 
 
 def _refuse_too_many(owner: AbstractBaseUser) -> None:
@@ -49,7 +76,7 @@ def _refuse_too_many(owner: AbstractBaseUser) -> None:
 
 @transaction.atomic
 def _store_run(
-    owner: AbstractBaseUser, configuration: Configuration, document: dict[str, Any], key: str | None
+    owner: AbstractBaseUser, configuration: Configuration, document: dict[str, Any], source: Source
 ) -> Run:
     dataset = _dataset_of(configuration, owner)
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
@@ -66,7 +93,9 @@ def _store_run(
         document={**document, "dataset": f"{dataset.name}@{dataset.version}"},
         dataset=dataset,
         snapshot_of=_facts(configuration, endpoints),
-        idempotency_key=key,
+        configuration=source.configuration,
+        idempotency_key=source.key or None,
+        request_digest=source.request_digest,
         seed=configuration.seed,
         priority=configuration.priority,
         planned=count_trials(configuration, dataset.rows),

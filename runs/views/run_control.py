@@ -1,10 +1,7 @@
-"""Pausing, resuming, cancelling and retrying a run: forms of the page, and the same as JSON."""
-
-import json
-from typing import Any
+"""Pausing, resuming, cancelling and retrying a run, by the forms of its page."""
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
@@ -13,11 +10,8 @@ from runs.services.pauses import pause_run
 from runs.services.resuming import resume_run
 from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
-from runs.views.answers import problem_answer
 from runs.views.people import person
-from workers.engine.errors import ConfigurationError, Problem
-
-PAUSE_FIELDS = {"now": bool, "reason": str}
+from workers.engine.errors import ConfigurationError
 
 
 def tell_why(request: HttpRequest, error: ConfigurationError) -> None:
@@ -74,74 +68,3 @@ def trial_rerun(request: HttpRequest, run_id: int, position: int) -> HttpRespons
     except ConfigurationError as error:
         tell_why(request, error)
     return redirect(run)
-
-
-@require_POST
-def pause(request: HttpRequest, run_id: int) -> JsonResponse:
-    """{"now": true, "reason": "..."}, both optional."""
-    run = get_run_for(request.user, run_id, write=True)
-    try:
-        wanted = read_pause(request.body)
-    except ConfigurationError as error:
-        return problem_answer(error.problems)
-    if run.is_finished:
-        return finished()
-    is_changed = pause_run(
-        run, person(request), wanted.get("reason", ""), now=wanted.get("now", False)
-    )
-    return JsonResponse({"applied": True, "changed": is_changed})
-
-
-@require_POST
-def resume(request: HttpRequest, run_id: int) -> JsonResponse:
-    run = get_run_for(request.user, run_id, write=True)
-    if run.is_finished:
-        return finished()
-    try:
-        is_changed = resume_run(run, person(request))
-    except ConfigurationError as error:
-        return problem_answer(error.problems, 409)
-    return JsonResponse({"applied": True, "changed": is_changed})
-
-
-@require_POST
-def cancel(request: HttpRequest, run_id: int) -> JsonResponse:
-    run = get_run_for(request.user, run_id, write=True)
-    return JsonResponse({"applied": True, "changed": cancel_run(run)})
-
-
-@require_POST
-def retry(request: HttpRequest, run_id: int) -> JsonResponse:
-    """Runs the failed trials again. `changed` is false when there was none."""
-    run = get_run_for(request.user, run_id, write=True)
-    try:
-        count = retry_failed(run, person(request))
-    except ConfigurationError as error:
-        return problem_answer(error.problems, 409)
-    return JsonResponse({"applied": True, "changed": bool(count), "trials": count})
-
-
-def finished() -> JsonResponse:
-    return problem_answer([Problem("", "The run has finished.")], 409)
-
-
-def read_pause(body: bytes) -> dict[str, Any]:
-    """What was asked for; nothing is needed. Raises ConfigurationError with every problem."""
-    try:
-        wanted = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        wanted = None
-    if not isinstance(wanted, dict):
-        raise ConfigurationError([Problem("", "Send a JSON object, or nothing.")])
-    problems = [
-        Problem(name, f"Unknown field. Allowed here: {', '.join(PAUSE_FIELDS)}.")
-        for name in wanted.keys() - PAUSE_FIELDS.keys()
-    ]
-    problems += [
-        Problem(name, f"Needs {'true or false' if kind is bool else 'text'}.")
-        for name, kind in PAUSE_FIELDS.items()
-        if not isinstance(wanted.get(name, kind()), kind)
-    ]
-    if problems:
-        raise ConfigurationError(problems)
-    return wanted

@@ -1,20 +1,15 @@
 """One trial: what was asked, what came back, what the scorers said."""
 
-from typing import Any
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters, trial_query
-from runs.models import Score
 from runs.selectors.costs import trial_cost_text
 from runs.selectors.errors import advice_for
-from runs.selectors.trials import get_trial, neighbours
+from runs.selectors.trials import get_trial, neighbours, rendered_prompt
 from workers.engine import records
-from workers.engine.targets.chat import messages_of
-from workers.engine.template import TemplateError
 
 LONGEST_SHOWN = 200_000  # characters of an answer; browsers slow down on more
 
@@ -43,14 +38,3 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "filters": filters,
     }
     return render(request, "runs/trial.html", context)
-
-
-def rendered_prompt(score: Score) -> list[dict[str, Any]]:
-    """The messages as they were sent; a prompt that cannot be filled says why instead."""
-    stored = score.candidate
-    candidate = records.Candidate(stored.key, stored.name, stored.document)
-    case = records.Case(score.case.position, score.case.fields)
-    try:
-        return messages_of(candidate, case)
-    except TemplateError as error:
-        return [{"role": "error", "content": str(error)}]

@@ -216,14 +216,16 @@ def test_the_json_door_refuses_to_resume_and_names_the_budget(run, alice):
     Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
     watch(run)
     client = client_of(alice)
-    answer = client.post(reverse("api_run_resume", args=[run.pk]))
+    answer = client.post(reverse("api:run_resume", args=[run.pk]), content_type="application/json")
     assert answer.status_code == 409
     assert [problem["path"] for problem in answer.json()["problems"]] == ["budget.calls"]
     body = {"budget": {"calls": 20}, "reason": "by a script"}
-    address = reverse("run_limits", args=[run.pk])
+    address = reverse("api:run_limits", args=[run.pk])
     patched = client.patch(address, body, content_type="application/json")
     assert patched.json()["budget"] == {"dollars": None, "calls": 20, "seconds": None}
-    assert client.post(reverse("api_run_resume", args=[run.pk])).json()["changed"]
+    assert client.post(
+        reverse("api:run_resume", args=[run.pk]), content_type="application/json"
+    ).json()["changed"]
 
 
 def limits_form(**changes):

@@ -133,7 +133,7 @@ def test_a_long_chart_has_a_bounded_number_of_points(run: Run, seconds: int, ste
 
 def test_polling_is_cheap_while_nothing_changes(run: Run, ada: User, client: Client) -> None:
     client.force_login(ada)
-    url = reverse("run_live", args=[run.pk])
+    url = reverse("api:run_live", args=[run.pk])
     first = client.get(url)
     assert first.json()["seq"] == 0
     assert client.get(url, headers={"If-None-Match": first["ETag"]}).status_code == 304
@@ -143,7 +143,7 @@ def test_polling_is_cheap_while_nothing_changes(run: Run, ada: User, client: Cli
 
 def test_a_strangers_numbers_are_not_there(run: Run, client: Client) -> None:
     client.force_login(User.objects.create_user("bob"))
-    assert client.get(reverse("run_live", args=[run.pk])).status_code == 404
+    assert client.get(reverse("api:run_live", args=[run.pk])).status_code == 404
 
 
 def test_an_estimate_counts_calls_and_names_the_limit(document: dict[str, Any]) -> None:

@@ -122,21 +122,25 @@ def post(person, name, run, body="", **options):
 
 def test_the_json_doors_say_whether_they_changed_anything(run, alice):
     body = {"reason": "by a script"}
-    assert post(alice, "api_run_pause", run, body).json() == {"applied": True, "changed": True}
+    assert post(alice, "api:run_pause", run, body).json() == {"applied": True, "changed": True}
     assert Run.objects.get(pk=run.pk).reason == "Paused by alice: by a script"
-    assert post(alice, "api_run_pause", run).json() == {"applied": True, "changed": False}
-    assert post(alice, "api_run_resume", run).json() == {"applied": True, "changed": True}
-    assert post(alice, "api_run_resume", run).json() == {"applied": True, "changed": False}
-    assert post(alice, "api_run_cancel", run).json() == {"applied": True, "changed": True}
-    assert post(alice, "api_run_cancel", run).json() == {"applied": True, "changed": False}
-    assert post(alice, "api_run_pause", run).status_code == 409
-    assert post(alice, "api_run_resume", run).status_code == 409
+    assert post(alice, "api:run_pause", run).json() == {"applied": True, "changed": False}
+    assert post(alice, "api:run_resume", run).json() == {"applied": True, "changed": True}
+    assert post(alice, "api:run_resume", run).json() == {"applied": True, "changed": False}
+    assert post(alice, "api:run_cancel", run).json() == {"applied": True, "changed": True}
+    assert post(alice, "api:run_cancel", run).json() == {"applied": True, "changed": False}
+    assert post(alice, "api:run_pause", run).status_code == 409
+    assert post(alice, "api:run_resume", run).status_code == 409
 
 
 def test_pause_now_is_asked_for_in_the_body(run, alice):
     add_chunk(run, ChunkState.LEASED)
-    post(alice, "api_run_pause", run, {"now": True})
+    post(alice, "api:run_pause", run, {"now": True})
     assert Run.objects.get(pk=run.pk).drops_calls
+
+
+def json_is_whole(body):
+    return body.endswith(("}", "]"))
 
 
 @pytest.mark.parametrize(
@@ -150,14 +154,14 @@ def test_pause_now_is_asked_for_in_the_body(run, alice):
     ],
 )
 def test_a_bad_pause_is_answered_with_its_problems(run, alice, body, paths):
-    answer = post(alice, "api_run_pause", run, body)
-    assert answer.status_code == 400
+    answer = post(alice, "api:run_pause", run, body)
+    assert answer.status_code == (422 if json_is_whole(body) else 400)
     assert [problem["path"] for problem in answer.json()["problems"]] == paths
     assert state_of(run) == RunState.RUNNING
 
 
 @pytest.mark.parametrize(
-    "name", ["run_pause", "run_resume", "api_run_pause", "api_run_resume", "api_run_cancel"]
+    "name", ["run_pause", "run_resume", "api:run_pause", "api:run_resume", "api:run_cancel"]
 )
 def test_strangers_and_foreign_pages_are_refused_and_reading_changes_nothing(run, alice, name):
     assert post(make_person("bob"), name, run).status_code == 404

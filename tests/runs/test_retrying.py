@@ -84,7 +84,9 @@ def test_what_a_worker_still_has_is_left_to_it(run, alice):
 @pytest.mark.parametrize("state", [RunState.CANCELLED, RunState.FAILED])
 def test_a_run_that_was_stopped_does_not_go_on(run, alice, state):
     Run.objects.filter(pk=run.pk).update(state=state)
-    answer = client_of(alice).post(reverse("api_run_retry", args=[run.pk]))
+    answer = client_of(alice).post(
+        reverse("api:run_retry", args=[run.pk]), content_type="application/json"
+    )
     assert answer.status_code == 409
     assert "Duplicate it" in answer.json()["problems"][0]["message"]
     assert not take_snapshot(Run.objects.get(pk=run.pk))["can_retry"]
@@ -103,7 +105,7 @@ def test_the_doors_answer(run, alice):
     assert answer.status_code == 200
     assert positions(run) == [1, 2, 3, 4, 5]
     assert "Retry failed" in browser.get(run.get_absolute_url()).content.decode()
-    answer = browser.post(reverse("api_run_retry", args=[run.pk]))
+    answer = browser.post(reverse("api:run_retry", args=[run.pk]), content_type="application/json")
     assert answer.json() == {"applied": True, "changed": True, "trials": 1}  # 1 waits with 0
     assert browser.post(reverse("run_retry", args=[run.pk])).status_code == 302
     assert positions(run) == [1, 3, 4, 5]

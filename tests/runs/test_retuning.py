@@ -146,7 +146,9 @@ def test_a_tick_brings_only_the_newest_marks(run, alice):
 def patch(person, run, body, **options):
     client = Client(**options)
     client.force_login(person)
-    return client.patch(reverse("run_limits", args=[run.pk]), body, content_type="application/json")
+    return client.patch(
+        reverse("api:run_limits", args=[run.pk]), body, content_type="application/json"
+    )
 
 
 def test_limits_are_patched_as_json(run, alice):
@@ -173,7 +175,7 @@ def test_limits_are_patched_as_json(run, alice):
 )
 def test_a_bad_patch_is_answered_with_its_problems(run, alice, body, paths):
     answer = patch(alice, run, body)
-    assert answer.status_code == 400
+    assert answer.status_code == (422 if body.endswith(("}", "]")) else 400)
     assert [problem["path"] for problem in answer.json()["problems"]] == paths
     assert limits_of(run) == AS_LAUNCHED
 

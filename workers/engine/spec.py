@@ -1,7 +1,7 @@
 """The one schema of a configuration: YAML, forms, admin and REST are all read by it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -17,7 +17,7 @@ from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.parameters import check_parameters
 from workers.engine.presets import DEFAULT_PRESET, PRESETS, rename_limits
 from workers.engine.problems import explain
-from workers.engine.scorers import build_scorer, parse_scorer
+from workers.engine.scorers import SCORERS, build_scorer, parse_scorer
 from workers.engine.template import names_in
 
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
@@ -27,6 +27,7 @@ Concurrency = Annotated[int, Field(ge=1, le=5000)]
 RequestRate = Annotated[int, Field(ge=1, le=1_000_000)]
 TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 PriorityName = Literal["low", "normal", "high"]
 
 
@@ -34,6 +35,24 @@ class Strict(BaseModel):
     """Unknown fields are refused, values are not changed after reading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def also_written(*short_forms: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Tells the JSON schema of a model about the short forms that its validator reads."""
+
+    def extend(schema: dict[str, Any]) -> None:
+        full = dict(schema)
+        schema.clear()
+        schema["anyOf"] = [*short_forms, full]
+
+    return extend
+
+
+def without_zero_defaults(schema: dict[str, Any]) -> None:
+    """They stand for what the preset says, and are themselves not allowed."""
+    for field in schema["properties"].values():
+        if field.get("default") == 0:
+            del field["default"]
 
 
 class Prompt(Strict):
@@ -44,6 +63,10 @@ class Prompt(Strict):
 
 class ModelChoice(Strict):
     """A model of an endpoint, written `endpoint/model` or in full."""
+
+    model_config = ConfigDict(
+        json_schema_extra=also_written({"type": "string", "pattern": "^[^/]{1,100}/.{1,200}$"})
+    )
 
     endpoint: Name
     model: Annotated[str, Field(min_length=1, max_length=200)]
@@ -73,6 +96,10 @@ class ModelChoice(Strict):
 class DatasetChoice(Strict):
     """A stored dataset by name (its newest version, or `name@3`), or rows given in place."""
 
+    model_config = ConfigDict(
+        json_schema_extra=also_written({"type": "string", "minLength": 1, "maxLength": 100})
+    )
+
     name: Name | None = None
     rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = None
 
@@ -91,6 +118,19 @@ class DatasetChoice(Strict):
 class ScorerChoice(Strict):
     """A scorer and its options, written `exact` or `{numeric: {tolerance: 0.001}}`."""
 
+    model_config = ConfigDict(
+        json_schema_extra=also_written(
+            {"enum": list(SCORERS)},
+            {
+                "type": "object",
+                "properties": {name: {"type": ["object", "null"]} for name in SCORERS},
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+            },
+        )
+    )
+
     name: str
     options: dict[str, Any] = {}
 
@@ -106,6 +146,8 @@ class ScorerChoice(Strict):
 
 class Limits(Strict):
     """How fast. A preset fills what is not given."""
+
+    model_config = ConfigDict(json_schema_extra=without_zero_defaults)
 
     preset: Literal["conservative", "balanced", "aggressive"] | None = None
     max_concurrent: Concurrency = 0
@@ -148,7 +190,7 @@ class Configuration(Strict):
 
     name: Name = "unnamed"
     kind: Literal["evaluate"]
-    seed: int = 0
+    seed: Seed = 0
     dataset: DatasetChoice
     prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)]
     models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]

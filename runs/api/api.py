@@ -1,0 +1,138 @@
+"""Puts the groups of routes together, and writes the OpenAPI document from them."""
+
+from typing import Any
+
+import orjson
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver
+from ninja import NinjaAPI
+from ninja.errors import ValidationError, ValidationErrorContext
+from ninja.openapi.schema import OpenAPISchema
+from ninja.renderers import BaseRenderer
+
+from runs import __version__
+from runs.api import (
+    benchmark_routes,
+    cache_routes,
+    configuration_routes,
+    control_routes,
+    dataset_routes,
+    endpoint_routes,
+    result_routes,
+    run_routes,
+)
+from runs.api.bodies import JsonParser
+from runs.api.doors import needs
+from runs.api.pages import answer
+from runs.api.problems import (
+    MEDIA_TYPE,
+    ProblemReport,
+    answer_with_problems,
+    of_problems,
+)
+from runs.api.routes import Routes
+from runs.models import Scope
+from workers.engine.errors import Problem
+from workers.engine.problems import explain
+
+GROUPS = (
+    run_routes,
+    control_routes,
+    result_routes,
+    dataset_routes,
+    endpoint_routes,
+    configuration_routes,
+    cache_routes,
+    benchmark_routes,
+)
+ABOUT = """Start and watch runs from scripts, notebooks and CI.
+
+Send `Authorization: Bearer TOKEN`; make a token on the page Tokens or with
+`manage.py create_token NAME`. Errors are RFC 9457 problem JSON. Lists are
+`{data, next_cursor, as_of}`. Unknown fields and parameters are refused."""
+REFUSALS = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
+
+
+about = Routes(tags=["About"])
+
+
+class JsonRenderer(BaseRenderer):
+    media_type = "application/json"
+
+    def render(self, request: HttpRequest, data: Any, *, response_status: int) -> bytes:
+        return orjson.dumps(data, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+
+
+class Api(NinjaAPI):
+    def validation_error_from_error_contexts(
+        self, error_contexts: list[ValidationErrorContext[Any]]
+    ) -> ValidationError:
+        """Our own words for what pydantic found, at the place where the person wrote it."""
+        problems = [
+            Problem(written_path(problem.path, context.model), problem.message)
+            for context in error_contexts
+            for problem in explain(context.pydantic_validation_error, context.model)
+        ]
+        raise of_problems(problems)
+
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
+        document = super().get_openapi_schema(**options)
+        problem = ProblemReport.model_json_schema(ref_template="#/components/schemas/{model}")
+        document["components"]["schemas"] |= problem.pop("$defs") | {"ProblemReport": problem}
+        content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemReport"}}}
+        document["components"]["responses"] = {
+            "Problem": {"description": "What was wrong, and what is allowed.", "content": content}
+        }
+        for operation in operations_of(document):
+            for status in REFUSALS:
+                operation["responses"].setdefault(
+                    status, {"$ref": "#/components/responses/Problem"}
+                )
+        return document
+
+
+def written_path(path: str, model: Any) -> str:
+    """Without the name of the argument that our function happens to have for it."""
+    if model.__ninja_param_source__ == "body" or "." in path:
+        return path.partition(".")[2]
+    return path
+
+
+def operations_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [operation for path in document["paths"].values() for operation in path.values()]
+
+
+def make_api() -> Api:
+    made = Api(
+        title="evalsite",
+        version=__version__,
+        description=ABOUT,
+        urls_namespace="api",
+        docs_url=None,
+        openapi_url=None,
+        parser=JsonParser(),
+        renderer=JsonRenderer(),
+    )
+    answer_with_problems(made)
+    for routes in (*(group.routes for group in GROUPS), about):
+        made.add_router("", routes)
+    return made
+
+
+api = make_api()
+
+
+@about.get("/openapi.json", auth=needs(Scope.READ), response=dict[str, Any], summary="This API")
+def openapi(request: HttpRequest) -> HttpResponse:
+    """The OpenAPI 3.1 document."""
+    return answer(api.get_openapi_schema())
+
+
+def urls() -> tuple[list[URLPattern | URLResolver], str, str]:
+    """Without the site's sign-in page: the doors of the routes answer 401 themselves."""
+    patterns, app, namespace = api.urls
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            login_not_required(pattern.callback)
+    return patterns, app, namespace

@@ -1,0 +1,142 @@
+"""Datasets: import rows as JSON or as a file, list them, and read one version."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import BaseModel, Field, ValidationError
+
+from runs.access import datasets_for, find_dataset_for
+from runs.api.bodies import address_of, json_of, media_type_of
+from runs.api.doors import caller, needs
+from runs.api.pages import Listing, Page, PageQuery, answer
+from runs.api.problems import of_problems, refuse
+from runs.api.routes import Routes
+from runs.models import Case, Dataset, Scope
+from runs.selectors.listings import list_cases_from, list_datasets
+from runs.services.datasets import decode_dataset, guess_format, import_dataset, store_rows
+from workers.engine.problems import explain
+from workers.engine.spec import Strict
+
+routes = Routes(tags=["Datasets"])
+
+DatasetName = Annotated[
+    str, Field(max_length=140, description="A name, its newest version, or `name@3`.")
+]
+
+
+class DatasetBody(Strict):
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100_000)]
+
+
+class DatasetAnswer(BaseModel):
+    name: str
+    version: int
+    rows: int
+    columns: list[str]
+    created: datetime
+
+
+class RowAnswer(BaseModel):
+    case: int
+    fields: dict[str, str]
+
+
+class DatasetPage(Page[RowAnswer]):
+    dataset: DatasetAnswer
+
+
+UPLOAD = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 120},
+        "file": {"type": "string", "contentMediaType": "text/csv", "description": "CSV or JSONL"},
+    },
+    "required": ["name", "file"],
+}
+BODY = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": DatasetBody.model_json_schema()},
+        "multipart/form-data": {"schema": UPLOAD},
+    },
+}
+DATASETS = Listing("datasets", DatasetAnswer, lambda dataset: dataset.name)
+ROWS = Listing("rows", RowAnswer, lambda row: row.case)
+
+
+@routes.post(
+    "/datasets",
+    auth=needs(Scope.MANAGE),
+    response={201: DatasetAnswer},
+    summary="Import a dataset",
+    openapi_extra={"requestBody": BODY},
+)
+def import_rows(request: HttpRequest) -> HttpResponse:
+    """The rows become the next version of the name; all of them or none. Send JSON, or upload a
+    CSV or JSONL file as multipart form data. The same rows again give the same version."""
+    dataset = from_upload(request) if is_upload(request) else from_json(request)
+    where = address_of("datasets", f"{dataset.name}@{dataset.version}")
+    return answer(dataset_answer(dataset).model_dump(), 201, Location=where)
+
+
+@routes.get(
+    "/datasets", auth=needs(Scope.READ), response=Page[DatasetAnswer], summary="List datasets"
+)
+def list_all_datasets(request: HttpRequest, query: Query[PageQuery]) -> HttpResponse:
+    """The newest version of each, by name."""
+    start = DATASETS.place(query.cursor)
+    found = list_datasets(datasets_for(caller(request)), query.limit + 1, start)
+    return DATASETS.page([dataset_answer(dataset) for dataset in found], query)
+
+
+@routes.get(
+    "/datasets/{path:name}", auth=needs(Scope.READ), response=DatasetPage, summary="Show a dataset"
+)
+def show_dataset(request: HttpRequest, name: DatasetName, query: Query[PageQuery]) -> HttpResponse:
+    """One version, with its rows page by page."""
+    dataset = find_dataset_for(caller(request), name)
+    start = ROWS.place(query.cursor, dataset.pk)
+    found = list_cases_from(dataset, query.limit + 1, start)
+    about = dataset_answer(dataset).model_dump()
+    return ROWS.page([row_answer(case) for case in found], query, dataset.pk, dataset=about)
+
+
+def is_upload(request: HttpRequest) -> bool:
+    return media_type_of(request) == "multipart/form-data"
+
+
+def from_json(request: HttpRequest) -> Dataset:
+    try:
+        body = DatasetBody.model_validate(json_of(request))
+    except ValidationError as error:
+        raise of_problems(explain(error, DatasetBody)) from None
+    return store_rows(caller(request), body.name, body.rows)
+
+
+def from_upload(request: HttpRequest) -> Dataset:
+    unknown = [name for name in (*request.POST, *request.FILES) if name not in {"name", "file"}]
+    if unknown:
+        raise refuse(unknown[0], "Unknown field. Allowed here: name, file.")
+    name, file = request.POST.get("name", ""), request.FILES.get("file")
+    if not isinstance(file, UploadedFile):
+        raise refuse("file", "Send the rows as a file, in CSV or JSONL.")
+    text = decode_dataset(file.read())
+    return import_dataset(caller(request), name, text, guess_format(text))
+
+
+def dataset_answer(dataset: Dataset) -> DatasetAnswer:
+    return DatasetAnswer(
+        name=dataset.name,
+        version=dataset.version,
+        rows=dataset.rows,
+        columns=dataset.columns,
+        created=dataset.created,
+    )
+
+
+def row_answer(case: Case) -> RowAnswer:
+    return RowAnswer.model_construct(case=case.position, fields=case.fields)

@@ -1,0 +1,98 @@
+"""Who may come in: a token or a session, within the scope that the route declares."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest
+from ninja.errors import AuthenticationError
+from ninja.security import APIKeyCookie, HttpBearer
+from ninja.utils import check_csrf
+
+from runs.api.problems import RequestProblem, refuse
+from runs.api.rates import take_request
+from runs.models import ApiToken, Scope
+from runs.services.tokens import authenticate_token
+from workers.engine.errors import Problem
+
+FAILURES_PER_MINUTE = 60  # from one address; nobody guesses 256 bits, but a loop costs us time
+
+
+class Door:
+    """What both ways in have in common, once they know who asks."""
+
+    scope: Scope
+    query: Collection[str] = ()  # the parameters that the route takes
+
+    def admit(self, request: HttpRequest, who: str) -> None:
+        """Raises RequestProblem: too many requests, or a parameter that is not known here."""
+        count(request, who, settings.API_REQUESTS_PER_MINUTE)
+        unknown = [name for name in request.GET if name not in self.query]
+        if unknown:
+            allowed = f"Allowed here: {', '.join(self.query)}." if self.query else "None is taken."
+            raise RequestProblem(
+                422,
+                f"Unknown parameter {unknown[0]!r}. {allowed}",
+                [Problem(name, f"Unknown parameter. {allowed}") for name in unknown],
+            )
+        for name, value in request.GET.items():
+            if "\x00" in value:
+                raise refuse(name, "A text holds no NUL character.")
+
+
+class BearerToken(Door, HttpBearer):
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        super().__init__()
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
+        found = authenticate_token(token.strip())
+        if found is None:
+            count(request, f"nobody:{request.META.get('REMOTE_ADDR', '')}", FAILURES_PER_MINUTE)
+            raise AuthenticationError
+        request.user = found.owner
+        if self.scope not in found.scopes:
+            has = ", ".join(found.scopes)
+            raise RequestProblem(403, f"This needs the scope {self.scope}; the token has: {has}.")
+        self.admit(request, f"token:{found.pk}")
+        return found
+
+
+class SessionCookie(Door, APIKeyCookie):
+    """The site's own pages. What changes something needs the CSRF token besides."""
+
+    param_name = settings.SESSION_COOKIE_NAME
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        super().__init__(csrf=False)  # ours, below: it tells what to do
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> AbstractBaseUser | None:
+        user = request.user
+        if not isinstance(user, AbstractBaseUser) or not user.is_active:
+            return None
+        if check_csrf(request):
+            told = "Send the CSRF token as X-CSRFToken, or use an API token instead of a session."
+            raise RequestProblem(403, told)
+        self.admit(request, f"user:{user.pk}")
+        return user
+
+
+def count(request: HttpRequest, who: str, limit: int) -> None:
+    rate = take_request(who, limit)
+    request.rate = rate  # type: ignore[attr-defined]  # its headers go out with the answer
+    if rate.is_over:
+        told = f"More than {rate.limit:,} requests a minute. Wait {rate.reset_seconds} s."
+        raise RequestProblem(429, told, headers={"Retry-After": str(rate.reset_seconds)})
+
+
+def needs(scope: Scope) -> list[Any]:
+    return [BearerToken(scope), SessionCookie(scope)]
+
+
+def caller(request: HttpRequest) -> AbstractBaseUser:
+    """Whom the request acts for. Every route has a door, so it is somebody."""
+    if not isinstance(request.user, AbstractBaseUser):
+        raise AuthenticationError
+    return request.user

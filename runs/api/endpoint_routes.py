@@ -1,0 +1,189 @@
+"""Endpoints: add, list, show, change, pause. A key goes in and never comes out."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import BaseModel, Field, model_validator
+
+from runs.access import endpoints_for, find_endpoint_for
+from runs.api.bodies import address_of
+from runs.api.control_routes import NOTHING, Applied, NoBody
+from runs.api.doors import caller, needs
+from runs.api.pages import Listing, Page, PageQuery, answer
+from runs.api.routes import Routes
+from runs.models import Endpoint, EndpointKind, Scope
+from runs.selectors.listings import list_endpoints_from
+from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
+from runs.services.endpoints import LONGEST_KEY, save_endpoint
+from workers.engine.spec import Concurrency, RequestRate, Strict, TokenRate
+
+routes = Routes(tags=["Endpoints"])
+
+Url = Annotated[str, Field(max_length=300)]
+WRITE_ONLY: dict[str, Any] = {"writeOnly": True}
+EndpointName = Annotated[str, Field(max_length=60)]
+
+
+class Price(Strict):
+    """Dollars per million tokens."""
+
+    input: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class EndpointChanges(Strict):
+    """What is not given stays. `base_urls` are servers with the same models; the first one is the
+    base URL. An empty `api_key` removes the key."""
+
+    kind: EndpointKind = EndpointKind.OPENAI
+    base_url: Url = ""
+    base_urls: Annotated[list[Url], Field(min_length=1, max_length=51)] = [""]
+    api_key: Annotated[
+        str,
+        Field(
+            max_length=LONGEST_KEY, description="Write-only.", json_schema_extra={"writeOnly": True}
+        ),
+    ] = ""
+    models: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=1000)
+    ] = []
+    max_concurrent: Concurrency = 20
+    requests_per_minute: RequestRate | None = None
+    tokens_per_minute: TokenRate | None = None
+    adaptive: bool = True
+    prices: dict[Annotated[str, Field(min_length=1, max_length=200)], Price] = {}
+
+    @model_validator(mode="after")
+    def check_one_address(self) -> "EndpointChanges":
+        if {"base_url", "base_urls"} <= self.model_fields_set:
+            raise ValueError("Give base_url or base_urls: one of the two.")
+        return self
+
+
+class EndpointBody(EndpointChanges):
+    name: Annotated[str, Field(min_length=1, max_length=60, pattern="^[a-z0-9][a-z0-9._-]*$")]
+    kind: EndpointKind
+
+
+class EndpointAnswer(BaseModel):
+    """Of the key only whether there is one."""
+
+    name: str
+    kind: EndpointKind
+    base_url: str
+    base_urls: list[str]
+    models: list[str]
+    max_concurrent: int
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    adaptive: bool
+    prices: dict[str, Any]
+    is_paused: bool
+    has_key: bool
+    key_set_at: datetime | None
+
+
+ENDPOINTS = Listing("endpoints", EndpointAnswer, lambda endpoint: endpoint.name)
+PLAIN = ("kind", "max_concurrent", "requests_per_minute", "tokens_per_minute", "adaptive")
+
+
+@routes.post(
+    "/endpoints",
+    auth=needs(Scope.MANAGE),
+    response={201: EndpointAnswer},
+    summary="Add an endpoint",
+)
+def add_endpoint(request: HttpRequest, body: EndpointBody) -> HttpResponse:
+    """Staff only. The key is stored encrypted and never answered."""
+    saved = save(request, Endpoint(name=body.name), body)
+    where = address_of("endpoints", saved.name)
+    return answer(endpoint_answer(saved).model_dump(), 201, Location=where)
+
+
+@routes.get(
+    "/endpoints", auth=needs(Scope.READ), response=Page[EndpointAnswer], summary="List endpoints"
+)
+def list_all_endpoints(request: HttpRequest, query: Query[PageQuery]) -> HttpResponse:
+    """By name."""
+    start = ENDPOINTS.place(query.cursor)
+    found = list_endpoints_from(endpoints_for(caller(request)), query.limit + 1, start)
+    return ENDPOINTS.page([endpoint_answer(endpoint) for endpoint in found], query)
+
+
+@routes.get(
+    "/endpoints/{name}",
+    auth=needs(Scope.READ),
+    response=EndpointAnswer,
+    summary="Show an endpoint",
+)
+def show_endpoint(request: HttpRequest, name: EndpointName) -> EndpointAnswer:
+    """Without its key."""
+    return endpoint_answer(find_endpoint_for(caller(request), name))
+
+
+@routes.patch(
+    "/endpoints/{name}",
+    auth=needs(Scope.MANAGE),
+    response=EndpointAnswer,
+    summary="Change an endpoint",
+)
+def change_endpoint(
+    request: HttpRequest, name: EndpointName, body: EndpointChanges
+) -> EndpointAnswer:
+    """Staff only. The next call of every run keeps to it. Another host needs the key again."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    return endpoint_answer(save(request, found, body))
+
+
+@routes.post(
+    "/endpoints/{name}/pause",
+    auth=needs(Scope.MANAGE),
+    response=Applied,
+    summary="Pause an endpoint",
+)
+def pause_calls(request: HttpRequest, name: EndpointName, body: NoBody = NOTHING) -> Applied:
+    """Staff only. No new calls; those in flight end."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    return Applied(changed=pause_endpoint(caller(request), found))
+
+
+@routes.post(
+    "/endpoints/{name}/resume",
+    auth=needs(Scope.MANAGE),
+    response=Applied,
+    summary="Resume an endpoint",
+)
+def resume_calls(request: HttpRequest, name: EndpointName, body: NoBody = NOTHING) -> Applied:
+    """Staff only."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    return Applied(changed=resume_endpoint(caller(request), found))
+
+
+def save(request: HttpRequest, endpoint: Endpoint, body: EndpointChanges) -> Endpoint:
+    given = body.model_dump(exclude_unset=True)
+    for name in PLAIN:
+        if name in given:
+            setattr(endpoint, name, given[name])
+    endpoint.model_names = given.get("models", endpoint.model_names)
+    endpoint.prices = given.get("prices", endpoint.prices)
+    if "base_url" in given:
+        endpoint.base_url = given["base_url"]
+    if "base_urls" in given:
+        endpoint.base_url, *endpoint.more_urls = given["base_urls"]
+    return save_endpoint(caller(request), endpoint, given.get("api_key"))
+
+
+def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
+    return EndpointAnswer(
+        **{name: getattr(endpoint, name) for name in PLAIN},
+        name=endpoint.name,
+        base_url=endpoint.base_url,
+        base_urls=[url for url in (endpoint.base_url, *endpoint.more_urls) if url],
+        models=endpoint.model_names,
+        prices=endpoint.prices,
+        is_paused=endpoint.is_paused,
+        has_key=endpoint.has_key,
+        key_set_at=endpoint.key_set_at,
+    )

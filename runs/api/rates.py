@@ -1,0 +1,88 @@
+"""How many requests a minute a token may make: counted in Redis, or here while Redis is away."""
+
+import threading
+import time
+from collections import Counter
+from typing import NamedTuple
+
+import redis
+from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+WINDOW_SECONDS = 60
+TIMEOUT_SECONDS = 0.25  # an answer must not wait for a count
+AWAY_SECONDS = 5.0  # how long Redis is not asked again after it did not answer
+
+
+class Rate(NamedTuple):
+    limit: int
+    used: int
+    reset_seconds: int
+
+    @property
+    def is_over(self) -> bool:
+        return self.used > self.limit
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(max(0, self.limit - self.used)),
+            "RateLimit-Reset": str(self.reset_seconds),
+        }
+
+
+class RateCounter:
+    """Counts by whole minutes. Processes that count by themselves allow the limit each."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.Redis.from_url(
+            url,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=TIMEOUT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+        self._away_until = 0.0
+        self._window = 0
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, who: str, limit: int) -> Rate:
+        """One more request of somebody."""
+        window, passed = divmod(int(time.time()), WINDOW_SECONDS)
+        used = self._count_in_redis(who, window)
+        if used is None:
+            used = self._count_here(who, window)
+        return Rate(limit, used, WINDOW_SECONDS - passed)
+
+    def _count_in_redis(self, who: str, window: int) -> int | None:
+        if time.monotonic() < self._away_until:
+            return None
+        key = f"api:rate:{who}:{window}"
+        try:
+            with self._client.pipeline(transaction=False) as pipe:
+                pipe.incr(key)
+                pipe.expire(key, 2 * WINDOW_SECONDS)
+                return int(pipe.execute()[0])
+        except (redis.RedisError, OSError):
+            self._away_until = time.monotonic() + AWAY_SECONDS
+            return None
+
+    def _count_here(self, who: str, window: int) -> int:
+        with self._lock:
+            if window != self._window:
+                self._window = window
+                self._counts.clear()
+            self._counts[who] += 1
+            return self._counts[who]
+
+
+_counter: RateCounter | None = None
+
+
+def take_request(who: str, limit: int) -> Rate:
+    global _counter
+    if _counter is None:
+        _counter = RateCounter(settings.REDIS_URL)
+    return _counter.take(who, limit)

@@ -1,0 +1,212 @@
+"""A run in numbers, for programs: what the API answers, in a fixed number of queries."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import reduce
+from operator import or_
+
+from django.db.models import F, FloatField, OuterRef, Q, Subquery
+from django.db.models.functions import Cast
+from django.utils import timezone
+from pydantic import BaseModel
+
+from runs.models import Candidate, Run, RunSample, RunState
+from runs.selectors.limits import WAITING
+from runs.selectors.pickable import Pickable
+from runs.selectors.run_list import RunRow, describe
+from runs.selectors.snapshot import mean_rate
+from workers.engine.stats import estimate_mean, percentile
+
+SAMPLED_SECONDS = 5  # how old the newest sample may be to tell what is in flight
+
+
+class Counts(BaseModel):
+    """Trials."""
+
+    planned: int
+    done: int
+    ok: int
+    failed: int
+    cached: int
+    in_flight: int
+    waiting: int
+
+
+class ScoreSummary(BaseModel):
+    """The mean with its 95 % interval, over the trials that have a score."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    failed_share: float | None
+    value_failures_wrong: float | None
+
+
+class Rates(BaseModel):
+    """Latencies in milliseconds. Trials a second: just now, or the mean when it is over."""
+
+    trials_per_second: float | None
+    cache_hit_rate: float | None
+    latency_p50: float | None
+    latency_p95: float | None
+
+
+class CallCounts(BaseModel):
+    sent: int
+    retried: int
+    throttled: int
+    saved: int
+
+
+class Best(BaseModel):
+    """The candidate with the highest mean score so far."""
+
+    candidate: str
+    name: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+class RunSummary(Pickable):
+    id: int
+    name: str
+    kind: str
+    state: RunState
+    reason: str
+    dataset: str
+    counts: Counts
+    score: ScoreSummary
+    rates: Rates
+    calls: CallCounts
+    cost: float | None  # dollars; null: the price of no answer is known
+    eta_seconds: float | None
+    best: Best | None
+    peak_in_flight: int
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+
+
+def summarise(runs: Sequence[Run]) -> list[RunSummary]:
+    """In the order given. The runs come with their datasets."""
+    now = timezone.now()
+    flying, best = read_in_flight(runs, now), find_best(runs)
+    return [
+        summary_of(row, flying.get(row.run.pk, 0), best.get(row.run.pk), now)
+        for row in describe(runs)
+    ]
+
+
+def summary_of(row: RunRow, in_flight: int, best: Candidate | None, now: datetime) -> RunSummary:
+    run = row.run
+    return RunSummary(
+        id=run.pk,
+        name=run.name,
+        kind=run.kind,
+        state=RunState(run.state),
+        reason=run.reason,
+        dataset=f"{run.dataset.name}@{run.dataset.version}",
+        counts=counts_of(run, in_flight),
+        score=score_of(row),
+        rates=Rates(
+            trials_per_second=row.rate,
+            cache_hit_rate=row.cached_share,
+            latency_p50=percentile(run.latency_bins, 0.5),
+            latency_p95=percentile(run.latency_bins, 0.95),
+        ),
+        calls=CallCounts(
+            sent=run.calls_sent,
+            retried=run.calls_retried,
+            throttled=run.calls_throttled,
+            saved=run.cached,
+        ),
+        cost=None if run.unpriced and not run.cost else run.cost,
+        eta_seconds=eta_of(run, row.rate, now),
+        best=best_of(best),
+        peak_in_flight=run.peak_in_flight,
+        created=run.created,
+        started=run.started,
+        ended=run.ended,
+    )
+
+
+def counts_of(run: Run, in_flight: int) -> Counts:
+    return Counts(
+        planned=run.planned,
+        done=run.done,
+        ok=run.scored,
+        failed=run.failed,
+        cached=run.cached,
+        in_flight=in_flight,
+        waiting=max(0, run.planned - run.done - in_flight),
+    )
+
+
+def score_of(row: RunRow) -> ScoreSummary:
+    run, found = row.run, row.score
+    return ScoreSummary(
+        value=found.value if found else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        n=run.scored,
+        failed_share=row.failed_share,
+        value_failures_wrong=run.value_sum / run.done if run.done else None,
+    )
+
+
+def eta_of(run: Run, rate: float | None, now: datetime) -> float | None:
+    """None while nobody can tell: nothing is done yet, or it waits for somebody."""
+    is_going = run.state in RunState.going() and not run.reason.startswith(WAITING)
+    speed = rate or mean_rate(run, now)
+    if not is_going or not run.done or not speed:
+        return None
+    return (run.planned - run.done) / speed
+
+
+def read_in_flight(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
+    """As last sampled, by run; nothing flies in one that was not sampled just now."""
+    live = [run for run in runs if run.started and run.state in [*RunState.going(), "pausing"]]
+    recent = [
+        Q(run_id=run.pk, second__gte=run.running_seconds(now) - SAMPLED_SECONDS) for run in live
+    ]
+    if not recent:
+        return {}
+    samples = RunSample.objects.filter(reduce(or_, recent)).order_by("second")
+    newest = dict(samples.values_list("run_id", "in_flight"))
+    return {run.pk: min(newest.get(run.pk, 0), run.planned - run.done) for run in live}
+
+
+def find_best(runs: Iterable[Run]) -> Mapping[int, Candidate]:
+    """The leader of each, as the leaderboard has it: failures as wrong break ties."""
+    total = Cast("value_sum", FloatField())
+    ordered = (
+        Candidate.objects.filter(run=OuterRef("pk"), scored__gt=0)
+        .annotate(mean=total / F("scored"), with_failures=total / F("done"))
+        .order_by("-mean", "-with_failures", "position")
+    )
+    leaders = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by()
+    found = dict(
+        leaders.annotate(best=Subquery(ordered.values("pk")[:1])).values_list("pk", "best")
+    )
+    wanted = [pk for pk in found.values() if pk is not None]
+    candidates = Candidate.objects.defer("document", "latency_bins").in_bulk(wanted)
+    return {run_id: candidates[pk] for run_id, pk in found.items() if pk is not None}
+
+
+def best_of(candidate: Candidate | None) -> Best | None:
+    if candidate is None:
+        return None
+    found = estimate_mean(candidate.scored, candidate.value_sum, candidate.value_square_sum)
+    if found is None:
+        return None
+    return Best(
+        candidate=candidate.key,
+        name=candidate.name,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=candidate.scored,
+    )

@@ -1,0 +1,316 @@
+"""Starting, listing, showing and controlling runs through the API."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from runs.models import Configuration, Run, RunSample, RunState
+from runs.services.configurations import save_configuration
+from tests.api.asking import Asker
+from tests.runs.page_parts import add_candidate, make_run, run_document
+
+pytestmark = pytest.mark.django_db
+
+# What contract.md promises; more may be added, nothing be renamed.
+SHAPE = {
+    "id": ...,
+    "kind": ...,
+    "state": ...,
+    "reason": ...,
+    "counts": {"planned", "done", "ok", "failed", "cached", "in_flight", "waiting"},
+    "score": {"value", "low", "high", "n", "failed_share", "value_failures_wrong"},
+    "rates": {"trials_per_second", "cache_hit_rate", "latency_p50", "latency_p95"},
+    "calls": {"sent", "retried", "throttled", "saved"},
+    "cost": ...,
+    "eta_seconds": ...,
+    "best": ...,
+    "peak_in_flight": ...,
+    "started": ...,
+    "ended": ...,
+}
+
+
+@pytest.fixture
+def document(dataset):
+    return run_document(dataset)
+
+
+def test_a_run_is_accepted_with_its_address(asker, document):
+    answer = asker.post("/runs", {"configuration": document})
+    assert answer.status_code == 202
+    run = Run.objects.get()
+    assert answer.json() == {"id": run.pk, "state": "queued"}
+    assert answer["Location"] == f"/api/v1/runs/{run.pk}"
+    assert asker.get(answer["Location"].removeprefix("/api/v1")).json()["counts"]["planned"] == 3
+
+
+def test_a_stored_configuration_is_started_by_its_name(asker, alice, document):
+    save_configuration(alice, "nightly", document)
+    assert asker.post("/runs", {"configuration": "nightly"}).status_code == 202
+    assert Run.objects.get().configuration == Configuration.objects.get()
+    assert Run.objects.get().name == "nightly"
+
+
+def test_the_configuration_of_somebody_else_does_not_exist(stranger, alice, document):
+    save_configuration(alice, "nightly", document)
+    answer = stranger.post("/runs", {"configuration": "nightly"})
+    assert answer.status_code == 422
+    assert "There is no configuration 'nightly'" in answer.json()["detail"]
+
+
+def test_every_problem_of_a_configuration_is_told_at_once(asker, document):
+    wrong = {**document, "models": ["nowhere/x"], "repeats": 0, "promts": []}
+    answer = asker.post("/runs", {"configuration": wrong})
+    assert answer.status_code == 422
+    assert {problem["path"] for problem in answer.json()["problems"]} == {"repeats", "promts"}
+    wrong = {**document, "models": ["nowhere/x"]}
+    answer = asker.post("/runs", {"configuration": wrong})
+    assert [problem["path"] for problem in answer.json()["problems"]] == ["models.0.endpoint"]
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("given", [[], 5, None, {}, {"configuration": {}}])
+def test_what_is_no_configuration_is_refused(asker, given):
+    body = given if isinstance(given, dict) and given else {"configuration": given}
+    assert asker.post("/runs", body).status_code == 422
+
+
+def keyed(asker, body, key):
+    return asker.post("/runs", body, headers={"Idempotency-Key": key})
+
+
+def test_the_same_key_and_body_give_the_same_run(asker, document):
+    body = {"configuration": document}
+    first, again = (keyed(asker, body, "k1") for _ in range(2))
+    reordered = {"configuration": dict(reversed(document.items()))}
+    assert {answer.json()["id"] for answer in (first, again, keyed(asker, reordered, "k1"))} == {
+        Run.objects.get().pk
+    }
+    assert keyed(asker, body, "k2").json()["id"] != first.json()["id"]
+
+
+def test_the_same_key_with_another_body_is_refused(asker, document):
+    keyed(asker, {"configuration": document}, "k1")
+    answer = keyed(asker, {"configuration": {**document, "seed": 8}}, "k1")
+    assert answer.status_code == 422
+    assert answer.json()["problems"][0]["path"] == "Idempotency-Key"
+    assert Run.objects.count() == 1
+
+
+def test_a_key_belongs_to_its_person(asker, stranger, document):
+    body = {"configuration": document}
+    mine, theirs = keyed(asker, body, "k1"), keyed(stranger, body, "k1")
+    assert mine.json()["id"] != theirs.json()["id"]
+
+
+def test_the_same_key_and_name_give_the_same_run_after_the_configuration_changed(
+    asker, alice, document
+):
+    save_configuration(alice, "nightly", document)
+    first = keyed(asker, {"configuration": "nightly"}, "k1")
+    save_configuration(alice, "nightly", {**document, "seed": 9})
+    assert keyed(asker, {"configuration": "nightly"}, "k1").json() == first.json()
+
+
+@pytest.mark.parametrize("key", ["x" * 81, "ä", "two words"])
+def test_a_key_that_cannot_be_kept_is_refused(asker, document, key):
+    answer = keyed(asker, {"configuration": document}, key)
+    assert answer.status_code == 422
+    assert not Run.objects.exists()
+
+
+def test_an_estimate_starts_nothing(asker, document):
+    answer = asker.post("/runs/estimate", {"configuration": document})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert (found["trials"], found["calls_to_send"]) == (3, 3)
+    assert found["limited_by"]
+    assert not Run.objects.exists()
+
+
+def test_an_estimate_tells_what_is_wrong(asker, document):
+    answer = asker.post("/runs/estimate", {"configuration": {**document, "repeats": 10**9}})
+    assert answer.status_code == 422
+    assert answer.json()["problems"][0]["path"] == "repeats"
+
+
+def test_a_run_is_shown_in_the_shape_that_was_promised(asker, run):
+    found = asker.get(f"/runs/{run.pk}").json()
+    assert SHAPE.keys() <= found.keys()
+    for name, parts in SHAPE.items():
+        if parts is not ...:
+            assert set(found[name]) == parts
+    assert found["counts"] == {
+        "planned": 3,
+        "done": 2,
+        "ok": 1,
+        "failed": 1,
+        "cached": 0,
+        "in_flight": 0,
+        "waiting": 1,
+    }
+    assert found["score"]["value"] == 1.0
+    assert found["score"]["n"] == 1
+    assert found["score"]["failed_share"] == 0.5
+    assert found["score"]["value_failures_wrong"] == 0.5
+    assert found["best"]["candidate"] == run.candidates.get().key
+
+
+def test_what_flies_and_how_long_it_takes_is_told_while_a_run_goes_on(asker, run):
+    Run.objects.filter(pk=run.pk).update(started=now() - timedelta(seconds=10), planned=100)
+    RunSample.objects.create(run=run, second=8, fresh=1, failed=1, in_flight=7)
+    found = asker.get(f"/runs/{run.pk}").json()
+    assert found["counts"]["in_flight"] == 7
+    assert found["counts"]["waiting"] == 100 - 2 - 7
+    assert found["rates"]["trials_per_second"] == pytest.approx(0.4)
+    assert found["eta_seconds"] == pytest.approx(98 / 0.4)
+    Run.objects.filter(pk=run.pk).update(state=RunState.PAUSED)
+    found = asker.get(f"/runs/{run.pk}").json()
+    assert (found["counts"]["in_flight"], found["eta_seconds"]) == (0, None)
+
+
+def test_the_best_candidate_is_the_leader_of_the_leaderboard(asker, run):
+    other = add_candidate(run, model="sim-large")
+    run.candidates.filter(pk=other.pk).update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
+    leader = asker.get(f"/runs/{run.pk}/candidates").json()["data"][0]["candidate"]
+    assert leader == other.key  # as good, and nothing of it failed
+    assert asker.get(f"/runs/{run.pk}").json()["best"]["candidate"] == leader
+
+
+def test_fields_choose_what_is_answered(asker, run):
+    assert asker.get(f"/runs/{run.pk}", fields="id,state").json() == {
+        "id": run.pk,
+        "state": "running",
+    }
+    (row,) = asker.get("/runs", fields="id,score").json()["data"]
+    assert set(row) == {"id", "score"}
+    answer = asker.get("/runs", fields="id,owner")
+    assert answer.status_code == 422
+    assert "Unknown: owner. Allowed here: id, name" in answer.json()["detail"]
+
+
+def pages_of(asker, path, **query):
+    """All items, page by page."""
+    cursor, found = "", []
+    for _ in range(50):
+        page = asker.get(path, cursor=cursor, **query).json()
+        found.append(page["data"])
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    return found
+
+
+def test_runs_are_listed_page_by_page_newest_first(asker, alice, dataset):
+    made = [make_run(alice, dataset).pk for _ in range(5)]
+    pages = pages_of(asker, "/runs", limit=2, fields="id")
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert [row["id"] for page in pages for row in page] == made[::-1]
+
+
+def test_a_list_shows_only_ones_own(asker, stranger, staff, run):
+    assert len(asker.get("/runs").json()["data"]) == 1
+    assert stranger.get("/runs").json()["data"] == []
+    assert len(staff.get("/runs").json()["data"]) == 1
+
+
+def test_a_cursor_fits_only_its_own_question(asker, alice, dataset):
+    for _ in range(3):
+        make_run(alice, dataset)
+    cursor = asker.get("/runs", limit=1).json()["next_cursor"]
+    assert asker.get("/runs", cursor=cursor, limit=2).status_code == 200
+    for other in ({"state": "completed"}, {"kind": "evaluate"}):
+        assert asker.get("/runs", cursor=cursor, **other).status_code == 422
+    assert asker.get("/datasets", cursor=cursor).status_code == 422
+
+
+@pytest.mark.parametrize("cursor", ["x", "====", "WzFd", "bnVsbA==", "ä"])
+def test_what_is_no_cursor_is_refused(asker, cursor):
+    assert asker.get("/runs", cursor=cursor).status_code == 422
+
+
+def test_runs_are_filtered(asker, alice, dataset):
+    make_run(alice, dataset, state=RunState.PAUSED)
+    make_run(alice, dataset, name="Second try")
+    assert len(asker.get("/runs", state="paused").json()["data"]) == 1
+    assert len(asker.get("/runs", name="second").json()["data"]) == 1
+    assert len(asker.get("/runs", kind="evolve").json()["data"]) == 0
+    assert asker.get("/runs", state="nice").status_code == 422
+
+
+def test_since_leaves_out_what_cannot_have_changed(asker, alice, dataset):
+    old, live = make_run(alice, dataset), make_run(alice, dataset)
+    hour_ago = now() - timedelta(hours=1)
+    Run.objects.update(created=hour_ago, ended=hour_ago)
+    Run.objects.filter(pk=live.pk).update(state=RunState.RUNNING, ended=None)
+    as_of = asker.get("/runs").json()["as_of"]
+    found = asker.get("/runs", since=as_of, fields="id").json()["data"]
+    assert found == [{"id": live.pk}]
+    assert asker.get("/runs", since="yesterday").status_code == 422
+    Run.objects.filter(pk=old.pk).update(ended=now())
+    assert len(asker.get("/runs", since=as_of).json()["data"]) == 2
+
+
+def test_the_list_asks_a_fixed_number_of_questions(
+    asker, alice, dataset, django_assert_max_num_queries
+):
+    for _ in range(5):
+        make_run(alice, dataset, state=RunState.RUNNING, ended=None)
+    asker.get("/runs")
+    with django_assert_max_num_queries(7):
+        assert len(asker.get("/runs").json()["data"]) == 5
+
+
+def test_polling_is_answered_with_304_while_nothing_changed(asker, run):
+    first = asker.get(f"/runs/{run.pk}/live")
+    assert first.json()["seq"] == run.version
+    same = asker.ask("get", f"/runs/{run.pk}/live", headers={"If-None-Match": first["ETag"]})
+    assert (same.status_code, same.content) == (304, b"")
+
+
+def test_a_run_is_controlled(asker, run):
+    path = f"/runs/{run.pk}"
+    said = [
+        asker.post(f"{path}/pause", {"reason": "lunch"}).json(),
+        asker.post(f"{path}/pause").json(),
+        asker.post(f"{path}/resume").json(),
+        asker.post(f"{path}/cancel", {}).json(),
+        asker.post(f"{path}/cancel").json(),
+    ]
+    assert [answer["changed"] for answer in said] == [True, False, True, True, False]
+    assert all(answer["applied"] for answer in said)
+    assert asker.post(f"{path}/resume").status_code == 409
+    assert asker.post(f"{path}/retry").status_code == 409
+    assert asker.post(f"{path}/trials/0/rerun").status_code == 409
+    assert asker.post(f"{path}/cancel", {"hard": True}).status_code == 422
+
+
+def test_failed_trials_are_counted_when_they_are_retried(asker, run):
+    assert asker.post(f"/runs/{run.pk}/retry").json() == {
+        "applied": True,
+        "changed": False,  # its chunk is not closed
+        "trials": 0,
+    }
+    assert asker.post(f"/runs/{run.pk}/trials/7/rerun").json()["changed"] is False
+
+
+def test_limits_are_changed_with_a_reason(asker, run):
+    answer = asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 4, "reason": "calm"})
+    assert answer.json()["max_concurrent"] == 4
+    assert asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 5}).status_code == 422
+    answer = asker.patch(f"/runs/{run.pk}/limits", {"max_curent": 5, "reason": "x"})
+    assert "Allowed here: max_concurrent" in answer.json()["problems"][0]["message"]
+
+
+def test_a_reading_token_starts_nothing(alice, document):
+    answer = Asker(alice, "read").post("/runs", {"configuration": document})
+    assert answer.status_code == 403
+    assert not Run.objects.exists()
+
+
+def test_answers_hold_what_json_allows_only(asker, run):
+    Run.objects.filter(pk=run.pk).update(cost=float("inf"))
+    text = asker.get(f"/runs/{run.pk}").content.decode()
+    json.loads(text, parse_constant=pytest.fail)

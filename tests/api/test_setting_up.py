@@ -1,0 +1,278 @@
+"""Datasets, endpoints, configurations, the cache and benchmarks through the API."""
+
+import json
+
+import pytest
+import yaml
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test.client import MULTIPART_CONTENT
+
+from runs import secrets
+from runs.models import CachedReply, Configuration, Dataset, Endpoint
+from runs.services.configurations import save_configuration
+from tests.runs.benchmark_parts import make_benchmark
+from tests.runs.page_parts import add_cached_reply, make_dataset, run_document
+
+pytestmark = pytest.mark.django_db
+
+ROWS = [{"question": "What is 2 + 3?", "expected": "5"}]
+KEY = "sk-canary-0123456789abcdef"
+
+
+def test_a_dataset_is_made_of_rows(asker):
+    answer = asker.post("/datasets", {"name": "sums", "rows": ROWS})
+    assert answer.status_code == 201
+    made = answer.json()
+    assert (made["name"], made["version"], made["rows"]) == ("sums", 1, 1)
+    assert answer["Location"] == "/api/v1/datasets/sums%401"
+    assert asker.post("/datasets", {"name": "sums", "rows": ROWS}).json()["version"] == 1
+    more = asker.post("/datasets", {"name": "sums", "rows": ROWS * 2}).json()
+    assert (more["version"], more["rows"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["question,expected\nWhat is 2 + 3?,5\n", json.dumps(ROWS[0]) + "\n"],
+    ids=["CSV", "JSONL"],
+)
+def test_a_dataset_is_uploaded(asker, content):
+    file = SimpleUploadedFile("rows.txt", content.encode())
+    answer = asker.client.post(
+        "/api/v1/datasets",
+        {"name": "sums", "file": file},
+        headers={"Authorization": f"Bearer {asker.text}"},
+        content_type=MULTIPART_CONTENT,
+    )
+    assert answer.status_code == 201
+    assert Dataset.objects.get().cases.get().fields == ROWS[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"name": "sums", "rows": []}, "rows"),
+        ({"name": "", "rows": ROWS}, "name"),
+        ({"name": "sums", "rows": [{"a": "1"}, {"b": "2"}]}, "rows.2"),
+        ({"name": "sums", "rows": ROWS, "owner": 1}, "owner"),
+        ({"rows": ROWS}, "name"),
+    ],
+)
+def test_rows_that_are_wrong_are_refused_at_their_place(asker, body, path):
+    answer = asker.post("/datasets", body)
+    assert answer.status_code == 422
+    assert path in [problem["path"] for problem in answer.json()["problems"]]
+    assert not Dataset.objects.exists()
+
+
+def test_datasets_are_listed_and_read_page_by_page(asker, alice):
+    make_dataset(alice, "a/b c", rows=3)
+    make_dataset(alice, "z")
+    listed = asker.get("/datasets").json()["data"]
+    assert [row["name"] for row in listed] == ["a/b c", "z"]
+    first = asker.get("/datasets/a/b%20c", limit=2).json()
+    assert first["dataset"]["columns"] == ["question", "expected"]
+    rest = asker.get("/datasets/a/b%20c", limit=2, cursor=first["next_cursor"]).json()
+    assert [row["case"] for row in first["data"] + rest["data"]] == [0, 1, 2]
+    assert asker.get("/datasets/z@1").json()["dataset"]["version"] == 1
+    assert asker.get("/datasets/z@2").status_code == 404
+
+
+def add(staff, **changes):
+    given = {
+        "name": "provider",
+        "kind": "openai",
+        "base_url": "https://provider.example/v1",
+        "api_key": KEY,
+        "models": ["m"],
+        "prices": {"m": {"input": 1, "output": 2}},
+    }
+    return staff.post("/endpoints", {**given, **changes})
+
+
+def test_an_endpoint_is_added_and_its_key_is_never_answered(staff):
+    answer = add(staff, requests_per_minute=60)
+    assert answer.status_code == 201
+    stored = Endpoint.objects.get(name="provider")
+    assert secrets.decrypt(stored.key_ciphertext) == KEY
+    made = answer.json()
+    assert (made["has_key"], made["requests_per_minute"]) == (True, 60)
+    answers = [answer, staff.get("/endpoints"), staff.get("/endpoints/provider")]
+    answers.append(staff.patch("/endpoints/provider", {"max_concurrent": 3}))
+    for each in answers:
+        assert "canary" not in each.content.decode()
+        assert "cdef" not in each.content.decode()
+        assert stored.key_ciphertext not in each.content.decode()
+
+
+def test_only_what_is_given_is_changed(staff):
+    add(staff)
+    answer = staff.patch("/endpoints/provider", {"max_concurrent": 3})
+    changed = answer.json()
+    assert (changed["max_concurrent"], changed["models"], changed["has_key"]) == (3, ["m"], True)
+    assert staff.patch("/endpoints/provider", {"api_key": ""}).json()["has_key"] is False
+
+
+def test_an_endpoint_may_have_several_servers(staff):
+    urls = ["https://a.example/v1", "https://b.example/v1"]
+    answer = staff.post("/endpoints", {"name": "farm", "kind": "openai", "base_urls": urls})
+    assert answer.json()["base_urls"] == urls
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"name": "Two Words"}, "name"),
+        ({"kind": "magic"}, "kind"),
+        ({"base_url": "http://127.0.0.1:1/v1"}, "base_url"),
+        ({"base_url": "https://provider.example/v1?key=x"}, "base_url"),
+        ({"api_key": "two words"}, "api_key"),
+        ({"max_concurrent": 0}, "max_concurrent"),
+        ({"key_ciphertext": "x"}, "key_ciphertext"),
+        ({"is_paused": True}, "is_paused"),
+        ({"prices": {"m": {"input": -1, "output": 1}}}, "prices.m.input"),
+    ],
+)
+def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff, changes, path):
+    answer = add(staff, **changes)
+    assert answer.status_code == 422
+    assert [problem["path"] for problem in answer.json()["problems"]] == [path]
+    assert not Endpoint.objects.exists()
+
+
+def test_a_stored_key_is_not_sent_to_another_host(staff):
+    add(staff)
+    answer = staff.patch("/endpoints/provider", {"base_url": "https://evil.example/v1"})
+    assert answer.status_code == 422
+    assert "enter the key again" in answer.json()["problems"][0]["message"]
+
+
+def test_only_staff_change_endpoints(asker, staff):
+    add(staff)
+    assert asker.get("/endpoints/provider").status_code == 200
+    for method, path in [
+        ("post", "/endpoints"),
+        ("patch", "/endpoints/provider"),
+        ("post", "/endpoints/provider/pause"),
+        ("post", "/endpoints/provider/resume"),
+    ]:
+        body = {"name": "x", "kind": "simulated"} if path == "/endpoints" else {}
+        assert asker.ask(method, path, body).status_code == 403
+    assert Endpoint.objects.count() == 1
+
+
+def test_an_endpoint_is_paused_and_resumed(staff):
+    add(staff)
+    said = [
+        staff.post(f"/endpoints/provider/{what}").json()["changed"]
+        for what in ("pause", "pause", "resume", "resume")
+    ]
+    assert said == [True, False, True, False]
+    assert staff.post("/endpoints/nobody/pause").status_code == 404
+
+
+@pytest.fixture
+def document(dataset):
+    document = run_document(dataset, scorers=[{"numeric": {"tolerance": 0.001}}], seed=7)
+    return {**document, "name": "sums", "budget": {"calls": 20000}}
+
+
+def test_a_configuration_is_stored_and_answered_unchanged(asker, document):
+    answer = asker.post("/configurations", document)
+    assert answer.status_code == 201
+    assert answer["Location"] == "/api/v1/configurations/sums"
+    assert answer.json() == document
+    assert asker.get("/configurations/sums").json() == document
+    assert asker.post("/configurations", document).status_code == 409
+    (row,) = asker.get("/configurations").json()["data"]
+    assert (row["name"], row["version"], row["kind"]) == ("sums", 1, "evaluate")
+
+
+def yaml_of(asker, path):
+    answer = asker.ask("get", path, headers={"Accept": "application/yaml"})
+    assert answer["Content-Type"] == "application/yaml"
+    return answer.content.decode()
+
+
+def test_yaml_goes_in_and_out_exactly(asker, document):
+    text = yaml.safe_dump(document, sort_keys=False)
+    answer = asker.post("/configurations", text, content_type="application/yaml")
+    assert answer.status_code == 201
+    out = yaml_of(asker, "/configurations/sums")
+    assert yaml.safe_load(out) == document
+    again = asker.ask("put", "/configurations/sums", out, content_type="application/yaml")
+    assert again.status_code == 200
+    assert Configuration.objects.get().version == 1  # the same document: no new version
+    assert yaml_of(asker, "/configurations/sums") == out
+
+
+def test_a_configuration_is_replaced(asker, document):
+    asker.post("/configurations", document)
+    changed = {**document, "seed": 8}
+    answer = asker.ask("put", "/configurations/sums", changed)
+    assert (answer.status_code, answer.json()["seed"]) == (200, 8)
+    assert Configuration.objects.get().version == 2
+    assert asker.ask("put", "/configurations/other", changed).status_code == 422
+    del changed["name"]
+    assert asker.ask("put", "/configurations/other", changed).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("text", "content_type", "status"),
+    [
+        ("name: [", "application/yaml", 422),
+        ("a: &a [1]\nb: *a", "application/yaml", 422),
+        ("- 1", "application/yaml", 422),
+        ("name: x\nkind: evaluate", "application/yaml", 422),
+        ("{", "application/json", 400),
+        ("name: x", "text/plain", 415),
+    ],
+)
+def test_a_configuration_that_is_wrong_is_refused(asker, text, content_type, status):
+    answer = asker.post("/configurations", text, content_type=content_type)
+    assert answer.status_code == status
+    assert not Configuration.objects.exists()
+
+
+def test_the_configuration_of_somebody_else_is_neither_seen_nor_replaced(
+    asker, stranger, staff, document
+):
+    asker.post("/configurations", document)
+    assert stranger.get("/configurations/sums").status_code == 404
+    assert stranger.ask("put", "/configurations/sums", document).status_code == 404
+    assert stranger.post("/configurations", document).status_code == 409
+    assert staff.get("/configurations/sums").status_code == 200
+
+
+def test_a_preset_is_seen_by_all_and_changed_by_its_owner(asker, stranger, alice, document):
+    save_configuration(alice, "sums", document, "For all.", is_preset=True)
+    assert stranger.get("/configurations/sums").status_code == 200
+    assert stranger.ask("put", "/configurations/sums", document).status_code == 403
+    assert asker.ask("put", "/configurations/sums", {**document, "seed": 8}).status_code == 200
+    stored = Configuration.objects.get()
+    assert (stored.is_preset, stored.description, stored.owner) == (True, "For all.", alice)
+
+
+def test_the_cache_is_looked_at_and_pruned(asker, staff, stranger, run):
+    for number in range(30):
+        add_cached_reply(run, f"{number:064x}")
+    assert asker.get("/cache").json()["entries"] == 30
+    first = asker.get("/cache/entries").json()
+    assert (len(first["data"]), first["data"][0]["run"]) == (25, run.pk)
+    rest = asker.get("/cache/entries", cursor=first["next_cursor"]).json()
+    assert (len(rest["data"]), rest["next_cursor"]) == (5, None)
+    assert stranger.get("/cache/entries").json()["data"] == []
+    assert asker.post("/cache/prune", {"run": run.pk}).status_code == 403
+    counted = staff.post("/cache/prune", {"run": run.pk, "dry_run": True}).json()
+    assert (counted["applied"], counted["left"]) == (False, 30)
+    assert staff.post("/cache/prune", {}).status_code == 422
+    pruned = staff.post("/cache/prune", {"model": "simulated/sim-small"}).json()
+    assert (pruned["removed"], pruned["left"]) == (30, 0)
+    assert not CachedReply.objects.exists()
+
+
+def test_benchmarks_are_listed_and_shown(asker):
+    benchmark = make_benchmark()
+    (row,) = asker.get("/benchmarks").json()["data"]
+    assert row["id"] == benchmark.pk
+    assert asker.get(f"/benchmarks/{benchmark.pk}").json()["results"] == benchmark.results
+    assert asker.get("/benchmarks/999").status_code == 404

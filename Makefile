@@ -7,7 +7,7 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 4 -m "not alone"
 
-.PHONY: help run setup bench faults faults-short soak test check lint types screenshots commands lock clean
+.PHONY: help run setup bench openapi schemathesis faults faults-short soak test check lint types screenshots commands lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,12 @@ faults-short: setup ## Break the most important things, with small loads
 
 faults: setup ## Break everything, one JSON line per row; ARGS="--rows 1,4 --seed 7"
 	@$(BIN)/python -m tests.faults $(ARGS)
+
+openapi: setup ## Write docs/openapi.json anew from the routes
+	$(CHECK)/python scripts/write_openapi.py
+
+schemathesis: setup ## Ask every route of the API what its document allows and refuses; ARGS="-n 30"
+	@$(BIN)/python scripts/schemathesis_run.py $(ARGS)
 
 SECONDS ?= 1800
 SEED ?= 7

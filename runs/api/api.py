@@ -24,13 +24,9 @@ from runs.api import (
 )
 from runs.api.bodies import JsonParser
 from runs.api.doors import needs
+from runs.api.openapi import finish
 from runs.api.pages import answer
-from runs.api.problems import (
-    MEDIA_TYPE,
-    ProblemReport,
-    answer_with_problems,
-    of_problems,
-)
+from runs.api.problems import answer_with_problems, of_problems
 from runs.api.routes import Routes
 from runs.models import Scope
 from workers.engine.errors import Problem
@@ -51,7 +47,6 @@ ABOUT = """Start and watch runs from scripts, notebooks and CI.
 Send `Authorization: Bearer TOKEN`; make a token on the page Tokens or with
 `manage.py create_token NAME`. Errors are RFC 9457 problem JSON. Lists are
 `{data, next_cursor, as_of}`. Unknown fields and parameters are refused."""
-REFUSALS = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
 
 
 about = Routes(tags=["About"])
@@ -78,17 +73,7 @@ class Api(NinjaAPI):
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         document = super().get_openapi_schema(**options)
-        problem = ProblemReport.model_json_schema(ref_template="#/components/schemas/{model}")
-        document["components"]["schemas"] |= problem.pop("$defs") | {"ProblemReport": problem}
-        content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemReport"}}}
-        document["components"]["responses"] = {
-            "Problem": {"description": "What was wrong, and what is allowed.", "content": content}
-        }
-        for operation in operations_of(document):
-            for status in REFUSALS:
-                operation["responses"].setdefault(
-                    status, {"$ref": "#/components/responses/Problem"}
-                )
+        finish(document)
         return document
 
 
@@ -97,10 +82,6 @@ def written_path(path: str, model: Any) -> str:
     if model.__ninja_param_source__ == "body" or "." in path:
         return path.partition(".")[2]
     return path
-
-
-def operations_of(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [operation for path in document["paths"].values() for operation in path.values()]
 
 
 def make_api() -> Api:

@@ -6,11 +6,11 @@ from typing import Annotated
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from runs.access import cached_replies_for, can_prune_cache
 from runs.api.doors import caller, needs
-from runs.api.pages import Cursor, Page, answer, as_of, read_cursor, write_cursor
+from runs.api.pages import Cursor, Moment, Page, answer, as_of, read_cursor, write_cursor
 from runs.api.problems import refuse
 from runs.api.routes import Routes
 from runs.models import CachedReply, Scope
@@ -23,7 +23,7 @@ from runs.selectors.cache_page import (
     read_figures,
 )
 from runs.services.cache import MOST_AT_ONCE, prune_cache
-from workers.engine.spec import Strict
+from workers.engine.spec import NotSwitch, Strict
 
 routes = Routes(tags=["Cache"])
 
@@ -66,10 +66,10 @@ class EntriesQuery(BaseModel):
 class PruneBody(Strict):
     """Everything that fits all that is given; one of them must be given."""
 
-    before: AwareDatetime | None = None
+    before: Moment | None = None
     model: Model = ""
-    run: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
-    dry_run: Annotated[bool, Field(description="Only count.")] = False
+    run: Annotated[int, Field(ge=1, le=2**63 - 1), NotSwitch] | None = None
+    dry_run: Annotated[bool, Field(strict=True, description="Only count.")] = False
 
 
 class Pruned(BaseModel):

@@ -32,13 +32,19 @@ class ConfigurationRow(BaseModel):
     updated: datetime
 
 
-DOCUMENT = {
-    JSON: {"schema": {"$ref": "#/components/schemas/Configuration"}},
-    YAML[0]: {"schema": {"type": "string", "description": "The same as YAML."}},
+AS_YAML = {"schema": {"type": "string", "description": "The same as YAML."}}
+BODY = {
+    "required": True,
+    "content": {
+        JSON: {"schema": {"$ref": "#/components/schemas/Configuration"}},
+        YAML[0]: AS_YAML,
+    },
 }
-# What was stored is answered unchanged, short forms and all.
-ANSWER = {"content": DOCUMENT, "headers": {"ETag": {"schema": {"type": "string"}}}}
-BODY = {"required": True, "content": DOCUMENT}
+# What was stored is answered unchanged: also a number that was written as a text.
+ANSWER = {
+    "content": {JSON: {"schema": {"type": "object", "required": ["name"]}}, YAML[0]: AS_YAML},
+    "headers": {"ETag": {"schema": {"type": "string"}}},
+}
 CONFIGURATIONS = Listing("configurations", ConfigurationRow, lambda row: row.name)
 
 

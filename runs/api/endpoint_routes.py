@@ -17,7 +17,7 @@ from runs.models import Endpoint, EndpointKind, Scope
 from runs.selectors.listings import list_endpoints_from
 from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.endpoints import LONGEST_KEY, save_endpoint
-from workers.engine.spec import Concurrency, RequestRate, Strict, TokenRate
+from workers.engine.spec import Concurrency, NotSwitch, RequestRate, Strict, TokenRate
 
 routes = Routes(tags=["Endpoints"])
 
@@ -29,8 +29,8 @@ EndpointName = Annotated[str, Field(max_length=60)]
 class Price(Strict):
     """Dollars per million tokens."""
 
-    input: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
-    output: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+    input: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False), NotSwitch]
+    output: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False), NotSwitch]
 
 
 class EndpointChanges(Strict):
@@ -52,7 +52,7 @@ class EndpointChanges(Strict):
     max_concurrent: Concurrency = 20
     requests_per_minute: RequestRate | None = None
     tokens_per_minute: TokenRate | None = None
-    adaptive: bool = True
+    adaptive: Annotated[bool, Field(strict=True)] = True
     prices: dict[Annotated[str, Field(min_length=1, max_length=200)], Price] = {}
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ import orjson
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from runs.api.problems import refuse
 
@@ -29,8 +29,18 @@ Fields = Annotated[
         description="Only these parts of each item, separated by commas.",
     ),
 ]
+
+
+def refuse_number(value: Any) -> Any:
+    """Of a number nobody knows which clock and unit it means."""
+    if not isinstance(value, str) or "-" not in value[1:]:
+        raise ValueError("Write a moment as in 2026-11-16T08:30:00Z.")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(refuse_number)]
 Since = Annotated[
-    AwareDatetime,
+    Moment,
     Field(description="Only what changed since then: the `as_of` of an earlier answer."),
 ]
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -22,12 +23,22 @@ from workers.engine.template import names_in
 
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
+
+def refuse_switch(value: Any) -> Any:
+    """True is 1 to Python; to a person it is a mistake."""
+    if isinstance(value, bool):
+        raise ValueError("Give a number, not true or false.")
+    return value
+
+
+NotSwitch = BeforeValidator(refuse_switch)
 Name = Annotated[str, Field(min_length=1, max_length=100)]
-Concurrency = Annotated[int, Field(ge=1, le=5000)]
-RequestRate = Annotated[int, Field(ge=1, le=1_000_000)]
-TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000)]
-Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False)]
-Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Concurrency = Annotated[int, Field(ge=1, le=5000), NotSwitch]
+RequestRate = Annotated[int, Field(ge=1, le=1_000_000), NotSwitch]
+TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch]
+Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False), NotSwitch]
+ShareOrCount = Annotated[float, Field(gt=0, le=2_000_000), NotSwitch]
+Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), NotSwitch]
 PriorityName = Literal["low", "normal", "high"]
 
 
@@ -48,11 +59,13 @@ def also_written(*short_forms: dict[str, Any]) -> Callable[[dict[str, Any]], Non
     return extend
 
 
-def without_zero_defaults(schema: dict[str, Any]) -> None:
-    """They stand for what the preset says, and are themselves not allowed."""
-    for field in schema["properties"].values():
-        if field.get("default") == 0:
-            del field["default"]
+def filled_by_preset(schema: dict[str, Any]) -> None:
+    """Null is as good as nothing, and the defaults are the preset's."""
+    for name, field in schema["properties"].items():
+        field.pop("default", None)
+        if "anyOf" not in field:
+            title = {"title": field.pop("title")}
+            schema["properties"][name] = {"anyOf": [dict(field), {"type": "null"}], **title}
 
 
 class Prompt(Strict):
@@ -131,14 +144,16 @@ class ScorerChoice(Strict):
         )
     )
 
-    name: str
+    name: Annotated[str, Field(json_schema_extra={"enum": list(SCORERS)})]
     options: dict[str, Any] = {}
 
     @model_validator(mode="before")
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and set(value) == {"name", "options"}:
-            return value
+        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            if unknown := value.keys() - cls.model_fields.keys():
+                raise ValueError(f"Unknown field {min(unknown)!r}. Allowed here: name, options.")
+            value = {value["name"]: value.get("options")}
         name, options = parse_scorer(value)
         build_scorer(name, options)
         return {"name": name, "options": options}
@@ -147,19 +162,19 @@ class ScorerChoice(Strict):
 class Limits(Strict):
     """How fast. A preset fills what is not given."""
 
-    model_config = ConfigDict(json_schema_extra=without_zero_defaults)
+    model_config = ConfigDict(json_schema_extra=filled_by_preset)
 
     preset: Literal["conservative", "balanced", "aggressive"] | None = None
     max_concurrent: Concurrency = 0
-    batch_size: Annotated[int, Field(ge=1, le=10_000)] = 0
+    batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] = 0
     requests_per_minute: RequestRate | None = None
     tokens_per_minute: TokenRate | None = None
-    timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 0
-    attempts: Annotated[int, Field(ge=1, le=10)] = 0
+    timeout_seconds: Annotated[float, Field(gt=0, le=600), NotSwitch] = 0
+    attempts: Annotated[int, Field(ge=1, le=10), NotSwitch] = 0
     adaptive: bool = True
     schedule: Literal["work_conserving", "two_level", "sequential"] = "work_conserving"
-    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000)] | None = None
-    candidate_batch_size: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000), NotSwitch] | None = None
+    candidate_batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -181,7 +196,7 @@ class Budget(Strict):
     """How much in all. What is not given is not limited; at the end of one the run pauses."""
 
     dollars: Amount | None = None
-    calls: Annotated[int, Field(gt=0, le=1_000_000_000)] | None = None
+    calls: Annotated[int, Field(gt=0, le=1_000_000_000), NotSwitch] | None = None
     seconds: Amount | None = None
 
 
@@ -194,13 +209,15 @@ class Configuration(Strict):
     dataset: DatasetChoice
     prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)]
     models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    repeats: Annotated[int, Field(ge=1, le=1000), NotSwitch] = 1
     scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)]
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     cache: Literal["use", "refresh", "off"] = "use"
     priority: PriorityName = "normal"
     budget: Budget = Budget()
-    fail_on_error: Annotated[float, Field(gt=0, le=2_000_000)] | None = None  # share, or count
+    fail_on_error: Annotated[float, Field(gt=0, le=2_000_000), NotSwitch] | None = (
+        None  # share, or count
+    )
 
     @field_validator("fail_on_error")
     @classmethod

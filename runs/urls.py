@@ -3,6 +3,7 @@
 from django.urls import path
 
 from runs.api.api import urls as api_urls
+from runs.api.docs_page import api_docs
 from runs.views import (
     accounts,
     benchmarks,
@@ -23,6 +24,7 @@ from runs.views import (
 
 urlpatterns = [
     path("api/v1/", api_urls()),
+    path("api/docs", api_docs, name="api_docs"),
     path("", runs.home, name="home"),
     path("sign-in/", accounts.sign_in, name="sign_in"),
     path("sign-out/", accounts.sign_out, name="sign_out"),

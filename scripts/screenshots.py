@@ -237,6 +237,8 @@ def photograph_the_rest(camera: Photographer) -> None:
         "endpoint-new": "/endpoints/new/",
         "cache": "/cache/",
         "benchmarks": "/benchmarks/",
+        "api": "/api/docs",
+        "tokens": "/tokens/",
         "not-found": "/nowhere/",
     }
     for name, path in pages.items():

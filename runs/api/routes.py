@@ -18,6 +18,10 @@ class Routes(Router):
         if not isinstance(doors, list) or not all(isinstance(door, Door) for door in doors):
             raise ConfigError(f"{methods} {path} declares no scope. Add auth=needs(Scope.READ).")
         options["operation_id"] = options.get("operation_id") or view_func.__name__
+        options["openapi_extra"] = {
+            **(options.get("openapi_extra") or {}),
+            "x-scope": doors[0].scope.value,
+        }
         super().add_api_operation(path, methods, view_func, **options)
         operation: Operation = view_func._ninja_operation  # type: ignore[attr-defined]
         names = query_names(operation)

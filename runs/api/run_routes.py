@@ -103,7 +103,13 @@ def start_run(
     request: HttpRequest,
     body: RunBody,
     idempotency_key: HeaderEx[
-        str, P(alias="Idempotency-Key", max_length=LONGEST_KEY, pattern=r"^[!-~]*$")
+        str,
+        P(
+            alias="Idempotency-Key",
+            max_length=LONGEST_KEY,
+            pattern=r"^[!-~]*$",
+            description="The same key and body: the same run.",
+        ),
     ] = "",
 ) -> HttpResponse:
     """Accepts a run, which then goes on by itself. The same `Idempotency-Key` with the same body

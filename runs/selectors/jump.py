@@ -19,6 +19,7 @@ PAGES = {
     "Endpoints": "endpoints",
     "Cache": "cache",
     "Benchmark": "benchmarks",
+    "API": "api_docs",
     "API tokens": "tokens",
 }
 

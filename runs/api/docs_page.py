@@ -1,0 +1,27 @@
+"""The docs page of the API, rendered here from the OpenAPI document: nothing is fetched."""
+
+from functools import cache
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from runs.api.api import api
+from runs.api.reference import Reference, read_reference
+
+
+@cache
+def reference() -> Reference:
+    """The routes do not change while the process runs."""
+    return read_reference(api.get_openapi_schema())
+
+
+@require_safe
+def api_docs(request: HttpRequest) -> HttpResponse:
+    context = {
+        "section": "api",
+        "groups": reference().groups,
+        "objects": reference().objects,
+        "site": f"{request.scheme}://{request.get_host()}",
+    }
+    return render(request, "api/docs.html", context)

@@ -1,0 +1,141 @@
+"""One request for every route, as curl and as Python: shown by the docs page, run by a test."""
+
+import json
+import shlex
+from pprint import pformat
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+ROOT = "/api/v1"
+YAML_TEXT = """name: sums
+kind: evaluate
+dataset: sums
+prompts: [{name: terse, system: Answer with the number only., user: "{{question}}"}]
+models: [simulated/sim-small]
+scorers: [{numeric: {tolerance: 0.001}}]
+"""
+CAPITALS = [{"question": "The capital of France?", "expected": "Paris"}]
+
+
+class Example(NamedTuple):
+    method: str
+    path: str  # with its values in place
+    query: dict[str, Any] = {}
+    body: Any = None  # sent as JSON; a text as YAML
+    headers: dict[str, str] = {}
+
+    @property
+    def address(self) -> str:
+        asked = f"?{urlencode(self.query, safe=',')}" if self.query else ""
+        return f"{ROOT}{quote(self.path)}{asked}"
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        if self.body is None:
+            return self.headers
+        kind = "application/yaml" if isinstance(self.body, str) else "application/json"
+        return {"Content-Type": kind, **self.headers}
+
+
+EXAMPLES: dict[str, Example] = {
+    "list_runs": Example("GET", "/runs", {"state": "running", "fields": "id,name,counts"}),
+    "start_run": Example(
+        "POST", "/runs", body={"configuration": "sums"}, headers={"Idempotency-Key": "build-4711"}
+    ),
+    "estimate_run": Example("POST", "/runs/estimate", body={"configuration": "sums"}),
+    "show_run": Example("GET", "/runs/1"),
+    "run_live": Example("GET", "/runs/1/live"),
+    "pause": Example("POST", "/runs/1/pause", body={"reason": "the provider is busy"}),
+    "resume": Example("POST", "/runs/1/resume"),
+    "change_limits": Example(
+        "PATCH", "/runs/1/limits", body={"max_concurrent": 20, "reason": "be gentle"}
+    ),
+    "retry": Example("POST", "/runs/1/retry"),
+    "rerun": Example("POST", "/runs/1/trials/0/rerun"),
+    "cancel": Example("POST", "/runs/1/cancel"),
+    "list_candidates": Example("GET", "/runs/1/candidates", {"limit": 10}),
+    "list_scores": Example("GET", "/runs/1/scores", {"status": "failed", "limit": 200}),
+    "show_trial": Example("GET", "/runs/1/trials/0"),
+    "list_samples": Example("GET", "/runs/1/samples"),
+    "list_events": Example("GET", "/runs/1/events", {"level": "warning"}),
+    "import_rows": Example("POST", "/datasets", body={"name": "capitals", "rows": CAPITALS}),
+    "list_all_datasets": Example("GET", "/datasets"),
+    "show_dataset": Example("GET", "/datasets/sums", {"limit": 20}),
+    "add_endpoint": Example(
+        "POST",
+        "/endpoints",
+        body={
+            "name": "my-provider",
+            "kind": "openai",
+            "base_url": "https://provider.example/v1",
+            "api_key": "sk-not-a-real-key",
+            "models": ["some-model"],
+            "max_concurrent": 50,
+            "requests_per_minute": 3000,
+            "prices": {"some-model": {"input": 2.5, "output": 10}},
+        },
+    ),
+    "list_all_endpoints": Example("GET", "/endpoints"),
+    "show_endpoint": Example("GET", "/endpoints/simulated"),
+    "change_endpoint": Example("PATCH", "/endpoints/simulated", body={"max_concurrent": 40}),
+    "pause_calls": Example("POST", "/endpoints/simulated/pause"),
+    "resume_calls": Example("POST", "/endpoints/simulated/resume"),
+    "add_configuration": Example(
+        "POST", "/configurations", body=YAML_TEXT.replace("name: sums", "name: more sums", 1)
+    ),
+    "list_all_configurations": Example("GET", "/configurations"),
+    "show_configuration": Example(
+        "GET", "/configurations/sums", headers={"Accept": "application/yaml"}
+    ),
+    "put_configuration": Example("PUT", "/configurations/sums", body=YAML_TEXT),
+    "show_cache": Example("GET", "/cache"),
+    "list_cached": Example("GET", "/cache/entries", {"model": "simulated/sim-small"}),
+    "prune": Example("POST", "/cache/prune", body={"before": "2026-01-01T00:00:00Z"}),
+    "list_all_benchmarks": Example("GET", "/benchmarks"),
+    "show_benchmark": Example("GET", "/benchmarks/1"),
+    "openapi": Example("GET", "/openapi.json"),
+}
+
+
+def as_curl(example: Example) -> str:
+    method = "" if example.method == "GET" else f"-X {example.method} "
+    lines = [f'curl -sS --fail-with-body {method}"$EVALSITE_URL{example.address}"']
+    lines.append('-H "Authorization: Bearer $EVALSITE_TOKEN"')
+    lines += [
+        f"-H {shlex.quote(f'{name}: {value}')}" for name, value in example.all_headers.items()
+    ]
+    if isinstance(example.body, str):
+        lines.append(f"--data-binary {shlex.quote(example.body)}")
+    elif example.body is not None:
+        lines.append(f"-d {shlex.quote(json.dumps(example.body))}")
+    return " \\\n  ".join(lines)
+
+
+def as_python(example: Example) -> str:
+    headers = "".join(
+        f"        {name!r}: {value!r},\n" for name, value in example.all_headers.items()
+    )
+    is_yaml = "yaml" in example.headers.get("Accept", "")
+    read = "print(answer.read().decode())" if is_yaml else "print(json.load(answer))"
+    return (
+        "import json\nimport os\nimport urllib.request\n\n"
+        f"{data_lines(example.body)}"
+        "request = urllib.request.Request(\n"
+        f"    os.environ['EVALSITE_URL'] + {example.address!r},\n"
+        f"    method={example.method!r},\n"
+        "    headers={\n"
+        "        'Authorization': 'Bearer ' + os.environ['EVALSITE_TOKEN'],\n"
+        f"{headers}"
+        "    },\n"
+        f"{'' if example.body is None else '    data=data,' + chr(10)}"
+        ")\n"
+        f"with urllib.request.urlopen(request) as answer:\n    {read}\n"
+    )
+
+
+def data_lines(body: Any) -> str:
+    if body is None:
+        return ""
+    if isinstance(body, str):
+        return f'data = b"""{body}"""\n'
+    return f"body = {pformat(body, width=72, sort_dicts=False)}\ndata = json.dumps(body).encode()\n"

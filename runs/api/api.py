@@ -15,6 +15,7 @@ from runs import __version__
 from runs.api import (
     benchmark_routes,
     cache_routes,
+    compare_routes,
     configuration_routes,
     control_routes,
     dataset_routes,
@@ -36,6 +37,7 @@ GROUPS = (
     run_routes,
     control_routes,
     result_routes,
+    compare_routes,
     dataset_routes,
     endpoint_routes,
     configuration_routes,

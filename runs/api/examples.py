@@ -58,6 +58,7 @@ EXAMPLES: dict[str, Example] = {
     "show_trial": Example("GET", "/runs/1/trials/0"),
     "list_samples": Example("GET", "/runs/1/samples"),
     "list_events": Example("GET", "/runs/1/events", {"level": "warning"}),
+    "compare": Example("GET", "/compare", {"base": 1, "with": "2"}),
     "import_rows": Example("POST", "/datasets", body={"name": "capitals", "rows": CAPITALS}),
     "list_all_datasets": Example("GET", "/datasets"),
     "show_dataset": Example("GET", "/datasets/sums", {"limit": 20}),

@@ -7,7 +7,7 @@ from django.utils.timezone import now
 
 from runs.models import RunSample, Score
 from runs.services.events import note
-from tests.runs.page_parts import add_candidate, add_score
+from tests.runs.page_parts import add_candidate, add_score, make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -125,3 +125,22 @@ def test_events_are_answered_oldest_first_and_from_where_one_stopped(asker, run)
     rest = asker.get(f"/runs/{run.pk}/events", limit=2, cursor=first["next_cursor"]).json()
     assert [event["message"] for event in rest["data"]] == ["event 2"]
     assert asker.get(f"/runs/{run.pk}/events", level="error").json()["data"] == []
+
+
+def test_runs_are_compared_over_the_same_cases(asker, stranger, alice, run, dataset):
+    other = make_run(alice, dataset)
+    for position, value in enumerate((0.0, 1.0)):
+        case, passed = dataset.cases.get(position=position), bool(value)
+        add_score(other, case, other.candidates.get(), position, value=value, passed=passed)
+    answer = asker.get("/compare", base=run.pk, **{"with": f"{other.pk},{run.pk}"})
+    changed, same = answer.json()["data"]
+    assert (changed["pairs"], changed["regressions"], changed["comparable"]) == (1, 1, False)
+    assert changed["overall"]["mean"] == -1.0
+    assert changed["changed"][0]["change"] == -1.0
+    assert (same["regressions"], same["changed_total"]) == (0, 0)
+    assert stranger.get("/compare", base=run.pk, **{"with": other.pk}).status_code == 404
+
+
+@pytest.mark.parametrize("query", [{}, {"base": 1}, {"base": 1, "with": "x"}, {"with": "1"}])
+def test_a_comparison_needs_two_runs(asker, run, query):
+    assert asker.get("/compare", **query).status_code == 422

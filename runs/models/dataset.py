@@ -1,5 +1,6 @@
 """Datasets: every version is a row of its own, and its cases never change."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from django.conf import settings
@@ -51,6 +52,9 @@ class Case(models.Model):
 
     @property
     def question(self) -> str:
-        """What a person recognises the case by: its question, else its first field."""
-        fields: dict[str, str] = self.fields
-        return fields.get("question") or next(iter(fields.values()), "")
+        return question_in(self.fields)
+
+
+def question_in(fields: Mapping[str, str]) -> str:
+    """What a person recognises a case by: its question, else its first field."""
+    return fields.get("question") or next(iter(fields.values()), "")

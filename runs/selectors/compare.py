@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from runs.models import Case, Run, RunState
+from runs.models.dataset import question_in
 from workers.engine.comparing import Comparison, Pair, Result, compare, match_candidates
 from workers.engine.paired import Difference
 from workers.engine.spec import Configuration, read_configuration
@@ -101,19 +102,28 @@ def compare_runs(base: Run, other: Run) -> RunComparison:
 
 
 def side_of(run: Run) -> Side:
-    rows = run.scores.order_by("position").values_list(
-        "candidate__key", "case__position", "repeat", "value", "passed", "position"
+    """Without a join: a hundred thousand scores have few candidates, and their cases once each."""
+    cases = list(
+        Case.objects.filter(dataset_id=run.dataset_id).values_list("pk", "position", "fields")
     )
-    cases = Case.objects.filter(dataset_id=run.dataset_id).values_list("position", "fields")
+    candidates = list(run.candidates.order_by("position").values_list("pk", "key", "name"))
+    position_of = {pk: position for pk, position, _ in cases}
+    key_of = {pk: key for pk, key, _ in candidates}
+    rows = run.scores.order_by("position").values_list(
+        "candidate_id", "case_id", "repeat", "value", "passed", "position"
+    )
     return Side(
         run_id=run.pk,
         name=run.name,
         dataset=f"{run.dataset.name}@{run.dataset.version}",
         digest=run.dataset.digest,
         scorers=scorers_of(read_configuration(run.document)),
-        candidates=dict(run.candidates.order_by("position").values_list("key", "name")),
-        cases=dict(cases.iterator()),
-        results=[Result(*row) for row in rows.iterator()],
+        candidates={key: name for _, key, name in candidates},
+        cases={position: fields for _, position, fields in cases},
+        results=[
+            Result(key_of[candidate], position_of[case], repeat, value, passed, position)
+            for candidate, case, repeat, value, passed, position in rows.iterator()
+        ],
         is_complete=run.state in _COMPLETE,
     )
 
@@ -176,7 +186,7 @@ def changed_trial(pair: Pair, base: Side, positions: Mapping[str, int]) -> Chang
         candidate=base.candidates[pair.before.candidate],
         case=position,
         repeat=pair.before.repeat,
-        question=question_of(fields),
+        question=question_in(fields),
         before=pair.before.value or 0.0,
         after=pair.after.value or 0.0,
         passed_before=bool(pair.before.passed),
@@ -184,10 +194,6 @@ def changed_trial(pair: Pair, base: Side, positions: Mapping[str, int]) -> Chang
         position_before=pair.before.position,
         position_after=pair.after.position,
     )
-
-
-def question_of(fields: Mapping[str, str]) -> str:
-    return Case(fields=dict(fields)).question
 
 
 def facts_of(side: Side) -> SideFacts:

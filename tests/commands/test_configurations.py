@@ -39,7 +39,7 @@ def test_a_round_trip_is_exact_and_makes_no_new_version(
     assert file.read_text() == printed
     assert command("import_configuration", file).out == "nightly: 1, version 1.\n"
     again = Configuration.objects.get()
-    assert json.dumps(again.document) == json.dumps(stored.document)
+    assert again.document == stored.document
     assert (again.description, again.is_preset) == ("Kept.", True)
     command("import_configuration", file, "--name", "copy")
     assert Configuration.objects.get(name="copy").document == stored.document

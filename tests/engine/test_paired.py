@@ -6,6 +6,7 @@ import pytest
 
 from workers.engine.paired import (
     NORMAL_FLIPS,
+    NORMAL_SIGNS,
     SIGN_FLIPS,
     SIGN_TEST,
     approximate_flips,
@@ -67,6 +68,7 @@ def test_the_interval_of_a_difference_is_students() -> None:
         pytest.param([0.5, -0.5, 0.5, 0], SIGN_TEST, id="one size"),
         pytest.param([0.5, 1, 0], SIGN_FLIPS, id="several sizes"),
         pytest.param([0.1 * n for n in range(1, 30)], NORMAL_FLIPS, id="many"),
+        pytest.param([1.0, -1.0] * 501, NORMAL_SIGNS, id="very many of one size"),
     ],
 )
 def test_the_method_fits_the_differences(by_case: list[float], method: str) -> None:

@@ -15,6 +15,7 @@ MOST_COINS = 1000  # tosses counted exactly
 CLOSE = 1e-9  # differences of floats below this are rounding
 
 SIGN_TEST = "exact sign test (McNemar)"
+NORMAL_SIGNS = "sign test (McNemar), normal approximation"
 SIGN_FLIPS = "exact sign-flip test"
 NORMAL_FLIPS = "sign-flip test, normal approximation"
 
@@ -50,7 +51,8 @@ def estimate_difference(by_case: Sequence[float]) -> Difference | None:
         worse = len(changed) - better
         low, high = bonett_price(better, worse, len(by_case))
         low, high = min(size * low, mean), max(size * high, mean)
-        return Difference(mean, low, high, sign_test(better, worse), SIGN_TEST, len(by_case))
+        method = SIGN_TEST if len(changed) <= MOST_COINS else NORMAL_SIGNS
+        return Difference(mean, low, high, sign_test(better, worse), method, len(by_case))
     half = t_half_width(by_case, mean)
     is_exact = len(changed) <= MOST_EXACT
     p = flip_signs(changed) if is_exact else approximate_flips(changed)

@@ -20,11 +20,9 @@ from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.compare import Side, compare_sides, scorers_of, side_of
-from runs.selectors.leaderboard import leaderboard
-from runs.selectors.outcome import count_errors, outcome_of, read_scores
+from runs.selectors.outcome import candidate_scores, count_errors, outcome_of, read_scores
 from workers.engine.gates import GateError, Gates, judge
 from workers.engine.spec import read_configuration
-from workers.engine.stats import Estimate
 
 LAST = "last"
 NO_BASELINE = (
@@ -145,7 +143,6 @@ def report_of_run(run: Run, asked: Asked) -> Report:
     side = side_of(run) if asked.baseline else None
     comparison = compare_with(asked.baseline, side)
     outcome = outcome_of(run, timezone.now())
-    rows = leaderboard(run)
     return Report(
         run_id=run.pk,
         name=run.name,
@@ -154,16 +151,7 @@ def report_of_run(run: Run, asked: Asked) -> Report:
         cached=run.cached,
         seconds=seconds_of(run),
         checks=judge(asked.gates, outcome, comparison),
-        candidates=[
-            CandidateLine(
-                row.name,
-                Estimate(row.value, row.low or 0.0, row.high or 0.0, row.n)
-                if row.value is not None
-                else None,
-                row.failed,
-            )
-            for row in rows
-        ],
+        candidates=[CandidateLine(*line) for line in candidate_scores(run)],
         errors=count_errors(run),
         comparison=comparison,
     )

@@ -6,10 +6,16 @@ from typing import Any
 
 from runs.reports.plain import one_line
 from runs.selectors.compare import RunComparison
-from workers.engine.gates import Check, Exit, Outcome, exit_of
+from workers.engine.gates import FINISHED, Check, Exit, Outcome, exit_of
 from workers.engine.stats import Estimate
 
 MOST_SHOWN = 10  # of a list, in a report that people read
+HEADS = {
+    Exit.PASSED: "Passed",
+    Exit.OUR_FAULT: "Not finished",
+    Exit.TOO_MANY_ERRORS: "Too many errors",
+    Exit.BUDGET_STOP: "Stopped by a budget",
+}
 
 
 @dataclass(frozen=True)
@@ -47,11 +53,11 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """One sentence: what a person wants to know first."""
-        failed = [check for check in self.checks if not check.passed]
-        if not failed:
-            return "Passed"
-        return f"Failed: {', '.join(check.name for check in failed)}"
+        """What a person wants to know first: Passed, or what is to blame."""
+        head = HEADS.get(self.exit, "Failed")
+        failed = [check.name for check in self.checks if not check.passed]
+        named = ", ".join(name for name in failed if name != FINISHED)
+        return f"{head}: {named}" if named else head
 
     def properties(self) -> dict[str, str]:
         score = self.outcome.score

@@ -1,15 +1,16 @@
 """What became of a run, as gates judge it, and its scores as plain records."""
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count
 
 from runs.models import Run, RunState
 from runs.selectors.budgets import spent_lines
 from workers.engine.gates import Ending, Outcome
-from workers.engine.stats import estimate_mean
+from workers.engine.stats import Estimate, estimate_mean
 
 PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run
 _ENDINGS: dict[str, Ending] = {
@@ -40,6 +41,21 @@ def outcome_of(run: Run, now: datetime) -> Outcome:
         cost=run.cost,
         unpriced=run.unpriced,
     )
+
+
+class CandidateScore(NamedTuple):
+    name: str
+    score: Estimate | None
+    failed: int
+
+
+def candidate_scores(run: Run) -> list[CandidateScore]:
+    """Best first; those without a score last."""
+    found = [
+        CandidateScore(c.name, estimate_mean(c.scored, c.value_sum, c.value_square_sum), c.failed)
+        for c in run.candidates.order_by("position")
+    ]
+    return sorted(found, key=lambda line: -line.score.value if line.score else math.inf)
 
 
 def count_errors(run: Run) -> dict[str, int]:

@@ -27,13 +27,13 @@ def argv(*words: object) -> list[str]:
 
 
 class Terminal:
-    def __init__(self, data: Path, *words: object) -> None:
+    def __init__(self, data: Path, *words: object, **variables: str) -> None:
         self._screen, inside = pty.openpty()
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
         self.process = subprocess.Popen(
             argv(*words),
             cwd=BASE_DIR,
-            env=environment(data),
+            env={**environment(data), **variables},
             stdin=inside,
             stdout=inside,
             stderr=inside,

@@ -14,7 +14,7 @@ from runs.reports.markdown import write_markdown
 from runs.reports.plain import code_span, one_line
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.compare import ChangedTrial, RunComparison, SideFacts
-from workers.engine.gates import Check, Outcome
+from workers.engine.gates import Check, Exit, Outcome
 from workers.engine.stats import Estimate
 
 EVIL = [
@@ -75,6 +75,23 @@ def test_markdown_keeps_its_lines_and_cells(evil: str) -> None:
 def test_one_line_is_printable_and_short(evil: str) -> None:
     assert one_line(evil * 100, 60).isprintable()
     assert len(one_line(evil * 100, 60)) <= 60
+
+
+@pytest.mark.parametrize(
+    ("checks", "verdict"),
+    [
+        ([Check("finished", True, "x"), Check("score", True, "x")], "Passed"),
+        ([Check("finished", True, "x"), Check("score", False, "x")], "Failed: score"),
+        (
+            [Check("finished", False, "x", Exit.BUDGET_STOP), Check("score", False, "x")],
+            "Stopped by a budget: score",
+        ),
+        ([Check("errors", False, "x", Exit.TOO_MANY_ERRORS)], "Too many errors: errors"),
+        ([Check("finished", False, "x", Exit.OUR_FAULT)], "Not finished"),
+    ],
+)
+def test_the_verdict_names_what_is_to_blame(checks: list[Check], verdict: str) -> None:
+    assert report("sums", *checks).verdict == verdict
 
 
 def test_a_summary_has_only_sections_with_content() -> None:

@@ -108,6 +108,18 @@ def test_ctrl_c_leaves_it_running_unless_told_otherwise(place: Place, answer: st
     assert place.state_of(run) in GOING
 
 
+def test_ctrl_c_ends_a_run_of_this_process(place: Place) -> None:
+    before = place.newest_run()
+    simulated = {"EVALSITE_SIMULATOR_URL": place.site.simulator.url}
+    with closing(Terminal(place.data, "run", place.file, "--here", *SLOW, **simulated)) as terminal:
+        terminal.wait_for(" 2/800 · ")
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+        assert "of 800 trials; nothing is stored." in terminal.text
+        assert "Traceback" not in terminal.text
+    assert place.newest_run() == before
+
+
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_without_a_terminal_a_signal_leaves_it_running(
     place: Place, number: int, exit_code: int

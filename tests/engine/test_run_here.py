@@ -1,5 +1,6 @@
 """The engine end to end in one process, over real HTTP."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -238,3 +239,17 @@ async def test_what_an_endpoint_allows_is_kept_to(
         }
         await run_here(read_configuration(document), cases, providers, model_quotas=quotas)
     assert simulator.ledger()["peak_in_flight"] <= 4
+
+
+async def test_a_cancelled_run_leaves_no_task_behind(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.change(latency_ms=60_000)
+    before = asyncio.all_tasks()
+    run = asyncio.create_task(run_document(document, cases, simulator.url))
+    while not simulator.ledger()["in_flight"]:  # noqa: ASYNC110 - the simulator tells nobody
+        await asyncio.sleep(0.01)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert asyncio.all_tasks() == before

@@ -11,6 +11,7 @@ from workers.engine.stats import Estimate
 
 Ending = Literal["finished", "budget", "errors", "cancelled", "failed"]
 DEFAULT_ALPHA = 0.05
+FINISHED = "finished"
 
 
 class Exit(IntEnum):
@@ -102,9 +103,9 @@ def judge_ending(outcome: Outcome) -> Check:
     exits = {"budget": Exit.BUDGET_STOP, "errors": Exit.TOO_MANY_ERRORS}
     told = f"{outcome.done:,} of {outcome.planned:,} trials are done."
     if outcome.ending == "finished":
-        return Check("finished", True, told)
+        return Check(FINISHED, True, told)
     exit = exits.get(outcome.ending, Exit.OUR_FAULT)
-    return Check("finished", False, f"{told} {outcome.reason}".strip(), exit)
+    return Check(FINISHED, False, f"{told} {outcome.reason}".strip(), exit)
 
 
 def judge_errors(most: float | None, outcome: Outcome) -> Check:

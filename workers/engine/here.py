@@ -62,6 +62,7 @@ async def run_here(
     try:
         await drive.run(on_stop)
     finally:
+        await drive.close()
         await throttle.close()
     return sorted(drive.scores, key=lambda score: score.trial.position)
 
@@ -168,6 +169,9 @@ class Drive:
     async def _stop(self) -> None:
         await self._watch.drain()
         await asyncio.wait(self._flying, timeout=LAST_SCORES_SECONDS)
+
+    async def close(self) -> None:
+        """Also when it was cancelled, or a chunk failed: nothing flies on after it."""
         await end_tasks(self._flying)
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from runs.management.voices import Standing, Voice
 from runs.models import Run, RunState
+from runs.selectors.limits import WAITING
 from runs.selectors.outcome import PAUSED_BY, has_stopped
 from runs.selectors.worker_beats import count_workers
 from runs.services.runs import cancel_run
@@ -87,6 +88,8 @@ def trouble_of(run: Run) -> str:
     if run.state in RunState.held():
         who = run.reason if run.reason.startswith(PAUSED_BY) else "Pausing"
         return f"{who}. It goes on when somebody resumes it."
+    if run.reason.startswith(WAITING):
+        return f"{run.reason}. It goes on when that is resumed."
     alive = count_workers()
     if alive is None:
         return NO_REDIS

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from django.contrib.auth.models import User
 
-from runs.management.watching import Watcher
+from runs.management.watching import Watcher, trouble_of
 from runs.models import Configuration, Run, RunState
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
@@ -184,6 +184,19 @@ def test_nobody_works_so_it_says_what_to_do_and_goes_on(
         workers.__exit__(None, None, None)
     assert ended.state == RunState.COMPLETED
     assert "manage.py work" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "told"),
+    [
+        (RunState.QUEUED, "", "start one with `manage.py work`"),
+        (RunState.RUNNING, "Waiting: endpoint simulated is paused", "endpoint simulated is paused"),
+        (RunState.PAUSED, "Paused by bob: lunch", "Paused by bob: lunch. It goes on when"),
+        (RunState.PAUSING, "The budget of 1 call is used up", "Pausing."),
+    ],
+)
+def test_what_a_run_waits_for_is_told(state: RunState, reason: str, told: str) -> None:
+    assert told in trouble_of(Run(state=state, reason=reason))
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,11 @@ def write_changed(report: Report) -> str:
     shown = table(
         ("before", "after", "candidate", "case", "question"), map(changed_row, falls[:MOST_SHOWN])
     )
-    count, base = report.comparison.regressions, report.comparison.base
-    head = f"#### {count:,} regressions against {code_span(base.name)}"
+    base, count = report.comparison.base, report.comparison.regressions
+    trials = f"{len(falls):,} trial{'' if len(falls) == 1 else 's'}"
+    head = f"#### {trials} fell against {code_span(base.name)}"
     head += f" · run {base.run_id}" if base.run_id else ""
+    head += f": {count:,} passed and no longer do" if count else ""
     return f"{head}\n\n{shown}"
 
 

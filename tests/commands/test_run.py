@@ -85,7 +85,7 @@ def test_a_regression_against_the_baseline_fails_and_is_shown(
         "regressions",
     }
     assert fell.done["comparison"]["regressions"] > 3
-    assert "regressions against `sums`" in (tmp_path / "s.md").read_text()
+    assert "fell against `sums`" in (tmp_path / "s.md").read_text()
 
 
 @pytest.mark.parametrize(

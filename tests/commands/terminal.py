@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -43,11 +44,11 @@ class Terminal:
         os.close(inside)
         self.text = ""
 
-    def wait_for(self, text: str, within_seconds: float = 60.0) -> None:
+    def wait_for(self, pattern: str, within_seconds: float = 60.0) -> None:
         end = time.monotonic() + within_seconds
-        while text not in self.text:
-            assert time.monotonic() < end, f"No {text!r} on the screen:\n{self.text}"
-            assert self._read(), f"It ended without {text!r}:\n{self.text}"
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < end, f"No {pattern!r} on the screen:\n{self.text}"
+            assert self._read(), f"It ended without {pattern!r}:\n{self.text}"
 
     def press(self, keys: str) -> None:
         os.write(self._screen, keys.encode())

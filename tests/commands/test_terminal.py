@@ -88,7 +88,7 @@ def test_ctrl_c_asks_once_and_cancels(place: Place) -> None:
     with closing(Terminal(place.data, "run", place.file, *SLOW)) as terminal:
         terminal.wait_for("/800 · ")
         terminal.press(CTRL_C)
-        terminal.wait_for("[c/L]")
+        terminal.wait_for(r"\[c/L\]")
         terminal.press("c\n")
         assert terminal.end() == 130
         assert "is cancelled; what is scored stays" in terminal.text
@@ -100,7 +100,7 @@ def test_ctrl_c_leaves_it_running_unless_told_otherwise(place: Place, answer: st
     with closing(Terminal(place.data, "run", place.file, *SLOW)) as terminal:
         terminal.wait_for("/800 · ")
         terminal.press(CTRL_C)
-        terminal.wait_for("[c/L]")
+        terminal.wait_for(r"\[c/L\]")
         terminal.press(answer)
         assert terminal.end() == 130
         run = place.newest_run()
@@ -112,7 +112,7 @@ def test_ctrl_c_ends_a_run_of_this_process(place: Place) -> None:
     before = place.newest_run()
     simulated = {"EVALSITE_SIMULATOR_URL": place.site.simulator.url}
     with closing(Terminal(place.data, "run", place.file, "--here", *SLOW, **simulated)) as terminal:
-        terminal.wait_for(" 2/800 · ")
+        terminal.wait_for(r" [1-9]\d*/800 · ")
         terminal.press(CTRL_C)
         assert terminal.end() == 130
         assert "of 800 trials; nothing is stored." in terminal.text

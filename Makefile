@@ -7,7 +7,7 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 4 -m "not alone"
 
-.PHONY: help run setup bench openapi schemathesis faults faults-short soak test check lint types screenshots commands lock clean
+.PHONY: help run setup bench openapi schemathesis measure-api faults faults-short soak test check lint types screenshots commands lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 test: setup lint types ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
-	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers $(ARGS)
+	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers tests/api $(ARGS)
 	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -m alone tests/workers $(ARGS)
 
@@ -53,6 +53,9 @@ openapi: setup ## Write docs/openapi.json anew from the routes
 
 schemathesis: setup ## Ask every route of the API what its document allows and refuses; ARGS="-n 30"
 	@$(BIN)/python scripts/schemathesis_run.py $(ARGS)
+
+measure-api: setup ## How quick the API is during a run and in a large one
+	@$(BIN)/python scripts/measure_api.py
 
 SECONDS ?= 1800
 SEED ?= 7

@@ -33,7 +33,7 @@ class BenchmarkAnswer(BaseModel):
     results: dict[str, Any]
 
 
-BENCHMARKS = Listing("benchmarks", BenchmarkRow, lambda row: row.id)
+BENCHMARKS = Listing("benchmarks", BenchmarkRow, "id")
 
 
 @routes.get(

@@ -45,7 +45,7 @@ ANSWER = {
     "content": {JSON: {"schema": {"type": "object", "required": ["name"]}}, YAML[0]: AS_YAML},
     "headers": {"ETag": {"schema": {"type": "string"}}},
 }
-CONFIGURATIONS = Listing("configurations", ConfigurationRow, lambda row: row.name)
+CONFIGURATIONS = Listing("configurations", ConfigurationRow, "name")
 
 
 @routes.post(

@@ -64,8 +64,8 @@ BODY = {
         "multipart/form-data": {"schema": UPLOAD},
     },
 }
-DATASETS = Listing("datasets", DatasetAnswer, lambda dataset: dataset.name)
-ROWS = Listing("rows", RowAnswer, lambda row: row.case)
+DATASETS = Listing("datasets", DatasetAnswer, "name")
+ROWS = Listing("rows", RowAnswer, "case")
 
 
 @routes.post(

@@ -85,7 +85,7 @@ class EndpointAnswer(BaseModel):
     key_set_at: datetime | None
 
 
-ENDPOINTS = Listing("endpoints", EndpointAnswer, lambda endpoint: endpoint.name)
+ENDPOINTS = Listing("endpoints", EndpointAnswer, "name")
 PLAIN = ("kind", "max_concurrent", "requests_per_minute", "tokens_per_minute", "adaptive")
 
 

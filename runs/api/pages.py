@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -72,24 +72,30 @@ def answer(content: Any, status: int = 200, **headers: str) -> HttpResponse:
 class Listing(Generic[Item]):
     """One list of the API: cuts what was read into a page and says where the next one begins."""
 
-    def __init__(self, name: str, item: type[Item], place_of: Callable[[Item], Any]) -> None:
-        self.name, self.item, self.place_of = name, item, place_of
+    def __init__(self, name: str, item: type[Item], place: str) -> None:
+        self.name, self.item, self.place_field = name, item, place
 
     def place(self, cursor: str, *filters: Any) -> Any:
         """Where the page starts; None at the beginning."""
         return read_cursor(cursor, self.name, *filters)
 
     def page(
-        self, rows: Sequence[Item], query: PageQuery, *filters: Any, fields: str = "", **more: Any
+        self,
+        rows: Sequence[Item | dict[str, Any]],
+        query: PageQuery,
+        *filters: Any,
+        fields: str = "",
+        **more: Any,
     ) -> HttpResponse:
-        """Of the rows, which are one more than asked for if there are more."""
-        shown = rows[: query.limit]
+        """Of the rows, which are one more than asked for if there are more. Rows that are plain
+        have the shape of an item already."""
+        shown = [plain(row) for row in rows[: query.limit]]
         wanted = self.chosen(fields)
         cursor = None
         if len(rows) > query.limit:
-            cursor = write_cursor(self.name, filters, self.place_of(shown[-1]))
+            cursor = write_cursor(self.name, filters, shown[-1][self.place_field])
         content = {
-            "data": [row.model_dump(include=wanted) for row in shown],
+            "data": [pick(row, wanted) for row in shown] if wanted else shown,
             "next_cursor": cursor,
             "as_of": as_of(),
             **more,
@@ -104,6 +110,14 @@ class Listing(Generic[Item]):
             allowed = ", ".join(self.item.model_fields)
             raise refuse("fields", f"Unknown: {', '.join(unknown)}. Allowed here: {allowed}.")
         return wanted
+
+
+def plain(row: BaseModel | dict[str, Any]) -> dict[str, Any]:
+    return row if isinstance(row, dict) else row.model_dump()
+
+
+def pick(row: dict[str, Any], wanted: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name in wanted}
 
 
 def read_cursor(cursor: str, name: str, *filters: Any) -> Any:

@@ -83,9 +83,9 @@ class EventsQuery(ItemsQuery):
     since: Since | None = None
 
 
-CANDIDATES = Listing("candidates", CandidateRow, lambda row: row.place)
-SCORES = Listing("scores", ScoreRow, lambda row: row.position)
-EVENTS = Listing("events", EventRow, lambda row: row.id)
+CANDIDATES = Listing("candidates", CandidateRow, "place")
+SCORES = Listing("scores", ScoreRow, "position")
+EVENTS = Listing("events", EventRow, "id")
 
 
 @routes.get(

@@ -24,7 +24,7 @@ from runs.services.runs import Source, create_run
 from workers.engine.spec import Configuration, Strict
 
 routes = Routes(tags=["Runs"])
-RUNS = Listing("runs", RunSummary, lambda run: run.id)
+RUNS = Listing("runs", RunSummary, "id")
 
 RunId = Annotated[int, Field(ge=1, le=2**63 - 1, description="The number of a run.")]
 LONGEST_KEY = 80  # characters, as in the table

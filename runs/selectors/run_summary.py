@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
-from django.db.models import F, FloatField, OuterRef, Q, Subquery
+from django.db.models import F, FloatField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Cast
 from django.utils import timezone
 from pydantic import BaseModel
@@ -13,8 +14,8 @@ from pydantic import BaseModel
 from runs.models import Candidate, Run, RunSample, RunState
 from runs.selectors.limits import WAITING
 from runs.selectors.pickable import Pickable
-from runs.selectors.run_list import RunRow, describe
-from runs.selectors.snapshot import mean_rate
+from runs.selectors.run_list import RunRow, describe_one
+from runs.selectors.snapshot import mean_rate, recent_window
 from workers.engine.stats import estimate_mean, percentile
 
 SAMPLED_SECONDS = 5  # how old the newest sample may be to tell what is in flight
@@ -93,10 +94,16 @@ class RunSummary(Pickable):
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
     """In the order given. The runs come with their datasets."""
     now = timezone.now()
-    flying, best = read_in_flight(runs, now), find_best(runs)
+    recent, best = read_recent(runs, now), find_best(runs)
+    counts = {run_id: found.trials for run_id, found in recent.items()}
     return [
-        summary_of(row, flying.get(row.run.pk, 0), best.get(row.run.pk), now)
-        for row in describe(runs)
+        summary_of(
+            describe_one(run, counts, now),
+            in_flight_of(run, recent.get(run.pk)),
+            best.get(run.pk),
+            now,
+        )
+        for run in runs
     ]
 
 
@@ -166,34 +173,60 @@ def eta_of(run: Run, rate: float | None, now: datetime) -> float | None:
     return (run.planned - run.done) / speed
 
 
-def read_in_flight(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
-    """As last sampled, by run; nothing flies in one that was not sampled just now."""
-    live = [run for run in runs if run.started and run.state in [*RunState.going(), "pausing"]]
-    recent = [
-        Q(run_id=run.pk, second__gte=run.running_seconds(now) - SAMPLED_SECONDS) for run in live
+class Recent(NamedTuple):
+    trials: int = 0
+    in_flight: int = 0
+
+
+def read_recent(runs: Iterable[Run], now: datetime) -> Mapping[int, Recent]:
+    """What was sampled in the last seconds, by run; one question for all that go on."""
+    elapsed = {
+        run.pk: run.running_seconds(now) for run in runs if run.started and not run.is_finished
+    }
+    windows = [
+        Q(run_id=pk, second__gte=seconds - SAMPLED_SECONDS) for pk, seconds in elapsed.items()
     ]
-    if not recent:
+    if not windows:
         return {}
-    samples = RunSample.objects.filter(reduce(or_, recent)).order_by("second")
-    newest = dict(samples.values_list("run_id", "in_flight"))
-    return {run.pk: min(newest.get(run.pk, 0), run.planned - run.done) for run in live}
+    found: dict[int, Recent] = {}
+    columns = ("run_id", "second", "fresh", "cached", "failed", "in_flight")
+    samples = RunSample.objects.filter(reduce(or_, windows)).order_by("second")
+    for run_id, second, fresh, cached, failed, in_flight in samples.values_list(*columns):
+        is_counted = second >= elapsed[run_id] - recent_window(elapsed[run_id])
+        trials = fresh + cached + failed if is_counted else 0
+        found[run_id] = Recent(found.get(run_id, Recent()).trials + trials, in_flight)
+    return found
 
 
-def find_best(runs: Iterable[Run]) -> Mapping[int, Candidate]:
+def in_flight_of(run: Run, recent: Recent | None) -> int:
+    """As last sampled; nothing flies in a run that is over or paused, or not sampled of late."""
+    if recent is None or run.is_finished or run.state == RunState.PAUSED:
+        return 0
+    return min(recent.in_flight, run.planned - run.done)
+
+
+def find_best(runs: Sequence[Run]) -> Mapping[int, Candidate]:
     """The leader of each, as the leaderboard has it: failures as wrong break ties."""
-    total = Cast("value_sum", FloatField())
-    ordered = (
-        Candidate.objects.filter(run=OuterRef("pk"), scored__gt=0)
-        .annotate(mean=total / F("scored"), with_failures=total / F("done"))
-        .order_by("-mean", "-with_failures", "position")
-    )
-    leaders = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by()
-    found = dict(
-        leaders.annotate(best=Subquery(ordered.values("pk")[:1])).values_list("pk", "best")
-    )
+    if len(runs) == 1:  # the usual question, and the quick one
+        leader = in_order(runs[0].candidates.all()).first()
+        return {runs[0].pk: leader} if leader else {}
+    ordered = in_order(Candidate.objects.filter(run=OuterRef("pk")))
+    listed = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by()
+    leaders = listed.annotate(best=Subquery(ordered.values("pk")[:1]))
+    found = dict(leaders.values_list("pk", "best"))
     wanted = [pk for pk in found.values() if pk is not None]
     candidates = Candidate.objects.defer("document", "latency_bins").in_bulk(wanted)
     return {run_id: candidates[pk] for run_id, pk in found.items() if pk is not None}
+
+
+def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
+    total = Cast("value_sum", FloatField())
+    return (
+        candidates.filter(scored__gt=0)
+        .annotate(mean=total / F("scored"), with_failures=total / F("done"))
+        .order_by("-mean", "-with_failures", "position")
+        .defer("document", "latency_bins")
+    )
 
 
 def best_of(candidate: Candidate | None) -> Best | None:

@@ -1,6 +1,6 @@
 """A run's scores for programs: one row a trial, page by page in the order of the trials."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,25 +14,6 @@ from workers.engine import records
 
 # `class` is a word of Python's own, so it cannot be written as a class with fields.
 TrialError = TypedDict("TrialError", {"class": str, "message": str})
-
-COLUMNS = (
-    "position",
-    "candidate__key",
-    "case__position",
-    "repeat",
-    "value",
-    "passed",
-    "error_class",
-    "error_message",
-    "answer",
-    "latency_ms",
-    "tokens_in",
-    "tokens_out",
-    "cost",
-    "cached",
-    "attempts",
-    "finished",
-)
 
 
 class ScoreRow(Pickable):
@@ -85,6 +66,23 @@ class TrialDetail(ScoreRow):
     judgements: list[JudgementRow]
 
 
+# As they are stored, and as a row is made of them: `error` of its class and message.
+SAME = (
+    "position",
+    "repeat",
+    "value",
+    "passed",
+    "answer",
+    "latency_ms",
+    "tokens_in",
+    "tokens_out",
+    "cost",
+    "cached",
+    "finished",
+)
+OTHER = ("candidate__key", "case__position", "error_class", "error_message", "attempts")
+
+
 def list_score_rows(
     run: Run,
     filters: TrialFilters,
@@ -92,38 +90,33 @@ def list_score_rows(
     after: int | None,
     since: datetime | None,
     most: int,
-) -> list[ScoreRow]:
-    """At most `most` rows behind a trial's position; only those finished since a moment."""
+) -> list[dict[str, Any]]:
+    """At most `most` rows behind a trial's position; only those finished since a moment. They
+    are shaped as a ScoreRow, which hundreds of them need not be made into."""
     found = filter_scores(run, filters)
     if after is not None:
         found = found.filter(position__gt=after)
     if since is not None:
         found = found.filter(finished__gte=since)
-    return [row_of(values) for values in found.order_by("position").values(*COLUMNS)[:most]]
+    rows = found.order_by("position").values_list(*SAME, *OTHER)
+    return [shape(row) for row in rows[:most]]
 
 
-def row_of(values: Mapping[str, Any]) -> ScoreRow:
-    return ScoreRow.model_construct(**shape(values))
-
-
-def shape(values: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: value for name, value in values.items() if name in ScoreRow.model_fields}
-    error = {"class": values["error_class"], "message": values["error_message"]}
-    return {
-        **plain,
-        "candidate": values["candidate__key"],
-        "case": values["case__position"],
-        "error": error if values["error_class"] else None,
-        "attempts": len(values["attempts"]),
-    }
+def shape(row: Sequence[Any]) -> dict[str, Any]:
+    made = dict(zip(SAME, row, strict=False))
+    candidate, case, error, message, attempts = row[len(SAME) :]
+    made["candidate"], made["case"] = candidate, case
+    made["error"] = {"class": error, "message": message} if error else None
+    made["attempts"] = len(attempts)
+    return made
 
 
 def trial_detail(score: Score) -> TrialDetail:
     """Of a score with its candidate and case."""
-    values = {name: getattr(score, name) for name in COLUMNS if "__" not in name}
-    keys = {"candidate__key": score.candidate.key, "case__position": score.case.position}
+    same = [getattr(score, name) for name in SAME]
+    other = [score.candidate.key, score.case.position, score.error_class, score.error_message]
     return TrialDetail(
-        **shape({**values, **keys}),
+        **shape([*same, *other, score.attempts]),
         candidate_name=score.candidate.name,
         fields=score.case.fields,
         prompt=[Message(**message) for message in rendered_prompt(score)],

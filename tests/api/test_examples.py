@@ -24,6 +24,8 @@ from tests.runs.page_parts import (
     run_document,
 )
 
+pytestmark = pytest.mark.any_database
+
 
 def test_every_route_has_an_example_and_nothing_else_has():
     documented = {operation["operationId"] for operation in operations_of(api.get_openapi_schema())}

@@ -12,6 +12,8 @@ from runs.api.openapi import operations_of
 from tests.api.asking import Asker
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run
 
+pytestmark = pytest.mark.any_database
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = ROOT / "docs" / "openapi.json"
 SCHEMATHESIS = Path(sys.executable).parent / "schemathesis"

@@ -9,13 +9,10 @@ import contextlib
 import json
 import time
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
-from django.contrib.auth import get_user
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import Http404
 from django.utils import timezone
@@ -24,6 +21,7 @@ from runs.access import get_run_for
 from runs.live import group_of
 from runs.models import Run
 from runs.selectors.snapshot import take_snapshot
+from runs.services.accounts import person_of_session
 
 HEARTBEAT_SECONDS = 10
 FRAME_SECONDS = 0.25  # at most 4 frames a second to one page
@@ -123,20 +121,9 @@ async def wait_for(event: asyncio.Event, seconds: float) -> None:
 
 
 def person_of(scope: Mapping[str, Any]) -> AbstractBaseUser | None:
-    """Who the session belongs to now. Read from the store again: a sign-out must be seen."""
+    """Who the session belongs to now."""
     session = scope.get("session")
-    if session is None or not session.session_key:
-        return None
-    store = import_module(settings.SESSION_ENGINE).SessionStore(session.session_key)
-    user = get_user(SessionOnly(store))  # type: ignore[arg-type]  # it only reads the session
-    return user if isinstance(user, AbstractBaseUser) and user.is_active else None
-
-
-class SessionOnly:
-    """What django.contrib.auth.get_user needs of a request."""
-
-    def __init__(self, session: Any) -> None:
-        self.session = session
+    return person_of_session(session.session_key) if session is not None else None
 
 
 def read_kind(text: str | None) -> str:

@@ -47,15 +47,8 @@ class OwnSite:
     def __enter__(self) -> OwnSite:
         port = self.url.rpartition(":")[2]
         self.log = (Path(self.folder) / "serve.log").open("w")
-        command = [
-            sys.executable,
-            "manage.py",
-            "serve",
-            "--port",
-            port,
-            "--workers",
-            str(self.workers),
-        ]
+        options = ["--port", port, "--workers", str(self.workers), "--simulator-port", "0"]
+        command = [sys.executable, "manage.py", "serve", *options]
         self.process = subprocess.Popen(
             command, cwd=ROOT, env=self.environ, stdout=self.log, stderr=self.log
         )

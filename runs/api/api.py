@@ -22,6 +22,7 @@ from runs.api import (
     endpoint_routes,
     result_routes,
     run_routes,
+    stream_routes,
 )
 from runs.api.bodies import JsonParser
 from runs.api.doors import needs
@@ -37,6 +38,7 @@ GROUPS = (
     run_routes,
     control_routes,
     result_routes,
+    stream_routes,
     compare_routes,
     dataset_routes,
     endpoint_routes,

@@ -13,7 +13,8 @@ from ninja.utils import check_csrf
 from runs.api.problems import RequestProblem, refuse
 from runs.api.rates import take_request
 from runs.models import ApiToken, Scope
-from runs.services.tokens import authenticate_token
+from runs.services.accounts import person_of_session
+from runs.services.tokens import authenticate_token, is_usable
 from workers.engine.errors import Problem
 
 FAILURES_PER_MINUTE = 60  # from one address; nobody guesses 256 bits, but a loop costs us time
@@ -85,6 +86,14 @@ def count(request: HttpRequest, who: str, limit: int) -> None:
     if rate.is_over:
         told = f"More than {rate.limit:,} requests a minute. Wait {rate.reset_seconds} s."
         raise RequestProblem(429, told, headers={"Retry-After": str(rate.reset_seconds)})
+
+
+def still_admits(request: HttpRequest) -> bool:
+    """Whether who came in some time ago may still be here: for answers that go on for long."""
+    came_with = request.auth  # type: ignore[attr-defined]  # set at the door
+    if isinstance(came_with, ApiToken):
+        return is_usable(came_with)
+    return person_of_session(request.session.session_key) is not None
 
 
 def needs(scope: Scope) -> list[Any]:

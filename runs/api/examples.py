@@ -58,6 +58,9 @@ EXAMPLES: dict[str, Example] = {
     "show_trial": Example("GET", "/runs/1/trials/0"),
     "list_samples": Example("GET", "/runs/1/samples"),
     "list_events": Example("GET", "/runs/1/events", {"level": "warning"}),
+    "stream_events": Example(
+        "GET", "/runs/2/events/stream", headers={"Accept": "text/event-stream"}
+    ),
     "compare": Example("GET", "/compare", {"base": 1, "with": "2"}),
     "import_rows": Example("POST", "/datasets", body={"name": "capitals", "rows": CAPITALS}),
     "list_all_datasets": Example("GET", "/datasets"),
@@ -116,8 +119,8 @@ def as_python(example: Example) -> str:
     headers = "".join(
         f"        {name!r}: {value!r},\n" for name, value in example.all_headers.items()
     )
-    is_yaml = "yaml" in example.headers.get("Accept", "")
-    read = "print(answer.read().decode())" if is_yaml else "print(json.load(answer))"
+    is_json = "Accept" not in example.headers
+    read = "print(json.load(answer))" if is_json else "print(answer.read().decode())"
     return (
         "import json\nimport os\nimport urllib.request\n\n"
         f"{data_lines(example.body)}"

@@ -1,10 +1,13 @@
 """The first account, made by a one-time link, and the limit on failed sign-ins."""
 
 from datetime import timedelta
+from importlib import import_module
+from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.conf import settings
+from django.contrib.auth import get_user, get_user_model
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -86,6 +89,22 @@ def note_failure(username: str, ip: str) -> None:
 def note_success(username: str, ip: str) -> None:
     """A person who got in starts anew; tries from elsewhere still count."""
     SignInFailure.objects.filter(account=_account(username), address=ip).delete()
+
+
+class SessionOnly:
+    """What django.contrib.auth.get_user needs of a request."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+
+def person_of_session(session_key: str | None) -> AbstractBaseUser | None:
+    """Who a session belongs to now. Read from the store again: a sign-out must be seen."""
+    if not session_key:
+        return None
+    store = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    user = get_user(SessionOnly(store))  # type: ignore[arg-type]  # it only reads the session
+    return user if isinstance(user, AbstractBaseUser) and user.is_active else None
 
 
 def _wait_for_other_setups() -> None:

@@ -63,6 +63,12 @@ def authenticate_token(text: str) -> ApiToken | None:
     return known
 
 
+def is_usable(token: ApiToken) -> bool:
+    """As it is stored now."""
+    known = ApiToken.objects.select_related("owner").filter(pk=token.pk).first()
+    return known is not None and known.is_valid_at(now()) and known.owner.is_active
+
+
 def revoke_token(token: ApiToken) -> bool:
     """The next request with it is refused. False if it was revoked already."""
     return bool(ApiToken.objects.filter(pk=token.pk, revoked=None).update(revoked=now()))

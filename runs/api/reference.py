@@ -110,6 +110,9 @@ def answer_pieces(answer: dict[str, Any]) -> Iterator[Piece]:
     for kind, content in answer.get("content", {}).items():
         if kind == "application/json":
             yield from pieces_of(content["schema"])
+        elif kind == "text/event-stream":
+            yield Piece(f"{kind} of ")
+            yield from pieces_of(content["schema"])
 
 
 def parameter_row(parameter: dict[str, Any]) -> FieldRow:

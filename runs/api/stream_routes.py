@@ -34,6 +34,17 @@ STREAMS_PER_PERSON = 20  # in one process
 PROGRESS = {"id", "state", "reason", "counts", "score", "rates", "cost", "eta_seconds"}
 LARGEST_ID = 2**63 - 1
 
+# Each of them; `data` is JSON.
+ONE_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"enum": ["event", "progress", "end"]},
+        "id": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+
 _open: Counter[int] = Counter()
 
 
@@ -57,7 +68,7 @@ class StreamQuery(BaseModel):
                 "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
             }
         ],
-        "responses": {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+        "responses": {200: {"content": {"text/event-stream": {"schema": ONE_EVENT}}}},
     },
 )
 async def stream_events(

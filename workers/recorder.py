@@ -47,12 +47,17 @@ class Recorder:
 
     def open(self, lease: Lease) -> asyncio.Event:
         """Begin with a chunk. The event is set when its lease is lost: then stop working on it."""
+        if earlier := self._leases.get(lease.chunk_id):  # lost, and we hear of it only now
+            self._lost[lease.chunk_id].set()
+            self._forget(earlier)
         self._leases[lease.chunk_id] = lease
         lost = self._lost[lease.chunk_id] = asyncio.Event()
         return lost
 
     def add(self, lease: Lease, score: Score) -> None:
         crash_here("after_answer", score.answer)
+        if not self._holds(lease):
+            return
         results = self._waiting.setdefault(lease.parts.run_id, Results())
         results.scores[lease.chunk_id].append(score)
         self._count += 1
@@ -72,6 +77,8 @@ class Recorder:
     async def close(self, lease: Lease) -> None:
         """End with a chunk. It is written soon, under its lease; the next one need not wait for
         that, unless the database has fallen behind."""
+        if not self._holds(lease):
+            return
         results = self._waiting.setdefault(lease.parts.run_id, Results())
         results.finished.add(lease.chunk_id)
         if self._is_all_finished():
@@ -81,7 +88,12 @@ class Recorder:
 
     def abandon(self, lease: Lease) -> None:
         """Forget a chunk whose lease is lost or given back."""
-        self._forget(lease.chunk_id)
+        self._forget(lease)
+
+    def _holds(self, lease: Lease) -> bool:
+        """What comes late for a lease that is lost must not count for the next one of its chunk,
+        which this process may hold as well: the chunk would seem to be finished."""
+        return self._leases.get(lease.chunk_id) is lease
 
     async def run(self) -> None:
         """Write for as long as the process lives."""
@@ -151,10 +163,12 @@ class Recorder:
             raise
         crash_here("after_write")
         self._written(sum(map(len, results.scores.values())))
-        for chunk_id in lost & self._lost.keys():  # one may have been abandoned meanwhile
-            self._lost[chunk_id].set()
         for chunk_id in results.finished | lost:
-            self._forget(chunk_id)
+            lease = results.leases.get(chunk_id)
+            if lease is not None and self._holds(lease):  # or it was abandoned meanwhile
+                if chunk_id in lost:
+                    self._lost[chunk_id].set()
+                self._forget(lease)
 
     def _written(self, scores: int) -> None:
         self._count -= scores
@@ -163,10 +177,19 @@ class Recorder:
 
     def _put_back(self, run_id: int, results: Results) -> None:
         later = self._waiting.setdefault(run_id, Results())
+        held = {pk for pk, lease in results.leases.items() if self._holds(lease)}
         for chunk_id, scores in results.scores.items():
-            later.scores[chunk_id] = scores + later.scores[chunk_id]
-        later.finished |= results.finished
+            if chunk_id in held:
+                later.scores[chunk_id] = scores + later.scores[chunk_id]
+            else:
+                self._written(len(scores))
+        later.finished |= results.finished & held
 
-    def _forget(self, chunk_id: int) -> None:
-        self._leases.pop(chunk_id, None)
-        self._lost.pop(chunk_id, None)
+    def _forget(self, lease: Lease) -> None:
+        """With what came for it since the last write."""
+        if not self._holds(lease):
+            return
+        del self._leases[lease.chunk_id], self._lost[lease.chunk_id]
+        if later := self._waiting.get(lease.parts.run_id):
+            self._written(len(later.scores.pop(lease.chunk_id, ())))
+            later.finished.discard(lease.chunk_id)

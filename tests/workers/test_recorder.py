@@ -1,0 +1,93 @@
+"""What a worker holds for its leases: nothing of a lost one counts for the next of its chunk."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import Chunk, ChunkState, Run
+from runs.services.leases import Lease, lease_chunk
+from runs.services.planning import advance_run
+from runs.services.recovery import reclaim_expired
+from runs.services.runs import create_run
+from workers.engine.records import Score
+from workers.recorder import Recorder, in_database
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def run(ada: User, document: dict[str, Any]) -> Run:
+    run = create_run(ada, document)
+    advance_run(run.pk)
+    return run
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder(lambda run_id: 0, lambda: 0)
+
+
+def first_chunk(run: Run) -> int:
+    return int(run.chunks.all()[0].pk)
+
+
+def lease_again(chunk_id: int) -> Lease:
+    """The worker was frozen for longer than its lease; then it takes the same chunk."""
+    past = timezone.now() - timedelta(minutes=1)
+    Chunk.objects.filter(pk=chunk_id).update(lease_until=past)
+    reclaim_expired()
+    return lease(chunk_id)
+
+
+def lease(chunk_id: int) -> Lease:
+    found = lease_chunk(chunk_id, "worker")
+    assert found is not None
+    return found
+
+
+def answered(lease: Lease, count: int) -> list[Score]:
+    return [Score(trial, value=1.0, answer="4") for trial in lease.work.trials[:count]]
+
+
+def stored(run: Run, chunk_id: int) -> tuple[int, str]:
+    return run.scores.count(), Chunk.objects.get(pk=chunk_id).state
+
+
+async def test_the_late_end_of_a_lost_lease_does_not_end_the_next_one(run, recorder):
+    chunk_id = await in_database(first_chunk, run)
+    lost = await in_database(lease, chunk_id)
+    has_lost = recorder.open(lost)
+    heir = await in_database(lease_again, chunk_id)
+    recorder.add(lost, answered(lost, 1)[0])
+    recorder.open(heir)
+    assert has_lost.is_set()
+    recorder.add(lost, answered(lost, 2)[1])
+    await recorder.close(lost)
+    await recorder.write()
+    assert await in_database(stored, run, chunk_id) == (0, ChunkState.LEASED)
+    for score in answered(heir, 6):
+        recorder.add(heir, score)
+    await recorder.close(heir)
+    await recorder.write()
+    assert await in_database(stored, run, chunk_id) == (6, ChunkState.DONE)
+
+
+async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, recorder):
+    chunk_id = await in_database(first_chunk, run)
+    lost = await in_database(lease, chunk_id)
+    has_lost = recorder.open(lost)
+    heir = await in_database(lease_again, chunk_id)
+    recorder.add(lost, answered(lost, 1)[0])
+    writing = asyncio.create_task(recorder.write())
+    await asyncio.sleep(0)  # it has taken what waits, and is being told that the lease is lost
+    recorder.add(lost, answered(lost, 2)[1])
+    await recorder.close(lost)
+    await writing
+    assert has_lost.is_set()
+    recorder.open(heir)
+    await recorder.write()
+    assert await in_database(stored, run, chunk_id) == (0, ChunkState.LEASED)

@@ -6,6 +6,8 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # Tests wait for processes and timers more than they compute: twice as many at once as small machines
 # have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 4 -m "not alone"
+# Two sites are broken side by side: nothing here is judged by fractions of a second.
+FAULTS_SHORT := $(BIN)/pytest -n 2 --dist loadgroup -m alone tests/faults
 
 .PHONY: help run setup bench openapi schemathesis measure-api faults faults-short soak test check lint types screenshots commands lock clean
 
@@ -29,6 +31,7 @@ test: setup lint types ## Everything: checks, all tests on SQLite, services and 
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers tests/api $(ARGS)
 	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -m alone tests/workers $(ARGS)
+	$(FAULTS_SHORT) $(ARGS)
 
 check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests
 	$(BIN)/pytest -q tests/engine
@@ -43,7 +46,7 @@ types: setup
 	$(CHECK)/mypy
 
 faults-short: setup ## Break the most important things, with small loads
-	$(BIN)/pytest -m alone tests/faults $(ARGS)
+	$(FAULTS_SHORT) $(ARGS)
 
 faults: setup ## Break everything, one JSON line per row; ARGS="--rows 1,4 --seed 7"
 	@$(BIN)/python -m tests.faults $(ARGS)

@@ -110,8 +110,7 @@ class Cluster:
     def add_worker(self, **env: str) -> Process:
         """One more worker, not waited for."""
         self._named += 1
-        threads = f"--threads={self.shape.threads}"
-        argv = [*MANAGE, "work", threads, "--skip-checks"]
+        argv = [*MANAGE, "work", "--skip-checks", f"--threads={self.shape.threads}"]
         return self._process(f"worker {self._named}", argv, "Worker ready", **env)
 
     def _start_web(self) -> Process:

@@ -102,6 +102,11 @@ class Process:
         found = re.search(r"VmRSS:\s+(\d+)", status)
         return int(found[1]) / 1024 if found else 0.0
 
+    def forget_peak(self) -> float:
+        """Have the most that it ever held counted from now on, from what it holds."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        return self.memory_mb()
+
     def peak_memory_mb(self) -> float:
         """The most it ever held."""
         status = Path(f"/proc/{self.pid}/status").read_text()

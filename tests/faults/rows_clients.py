@@ -21,6 +21,7 @@ def launch_twenty_times(stage: Stage) -> None:
     document = stage.document(Load(30, 10, 10))
     name = stage.cluster.make_endpoint()
     document["models"] = [f"{name}/sim-large"]
+    stage.cluster.quiet()
     ask = stage.cluster.person.ask
     key = f"twenty-{stage.random.random()}"
     before = stage.cluster.truth.count("runs_run", "1 = 1")
@@ -64,7 +65,7 @@ def pause_and_resume(stage: Stage) -> None:
 
 def stampede(stage: Stage) -> None:
     """Row 35: as many equal trials as there are, twice."""
-    rows = 1000 if stage.is_full else 300
+    rows = 1000 if stage.is_full else 150
     dataset = f"equal-{rows}"
     stage.cluster.person.ask("make_dataset", name=dataset, rows=rows, equal=True)
     load = Load(trials=2 * rows, latency_ms=150, slots=50)

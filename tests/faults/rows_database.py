@@ -20,7 +20,7 @@ def restart_postgres(stage: Stage) -> None:
     stage.nemesis.crash_postgres()
     stage.nemesis.start_postgres()
     act.finish(90)
-    stage.verdict.figure("gap_seconds", longest_gap(act), most=15)
+    stage.verdict.figure("gap_seconds", longest_gap(act), most=stage.bar(15))
     act.check(wasted=act.load.slots)
     restart_idle(stage)
 
@@ -46,7 +46,7 @@ def lose_postgres(stage: Stage) -> None:
     back = time.monotonic()
     calls = act.calls()
     act.wait_for(lambda: act.calls() > calls or act.is_over(), 60, "calls after the return")
-    stage.verdict.figure("resumed_seconds", time.monotonic() - back, most=45)
+    stage.verdict.figure("resumed_seconds", time.monotonic() - back, most=stage.bar(45))
     act.finish(120)
     act.check(wasted=0)
 
@@ -61,5 +61,5 @@ def lock_sqlite(stage: Stage) -> None:
         time.sleep(5)
         other.execute("ROLLBACK")
     act.finish(90)
-    stage.verdict.figure("gap_seconds", longest_gap(act), most=10)
+    stage.verdict.figure("gap_seconds", longest_gap(act), most=stage.bar(10))
     act.check(wasted=0)

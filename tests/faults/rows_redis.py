@@ -29,7 +29,7 @@ def restart_redis(stage: Stage) -> None:
     time.sleep(1)
     stage.nemesis.start_redis()
     act.finish(90)
-    stage.verdict.figure("gap_seconds", longest_gap(act), most=10)
+    stage.verdict.figure("gap_seconds", longest_gap(act), most=stage.bar(10))
     act.check(wasted=act.load.slots)
 
 
@@ -41,8 +41,9 @@ def empty_redis(stage: Stage) -> None:
     act.wait_for_share(0.5, 120)
     stage.nemesis.empty_redis()
     act.finish(180)
-    stage.verdict.figure("gap_seconds", longest_gap(act), most=15)
-    act.check(wasted=act.load.slots, requests_per_minute=per_minute)
+    stage.verdict.figure("gap_seconds", longest_gap(act), most=stage.bar(15))
+    late = 0.0 if stage.is_full else 2.0
+    act.check(wasted=act.load.slots, requests_per_minute=per_minute, late_seconds=late)
 
 
 def empty_redis_without_rate(stage: Stage) -> None:
@@ -52,7 +53,7 @@ def empty_redis_without_rate(stage: Stage) -> None:
         act.wait_for_share(share)
         stage.nemesis.empty_redis()
     act.finish(90)
-    stage.verdict.figure("gap_seconds", longest_gap(act), most=15)
+    stage.verdict.figure("gap_seconds", longest_gap(act), most=stage.bar(15))
     act.check()
 
 
@@ -67,7 +68,7 @@ def lose_redis(stage: Stage) -> None:
     calls = act.calls()
     if not act.is_over():
         act.wait_for(lambda: act.calls() > calls or act.is_over(), 30, "calls after the return")
-    stage.verdict.figure("resumed_seconds", time.monotonic() - back, most=30)
+    stage.verdict.figure("resumed_seconds", time.monotonic() - back, most=stage.bar(30))
     act.finish(120)
     act.check()
 

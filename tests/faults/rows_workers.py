@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
+from collections.abc import Sequence
 
 from tests.faults.processes import Process
 from tests.faults.stage import Act, Load, Stage
@@ -23,7 +25,8 @@ def kill_one_worker(stage: Stage) -> None:
     resumed = act.wait_for(lambda: not stage.nemesis.leases_of(victim), 60, "leases taken back")
     stage.verdict.figure("resumed_seconds", resumed, most=40)
     act.finish(90)
-    act.check(wasted=act.load.slots)
+    # A busy machine stores answers later than ten times a second.
+    act.check(wasted=act.load.slots if stage.is_full else 2 * act.load.slots)
 
 
 def kill_all_workers(stage: Stage) -> None:
@@ -44,6 +47,7 @@ def kill_all_workers(stage: Stage) -> None:
 
 CRASH_PLACES = ("after_lease", "after_answer", "after_write")
 MOST_TIMES = {"after_lease": 12, "after_answer": 60, "after_write": 4}  # before a crash
+MOST_TIMES_SHORT = {"after_lease": 2, "after_answer": 10, "after_write": 2}
 CRASH_CODE = 9
 
 
@@ -53,57 +57,69 @@ def crash_at_failpoints(stage: Stage) -> None:
     One healthy worker goes on beside them, or nothing would ever be done.
     """
     wanted = 100 if stage.is_full else 1
-    load = stage.load(Load(240, 200, 12), Load(1998, 300, 12))
+    crews = [(place, place) for place in CRASH_PLACES] if stage.is_full else [CRASH_PLACES]
+    load = stage.load(Load(240, 300, 12), Load(1998, 300, 12))
     cluster = stage.cluster
     everybody, cluster.workers = cluster.workers, cluster.workers[:1]
     for worker in everybody[1:]:
         worker.kill()
+    stage.reference(stage.document(load))  # before there is a crew to spoil it
     crashes = runs = 0
-    crew = Crew(stage)
     try:
-        for place in CRASH_PLACES:
-            crew.place, crew.fallen = place, 0
-            while crew.fallen < wanted:
-                act = stage.launch(load)
-                crew.crash_until_over(act, wanted)
-                act.finish(180)
-                act.check()
+        for places in crews:
+            crew = Crew(stage, places, wanted)
+            while not crew.is_done():
+                crew.crash_in_a_run(load)
                 runs += 1
-            crashes += crew.fallen
+            crashes += crew.fallen.total()
     finally:
-        crew.close()
         cluster.workers = everybody
     stage.verdict.figure("runs", runs)
     stage.verdict.at_least("crashes", crashes, len(CRASH_PLACES) * wanted)
 
 
 class Crew:
-    """Two workers that crash at a place, sooner or later, and are started again each time."""
+    """Workers that crash at a place each, sooner or later, and are started again each time."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, places: Sequence[str], wanted: int) -> None:
         self._stage = stage
-        self.place = CRASH_PLACES[0]
-        self.fallen = 0
-        self._members: list[Process] = []
+        self._places = places
+        self._wanted = wanted  # crashes at every place
+        self._most_times = MOST_TIMES if stage.is_full else MOST_TIMES_SHORT
+        self._members: dict[int, Process] = {}  # by their seat, which has a place
+        self.fallen: Counter[str] = Counter()
 
-    def crash_until_over(self, act: Act, wanted: int) -> None:
-        while self.fallen < wanted and not act.is_over():
-            fallen = [member for member in self._members if not member.is_alive]
-            self.fallen += sum(member.popen.returncode == CRASH_CODE for member in fallen)
-            alive = [member for member in self._members if member.is_alive]
-            self._members = alive + [self._recruit() for _ in range(2 - len(alive))]
-            time.sleep(0.05)
-        self.close()
+    def is_done(self) -> bool:
+        return all(self.fallen[place] >= self._wanted for place in self._places)
 
-    def _recruit(self) -> Process:
-        times = self._stage.random.randint(1, MOST_TIMES[self.place])
-        point = f"{self.place}:{times}"
-        return self._stage.cluster.add_worker(EVALSITE_FAILPOINT=point)
+    def crash_in_a_run(self, load: Load) -> None:
+        try:
+            self._replace_fallen()
+            for member in self._members.values():
+                member.wait_ready()
+            act = self._stage.launch(load)
+            while not self.is_done() and not act.is_over():
+                self._replace_fallen()
+                time.sleep(0.05)
+        finally:
+            for member in self._members.values():
+                member.kill()
+            self._members.clear()
+        act.finish(180)
+        act.check()
 
-    def close(self) -> None:
-        for member in self._members:
-            member.kill()
-        self._members = []
+    def _replace_fallen(self) -> None:
+        for seat, place in enumerate(self._places):
+            member = self._members.get(seat)
+            if member is not None and not member.is_alive:
+                self.fallen[place] += member.popen.returncode == CRASH_CODE
+                del self._members[seat]
+            if seat not in self._members and self.fallen[place] < self._wanted:
+                self._members[seat] = self._recruit(place)
+
+    def _recruit(self, place: str) -> Process:
+        times = self._stage.random.randint(1, self._most_times[place])
+        return self._stage.cluster.add_worker(EVALSITE_FAILPOINT=f"{place}:{times}")
 
 
 def freeze_worker(stage: Stage) -> None:
@@ -112,6 +128,8 @@ def freeze_worker(stage: Stage) -> None:
     act.wait_for_share(0.3)
     victim = stage.nemesis.busy_worker()
     frozen = stage.nemesis.freeze(victim)
+    if not stage.is_full:  # or the run may end before the frozen one is back
+        stage.cluster.simulator.change(latency_ms=2000)
     try:
         act.wait_for(lambda: not stage.nemesis.leases_of(victim), 60, "leases taken back")
         stage.verdict.figure("resumed_seconds", time.monotonic() - frozen, most=40)
@@ -119,9 +137,11 @@ def freeze_worker(stage: Stage) -> None:
             time.sleep(0.1)
     finally:
         stage.nemesis.thaw(victim)
+        stage.cluster.simulator.change(latency_ms=act.load.latency_ms)
     act.finish(120)
     act.wait_for(lambda: not stage.nemesis.leases_of(victim), 30, "the frozen one lets go")
-    stage.verdict.at_least("results_discarded", discarded(stage, act), 1)
+    least = 1 if stage.is_full else 0  # in so few seconds it may have had nothing unwritten
+    stage.verdict.at_least("results_discarded", discarded(stage, act), least)
     act.check(wasted=2 * act.load.slots)  # what it had in flight, and what it held unwritten
 
 

@@ -1,20 +1,27 @@
 """Says every few seconds that this worker lives, for the pages: nothing is decided by it."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from runs.selectors.worker_beats import ALIVE_SECONDS, BEATS
+from runs.selectors.worker_beats import ALIVE_SECONDS, BEATS, STORAGE_FULL_MARK
 
 BEAT_SECONDS = 2.0
 
 
 class Heartbeat:
-    def __init__(self, client: "redis.asyncio.Redis", name: str) -> None:
+    def __init__(
+        self,
+        client: "redis.asyncio.Redis",
+        name: str,
+        is_storage_full: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._client = client
         self._name = name
+        self._is_storage_full = is_storage_full
 
     async def run(self) -> None:
         while True:
@@ -27,6 +34,8 @@ class Heartbeat:
         async with self._client.pipeline() as pipe:
             pipe.zadd(BEATS, {self._name: seconds})
             pipe.zremrangebyscore(BEATS, 0, seconds - ALIVE_SECONDS)
+            if self._is_storage_full():
+                pipe.set(STORAGE_FULL_MARK, self._name, ex=ALIVE_SECONDS)
             await pipe.execute()
 
     async def stop(self) -> None:

@@ -13,6 +13,7 @@ from runs.services.recording import Results, record_results, store_replies
 from workers.database_thread import in_database
 from workers.engine.records import Reply, Request, Score
 from workers.failpoints import crash_here
+from workers.storage import is_storage_full
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +29,16 @@ class Recorder:
     """Buffers scores and paid answers per run. Nothing is dropped when a write fails: it is
     written again, and the database keeps each trial's score once."""
 
-    def __init__(self, in_flight: Callable[[int], int], flying: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        in_flight: Callable[[int], int],
+        flying: Callable[[], int],
+        on_full: Callable[[set[int]], None] = lambda run_ids: None,
+    ) -> None:
         self._in_flight = in_flight  # of a run, over all workers
         self._flying = flying  # here, of all runs
+        self._on_full = on_full  # told whose results found no room in the database
+        self.is_full = False
         self._leases: dict[int, Lease] = {}
         self._waiting: dict[int, Results] = {}
         self._replies: dict[int, list[tuple[str, Request, Reply]]] = {}
@@ -101,8 +109,12 @@ class Recorder:
             await self._pause()
             try:
                 await self._write_due()
-            except DatabaseError:
+                self.is_full = False
+            except DatabaseError as error:
                 logger.exception("The database did not take the results; trying again.")
+                if is_storage_full(error):
+                    self.is_full = True
+                    self._on_full(self._run_ids())
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _pause(self) -> None:
@@ -138,7 +150,10 @@ class Recorder:
         if now - self._sampled < SAMPLE_SECONDS:
             return list(self._waiting)
         self._sampled = now
-        return list({*self._waiting, *(lease.parts.run_id for lease in self._leases.values())})
+        return list(self._run_ids())
+
+    def _run_ids(self) -> set[int]:
+        return {*self._waiting, *(lease.parts.run_id for lease in self._leases.values())}
 
     async def _write_replies(self) -> None:
         self._kept, self._stored = 0, time.monotonic()

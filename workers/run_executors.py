@@ -74,9 +74,9 @@ class RunExecutors:
             self._parts.throttle.change(quota)
 
     def stop(self, run_id: int) -> bool:
-        """Start no call of a run any more, at once. False if it has none here."""
+        """Start no call of a run any more, at once. False if it has none here, or did so already."""
         quotas = self._quotas.get(run_id)
-        if quotas is None:
+        if quotas is None or run_id in self._stopped:
             return False
         self._stopped.add(run_id)
         for quota in quotas.stop():

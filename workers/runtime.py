@@ -36,8 +36,9 @@ from workers.failpoints import crash_here
 from workers.following import LANDING_SECONDS, Follower
 from workers.heartbeat import Heartbeat
 from workers.leases_at_work import LeasesAtWork
-from workers.recorder import Recorder
+from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
+from workers.storage import STORAGE_FULL
 from workers.wiring import (
     build_call_parts,
     build_client,
@@ -62,7 +63,9 @@ class Runtime:
         self._flights = build_flights(self.name, read_cache)
         throttle = self._parts.throttle
         self._recorder = Recorder(
-            lambda run_id: throttle.in_flight(f"run:{run_id}"), throttle.count_held
+            lambda run_id: throttle.in_flight(f"run:{run_id}"),
+            throttle.count_held,
+            self._stop_for_room,
         )
         self._executors = RunExecutors(self._parts, self._client, self._flights, self._recorder)
         self._at_work = LeasesAtWork(self._recorder)
@@ -71,7 +74,7 @@ class Runtime:
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
         self._notes: set[asyncio.Task[None]] = set()
-        self._heartbeat = Heartbeat(open_redis(), self.name)
+        self._heartbeat = Heartbeat(open_redis(), self.name, lambda: self._recorder.is_full)
         follower = Follower(self._at_work, self._executors, throttle, self._recorder, self._rests)
         send_nudges_on(asyncio.get_running_loop())
         self._tasks = [
@@ -146,6 +149,11 @@ class Runtime:
             del self._streaks[run_id]
             self._in_background(self._hold(run_id, reason))
 
+    def _stop_for_room(self, run_ids: set[int]) -> None:
+        for run_id in run_ids:
+            if self._executors.stop(run_id):
+                self._in_background(self._hold(run_id, STORAGE_FULL))
+
     def _streak_of(self, lease: Lease) -> Streak:
         streak = self._streaks.get(lease.parts.run_id)
         if streak is None:
@@ -156,8 +164,14 @@ class Runtime:
         return streak
 
     async def _hold(self, run_id: int, reason: str) -> None:
+        """Store that it is paused, as soon as the database takes it."""
         try:
-            await in_database(partial(hold_run, run_id, reason, level=EventLevel.ERROR))
+            while True:
+                try:
+                    await in_database(partial(hold_run, run_id, reason, level=EventLevel.ERROR))
+                    return
+                except DatabaseError:
+                    await asyncio.sleep(RETRY_SECONDS)
         finally:
             self._executors.let_go_on(run_id)
 

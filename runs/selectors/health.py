@@ -1,6 +1,7 @@
 """What is wrong with the whole installation, and what to do about it. Nothing: no word."""
 
 import math
+import shutil
 import time
 from typing import NamedTuple
 
@@ -9,10 +10,12 @@ from django.urls import reverse
 
 from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
 from runs.selectors.permit_state import read_permits
-from runs.selectors.worker_beats import count_workers
+from runs.selectors.worker_beats import count_workers, is_storage_full
 
 REMEMBERED_SECONDS = 3.0  # pages show it; several pages a second need not ask anew
 MOST_NAMED = 3
+MEGABYTE = 1_000_000
+SCARCE_BYTES, FULL_BYTES = 100 * MEGABYTE, 1 * MEGABYTE  # left on the disk
 STARTING_SECONDS = 10.0  # workers that are started together with this process come up later
 NOBODY_WORKS = "No worker is running"
 NO_WORKER = f"{NOBODY_WORKS}: start one with manage.py work"
@@ -42,6 +45,22 @@ def forget_troubles() -> None:
 
 
 def find_troubles() -> list[Trouble]:
+    return [*storage_troubles(), *service_troubles()]
+
+
+def storage_troubles() -> list[Trouble]:
+    """The disk here, and the database wherever it is. A full disk may stop Redis as well."""
+    free = shutil.disk_usage(settings.EVALSITE_DATA).free
+    if free >= SCARCE_BYTES and not is_storage_full():
+        return []
+    if free >= FULL_BYTES and not is_storage_full():
+        left = f"{free // MEGABYTE:,} MB are left in {settings.EVALSITE_DATA}. "
+        return [Trouble("Storage is nearly full", f"{left}Make room, or runs will be paused.")]
+    advice = "Runs are paused and nothing is lost: make room, then resume them."
+    return [Trouble("Storage is full", advice)]
+
+
+def service_troubles() -> list[Trouble]:
     alive = count_workers()
     if alive is None:
         return [

@@ -5,6 +5,7 @@ import redis
 from runs.selectors.permit_state import open_redis
 
 BEATS = "workers:beats"
+STORAGE_FULL_MARK = "workers:storage_full"  # by a worker whose results found no room
 ALIVE_SECONDS = 10  # a worker that was silent for longer is taken for dead
 
 
@@ -16,3 +17,12 @@ def count_workers() -> int | None:
             return int(client.zcount(BEATS, seconds - ALIVE_SECONDS, "+inf"))
     except (redis.RedisError, OSError):
         return None
+
+
+def is_storage_full() -> bool:
+    """Whether a worker said so a few seconds ago; False when nobody knows."""
+    try:
+        with open_redis() as client:
+            return bool(client.exists(STORAGE_FULL_MARK))
+    except (redis.RedisError, OSError):
+        return False

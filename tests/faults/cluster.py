@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -51,12 +52,23 @@ class Shape:
     web: bool = False
     lease_seconds: int | None = None  # None: what the site does by itself
     settings: str = "evalsite.settings"
+    storage_mb: int | None = None  # a disk of its own, of this size, for the data folder
+
+
+def mount_disk(folder: Path, megabytes: int) -> None:
+    """A small disk in memory, which can be full without harm to anybody else."""
+    options = ["-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs"]
+    done = subprocess.run(["mount", *options, folder], capture_output=True, text=True)
+    if done.returncode:
+        raise TooLate(f"A disk of its own needs the right to mount: {done.stderr.strip()}")
 
 
 class Cluster:
     def __init__(self, shape: Shape, folder: Path | None = None) -> None:
         self.shape = shape
         self.folder = folder or Path(tempfile.mkdtemp(prefix="evalsite-faults-"))
+        if shape.storage_mb:
+            mount_disk(self.folder, shape.storage_mb)
         self.key = f"sk-faults-{secrets.token_hex(16)}"  # of the endpoints; must be seen nowhere
         self.hashes: dict[str, str] = {}  # of undisturbed runs, by what was run
         self.postgres: PostgresServer | None = None
@@ -153,4 +165,6 @@ class Cluster:
             part.kill()
         if self.postgres:
             self.postgres.stop()
+        if self.shape.storage_mb:
+            subprocess.run(["umount", "--lazy", self.folder], check=True)
         shutil.rmtree(self.folder, ignore_errors=True)

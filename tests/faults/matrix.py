@@ -23,6 +23,7 @@ SHAPES: dict[str, Shape] = {
     "sqlite": Shape(),
     "postgres": Shape(database="postgres"),
     "web": Shape(web=True),
+    "small disk": Shape(storage_mb=96),
     "lossy": Shape(web=True, settings="tests.faults.lossy_settings"),
 }
 
@@ -124,6 +125,13 @@ ROWS: tuple[Row, ...] = (
         "postgres",
     ),
     Row("15", "SQLite locked for 5 s", "0 errors, 0 wasted calls", rows_database.lock_sqlite),
+    Row(
+        "16",
+        "the disk is full for 10 s",
+        "says so, pauses, 0 lost, 0 wasted calls; goes on when resumed",
+        rows_database.fill_disk,
+        "small disk",
+    ),
     Row(
         "17",
         "5 % of the calls hang",
@@ -276,7 +284,6 @@ ROWS: tuple[Row, ...] = (
 
 NOT_PLAYED: dict[str, str] = {
     "6": "Out of memory: needs a control group. What the kernel sends then is row 1's SIGKILL.",
-    "16": "Disk full: runs do not pause for it yet.",
     "31": "A client that leaves before its answer: the key of row 30 gives it the same run later.",
     "34": "A clock that is wrong: needs libfaketime, which is not installed here.",
     "36": "A corrupt cache entry: entries have no checksum yet.",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 import redis
@@ -12,6 +14,8 @@ from evalsite.embedded.parts import answers_ready
 from evalsite.embedded.redis_server import wait_until_answering
 from tests.faults.cluster import Cluster, wait_until
 from tests.faults.processes import Process
+
+BLOCK_BYTES = 64 * 1024
 
 
 class Nemesis:
@@ -64,6 +68,21 @@ class Nemesis:
     def start_postgres(self) -> None:
         assert self.cluster.postgres is not None
         self.cluster.postgres.launch()
+
+    def fill_storage(self) -> None:
+        """To the last byte."""
+        with self._ballast.open("wb", buffering=0) as ballast:
+            for size in (BLOCK_BYTES, 1):
+                with suppress(OSError):
+                    while ballast.write(bytes(size)):
+                        pass
+
+    def free_storage(self) -> None:
+        self._ballast.unlink()
+
+    @property
+    def _ballast(self) -> Path:
+        return self.cluster.folder / "ballast"
 
     def start_web(self) -> None:
         assert self.cluster.web is not None

@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 
 from tests.faults.rows_redis import longest_gap
-from tests.faults.stage import Load, Stage
+from tests.faults.stage import Act, Load, Stage
 
 SHORT = Load(trials=300, latency_ms=100, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)
@@ -63,3 +63,32 @@ def lock_sqlite(stage: Stage) -> None:
     act.finish(90)
     stage.verdict.figure("gap_seconds", longest_gap(act), most=stage.bar(10))
     act.check(wasted=0)
+
+
+def fill_disk(stage: Stage) -> None:
+    """Row 16: no room is left, for Redis neither. Somebody makes room, and resumes the run."""
+    act = stage.launch(stage.load(SHORT, STANDARD))
+    truth, ask = stage.cluster.truth, stage.cluster.person.ask
+    act.wait_for_share(0.4)
+    stage.nemesis.fill_storage()
+    began = time.monotonic()
+    act.wait_for(lambda: "Storage is full" in ask("troubles"), 20, "the health strip says it")
+    act.wait_for(lambda: is_quiet(act), 30, "no more calls")
+    calls = act.calls()
+    while time.monotonic() < began + 10:
+        time.sleep(0.1)
+    stage.verdict.figure("calls_without_room", act.calls() - calls, most=0)
+    stage.nemesis.free_storage()
+    took = act.wait_for(lambda: truth.state(act.run) == "paused", 30, "the pause")
+    stage.verdict.figure("paused_seconds", took, most=15)
+    reason = truth.one(f"SELECT reason FROM runs_run WHERE id = {act.run}")
+    stage.verdict.expect(reason.startswith("Storage is full: make room"), f"it says {reason}")
+    ask("resume", run=act.run)
+    act.finish(120)
+    health = truth.one("PRAGMA integrity_check")
+    stage.verdict.expect(health == "ok", f"the database is damaged: {health}")
+    act.check(wasted=0)
+
+
+def is_quiet(act: Act) -> bool:
+    return int(act.cluster.simulator.ledger()["in_flight"]) == 0

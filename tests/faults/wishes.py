@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 
 from runs.models import CachedReply, Dataset, Endpoint, Run
+from runs.selectors.health import find_troubles
 from runs.selectors.snapshot import take_snapshot
 from runs.services.datasets import store_rows
 from runs.services.endpoints import save_endpoint
@@ -91,6 +92,10 @@ def forget_answers() -> int:
     if landed := list(client.scan_iter("flight:*")):
         client.delete(*landed)
     return CachedReply.objects.all().delete()[0]
+
+
+def troubles() -> list[str]:
+    return [trouble.what for trouble in find_troubles()]
 
 
 def session() -> dict[str, str]:

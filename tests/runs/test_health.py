@@ -7,7 +7,7 @@ from django.urls import reverse
 from runs.models import Chunk, RunState
 from runs.selectors.health import NO_WORKER, find_troubles, forget_troubles
 from runs.selectors.snapshot import take_snapshot
-from runs.selectors.worker_beats import ALIVE_SECONDS
+from runs.selectors.worker_beats import ALIVE_SECONDS, STORAGE_FULL_MARK
 from tests.runs.page_parts import (
     beat,
     client_of,
@@ -95,3 +95,11 @@ def test_every_page_shows_it_and_can_ask_for_it_alone(store):
     assert client.get(reverse("health")).content.strip() == b""
     page = client.get(reverse("datasets")).content.decode()
     assert 'data-address="/health/" hidden' in page
+
+
+def test_no_room_is_said_first_with_what_to_do(store):
+    beat("one", "two")
+    store.set(STORAGE_FULL_MARK, "one")
+    (found,) = find_troubles()
+    assert found.what == "Storage is full"
+    assert "make room, then resume" in found.advice

@@ -1,11 +1,13 @@
 """What a worker holds for its leases: nothing of a lost one counts for the next of its chunk."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 from django.utils import timezone
 
 from runs.models import Chunk, ChunkState, Run
@@ -13,8 +15,9 @@ from runs.services.leases import Lease, lease_chunk
 from runs.services.planning import advance_run
 from runs.services.recovery import reclaim_expired
 from runs.services.runs import create_run
+from workers.database_thread import in_database
 from workers.engine.records import Score
-from workers.recorder import Recorder, in_database
+from workers.recorder import Recorder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,8 +30,9 @@ def run(ada: User, document: dict[str, Any]) -> Run:
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder(lambda run_id: 0, lambda: 0)
+async def recorder() -> AsyncIterator[Recorder]:
+    yield Recorder(lambda run_id: 0, lambda: 0)
+    await in_database(connections.close_all)
 
 
 def first_chunk(run: Run) -> int:

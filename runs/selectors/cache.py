@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from django.db import DatabaseError
 
 from runs.models import CachedReply
-from workers.engine.cache import stored_reply
+from workers.engine.cache import checksum, stored_reply
 from workers.engine.records import Reply
 
 logger = logging.getLogger(__name__)
@@ -27,10 +27,20 @@ def find_replies(keys: Sequence[str]) -> dict[str, Reply]:
 
 def read_replies(keys: Sequence[str]) -> dict[str, Reply]:
     rows = CachedReply.objects.filter(key__in=keys).values_list(
-        "key", "text", "latency_ms", "tokens_in", "tokens_out"
+        "key", "text", "latency_ms", "tokens_in", "tokens_out", "checksum"
     )
-    replies = {key: stored_reply(*values) for key, *values in rows}
+    replies = {key: check_reply(key, known, stored_reply(*values)) for key, *values, known in rows}
     return {key: reply for key, reply in replies.items() if reply is not None}
+
+
+def check_reply(key: str, known: int | None, reply: Reply | None) -> Reply | None:
+    """None, so that it is asked again, if it is not what was stored under this key."""
+    if reply is None or known is None:  # stored when there were no checksums
+        return reply
+    if checksum(key, reply.text, reply.tokens_in, reply.tokens_out) == known:
+        return reply
+    logger.warning("The cached answer %s is damaged; it is asked for again.", key[:12])
+    return None
 
 
 def read_one_by_one(keys: Sequence[str]) -> dict[str, Reply]:

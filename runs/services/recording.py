@@ -30,6 +30,7 @@ from runs.services.totals import (
     add_to_sample,
     tally_by_candidate,
 )
+from workers.engine.cache import checksum
 from workers.engine.json_text import to_json
 from workers.engine.records import Reply, Request, Score
 
@@ -63,6 +64,7 @@ REPLY_FIELDS = (
     "latency_ms",
     "tokens_in",
     "tokens_out",
+    "checksum",
     "run",
     "created",
 )
@@ -198,6 +200,7 @@ def store_replies(run_id: int, replies: Sequence[tuple[str, Request, Reply]]) ->
             reply.latency_ms,
             reply.tokens_in,
             reply.tokens_out,
+            checksum(key, reply.text, reply.tokens_in, reply.tokens_out),
             run_id,
             now,
         )

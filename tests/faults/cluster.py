@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,6 +146,12 @@ class Cluster:
         fields = {"kind": "openai", "max_concurrent": 20, "adaptive": False, **fields}
         self.person.ask("make_endpoint", name=name, key=self.key, base_url=base_url, **fields)
         return name
+
+    def change_rows(self, statement: str) -> int:
+        """Past the site, as a disk or a careless hand would; how many it changed."""
+        path = self.folder / "evalsite.sqlite3"
+        with closing(sqlite3.connect(path, timeout=20)) as file, file:
+            return file.execute(statement).rowcount
 
     def quiet(self) -> None:
         """Between rows: everything is up, nobody is frozen, no fault is left over."""

@@ -8,7 +8,7 @@ from typing import Any
 from tests.faults.checker import read_ledger
 from tests.faults.cluster import wait_until
 from tests.faults.person import Refused
-from tests.faults.stage import ENDED, Load, Stage
+from tests.faults.stage import ENDED, Act, Load, Stage
 from workers.simulator.demo import DEMO_PROMPTS
 
 SHORT = Load(trials=240, latency_ms=100, slots=10)
@@ -73,6 +73,27 @@ def stampede(stage: Stage) -> None:
     act.finish(90)
     stage.verdict.figure("calls_per_repeat", act.calls() / 2, most=1)
     act.check(same_table=False)
+
+
+def damage_cache(stage: Stage) -> None:
+    """Row 36: other bytes in a third of the cached answers; then the same run again."""
+    act = stage.launch(stage.load(SHORT, STANDARD))
+    act.finish(90)
+    damaged = stage.cluster.change_rows(
+        "UPDATE runs_cachedreply SET text = text || '0' WHERE substr(key, 1, 1) < '5'"
+    )
+    stage.verdict.at_least("damaged", damaged, 1)
+    before = act.calls()
+    document = stage.document(act.load)
+    document["models"] = [f"{act.endpoint}/sim-large"]
+    again = Act(
+        stage, stage.cluster.person.ask("launch", document=document), act.load, act.reference, ""
+    )
+    again.finish(90)
+    asked = act.calls() - before
+    stage.verdict.figure("asked_again", asked, most=damaged)
+    stage.verdict.expect(asked == damaged, f"{damaged} were damaged, {asked} asked again")
+    again.check()
 
 
 def edit_in_mid_run(stage: Stage) -> None:

@@ -62,6 +62,20 @@ def test_a_damaged_number_is_a_miss(run):
     assert set(find_replies([GOOD, BAD])) == {GOOD}
 
 
+@pytest.mark.parametrize("change", [("text", "'5'"), ("tokens_out", "7"), ("text", "'4 '")])
+def test_another_answer_than_was_stored_is_a_miss(run, change):
+    request = Request("simulated", "m", "/", {})
+    store_replies(run.pk, [(key, request, Reply("4", 12.5, 1, 1)) for key in (GOOD, BAD)])
+    damage(*change)
+    assert set(find_replies([GOOD, BAD])) == {GOOD}
+
+
+def test_an_answer_under_another_key_is_a_miss(run):
+    store_replies(run.pk, [(GOOD, Request("simulated", "m", "/", {}), Reply("4", 12.5, 1, 1))])
+    CachedReply.objects.filter(key=GOOD).update(key=BAD)
+    assert find_replies([GOOD, BAD]) == {}
+
+
 def test_a_row_that_cannot_be_read_is_a_miss_for_itself_only(run):
     """SQLite fails the whole query for one text that is not UTF-8; PostgreSQL has no such texts."""
     add_cached_reply(run, GOOD)

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -27,6 +28,11 @@ def stored_reply(text: Any, latency_ms: Any, tokens_in: Any, tokens_out: Any) ->
     if not (is_token_count(tokens_in) and is_token_count(tokens_out)):
         return None
     return Reply(text, float(latency_ms), tokens_in, tokens_out, cached=True)
+
+
+def checksum(key: str, text: str, tokens_in: int | None, tokens_out: int | None) -> int:
+    """Of an answer where it is kept, and for whom: a damaged one must be a miss, never a score."""
+    return zlib.crc32(f"{key} {tokens_in} {tokens_out} {text}".encode(errors="surrogatepass"))
 
 
 def is_token_count(value: Any) -> bool:

@@ -22,7 +22,7 @@ from evalsite.embedded.parts import MANAGE, WEBSOCKET_BYTES, answers_ready
 from evalsite.embedded.ports import claim_port
 from evalsite.env import BASE_DIR
 from tests.faults.person import Person
-from tests.faults.processes import Process
+from tests.faults.processes import PartFailed, Process
 from tests.faults.truth import Truth
 from tests.postgres import PostgresServer
 from workers.simulator.testing import SimulatorClient
@@ -57,6 +57,12 @@ class Shape:
     storage_mb: int | None = None  # a disk of its own, of this size, for the data folder
 
 
+def new_postgres() -> PostgresServer:
+    server = PostgresServer(keeps_commits=True)
+    server.start()
+    return server
+
+
 def mount_disk(folder: Path, megabytes: int) -> None:
     """A small disk in memory, which can be full without harm to anybody else."""
     options = ["-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs"]
@@ -66,19 +72,29 @@ def mount_disk(folder: Path, megabytes: int) -> None:
 
 
 class Cluster:
-    def __init__(self, shape: Shape, folder: Path | None = None) -> None:
+    """`beside` another site it calls the same provider; with a folder it goes on from its data."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        folder: Path | None = None,
+        *,
+        beside: Cluster | None = None,
+        postgres: PostgresServer | None = None,
+    ) -> None:
         self.shape = shape
+        self._beside = beside
         self.folder = folder or Path(tempfile.mkdtemp(prefix="evalsite-faults-"))
         if shape.storage_mb:
             mount_disk(self.folder, shape.storage_mb)
-        self.key = f"sk-faults-{secrets.token_hex(16)}"  # of the endpoints; must be seen nowhere
+        new_key = f"sk-faults-{secrets.token_hex(16)}"
+        self.key = beside.key if beside else new_key  # of the endpoints; must be seen nowhere
         self.hashes: dict[str, str] = {}  # of undisturbed runs, by what was run
-        self.postgres: PostgresServer | None = None
+        self.postgres = postgres
         self._named = 0
         self.env = self._environment()
         if shape.database == "postgres":
-            self.postgres = PostgresServer(keeps_commits=True)
-            self.postgres.start()
+            self.postgres = postgres or new_postgres()
             self.env["DATABASE_URL"] = self.postgres.url_for()
         self.truth = Truth(self.env.get("DATABASE_URL") or self.folder / "evalsite.sqlite3")
         self._start_services()
@@ -106,17 +122,25 @@ class Cluster:
         embedded = redis_server.prepare(self.folder)
         self.env["REDIS_URL"] = embedded.url
         self.redis = self._process("redis", embedded.argv)
-        migration = self._process("migrate", [*MANAGE, "migrate", "-v", "0"])
-        speed = ["--latency-ms", "0", "--jitter", "0.3"]
-        self.provider = self._process(
-            "simulator", [*MANAGE, "simulate", "--port", "0", *speed], r"listens on (http://\S+)"
-        )
+        migration = self._process("migration", [*MANAGE, "migrate", "-v", "0"])
+        self.provider = self._beside.provider if self._beside else self._start_provider()
         address = self.provider.wait_ready()
         self.simulator = SimulatorClient(address)
         self.env["EVALSITE_SIMULATOR_URL"] = address
         self.env["EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"] = address.removeprefix("http://")
         redis_server.wait_until_answering(embedded.url)
         migration.wait(60)
+
+    def _start_provider(self) -> Process:
+        argv = [*MANAGE, "simulate", "--port", "0", "--latency-ms", "0", "--jitter", "0.3"]
+        return self._process("simulator", argv, r"listens on (http://\S+)")
+
+    def manage(self, *arguments: str) -> None:
+        """One command of the site, to its end."""
+        command = self._process(arguments[0], [*MANAGE, *arguments])
+        command.wait(60)
+        if command.popen.returncode:
+            raise PartFailed(command.explain())
 
     def _process(self, name: str, argv: list[str], ready: str = "", **more: str) -> Process:
         return Process(name, argv, {**self.env, **more}, self.folder, ready)
@@ -169,7 +193,8 @@ class Cluster:
     def close(self) -> None:
         self.person.close()
         web = [self.web] if self.web else []
-        for part in [*self.workers, *web, self.provider, self.redis]:
+        provider = [] if self._beside else [self.provider]
+        for part in [*self.workers, *web, *provider, self.redis]:
             part.kill()
         if self.postgres:
             self.postgres.stop()

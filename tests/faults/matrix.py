@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tests.faults import (
     rows_answers,
     rows_clients,
+    rows_copies,
     rows_database,
     rows_live,
     rows_provider,
@@ -280,6 +281,32 @@ ROWS: tuple[Row, ...] = (
         rows_clients.refuse_a_million,
     ),
     Row(
+        "43",
+        "stopped with a paused run, tables of the version before made new",
+        "resumed, same table, 0 wasted calls",
+        rows_copies.upgrade_while_paused,
+    ),
+    Row(
+        "44",
+        "all ended runs and all cached answers removed beside a live run",
+        "same table, 0 wasted calls, no gap above 5 s",
+        rows_copies.clean_up_beside,
+    ),
+    Row(
+        "45",
+        "a copy of the site in mid-run, started elsewhere",
+        "goes on by itself, same table",
+        rows_copies.restore_copy,
+        is_short=True,
+    ),
+    Row(
+        "45b",
+        "the same on PostgreSQL, by pg_dump and pg_restore",
+        "goes on by itself, same table",
+        rows_copies.restore_dump,
+        "postgres",
+    ),
+    Row(
         "48",
         "kill -9 of web, workers and Redis, all started again",
         "first call within 45 s of the start; finishes by itself",
@@ -292,9 +319,6 @@ NOT_PLAYED: dict[str, str] = {
     "6": "Out of memory: needs a control group. What the kernel sends then is row 1's SIGKILL.",
     "31": "A client that leaves before its answer: the key of row 30 gives it the same run later.",
     "34": "A clock that is wrong: needs libfaketime, which is not installed here.",
-    "43": "An upgrade with a paused run: there is no earlier release yet.",
-    "44": "Clean-up during a live run: not part of this suite.",
-    "45": "Backup and restore elsewhere: not part of this suite.",
     "46": "A network that parts one worker from Redis or the database alone: not built yet.",
 }
 

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.late, pytest.mark.alone]
 
 SEED = 7
 SHORT_ROWS = sorted((row for row in ROWS if row.is_short), key=lambda row: row.shape)
-ON_WORKERS = ("1", "3", "4", "7", "9", "10")  # take about as long as all the others
+ON_WORKERS = ("1", "3", "4", "7", "9", "10", "45")  # take about as long as all the others
 
 
 def as_parameter(row: Row) -> object:

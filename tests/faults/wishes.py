@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
 from django.db import connections
+from django.db.migrations.loader import MigrationLoader
 
 from runs.models import CachedReply, Dataset, Endpoint, Run
 from runs.selectors.health import find_troubles
@@ -96,6 +97,11 @@ def forget_answers() -> int:
 
 def troubles() -> list[str]:
     return [trouble.what for trouble in find_troubles()]
+
+
+def migration_before_last() -> str:
+    names = sorted(name for app, name in MigrationLoader(None).disk_migrations if app == "runs")
+    return names[-2]
 
 
 def session() -> dict[str, str]:

@@ -11,23 +11,29 @@ Place = tuple[str, str]  # endpoint and model
 
 class ChunkRests:
     def __init__(self) -> None:
-        self._left: dict[int, Counter[str]] = {}  # trials by candidate
+        # Trials by candidate, of each lease: this process may hold the next one of a chunk before
+        # it has ended with a lost one.
+        self._left: dict[tuple[int, int], Counter[str]] = {}
 
     def open(self, lease: Lease) -> None:
         work = lease.work
         left = Counter(trial.candidate for trial in work.trials if trial.position not in work.done)
-        self._left[lease.chunk_id] = left
+        self._left[place_of(lease)] = left
 
     def take(self, lease: Lease, score: Score) -> None:
-        self._left[lease.chunk_id][score.trial.candidate] -= 1
+        self._left[place_of(lease)][score.trial.candidate] -= 1
 
     def close(self, lease: Lease) -> None:
-        self._left.pop(lease.chunk_id, None)
+        self._left.pop(place_of(lease), None)
 
     def waits_only_for(self, lease: Lease, places: Collection[Place]) -> bool:
-        left = self._left.get(lease.chunk_id, Counter())
+        left = self._left.get(place_of(lease), Counter())
         needed = {model_of(lease, candidate) for candidate, count in left.items() if count}
         return bool(needed) and needed <= set(places)
+
+
+def place_of(lease: Lease) -> tuple[int, int]:
+    return lease.chunk_id, lease.token
 
 
 def model_of(lease: Lease, candidate: str) -> Place:

@@ -15,6 +15,7 @@ from runs.services.leases import Lease, lease_chunk
 from runs.services.planning import advance_run
 from runs.services.recovery import reclaim_expired
 from runs.services.runs import create_run
+from workers.chunk_rests import ChunkRests, model_of
 from workers.database_thread import in_database
 from workers.engine.records import Score
 from workers.recorder import Recorder
@@ -95,3 +96,18 @@ async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, 
     recorder.open(heir)
     await recorder.write()
     assert await in_database(stored, run, chunk_id) == (0, ChunkState.LEASED)
+
+
+async def test_what_is_left_of_a_chunk_is_known_of_each_lease(run, recorder):
+    chunk_id = await in_database(first_chunk, run)
+    lost = await in_database(lease, chunk_id)
+    heir = await in_database(lease_again, chunk_id)
+    rests = ChunkRests()
+    rests.open(lost)
+    rests.open(heir)
+    rests.close(lost)
+    places = {model_of(heir, trial.candidate) for trial in heir.work.trials}
+    assert rests.waits_only_for(heir, places)
+    for score in answered(heir, 6):
+        rests.take(heir, score)
+    assert not rests.waits_only_for(heir, places)

@@ -74,7 +74,7 @@ class RunExecutors:
             self._parts.throttle.change(quota)
 
     def stop(self, run_id: int) -> bool:
-        """Start no call of a run any more, at once. False if it has none here, or did so already."""
+        """Start no call of a run any more, at once. False if it has none here, or was stopped."""
         quotas = self._quotas.get(run_id)
         if quotas is None or run_id in self._stopped:
             return False

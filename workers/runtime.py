@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import DatabaseError, connection
 
@@ -50,6 +51,7 @@ from workers.wiring import (
 logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 15.0  # at a stop, calls that are paid for may take this long to end
+EXIT_BROKEN = 70  # as sysexits.h names an internal error
 STORE_SECONDS = 8.0  # and storing them so long, if the database is away; then leases expire
 
 
@@ -83,6 +85,8 @@ class Runtime:
             asyncio.create_task(follower.run()),
             asyncio.create_task(self._heartbeat.run()),
         ]
+        for task in self._tasks:
+            task.add_done_callback(die_with)
 
     async def advance(self, run_id: int) -> None:
         try:
@@ -129,7 +133,9 @@ class Runtime:
             executor = await self._executors.executor_for(lease)
             await executor.run(lease.work, partial(self._take, lease))
         except Exception as error:
-            if has_database_trouble(error):  # not the run's fault: another try
+            if is_caused_by(error, MemoryError):
+                die(error)
+            if is_caused_by(error, DatabaseError):  # not the run's fault: another try
                 await self._at_work.release([lease], release_chunk)
                 return
             logger.exception("Chunk %s of run %s could not be executed.", lease.chunk_id, run_id)
@@ -220,11 +226,23 @@ class Runtime:
         await self._client.close()
 
 
-def has_database_trouble(error: Exception) -> bool:
-    """The database is away or full; not something that the same work would meet again."""
+def is_caused_by(error: Exception, kind: type[Exception]) -> bool:
+    """Also when other calls of the chunk failed beside it."""
     if isinstance(error, ExceptionGroup):
-        return error.subgroup(DatabaseError) is not None
-    return isinstance(error, DatabaseError)
+        return error.subgroup(kind) is not None
+    return isinstance(error, kind)
+
+
+def die_with(task: asyncio.Task[None]) -> None:
+    """Without its recorder or its sweep a worker would take chunks and never finish them."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        die(error)
+
+
+def die(error: BaseException) -> NoReturn:
+    """As by a crash: others take over what it holds, and whoever supervises it starts it again."""
+    logger.critical("This worker cannot go on and ends.", exc_info=error)
+    os._exit(EXIT_BROKEN)
 
 
 def ask_database() -> None:

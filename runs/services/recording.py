@@ -141,7 +141,7 @@ def _without_known(run: Run, found: list[Found]) -> list[Found]:
 
 
 def _insert_scores(run: Run, found: Sequence[Found]) -> None:
-    now = moment(timezone.now())
+    now = moment(run.clock)  # type: ignore[attr-defined]  # the database's: workers' may differ
     insert_rows(ScoreRow, SCORE_FIELDS, [_row(run.pk, lease, score, now) for lease, score in found])
 
 

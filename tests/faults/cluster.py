@@ -21,6 +21,7 @@ from evalsite.embedded import redis_server
 from evalsite.embedded.parts import MANAGE, WEBSOCKET_BYTES, answers_ready
 from evalsite.embedded.ports import claim_port
 from evalsite.env import BASE_DIR
+from tests.faults.clocks import Unplayable
 from tests.faults.person import Person
 from tests.faults.processes import PartFailed, Process
 from tests.faults.truth import Truth
@@ -68,7 +69,7 @@ def mount_disk(folder: Path, megabytes: int) -> None:
     options = ["-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs"]
     done = subprocess.run(["mount", *options, folder], capture_output=True, text=True)
     if done.returncode:
-        raise TooLate(f"A disk of its own needs the right to mount: {done.stderr.strip()}")
+        raise Unplayable(f"A disk of its own needs the right to mount: {done.stderr.strip()}")
 
 
 class Cluster:
@@ -88,7 +89,7 @@ class Cluster:
         if shape.storage_mb:
             mount_disk(self.folder, shape.storage_mb)
         new_key = f"sk-faults-{secrets.token_hex(16)}"
-        self.key = beside.key if beside else new_key  # of the endpoints; must be seen nowhere
+        self.key: str = beside.key if beside else new_key  # of the endpoints; must be seen nowhere
         self.hashes: dict[str, str] = {}  # of undisturbed runs, by what was run
         self.postgres = postgres
         self._named = 0
@@ -123,7 +124,7 @@ class Cluster:
         self.env["REDIS_URL"] = embedded.url
         self.redis = self._process("redis", embedded.argv)
         migration = self._process("migration", [*MANAGE, "migrate", "-v", "0"])
-        self.provider = self._beside.provider if self._beside else self._start_provider()
+        self.provider: Process = self._beside.provider if self._beside else self._start_provider()
         address = self.provider.wait_ready()
         self.simulator = SimulatorClient(address)
         self.env["EVALSITE_SIMULATOR_URL"] = address

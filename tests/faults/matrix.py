@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tests.faults import (
     rows_answers,
     rows_clients,
+    rows_conditions,
     rows_copies,
     rows_database,
     rows_live,
@@ -73,6 +74,12 @@ ROWS: tuple[Row, ...] = (
         "a trial that kills every worker",
         "given up after 3 deaths, the rest finishes",
         rows_workers.poison,
+    ),
+    Row(
+        "6",
+        "a worker gets no more memory",
+        "dies of it, back within 10 s, same table",
+        rows_conditions.starve_worker,
     ),
     Row(
         "7",
@@ -228,6 +235,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("33", "paused and resumed 20 times", "same table", rows_clients.pause_and_resume),
     Row(
+        "34",
+        "clocks of the workers jump by an hour, ahead, back, and right again",
+        "same table, 0 wasted calls, 0 negative durations",
+        rows_conditions.wrong_clocks,
+        "postgres",
+    ),
+    Row(
         "35",
         "1,000 equal trials, twice",
         "1 call per repeat",
@@ -316,9 +330,7 @@ ROWS: tuple[Row, ...] = (
 )
 
 NOT_PLAYED: dict[str, str] = {
-    "6": "Out of memory: needs a control group. What the kernel sends then is row 1's SIGKILL.",
     "31": "A client that leaves before its answer: the key of row 30 gives it the same run later.",
-    "34": "A clock that is wrong: needs libfaketime, which is not installed here.",
     "46": "A network that parts one worker from Redis or the database alone: not built yet.",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import time
 from contextlib import suppress
@@ -52,6 +53,12 @@ class Nemesis:
 
     def term(self, part: Process) -> None:
         part.signal(signal.SIGTERM)
+
+    def starve(self, part: Process) -> None:
+        """It may have less memory than it has: the next allocation of any size fails."""
+        held = int(Path(f"/proc/{part.pid}/statm").read_text().split()[5])  # data and stacks
+        size = held * resource.getpagesize() // 2
+        resource.prlimit(part.pid, resource.RLIMIT_DATA, (size, size))
 
     def empty_redis(self) -> None:
         redis.Redis.from_url(self.cluster.env["REDIS_URL"]).flushall()

@@ -1,8 +1,8 @@
 """A worker that lost a part of itself ends at once: others take over, and it is started again."""
 
 import asyncio
+import multiprocessing
 
-from tests.workers.forking import FORKS
 from workers.runtime import EXIT_BROKEN, die_with, is_caused_by
 
 ENDS_SECONDS = 30
@@ -22,7 +22,7 @@ def live_until_broken() -> None:
 
 
 def test_a_task_that_fails_takes_its_process_with_it() -> None:
-    worker = FORKS.Process(target=live_until_broken)
+    worker = multiprocessing.get_context("fork").Process(target=live_until_broken)
     worker.start()
     worker.join(ENDS_SECONDS)
     assert worker.exitcode == EXIT_BROKEN

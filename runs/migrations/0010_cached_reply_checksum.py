@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0008_set_aside'),
+        ('runs', '0009_tokens_and_request_digests'),
     ]
 
     operations = [

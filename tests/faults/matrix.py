@@ -14,6 +14,7 @@ from tests.faults import (
     rows_live,
     rows_provider,
     rows_redis,
+    rows_rest,
     rows_workers,
 )
 from tests.faults.cluster import Shape
@@ -228,6 +229,13 @@ ROWS: tuple[Row, ...] = (
         is_short=True,
     ),
     Row(
+        "31",
+        "10 clients leave before the answer and send again; 20 send the same at once",
+        "1 run per key, another body refused",
+        rows_rest.leave_early,
+        "web",
+    ),
+    Row(
         "32",
         "cancelled with all slots in use",
         "no call starts after 1.5 s",
@@ -330,7 +338,6 @@ ROWS: tuple[Row, ...] = (
 )
 
 NOT_PLAYED: dict[str, str] = {
-    "31": "A client that leaves before its answer: the key of row 30 gives it the same run later.",
     "46": "A network that parts one worker from Redis or the database alone: not built yet.",
 }
 

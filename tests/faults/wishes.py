@@ -22,6 +22,7 @@ from runs.services.endpoints import save_endpoint
 from runs.services.pauses import pause_run
 from runs.services.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
+from runs.services.tokens import create_token
 from workers.redis_flights import LINGER_SECONDS
 from workers.simulator.demo import make_questions
 
@@ -93,6 +94,10 @@ def forget_answers() -> int:
     if landed := list(client.scan_iter("flight:*")):
         client.delete(*landed)
     return CachedReply.objects.all().delete()[0]
+
+
+def make_token() -> str:
+    return create_token(somebody(), "faults", ["run"]).text
 
 
 def troubles() -> list[str]:

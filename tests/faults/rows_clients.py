@@ -44,7 +44,7 @@ def cancel_in_flight(stage: Stage) -> None:
     act.finish(30)
     act.wait_for(lambda: stage.cluster.simulator.ledger()["in_flight"] == 0, 30, "no call flies")
     last = max(row["arrival"] for row in read_ledger(stage.cluster))
-    stage.verdict.figure("last_call_seconds", max(0.0, last - asked), most=1.5)
+    stage.verdict.figure("last_call_seconds", max(0.0, last - asked), most=stage.bar(1.0))
     stored = stage.cluster.truth.one(f"SELECT done FROM runs_run WHERE id = {act.run}")
     stage.verdict.expect(stored == act.done(), "I5: rows and counters differ")
     stage.verdict.expect(stage.cluster.truth.state(act.run) == "cancelled", "it is not cancelled")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.faults.clocks import WrongClock, build_shim
+from tests.faults.gates import Gate
 from tests.faults.processes import Process
 from tests.faults.stage import Load, Stage
+from tests.postgres import SUPERUSER
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
 SHORT = Load(trials=300, latency_ms=100, slots=10)
@@ -89,3 +95,35 @@ def wrong_clocks(stage: Stage) -> None:
         answers = truth.count("runs_cachedreply", f"created > {soon}")
         stage.verdict.at_least("answers_dated_ahead", answers, 1)  # the clock was wrong indeed
         act.check(wasted=0)
+
+
+def part_one_worker(stage: Stage) -> None:
+    """Row 46: one of two workers reaches neither Redis, for a while, nor later the database."""
+    cluster = stage.cluster
+    assert cluster.postgres is not None
+    place = urlsplit(cluster.env["REDIS_URL"])
+    to_redis = Gate((place.hostname or "", place.port or 0))
+    folder = Path(tempfile.mkdtemp(prefix="evalsite-gate-"))
+    to_database = Gate(str(cluster.postgres.folder / ".s.PGSQL.5432"), folder)
+    parted = {
+        "REDIS_URL": place._replace(netloc="{}:{}".format(*to_redis.address)).geturl(),
+        "DATABASE_URL": f"postgresql://{SUPERUSER}@/postgres?host={folder}",
+    }
+    load = stage.load(SHORT, STANDARD._replace(trials=2997))
+    try:
+        with other_workers(stage, {}, parted) as workers:
+            act = stage.launch(load)
+            for share, gate in ((0.2, to_redis), (0.6, to_database)):
+                act.wait_for_share(share)
+                gate.shut()
+                time.sleep(20 if stage.is_full else 8)  # longer than a lease
+                gate.open()
+            act.finish(180)
+            stage.verdict.expect(all(worker.is_alive for worker in workers), "a worker died")
+            for trouble in ("Consumer encountered a connection error", "error connecting in"):
+                stage.verdict.expect(trouble in workers[1].words(), f"nobody said: {trouble}")
+            act.check()
+    finally:
+        to_redis.close()
+        to_database.close()
+        shutil.rmtree(folder)

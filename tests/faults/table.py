@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalsite.env import BASE_DIR
-from tests.faults.matrix import BY_NAME, NOT_PLAYED, ROWS
+from tests.faults.matrix import BY_NAME, ROWS
 
 DOCUMENT = BASE_DIR / "docs" / "RELIABILITY.md"
 RESULTS = BASE_DIR / "docs" / "reliability.jsonl"  # the last full result of every row
@@ -49,8 +49,6 @@ def make_table() -> str:
         result = known.get(row.name)
         measured = cells(result) if result else "not yet | | | "
         lines.append(f"| {row.name} | {row.fault} | {row.bar} | {measured} |")
-    lines += ["", "Not played:", ""]
-    lines += [f"- {name}. {why}" for name, why in NOT_PLAYED.items()]
     return "\n".join(lines)
 
 

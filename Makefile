@@ -6,8 +6,8 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # Tests wait for processes and timers more than they compute: twice as many at once as small machines
 # have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 4 -m "not alone"
-# Two sites are broken side by side: nothing here is judged by fractions of a second.
-FAULTS_SHORT := $(BIN)/pytest -n 2 --dist loadgroup -m alone tests/faults
+# Three sites are broken side by side: nothing here is judged by fractions of a second.
+FAULTS_SHORT := $(BIN)/pytest -n 3 --dist loadgroup -m alone tests/faults
 
 .PHONY: help run setup bench openapi schemathesis measure-api faults faults-short soak test check lint types screenshots commands lock clean
 

@@ -11,13 +11,15 @@ pytestmark = [pytest.mark.late, pytest.mark.alone]
 
 SEED = 7
 SHORT_ROWS = sorted((row for row in ROWS if row.is_short), key=lambda row: row.shape)
-ON_WORKERS = ("1", "3", "4", "7", "9", "10", "45")  # take about as long as all the others
+# They may be played side by side, each group in a process and on sites of its own, and take about
+# as long as each other and as all the rest.
+GROUPS = {"deaths": ("1", "3", "45"), "troubles": ("4", "7", "9", "10", "17", "18")}
 
 
 def as_parameter(row: Row) -> object:
-    """Two groups that may be played side by side, each in a process and on sites of its own."""
-    group = "workers" if row.name in ON_WORKERS else "others"
-    return pytest.param(row, marks=pytest.mark.xdist_group(group), id=f"row {row.name}")
+    groups = (name for name, rows in GROUPS.items() if row.name in rows)
+    mark = pytest.mark.xdist_group(next(groups, "rest"))
+    return pytest.param(row, marks=mark, id=f"row {row.name}")
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from runs.models import (
     Endpoint,
     Run,
     RunState,
+    Webhook,
 )
 from runs.selectors.choices import find_dataset
 
@@ -130,3 +131,14 @@ def tokens_for(user: Person) -> QuerySet[ApiToken]:
 
 def get_token_for(user: Person, token_id: int) -> ApiToken:
     return get_object_or_404(tokens_for(user), pk=token_id)
+
+
+def webhooks_for(user: Person) -> QuerySet[Webhook]:
+    """A person's own, as with tokens."""
+    if not user.is_authenticated:
+        return Webhook.objects.none()
+    return Webhook.objects.filter(owner_id=user.pk)
+
+
+def get_webhook_for(user: Person, webhook_id: int) -> Webhook:
+    return get_object_or_404(webhooks_for(user), pk=webhook_id)

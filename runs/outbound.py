@@ -22,6 +22,16 @@ def shared_policy() -> AddressPolicy:
     return policy_for(EndpointKind.SIMULATED)
 
 
+def webhook_policy() -> AddressPolicy:
+    """As for a provider that is not ours."""
+    return policy_for(EndpointKind.OPENAI)
+
+
+def check_webhook(url: str) -> str:
+    """The address, or ForbiddenAddress saying what is wrong with it. A query is allowed."""
+    return str(check_url(url, webhook_policy()))
+
+
 def base_url_of(endpoint: Endpoint) -> str:
     """Where the endpoint's calls go: its own URL, or the simulated provider of this site."""
     if endpoint.base_url:

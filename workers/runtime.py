@@ -37,6 +37,7 @@ from workers.failpoints import crash_here
 from workers.following import LANDING_SECONDS, Follower
 from workers.heartbeat import Heartbeat
 from workers.leases_at_work import LeasesAtWork
+from workers.messenger import Messenger
 from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
 from workers.storage import STORAGE_FULL
@@ -84,6 +85,7 @@ class Runtime:
             asyncio.create_task(self._sweep()),
             asyncio.create_task(follower.run()),
             asyncio.create_task(self._heartbeat.run()),
+            asyncio.create_task(Messenger().run()),
         ]
         for task in self._tasks:
             task.add_done_callback(die_with)

@@ -23,6 +23,7 @@ from runs.api import (
     result_routes,
     run_routes,
     stream_routes,
+    webhook_routes,
 )
 from runs.api.bodies import JsonParser
 from runs.api.doors import needs
@@ -45,6 +46,7 @@ GROUPS = (
     configuration_routes,
     cache_routes,
     benchmark_routes,
+    webhook_routes,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.
 

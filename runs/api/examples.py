@@ -97,6 +97,9 @@ EXAMPLES: dict[str, Example] = {
     "prune": Example("POST", "/cache/prune", body={"before": "2026-01-01T00:00:00Z"}),
     "list_all_benchmarks": Example("GET", "/benchmarks"),
     "show_benchmark": Example("GET", "/benchmarks/1"),
+    "add_webhook": Example("POST", "/webhooks", body={"url": "https://ci.example/evalsite"}),
+    "list_all_webhooks": Example("GET", "/webhooks"),
+    "remove_webhook": Example("DELETE", "/webhooks/1"),
     "openapi": Example("GET", "/openapi.json"),
 }
 

@@ -10,6 +10,7 @@ from runs.models.live import EventLevel, RunEvent, RunSample
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Score
 from runs.models.token import ApiToken, Scope
+from runs.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "ApiToken",
@@ -32,4 +33,6 @@ __all__ = [
     "Scope",
     "Score",
     "SignInFailure",
+    "Webhook",
+    "WebhookDelivery",
 ]

@@ -12,6 +12,7 @@ from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.selectors.limits import configuration_now, waiting_reason
 from runs.services.events import note
 from runs.services.leases import SUSPICIOUS_DEATHS
+from runs.services.webhooks import announce_end
 from workers.engine.chunks import chunk_size
 from workers.engine.kinds import open_session
 from workers.engine.records import Trial
@@ -136,4 +137,5 @@ def _finish(run: Run) -> None:
     )
     level = EventLevel.WARNING if run.failed else EventLevel.INFO
     note(run, f"Finished: {run.done:,} trials, {run.failed:,} failed.", level)
+    announce_end(run)
     transaction.on_commit(partial(publish, run.pk, always=True))

@@ -10,13 +10,30 @@ from datetime import datetime
 from django.db import models, transaction
 from django.db.models import QuerySet
 
-from runs.models import CachedReply, Candidate, Chunk, Run, RunEvent, RunSample, RunState, Score
+from runs.models import (
+    CachedReply,
+    Candidate,
+    Chunk,
+    Run,
+    RunEvent,
+    RunSample,
+    RunState,
+    Score,
+    WebhookDelivery,
+)
 
 logger = logging.getLogger(__name__)
 
 BATCH = 1000
 # In the order that their references allow.
-BELONGINGS: tuple[type[models.Model], ...] = (Score, Chunk, RunSample, RunEvent, Candidate)
+BELONGINGS: tuple[type[models.Model], ...] = (
+    Score,
+    Chunk,
+    RunSample,
+    RunEvent,
+    WebhookDelivery,
+    Candidate,
+)
 
 
 def runs_ended_before(moment: datetime) -> QuerySet[Run]:

@@ -16,6 +16,7 @@ from runs.models import Configuration as StoredConfiguration
 from runs.selectors.choices import find_dataset
 from runs.services.datasets import DatasetError, store_rows
 from runs.services.events import note
+from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import make_candidates
 from workers.engine.spec import Configuration, check_against, count_trials, read_configuration
@@ -190,4 +191,5 @@ def _end(run: Run, message: str, level: EventLevel) -> None:
     """Its workers notice at their next write: their leases are gone."""
     run.chunks.exclude(state=ChunkState.DONE).update(state=ChunkState.CANCELLED)
     note(run, message, level)
+    announce_end(run)
     transaction.on_commit(partial(publish, run.pk, always=True))

@@ -20,7 +20,7 @@ from tests.runs.page_parts import client_of, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-EXAMPLES = {"run_id": 1, "position": 0, "benchmark_id": 1, "name": "simulated"}
+EXAMPLES = {"run_id": 1, "position": 0, "benchmark_id": 1, "webhook_id": 1, "name": "simulated"}
 
 
 def every_operation() -> list[tuple[str, str, Operation]]:

@@ -1,0 +1,202 @@
+"""Webhooks: told once a run has ended, signed, and only at addresses that may be reached."""
+
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from channels.db import database_sync_to_async
+from django.utils.timezone import now
+
+from runs.models import WebhookDelivery
+from runs.outbound import webhook_policy
+from runs.services.planning import advance_run
+from runs.services.recording import record_results
+from runs.services.runs import cancel_run, create_run, fail_run
+from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, note_delivery
+from tests.api.asking import Asker
+from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_document
+from tests.workers.test_recording import results_of, take
+from workers.engine.errors import ConfigurationError
+from workers.engine.providers.http import open_client
+from workers.engine.providers.resolver import GuardedResolver
+from workers.messenger import Messenger
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+in_thread = database_sync_to_async
+URL = "https://ci.example/hook?team=7"
+
+
+@pytest.fixture
+def alice():
+    return make_person("alice")
+
+
+@pytest.fixture
+def run(alice):
+    make_endpoint()
+    made = create_run(alice, run_document(make_dataset(alice)))
+    advance_run(made.pk)
+    return made
+
+
+def complete(run):
+    for place in range(run.chunks.count()):
+        record_results(run.pk, results_of(take(run, place)))
+    advance_run(run.pk)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [cancel_run, lambda run: fail_run(run, "It cannot go on."), complete],
+    ids=["cancelled", "failed", "completed"],
+)
+def test_the_end_of_a_run_is_put_into_the_outbox_of_its_owner(alice, run, end):
+    create_webhook(alice, URL)
+    create_webhook(make_person("bob"), URL)
+    end(run)
+    assert WebhookDelivery.objects.get().webhook.owner == alice
+    cancel_run(run)  # it had ended
+    assert WebhookDelivery.objects.count() == 1
+
+
+def test_without_a_webhook_nothing_is_kept(run):
+    cancel_run(run)
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_a_parcel_is_signed_and_claimed_once(alice, run):
+    made = create_webhook(alice, URL)
+    cancel_run(run)
+    (parcel,) = claim_deliveries(10)
+    assert claim_deliveries(10) == []
+    content = json.loads(parcel.body)
+    assert (content["type"], content["run"]["state"]) == ("run.ended", "cancelled")
+    moment, signature = (
+        part.split("=")[1] for part in parcel.headers["X-Evalsite-Signature"].split(",")
+    )
+    signed = moment.encode() + b"." + parcel.body
+    expected = hmac.new(made.secret.encode(), signed, hashlib.sha256).hexdigest()
+    assert hmac.compare_digest(signature, expected)
+
+
+def test_a_claim_ends_with_the_worker_that_made_it(alice, run):
+    create_webhook(alice, URL)
+    cancel_run(run)
+    claim_deliveries(10)
+    WebhookDelivery.objects.update(next_try=now() - timedelta(seconds=1))
+    assert len(claim_deliveries(10)) == 1
+
+
+def test_it_is_tried_a_few_times_and_then_given_up(alice, run):
+    create_webhook(alice, URL)
+    cancel_run(run)
+    for _ in range(len(PAUSES) + 1):
+        WebhookDelivery.objects.update(next_try=now())
+        (parcel,) = claim_deliveries(10)
+        note_delivery(parcel.delivery_id, "It answered 500.")
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.attempts, delivery.next_try, delivery.delivered) == (5, None, None)
+    assert delivery.problem == "It answered 500."
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:9/x",
+        "http://169.254.169.254/latest",
+        "http://localhost/",
+        "ftp://ci.example/",
+        "https://user:pass@ci.example/",
+        "x",
+        "https://ci.example/" + "x" * 300,
+    ],
+)
+def test_an_address_that_may_not_be_reached_is_refused(alice, url):
+    with pytest.raises(ConfigurationError) as caught:
+        create_webhook(alice, url)
+    assert [problem.path for problem in caught.value.problems] == ["url"]
+
+
+class Receiver:
+    """An address that answers, and remembers what it was told."""
+
+    def __init__(self, *statuses):
+        self.statuses, self.bodies = list(statuses), []
+
+    async def answer(self, request):
+        self.bodies.append(await request.json())
+        return web.Response(status=self.statuses.pop(0) if self.statuses else 200)
+
+
+async def serve(receiver):
+    application = web.Application()
+    application.router.add_post("/hook", receiver.answer)
+    server = TestServer(application)
+    await server.start_server()
+    return server
+
+
+async def deliver():
+    async with open_client(GuardedResolver(webhook_policy())) as client:
+        await Messenger().deliver(client)
+
+
+async def test_a_worker_delivers_and_tries_again_what_failed(alice, run, settings):
+    receiver = Receiver(500)
+    server = await serve(receiver)
+    settings.ALLOWED_PRIVATE_ENDPOINTS = [f"127.0.0.1:{server.port}"]
+    await in_thread(create_webhook)(alice, str(server.make_url("/hook")))
+    await in_thread(cancel_run)(run)
+    await deliver()
+    stored = await in_thread(WebhookDelivery.objects.get)()
+    assert (stored.problem, stored.delivered) == ("It answered 500.", None)
+    await deliver()  # not yet
+    assert len(receiver.bodies) == 1
+    await in_thread(WebhookDelivery.objects.update)(next_try=now())
+    await deliver()
+    stored = await in_thread(WebhookDelivery.objects.get)()
+    assert (stored.problem, stored.next_try, stored.attempts) == ("", None, 2)
+    assert stored.delivered is not None
+    assert [body["run"]["id"] for body in receiver.bodies] == [run.pk, run.pk]
+    await server.close()
+
+
+async def test_an_address_that_became_private_is_not_reached(alice, run, settings):
+    receiver = Receiver()
+    server = await serve(receiver)
+    settings.ALLOWED_PRIVATE_ENDPOINTS = [f"127.0.0.1:{server.port}"]
+    await in_thread(create_webhook)(alice, str(server.make_url("/hook")))
+    settings.ALLOWED_PRIVATE_ENDPOINTS = []
+    await in_thread(cancel_run)(run)
+    await deliver()
+    assert receiver.bodies == []
+    assert (await in_thread(WebhookDelivery.objects.get)()).problem
+    await server.close()
+
+
+def test_webhooks_are_added_listed_and_removed(alice, run):
+    asker, stranger = Asker(alice), Asker(make_person("bob"))
+    made = asker.post("/webhooks", {"url": URL})
+    assert made.status_code == 201
+    secret = made.json()["secret"]
+    cancel_run(run)
+    (listed,) = asker.get("/webhooks").json()["data"]
+    assert (listed["url"], listed["last_delivery"]["run"]) == (URL, run.pk)
+    assert secret not in str(listed)
+    path = f"/webhooks/{made.json()['id']}"
+    assert stranger.get("/webhooks").json()["data"] == []
+    assert stranger.ask("delete", path).status_code == 404
+    assert asker.ask("delete", path).json() == {"applied": True, "changed": True}
+    assert asker.ask("delete", path).status_code == 404
+    assert asker.post("/webhooks", {"url": "http://127.0.0.1/"}).status_code == 422
+
+
+def test_a_person_has_only_so_many(alice):
+    asker = Asker(alice)
+    statuses = [asker.post("/webhooks", {"url": URL}).status_code for _ in range(11)]
+    assert statuses == [201] * 10 + [422]

@@ -74,6 +74,7 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
         ({"scorers": [{"name": "vibes", "options": {}}]}, "scorers.0", "exact, contains, regex"),
         ({"scorers": [{"name": "exact", "option": 1}]}, "scorers.0", "name, options"),
         ({"seed": True}, "seed", "not true or false"),
+        ({"limits": {"adaptive": 1}}, "limits.adaptive", "valid boolean"),
         ({"seed": 2**63}, "seed", "less than or equal"),
         ({"cache": "maybe"}, "cache", "'use', 'refresh' or 'off'"),
         ({"dataset": {"rows": []}}, "dataset.rows", "at least 1"),

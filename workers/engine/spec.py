@@ -145,7 +145,7 @@ class ScorerChoice(Strict):
     )
 
     name: Annotated[str, Field(json_schema_extra={"enum": list(SCORERS)})]
-    options: dict[str, Any] = {}
+    options: Annotated[dict[str, Any], Field(json_schema_extra={"type": ["object", "null"]})] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -171,7 +171,7 @@ class Limits(Strict):
     tokens_per_minute: TokenRate | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=600), NotSwitch] = 0
     attempts: Annotated[int, Field(ge=1, le=10), NotSwitch] = 0
-    adaptive: bool = True
+    adaptive: Annotated[bool, Field(strict=True)] = True
     schedule: Literal["work_conserving", "two_level", "sequential"] = "work_conserving"
     max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000), NotSwitch] | None = None
     candidate_batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] | None = None

@@ -41,6 +41,17 @@ def note_discarded(run: Run, scores: int) -> None:
     )
 
 
+def note_reopened(run: Run, chunks: int) -> None:
+    """Must not happen; if it does, nothing is missing all the same, and it is told."""
+    opened = "1 chunk is" if chunks == 1 else f"{chunks:,} chunks are"
+    RunEvent.objects.create(
+        run=run,
+        kind="reopened",
+        level=EventLevel.WARNING,
+        message=f"Some trials had no score at the end; {opened} opened again.",
+    )
+
+
 @transaction.atomic
 def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
     """A limit moved by itself: one event for every live run that feels it."""

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.selectors.limits import configuration_now, waiting_reason
-from runs.services.events import note
+from runs.services.events import note, note_reopened
 from runs.services.leases import SUSPICIOUS_DEATHS
 from runs.services.webhooks import announce_end
 from workers.engine.chunks import chunk_size
@@ -52,7 +52,8 @@ def advance_run(run_id: int) -> None:
     open_keys = {key for key, position in candidates.items() if position in at_work}
     chunks = plan_chunks(session, configuration, run.dataset.rows, open_keys, room)
     _store_chunks(run, chunks, candidates)
-    if not chunks and not at_work and not run.chunks.filter(state=ChunkState.SET_ASIDE).exists():
+    is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
+    if not is_open and not _reopen_unscored(run):
         _finish(run)
 
 
@@ -127,6 +128,21 @@ def send_next_suspect(run_id: int) -> None:
         run_id=run_id, state=ChunkState.PENDING, deaths__gte=SUSPICIOUS_DEATHS
     )
     send_chunks(list(waiting.order_by("start").values_list("pk", flat=True)[:1]))
+
+
+def _reopen_unscored(run: Run) -> bool:
+    """A last look, so that no run ends without some of its trials, whatever went wrong: chunks
+    that were ended too early are opened again."""
+    if run.done >= run.asked:
+        return False
+    scored = set(run.scores.values_list("position", flat=True))
+    ended = run.chunks.filter(state=ChunkState.DONE).values_list("pk", "trials")
+    early = [pk for pk, trials in ended if any(trial[0] not in scored for trial in trials)]
+    if early:
+        Chunk.objects.filter(pk__in=early).update(state=ChunkState.PENDING)
+        note_reopened(run, len(early))
+        transaction.on_commit(partial(send_chunks, early))
+    return bool(early)
 
 
 def _finish(run: Run) -> None:

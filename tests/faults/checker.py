@@ -102,6 +102,8 @@ def check_rows(cluster: Cluster, run: int, verdict: Verdict) -> None:
     verdict.figure("trials", planned)
     verdict.figure("missing", planned - len(set(places)), most=0)
     verdict.figure("doubled", len(places) - len(set(places)), most=0)
+    again = cluster.truth.count("runs_runevent", f"run_id = {run} AND kind = 'reopened'")
+    verdict.expect(not again, "I1: trials were missing at the end, and only then looked for")
 
 
 def check_ledger(cluster: Cluster, bounds: Bounds, verdict: Verdict) -> None:

@@ -147,3 +147,20 @@ def test_a_run_of_high_priority_gets_more_chunks(
     leases = [lease_chunk(chunk.pk, "worker") for _ in range(8)]
     runs = [lease.parts.run_id for lease in leases if lease]
     assert runs.count(urgent.pk) == 6
+
+
+def test_no_run_ends_without_some_of_its_trials(run: Run) -> None:
+    leases = [take(run, place) for place in range(run.chunks.count())]
+    for lease in leases[1:]:
+        record_results(run.pk, results_of(lease))
+    early = Chunk.objects.filter(pk=leases[0].chunk_id)
+    early.update(state=ChunkState.DONE)  # as by a bug, with six trials that nobody scored
+    advance_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, early.get().state) == ("running", ChunkState.PENDING)
+    assert run.events.filter(kind="reopened").count() == 1
+    again = lease_chunk(leases[0].chunk_id, "another")
+    assert again is not None
+    record_results(run.pk, results_of(again))
+    run.refresh_from_db()
+    assert (run.state, run.done) == ("completed", 120)

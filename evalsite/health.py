@@ -6,23 +6,25 @@ import logging
 
 import redis
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
+
+from runs.permissions import requires
+from runs.roles import Permission
 
 logger = logging.getLogger(__name__)
 ANSWER_WITHIN_SECONDS = 2.0
 
 
-@login_not_required
+@requires(Permission.PUBLIC)
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
     """This process answers."""
     return HttpResponse("ok", content_type="text/plain")
 
 
-@login_not_required
+@requires(Permission.PUBLIC)
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
     """Database and Redis answer as well."""

@@ -58,6 +58,8 @@ MIDDLEWARE = [
     "evalsite.session_age.SessionAgeMiddleware",
     # Everything needs a sign-in unless the view says @login_not_required.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    # And the permission that the view declares; one that declares none is refused.
+    "runs.permissions.PermissionMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -74,6 +76,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "runs.context_processors.theme",
                 "runs.context_processors.health",
+                "runs.context_processors.permissions",
             ],
         },
     },

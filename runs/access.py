@@ -1,8 +1,6 @@
 """The only way to obtain an object on behalf of a person. A stranger's object does not exist."""
 
-from typing import Any
-
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
@@ -19,26 +17,32 @@ from runs.models import (
     RunState,
     Webhook,
 )
+from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.choices import find_dataset
-
-Person = AbstractBaseUser | AnonymousUser
-
-
-def is_staff(user: Person) -> bool:
-    return bool(user.is_authenticated and getattr(user, "is_staff", False) and user.is_active)
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
-    """The runs a person may see: their own; staff see all."""
-    if not user.is_authenticated or not user.is_active:
+    """The runs a person may see: their own and the shared ones; operators see all."""
+    if not may(user, Permission.SEE):
         return Run.objects.none()
-    return Run.objects.all() if is_staff(user) else Run.objects.filter(owner_id=user.pk)
+    if may(user, Permission.OTHERS_WORK):
+        return Run.objects.all()
+    return Run.objects.filter(Q(owner_id=user.pk) | Q(is_shared=True))
+
+
+def can_change_run(user: Person, run: Run) -> bool:
+    is_theirs = run.owner_id == user.pk or may(user, Permission.OTHERS_WORK)
+    return is_theirs and may(user, Permission.LAUNCH)
 
 
 def get_run_for(user: Person, run_id: int, *, write: bool = False) -> Run:
-    """A run the person may see, or change with `write`. Otherwise 404."""
-    del write  # who may see a run may also change it, until runs can be shared
-    return get_object_or_404(runs_for(user).select_related("dataset", "owner"), pk=run_id)
+    """A run the person may see; else 404. With `write` one that they may change; else 403."""
+    run = get_object_or_404(runs_for(user).select_related("dataset", "owner"), pk=run_id)
+    if write and not can_change_run(user, run):
+        check_permission(user, Permission.LAUNCH)
+        owner = run.owner.get_username()
+        raise PermissionDenied(f"Only {owner} and operators may change this run. Ask {owner}.")
+    return run
 
 
 def visible_live_runs(user: Person) -> set[int]:
@@ -48,7 +52,7 @@ def visible_live_runs(user: Person) -> set[int]:
 
 
 def datasets_for(user: Person) -> QuerySet[Dataset]:
-    return Dataset.objects.all() if user.is_authenticated else Dataset.objects.none()
+    return Dataset.objects.all() if may(user, Permission.SEE) else Dataset.objects.none()
 
 
 def get_dataset_for(user: Person, dataset_id: int) -> Dataset:
@@ -64,34 +68,30 @@ def find_dataset_for(user: Person, choice: str) -> Dataset:
 
 
 def stored_configurations_for(user: Person) -> QuerySet[Configuration]:
-    """Presets are everybody's, others their owner's; staff see all."""
-    if not user.is_authenticated:
+    """Presets are everybody's, others their owner's; operators see all."""
+    if not may(user, Permission.SEE):
         return Configuration.objects.none()
-    if is_staff(user):
+    if may(user, Permission.OTHERS_WORK):
         return Configuration.objects.all()
     return Configuration.objects.filter(Q(is_preset=True) | Q(owner_id=user.pk))
 
 
 def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Configuration:
     found = get_object_or_404(stored_configurations_for(user), name=name)
-    if write and not is_staff(user) and found.owner_id != user.pk:
-        raise PermissionDenied("Only its owner or staff may change this configuration.")
+    if write and found.owner_id != user.pk and not may(user, Permission.OTHERS_WORK):
+        raise PermissionDenied("Only its owner and operators may change this configuration.")
     return found
 
 
 def endpoints_for(user: Person) -> QuerySet[Endpoint]:
-    return Endpoint.objects.all() if user.is_authenticated else Endpoint.objects.none()
-
-
-def can_edit_endpoints(user: Person) -> bool:
-    return is_staff(user)
+    return Endpoint.objects.all() if may(user, Permission.SEE) else Endpoint.objects.none()
 
 
 def get_endpoint_for(user: Person, endpoint_id: int, *, write: bool = False) -> Endpoint:
-    endpoint: Any = get_object_or_404(endpoints_for(user), pk=endpoint_id)
-    if write and not can_edit_endpoints(user):
-        raise PermissionDenied("Only staff may change endpoints. Ask an administrator.")
-    return endpoint  # type: ignore[no-any-return]
+    endpoint = get_object_or_404(endpoints_for(user), pk=endpoint_id)
+    if write:
+        check_permission(user, Permission.EDIT_ENDPOINTS)
+    return endpoint
 
 
 def find_endpoint_for(user: Person, name: str, *, write: bool = False) -> Endpoint:
@@ -100,7 +100,7 @@ def find_endpoint_for(user: Person, name: str, *, write: bool = False) -> Endpoi
 
 
 def benchmarks_for(user: Person) -> QuerySet[Benchmark]:
-    return Benchmark.objects.all() if user.is_authenticated else Benchmark.objects.none()
+    return Benchmark.objects.all() if may(user, Permission.SEE) else Benchmark.objects.none()
 
 
 def get_benchmark_for(user: Person, benchmark_id: int) -> Benchmark:
@@ -109,7 +109,7 @@ def get_benchmark_for(user: Person, benchmark_id: int) -> Benchmark:
 
 def cached_replies_for(user: Person) -> QuerySet[CachedReply]:
     """The cache serves everybody, but an answer shows only to who may see the run that paid it."""
-    if is_staff(user):
+    if may(user, Permission.OTHERS_WORK):
         return CachedReply.objects.all()
     return CachedReply.objects.filter(run__in=runs_for(user))
 
@@ -118,13 +118,17 @@ def get_cached_reply_for(user: Person, key: str) -> CachedReply:
     return get_object_or_404(cached_replies_for(user).select_related("run"), pk=key)
 
 
-def can_prune_cache(user: Person) -> bool:
-    return is_staff(user)
+def people_for(user: Person) -> QuerySet[User]:
+    return User.objects.all() if may(user, Permission.MANAGE_PEOPLE) else User.objects.none()
+
+
+def get_person_for(user: Person, person_id: int) -> User:
+    return get_object_or_404(people_for(user), pk=person_id)
 
 
 def tokens_for(user: Person) -> QuerySet[ApiToken]:
-    """A person's own, and nobody else's: also staff act for themselves only."""
-    if not user.is_authenticated:
+    """A person's own, and nobody else's: also admins act for themselves only."""
+    if not may(user, Permission.SEE):
         return ApiToken.objects.none()
     return ApiToken.objects.filter(owner_id=user.pk)
 
@@ -135,7 +139,7 @@ def get_token_for(user: Person, token_id: int) -> ApiToken:
 
 def webhooks_for(user: Person) -> QuerySet[Webhook]:
     """A person's own, as with tokens."""
-    if not user.is_authenticated:
+    if not may(user, Permission.SEE):
         return Webhook.objects.none()
     return Webhook.objects.filter(owner_id=user.pk)
 

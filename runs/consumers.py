@@ -20,6 +20,7 @@ from django.utils import timezone
 from runs.access import get_run_for
 from runs.live import group_of
 from runs.models import Run
+from runs.roles import Permission, may
 from runs.selectors.snapshot import take_snapshot
 from runs.services.accounts import person_of_session
 
@@ -31,6 +32,8 @@ SIGNED_OUT, NO_RUN, BAD_MESSAGE = 4401, 4404, 1008
 
 
 class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
+    permission = Permission.SEE  # and the run must be one that this person may see
+
     async def connect(self) -> None:
         self.run_id: int = self.scope["url_route"]["kwargs"]["run_id"]
         self.sent_seq = -1
@@ -103,11 +106,16 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
             await self.close(SIGNED_OUT)
             return None
         try:
-            run: Run = await database_sync_to_async(get_run_for)(self.person, self.run_id)
+            run: Run = await database_sync_to_async(self._ask_for_run)(self.person)
             return run
         except Http404:
             await self.close(NO_RUN)
             return None
+
+    def _ask_for_run(self, person: AbstractBaseUser) -> Run:
+        if not may(person, self.permission):
+            raise Http404
+        return get_run_for(person, self.run_id)
 
     async def _send(self, kind: str, **fields: Any) -> None:
         frame = {"type": kind, "server_time": timezone.now().isoformat(), **fields}

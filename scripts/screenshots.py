@@ -239,6 +239,7 @@ def photograph_the_rest(camera: Photographer) -> None:
         "benchmarks": "/benchmarks/",
         "api": "/api/docs",
         "tokens": "/tokens/",
+        "people": "/people/",
         "not-found": "/nowhere/",
     }
     for name, path in pages.items():

@@ -17,6 +17,7 @@ from runs.admin.datasets import DatasetAdmin
 from runs.admin.endpoints import EndpointAdmin
 from runs.admin.runs import CandidateAdmin, ChunkAdmin, RunAdmin, RunEventAdmin, RunSampleAdmin
 from runs.admin.scores import CachedReplyAdmin, ScoreAdmin
+from runs.roles import Permission, may, refusal
 
 __all__ = [
     "CachedReplyAdmin",
@@ -38,11 +39,16 @@ def sign_in_at_the_front_door(
 ) -> HttpResponse:
     """One sign-in page for all, because it is the one that counts failed tries."""
     if request.user.is_authenticated:
-        raise PermissionDenied("The admin is for staff. Ask an administrator for access.")
+        raise PermissionDenied(refusal(request.user, Permission.USE_ADMIN))
     return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
+
+
+def may_use_admin(request: HttpRequest) -> bool:
+    return may(request.user, Permission.USE_ADMIN)
 
 
 admin.site.site_header = "evalsite"
 admin.site.site_title = "evalsite admin"
 admin.site.index_title = "Set up and look up"
 admin.site.login = sign_in_at_the_front_door  # type: ignore[method-assign]
+admin.site.has_permission = may_use_admin  # type: ignore[method-assign]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import orjson
-from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
@@ -32,6 +31,8 @@ from runs.api.pages import answer
 from runs.api.problems import answer_with_problems, of_problems
 from runs.api.routes import Routes
 from runs.models import Scope
+from runs.permissions import requires
+from runs.roles import Permission
 from workers.engine.errors import Problem
 from workers.engine.problems import explain
 
@@ -117,9 +118,10 @@ def openapi(request: HttpRequest) -> HttpResponse:
 
 
 def urls() -> tuple[list[URLPattern | URLResolver], str, str]:
-    """Without the site's sign-in page: the doors of the routes answer 401 themselves."""
+    """Without the site's sign-in page: the doors of the routes answer 401 themselves, and no
+    route can be written without one."""
     patterns, app, namespace = api.urls
     for pattern in patterns:
         if isinstance(pattern, URLPattern):
-            login_not_required(pattern.callback)
+            requires(Permission.PUBLIC)(pattern.callback)
     return patterns, app, namespace

@@ -3,17 +3,17 @@
 from datetime import datetime
 from typing import Annotated
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import BaseModel, Field
 
-from runs.access import cached_replies_for, can_prune_cache
+from runs.access import cached_replies_for
 from runs.api.doors import caller, needs
 from runs.api.pages import Cursor, Moment, Page, answer, as_of, read_cursor, write_cursor
 from runs.api.problems import refuse
 from runs.api.routes import Routes
 from runs.models import CachedReply, Scope
+from runs.roles import Permission
 from runs.selectors.cache_page import (
     SHORTEST_SEARCH,
     CacheFilters,
@@ -92,7 +92,7 @@ def show_cache(request: HttpRequest) -> CacheAnswer:
     summary="List cached answers",
 )
 def list_cached(request: HttpRequest, query: Query[EntriesQuery]) -> HttpResponse:
-    """Newest first; those that runs of yours paid for, for staff all."""
+    """Newest first; those that runs of yours paid for, for operators all."""
     endpoint, _, model = query.model.partition("/")
     filters = CacheFilters(text=query.text, endpoint=endpoint, model=model)
     if filters.is_too_short:
@@ -106,15 +106,13 @@ def list_cached(request: HttpRequest, query: Query[EntriesQuery]) -> HttpRespons
 
 @routes.post(
     "/cache/prune",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.CLEAR_CACHE),
     response=Pruned,
     summary="Remove cached answers",
 )
 def prune(request: HttpRequest, body: PruneBody) -> Pruned:
-    """Staff only. At most 100,000 at once; `left` tells how many still fit. Runs keep their
+    """For operators. At most 100,000 at once; `left` tells how many still fit. Runs keep their
     scores; only later calls cost."""
-    if not can_prune_cache(caller(request)):
-        raise PermissionDenied("Only staff may remove cached answers. Ask an administrator.")
     if body.before is None and not body.model and body.run is None:
         raise refuse("", "Give before, model or run: an empty selection would take everything.")
     endpoint, _, model = body.model.partition("/")

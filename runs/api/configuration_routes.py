@@ -14,6 +14,7 @@ from runs.api.pages import Listing, Page, PageQuery, answer
 from runs.api.problems import RequestProblem, refuse
 from runs.api.routes import Routes
 from runs.models import Configuration, Scope
+from runs.roles import Permission
 from runs.selectors.listings import list_configurations
 from runs.services.configurations import name_is_taken, save_configuration
 from workers.engine.documents import write_document
@@ -50,7 +51,7 @@ CONFIGURATIONS = Listing("configurations", ConfigurationRow, "name")
 
 @routes.post(
     "/configurations",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
     response={201: dict[str, Any]},
     summary="Store a configuration",
     openapi_extra={"requestBody": BODY, "responses": {201: ANSWER}},
@@ -94,7 +95,7 @@ def show_configuration(request: HttpRequest, name: ConfigurationName) -> HttpRes
 
 @routes.put(
     "/configurations/{path:name}",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
     response={200: dict[str, Any], 201: dict[str, Any]},
     summary="Replace a configuration",
     openapi_extra={"requestBody": BODY, "responses": {200: ANSWER, 201: ANSWER}},

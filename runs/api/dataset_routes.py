@@ -15,6 +15,7 @@ from runs.api.pages import Listing, Page, PageQuery, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.routes import Routes
 from runs.models import Case, Dataset, Scope
+from runs.roles import Permission
 from runs.selectors.listings import list_cases_from, list_datasets
 from runs.services.datasets import decode_dataset, guess_format, import_dataset, store_rows
 from workers.engine.problems import explain
@@ -70,7 +71,7 @@ ROWS = Listing("rows", RowAnswer, "case")
 
 @routes.post(
     "/datasets",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.IMPORT),
     response={201: DatasetAnswer},
     summary="Import a dataset",
     openapi_extra={"requestBody": BODY},

@@ -8,6 +8,8 @@ from django.views.decorators.http import require_safe
 
 from runs.api.api import api
 from runs.api.reference import Reference, read_reference
+from runs.permissions import requires
+from runs.roles import Permission
 
 
 @cache
@@ -16,6 +18,7 @@ def reference() -> Reference:
     return read_reference(api.get_openapi_schema())
 
 
+@requires(Permission.SEE)
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
     context = {

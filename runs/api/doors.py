@@ -1,4 +1,5 @@
-"""Who may come in: a token or a session, within the scope that the route declares."""
+"""Who may come in: a token or a session whose person has the permission that the route declares;
+a token also needs the scope."""
 
 from collections.abc import Collection
 from typing import Any
@@ -6,29 +7,36 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
-from ninja.errors import AuthenticationError
+from ninja.errors import AuthenticationError, ConfigError
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from runs.api.problems import RequestProblem, refuse
 from runs.api.rates import take_request
 from runs.models import ApiToken, Scope
+from runs.roles import Permission, check_permission
 from runs.services.accounts import person_of_session
-from runs.services.tokens import authenticate_token, is_usable
+from runs.services.tokens import authenticate_token, owner_now
 from workers.engine.errors import Problem
 
 FAILURES_PER_MINUTE = 60  # from one address; nobody guesses 256 bits, but a loop costs us time
+USUAL_PERMISSIONS = {Scope.READ: Permission.SEE, Scope.RUN: Permission.LAUNCH}
 
 
 class Door:
     """What both ways in have in common, once they know who asks."""
 
-    scope: Scope
     query: Collection[str] = ()  # the parameters that the route takes
 
+    def __init__(self, scope: Scope, permission: Permission, **options: Any) -> None:
+        self.scope, self.permission = scope, permission
+        super().__init__(**options)
+
     def admit(self, request: HttpRequest, who: str) -> None:
-        """Raises RequestProblem: too many requests, or a parameter that is not known here."""
+        """Raises RequestProblem: too many requests, or a parameter that is not known here.
+        PermissionDenied: the role of the person does not do."""
         count(request, who, settings.API_REQUESTS_PER_MINUTE)
+        check_permission(request.user, self.permission)
         unknown = [name for name in request.GET if name not in self.query]
         if unknown:
             allowed = f"Allowed here: {', '.join(self.query)}." if self.query else "None is taken."
@@ -43,10 +51,6 @@ class Door:
 
 
 class BearerToken(Door, HttpBearer):
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        super().__init__()
-
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         found = authenticate_token(token.strip())
         if found is None:
@@ -65,9 +69,8 @@ class SessionCookie(Door, APIKeyCookie):
 
     param_name = settings.SESSION_COOKIE_NAME
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        super().__init__(csrf=False)  # ours, below: it tells what to do
+    def __init__(self, scope: Scope, permission: Permission) -> None:
+        super().__init__(scope, permission, csrf=False)  # ours, below: it tells what to do
 
     def authenticate(self, request: HttpRequest, key: str | None) -> AbstractBaseUser | None:
         user = request.user
@@ -88,16 +91,22 @@ def count(request: HttpRequest, who: str, limit: int) -> None:
         raise RequestProblem(429, told, headers={"Retry-After": str(rate.reset_seconds)})
 
 
-def still_admits(request: HttpRequest) -> bool:
-    """Whether who came in some time ago may still be here: for answers that go on for long."""
+def caller_now(request: HttpRequest) -> AbstractBaseUser | None:
+    """Who came in some time ago, with the role of now; None if they may not be here any more. For
+    answers that go on for long."""
     came_with = request.auth  # type: ignore[attr-defined]  # set at the door
     if isinstance(came_with, ApiToken):
-        return is_usable(came_with)
-    return person_of_session(request.session.session_key) is not None
+        return owner_now(came_with)
+    return person_of_session(request.session.session_key)
 
 
-def needs(scope: Scope) -> list[Any]:
-    return [BearerToken(scope), SessionCookie(scope)]
+def needs(scope: Scope, permission: Permission | None = None) -> list[Any]:
+    """What a route asks for: a scope of tokens, and the permission of the person whom they act
+    for. Reading and running imply theirs; managing is of many things, so it must say which."""
+    asked = permission or USUAL_PERMISSIONS.get(scope)
+    if asked is None:
+        raise ConfigError(f"needs({scope!r}) must name a permission besides.")
+    return [BearerToken(scope, asked), SessionCookie(scope, asked)]
 
 
 def caller(request: HttpRequest) -> AbstractBaseUser:

@@ -14,6 +14,7 @@ from runs.api.doors import caller, needs
 from runs.api.pages import Listing, Page, PageQuery, answer
 from runs.api.routes import Routes
 from runs.models import Endpoint, EndpointKind, Scope
+from runs.roles import Permission
 from runs.selectors.listings import list_endpoints_from
 from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.endpoints import LONGEST_KEY, save_endpoint
@@ -91,12 +92,12 @@ PLAIN = ("kind", "max_concurrent", "requests_per_minute", "tokens_per_minute", "
 
 @routes.post(
     "/endpoints",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
     response={201: EndpointAnswer},
     summary="Add an endpoint",
 )
 def add_endpoint(request: HttpRequest, body: EndpointBody) -> HttpResponse:
-    """Staff only. The key is stored encrypted and never answered."""
+    """For operators. The key is stored encrypted and never answered."""
     saved = save(request, Endpoint(name=body.name), body)
     where = address_of("endpoints", saved.name)
     return answer(endpoint_answer(saved).model_dump(), 201, Location=where)
@@ -125,38 +126,38 @@ def show_endpoint(request: HttpRequest, name: EndpointName) -> EndpointAnswer:
 
 @routes.patch(
     "/endpoints/{name}",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
     response=EndpointAnswer,
     summary="Change an endpoint",
 )
 def change_endpoint(
     request: HttpRequest, name: EndpointName, body: EndpointChanges
 ) -> EndpointAnswer:
-    """Staff only. The next call of every run keeps to it. Another host needs the key again."""
+    """For operators. The next call of every run keeps to it. Another host needs the key again."""
     found = find_endpoint_for(caller(request), name, write=True)
     return endpoint_answer(save(request, found, body))
 
 
 @routes.post(
     "/endpoints/{name}/pause",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
     response=Applied,
     summary="Pause an endpoint",
 )
 def pause_calls(request: HttpRequest, name: EndpointName, body: NoBody = NOTHING) -> Applied:
-    """Staff only. No new calls; those in flight end."""
+    """For operators. No new calls; those in flight end."""
     found = find_endpoint_for(caller(request), name, write=True)
     return Applied(changed=pause_endpoint(caller(request), found))
 
 
 @routes.post(
     "/endpoints/{name}/resume",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
     response=Applied,
     summary="Resume an endpoint",
 )
 def resume_calls(request: HttpRequest, name: EndpointName, body: NoBody = NOTHING) -> Applied:
-    """Staff only."""
+    """For operators."""
     found = find_endpoint_for(caller(request), name, write=True)
     return Applied(changed=resume_endpoint(caller(request), found))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from ninja.errors import AuthenticationError
@@ -11,13 +11,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from runs.access import is_staff
 from runs.api.doors import BearerToken
 from runs.api.problems import TRANSLATIONS, RequestProblem, report
 from runs.models import Scope
+from runs.permissions import requires
+from runs.roles import Permission, may
 from runs.selectors.metrics import Metric, read_metrics
 
-TOKEN = BearerToken(Scope.READ)
+TOKEN = BearerToken(Scope.READ, Permission.SEE)
 
 
 class Installation(Collector):
@@ -34,13 +35,13 @@ class Installation(Collector):
             yield made
 
 
-@login_not_required
+@requires(Permission.PUBLIC)
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """For a token that may read, and for staff."""
+    """For a token that may read, and for operators who look themselves."""
     try:
-        is_known = TOKEN(request) is not None or is_staff(request.user)
-    except (AuthenticationError, RequestProblem) as problem:
+        is_known = TOKEN(request) is not None or may(request.user, Permission.OTHERS_WORK)
+    except (AuthenticationError, PermissionDenied, RequestProblem) as problem:
         return report(request, TRANSLATIONS[type(problem)](problem))
     if not is_known:
         return report(request, TRANSLATIONS[AuthenticationError](AuthenticationError()))

@@ -16,6 +16,7 @@ from runs.api.problems import of_problems, refuse
 from runs.api.routes import Routes
 from runs.models import Configuration as StoredConfiguration
 from runs.models import RunState, Scope
+from runs.roles import Permission
 from runs.selectors.estimate import estimate
 from runs.selectors.listings import list_run_summaries
 from runs.selectors.run_summary import RunSummary, summarise
@@ -123,7 +124,7 @@ def start_run(
 
 @routes.post(
     "/runs/estimate",
-    auth=needs(Scope.READ),
+    auth=needs(Scope.READ, Permission.LAUNCH),
     response=EstimateAnswer,
     summary="Estimate a run",
 )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import orjson
 import redis
+from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from django.contrib.auth.models import AbstractBaseUser
@@ -16,7 +17,7 @@ from ninja import Query
 from pydantic import BaseModel, Field
 
 from runs.access import get_run_for
-from runs.api.doors import caller, needs, still_admits
+from runs.api.doors import caller, caller_now, needs
 from runs.api.problems import RequestProblem, refuse
 from runs.api.routes import Routes
 from runs.api.run_routes import RunId
@@ -78,7 +79,7 @@ async def stream_events(
     the run, at most once a second; `end` with its state when it has ended. Send the last id as
     `Last-Event-ID` to go on where a connection broke."""
     person = caller(request)
-    await database_sync_to_async(get_run_for)(person, run_id)
+    await sync_to_async(get_run_for)(person, run_id)  # as in any other request
     if _open[person.pk] >= STREAMS_PER_PERSON:
         raise RequestProblem(429, f"You have {STREAMS_PER_PERSON} streams open. Close one.")
     after = read_last_id(request) or query.last_event_id
@@ -102,7 +103,7 @@ async def follow(
     version = -1
     try:
         async with News(run_id) as news:
-            while run := await database_sync_to_async(read_run)(request, person, run_id):
+            while run := await database_sync_to_async(read_run)(request, run_id):
                 while rows := await read_events(run, after):
                     yield b"".join(frame_of("event", row.model_dump(), row.id) for row in rows)
                     after = rows[-1].id
@@ -118,12 +119,12 @@ async def follow(
         _open[person.pk] -= 1
 
 
-def read_run(request: HttpRequest, person: AbstractBaseUser, run_id: int) -> Run | None:
-    """The truth; None when the token was revoked, the account closed, or the run is gone."""
-    if not still_admits(request):
-        return None
+def read_run(request: HttpRequest, run_id: int) -> Run | None:
+    """The truth; None when the token was revoked, the account closed, the role taken away, or the
+    run is gone."""
+    person = caller_now(request)
     with contextlib.suppress(Http404):
-        return get_run_for(person, run_id)
+        return get_run_for(person, run_id) if person else None
     return None
 
 

@@ -13,6 +13,7 @@ from runs.api.doors import caller, needs
 from runs.api.pages import answer, as_of
 from runs.api.routes import Routes
 from runs.models import Scope
+from runs.roles import Permission
 from runs.selectors.webhooks import WebhookRow, list_webhooks
 from runs.services.webhooks import LONGEST_URL, create_webhook, delete_webhook
 from workers.engine.spec import Strict
@@ -41,7 +42,10 @@ class Webhooks(BaseModel):
 
 
 @routes.post(
-    "/webhooks", auth=needs(Scope.MANAGE), response={201: WebhookMade}, summary="Add a webhook"
+    "/webhooks",
+    auth=needs(Scope.MANAGE, Permission.LAUNCH),
+    response={201: WebhookMade},
+    summary="Add a webhook",
 )
 def add_webhook(request: HttpRequest, body: WebhookBody) -> HttpResponse:
     """It gets `{type: "run.ended", delivery, run}` by POST when a run of yours has ended; at most
@@ -60,7 +64,7 @@ def list_all_webhooks(request: HttpRequest) -> Webhooks:
 
 @routes.delete(
     "/webhooks/{int:webhook_id}",
-    auth=needs(Scope.MANAGE),
+    auth=needs(Scope.MANAGE, Permission.LAUNCH),
     response=Applied,
     summary="Remove a webhook",
 )

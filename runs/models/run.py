@@ -52,6 +52,7 @@ class Run(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs"
     )
+    is_shared = models.BooleanField(default=False, help_text="Everybody on this site may see it.")
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=20)
     state = models.CharField(max_length=30, choices=RunState, default=RunState.QUEUED)

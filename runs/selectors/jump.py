@@ -1,26 +1,28 @@
 """Where a person may want to go: pages, and the runs, datasets and endpoints they may see."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from runs.models import Dataset, Endpoint, Run
+from runs.roles import Permission
 from runs.selectors.datasets import newest_versions
 
 MOST_EACH = 6
 LARGEST_NUMBER = 2**63 - 1
 PAGES = {
-    "Runs": "runs",
-    "New run": "run_new",
-    "Datasets": "datasets",
-    "Import a dataset": "dataset_import",
-    "Endpoints": "endpoints",
-    "Cache": "cache",
-    "Benchmark": "benchmarks",
-    "API": "api_docs",
-    "API tokens": "tokens",
+    "Runs": ("runs", Permission.SEE),
+    "New run": ("run_new", Permission.LAUNCH),
+    "Datasets": ("datasets", Permission.SEE),
+    "Import a dataset": ("dataset_import", Permission.IMPORT),
+    "Endpoints": ("endpoints", Permission.SEE),
+    "Cache": ("cache", Permission.SEE),
+    "Benchmark": ("benchmarks", Permission.SEE),
+    "API": ("api_docs", Permission.SEE),
+    "API tokens": ("tokens", Permission.SEE),
+    "People": ("people", Permission.MANAGE_PEOPLE),
 }
 
 
@@ -34,9 +36,8 @@ class Place(NamedTuple):
 def find_places(
     text: str, runs: QuerySet[Run], datasets: QuerySet[Dataset], endpoints: QuerySet[Endpoint]
 ) -> list[Place]:
-    """Pages first, then the newest of each; all that there is of a few when nothing is typed."""
+    """The newest of each; all that there is of a few when nothing is typed."""
     return [
-        *find_pages(text),
         *find_runs(text, runs),
         *(
             Place("Dataset", dataset.name, dataset.get_absolute_url(), f"version {dataset.version}")
@@ -49,9 +50,10 @@ def find_places(
     ]
 
 
-def find_pages(text: str) -> Iterable[Place]:
-    for name, address in PAGES.items():
-        if text.lower() in name.lower():
+def find_pages(text: str, permissions: Collection[Permission]) -> Iterable[Place]:
+    """Those that the person may open."""
+    for name, (address, permission) in PAGES.items():
+        if text.lower() in name.lower() and permission in permissions:
             yield Place("Page", name, reverse(address))
 
 

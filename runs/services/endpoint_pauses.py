@@ -4,13 +4,12 @@ from functools import partial
 
 import redis
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import F
 
-from runs.access import can_edit_endpoints
 from runs.live import publish
 from runs.models import Endpoint, EventLevel, Run, RunState
+from runs.roles import Permission, check_permission
 from runs.selectors.endpoints_in_use import live_runs_using
 from runs.selectors.limits import WAITING, configuration_now, waiting_reason
 from runs.selectors.permit_state import open_redis
@@ -36,7 +35,7 @@ def resume_endpoint(user: AbstractBaseUser, endpoint: Endpoint) -> bool:
 
 @transaction.atomic
 def _set_paused(user: AbstractBaseUser, endpoint: Endpoint, *, is_paused: bool) -> bool:
-    _require_editor(user)
+    check_permission(user, Permission.EDIT_ENDPOINTS)
     stored = Endpoint.objects.filter(pk=endpoint.pk, is_paused=not is_paused)
     if not stored.update(is_paused=is_paused):
         return False
@@ -67,7 +66,7 @@ def reset_breaker(user: AbstractBaseUser, endpoint: Endpoint) -> int:
 
     Raises RedisAway: then nothing was changed.
     """
-    _require_editor(user)
+    check_permission(user, Permission.EDIT_ENDPOINTS)
     try:
         with open_redis() as client:
             opened = _close_breakers(client, endpoint)
@@ -95,8 +94,3 @@ def _note_reset(user: AbstractBaseUser, endpoint: Endpoint) -> None:
     failing.update(reason="", version=F("version") + 1)
     for run_id in run_ids:
         transaction.on_commit(partial(publish, run_id, always=True))
-
-
-def _require_editor(user: AbstractBaseUser) -> None:
-    if not can_edit_endpoints(user):
-        raise PermissionDenied("Only staff may pause endpoints. Ask an administrator.")

@@ -2,15 +2,14 @@
 
 from urllib.parse import urlsplit
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.timezone import now
 
 from runs import secrets
-from runs.access import can_edit_endpoints
 from runs.models import Endpoint
 from runs.outbound import check_endpoint, check_server
+from runs.roles import Permission, Person, check_permission
 from runs.services.connection import ConnectionReport, check_connection
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.prices import read_prices
@@ -45,8 +44,6 @@ FIELDS = [
 ]
 KEY_FIELDS = ["key_ciphertext", "key_hint", "key_set_at", "key_set_by"]
 
-Person = AbstractBaseUser | AnonymousUser
-
 
 @transaction.atomic
 def save_endpoint(user: Person, endpoint: Endpoint, new_key: str | None = None) -> Endpoint:
@@ -54,7 +51,7 @@ def save_endpoint(user: Person, endpoint: Endpoint, new_key: str | None = None) 
 
     ValidationError names the fields that are wrong; `new_key` is one of them.
     """
-    _require_editor(user)
+    check_permission(user, Permission.EDIT_ENDPOINTS)
     validate_endpoint(endpoint, new_key)
     if new_key is not None:
         _put_key(user, endpoint, new_key.strip())
@@ -66,7 +63,7 @@ def save_endpoint(user: Person, endpoint: Endpoint, new_key: str | None = None) 
 
 def delete_endpoint(user: Person, endpoint: Endpoint) -> None:
     """Remove an endpoint and its key. Finished runs keep the name they were made with."""
-    _require_editor(user)
+    check_permission(user, Permission.EDIT_ENDPOINTS)
     endpoint.delete()
 
 
@@ -99,11 +96,6 @@ def rotate_endpoint_keys(*, forget_old: bool = False) -> int:
     if forget_old:  # only now: had the transaction failed, the old ones would still be needed
         secrets.forget_old_keys()
     return len(endpoints)
-
-
-def _require_editor(user: Person) -> None:
-    if not can_edit_endpoints(user):
-        raise PermissionDenied("Only staff may change endpoints. Ask an administrator.")
 
 
 def _check_fields(endpoint: Endpoint, new_key: str | None) -> None:

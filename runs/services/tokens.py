@@ -63,10 +63,12 @@ def authenticate_token(text: str) -> ApiToken | None:
     return known
 
 
-def is_usable(token: ApiToken) -> bool:
-    """As it is stored now."""
+def owner_now(token: ApiToken) -> User | None:
+    """As both are stored now; None when the token may not be used any more."""
     known = ApiToken.objects.select_related("owner").filter(pk=token.pk).first()
-    return known is not None and known.is_valid_at(now()) and known.owner.is_active
+    if known is None or not known.is_valid_at(now()) or not known.owner.is_active:
+        return None
+    return known.owner
 
 
 def revoke_token(token: ApiToken) -> bool:

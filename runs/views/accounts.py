@@ -1,7 +1,6 @@
 """Sign in, sign out, the first account, and the theme."""
 
 from django.contrib.auth import authenticate, login, logout
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,6 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs import formatting
 from runs.context_processors import THEMES
 from runs.forms.accounts import SetupForm, SignInForm
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.services import accounts
 
 THEME_SECONDS = 365 * 24 * 3600
@@ -28,7 +29,7 @@ def safe_next(request: HttpRequest, fallback: str) -> str:
     return address if is_ours else fallback
 
 
-@login_not_required
+@requires(Permission.PUBLIC)
 @never_cache
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
@@ -59,13 +60,14 @@ def try_to_sign_in(request: HttpRequest, form: SignInForm) -> bool:
     return True
 
 
+@requires(Permission.SIGNED_IN)
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
     return redirect("sign_in")
 
 
-@login_not_required
+@requires(Permission.PUBLIC)
 @never_cache
 @sensitive_post_parameters("password", "password_again")
 @require_http_methods(["GET", "POST"])
@@ -96,6 +98,7 @@ def create_admin(form: SetupForm, token: str) -> User | None:
     return None
 
 
+@requires(Permission.SIGNED_IN)
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
     """The switch for pages without scripts; with them, the page sets the cookie itself."""

@@ -7,6 +7,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.access import benchmarks_for, get_benchmark_for
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.benchmarks import (
     curve_of,
     export_of,
@@ -16,6 +18,7 @@ from runs.selectors.benchmarks import (
 )
 
 
+@requires(Permission.SEE)
 @require_safe
 def benchmarks(request: HttpRequest) -> HttpResponse:
     visible = benchmarks_for(request.user)
@@ -27,6 +30,7 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
     return render(request, "benchmarks/list.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def benchmark(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_benchmark_for(request.user, pk)
@@ -42,6 +46,7 @@ def benchmark(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "benchmarks/detail.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def benchmark_export(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_benchmark_for(request.user, pk)

@@ -1,13 +1,14 @@
 """The cache: what it saved, what is in it, one answer, and removing some."""
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from runs.access import cached_replies_for, can_prune_cache, get_cached_reply_for
+from runs.access import cached_replies_for, get_cached_reply_for
 from runs.forms.cache import PruneForm, read_cache_filters
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.cache_page import (
     MOST_SEARCHED,
     Selection,
@@ -19,6 +20,7 @@ from runs.selectors.cache_page import (
 from runs.services.cache import MOST_AT_ONCE, prune_cache
 
 
+@requires(Permission.SEE)
 @require_safe
 def cache(request: HttpRequest) -> HttpResponse:
     filters = read_cache_filters(request.GET)
@@ -32,37 +34,33 @@ def cache(request: HttpRequest) -> HttpResponse:
             cached_replies_for(request.user), filters, request.GET.get("start", "")
         ),
         "most_searched": MOST_SEARCHED,
-        "can_prune": can_prune_cache(request.user),
         "form": PruneForm(groups=groups),
     }
     return render(request, "cache/page.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def cache_entry(request: HttpRequest, key: str) -> HttpResponse:
     entry = get_cached_reply_for(request.user, key)
     return render(request, "cache/entry.html", {"section": "cache", "entry": entry})
 
 
+@requires(Permission.CLEAR_CACHE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def cache_prune(request: HttpRequest) -> HttpResponse:
     """Asked by a link it counts; only a confirmed form removes."""
     is_confirmed = request.method == "POST"
-    if not can_prune_cache(request.user):
-        if is_confirmed:
-            raise PermissionDenied("Only staff may remove cached answers. Ask an administrator.")
-        return render(request, "cache/prune.html", {"section": "cache", "can_prune": False})
     data = request.POST if is_confirmed else (request.GET or None)
     form = PruneForm(data, groups=group_by_model())
     if not form.is_valid():
-        context = {"section": "cache", "can_prune": True, "form": form}
+        context = {"section": "cache", "form": form}
         return render(request, "cache/prune.html", context, status=400 if form.errors else 200)
     if is_confirmed:
         return prune(request, form.selection())
     selection = form.selection()
     context = {
         "section": "cache",
-        "can_prune": True,
         "form": form,
         "selection": selection,
         "number": count_matching(selection),

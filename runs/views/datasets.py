@@ -12,6 +12,8 @@ from runs.access import datasets_for, get_dataset_for, runs_for
 from runs.forms.datasets import ImportForm
 from runs.forms.filters import read_whole_number
 from runs.models import Case
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.datasets import list_cases, newest_versions, recent_runs, versions_of
 from runs.services.datasets import (
     DatasetError,
@@ -34,12 +36,14 @@ class TableRow(NamedTuple):
     cells: list[str]
 
 
+@requires(Permission.SEE)
 @require_safe
 def datasets(request: HttpRequest) -> HttpResponse:
     rows = newest_versions(datasets_for(request.user))
     return render(request, "datasets/list.html", {"section": "datasets", "datasets": rows})
 
 
+@requires(Permission.SEE)
 @require_safe
 def dataset(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_dataset_for(request.user, pk)
@@ -65,6 +69,7 @@ def row_of(case: Case, columns: list[str]) -> TableRow:
     return TableRow(case.position + 1, [case.fields.get(column, "") for column in columns])
 
 
+@requires(Permission.IMPORT)
 @require_http_methods(["GET", "POST"])
 def dataset_import(request: HttpRequest) -> HttpResponse:
     initial = {"name": request.GET.get("name", "")}

@@ -6,6 +6,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import endpoints_for, get_endpoint_for, visible_live_runs
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.endpoint_use import use_of, use_of_all
 from runs.selectors.endpoints import list_endpoints
 from runs.services.endpoint_pauses import (
@@ -17,6 +19,7 @@ from runs.services.endpoint_pauses import (
 from runs.views.people import person
 
 
+@requires(Permission.SEE)
 @require_safe
 def endpoints_use(request: HttpRequest) -> HttpResponse:
     """The table of all endpoints alone."""
@@ -25,6 +28,7 @@ def endpoints_use(request: HttpRequest) -> HttpResponse:
     return render(request, "endpoints/_use_of_all.html", {"board": board})
 
 
+@requires(Permission.SEE)
 @require_safe
 def endpoint_use(request: HttpRequest, pk: int) -> HttpResponse:
     endpoint = get_endpoint_for(request.user, pk)
@@ -32,6 +36,7 @@ def endpoint_use(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "endpoints/_use.html", {"board": board})
 
 
+@requires(Permission.EDIT_ENDPOINTS)
 @require_POST
 def endpoint_pause(request: HttpRequest, pk: int) -> HttpResponse:
     endpoint = get_endpoint_for(request.user, pk, write=True)
@@ -40,6 +45,7 @@ def endpoint_pause(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(endpoint)
 
 
+@requires(Permission.EDIT_ENDPOINTS)
 @require_POST
 def endpoint_resume(request: HttpRequest, pk: int) -> HttpResponse:
     endpoint = get_endpoint_for(request.user, pk, write=True)
@@ -48,6 +54,7 @@ def endpoint_resume(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(endpoint)
 
 
+@requires(Permission.EDIT_ENDPOINTS)
 @require_POST
 def endpoint_reset(request: HttpRequest, pk: int) -> HttpResponse:
     endpoint = get_endpoint_for(request.user, pk, write=True)

@@ -1,20 +1,23 @@
 """Endpoints: the list, one endpoint, adding and testing one."""
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from runs.access import can_edit_endpoints, endpoints_for, get_endpoint_for, visible_live_runs
+from runs.access import endpoints_for, get_endpoint_for, visible_live_runs
 from runs.forms.endpoints import EndpointForm
 from runs.models import Endpoint
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.endpoint_use import use_of, use_of_all
 from runs.selectors.endpoints import list_endpoints
 from runs.services.endpoints import save_endpoint, test_connection
 from runs.views.people import person
 
 
+@requires(Permission.SEE)
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     listed = list_endpoints(endpoints_for(request.user))
@@ -22,22 +25,21 @@ def endpoints(request: HttpRequest) -> HttpResponse:
         "section": "endpoints",
         "endpoints": listed,
         "board": use_of_all(listed, visible_live_runs(request.user)),
-        "can_edit": can_edit_endpoints(request.user),
     }
     return render(request, "endpoints/list.html", context)
 
 
+@requires(Permission.EDIT_ENDPOINTS)
 @require_http_methods(["GET", "POST"])
 def endpoint_new(request: HttpRequest) -> HttpResponse:
-    if not can_edit_endpoints(request.user):
-        raise PermissionDenied("Only staff may add endpoints. Ask an administrator.")
     form = EndpointForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
         return redirect(saved)
-    context = {"section": "endpoints", "form": form, "can_edit": True}
+    context = {"section": "endpoints", "form": form}
     return render(request, "endpoints/new.html", context, status=400 if form.errors else 200)
 
 
+@requires(Permission.SEE, to_change=Permission.EDIT_ENDPOINTS)
 @require_http_methods(["GET", "POST"])
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=request.method == "POST")
@@ -47,6 +49,7 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     return show_endpoint(request, pk, form)
 
 
+@requires(Permission.EDIT_ENDPOINTS)
 @require_POST
 def endpoint_test(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=True)
@@ -79,6 +82,5 @@ def show_endpoint(
         "board": use_of(stored, visible_live_runs(request.user)),
         "form": form,
         "report": report,
-        "can_edit": can_edit_endpoints(request.user),
     }
     return render(request, "endpoints/detail.html", context, status=400 if form.errors else 200)

@@ -6,13 +6,18 @@ from django.views.decorators.http import require_safe
 
 from runs.access import datasets_for, endpoints_for, runs_for
 from runs.forms.filters import read_text
-from runs.selectors.jump import find_places
+from runs.permissions import requires
+from runs.roles import Permission, permissions_of
+from runs.selectors.jump import find_pages, find_places
 
 
+@requires(Permission.SEE)
 @require_safe
 def jump(request: HttpRequest) -> HttpResponse:
     user = request.user
-    places = find_places(
-        read_text(request.GET.get("q")), runs_for(user), datasets_for(user), endpoints_for(user)
-    )
+    text = read_text(request.GET.get("q"))
+    places = [
+        *find_pages(text, permissions_of(user)),
+        *find_places(text, runs_for(user), datasets_for(user), endpoints_for(user)),
+    ]
     return render(request, "parts/jump_places.html", {"places": places})

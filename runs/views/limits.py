@@ -7,12 +7,15 @@ from django.views.decorators.http import require_POST
 
 from runs.access import get_run_for
 from runs.forms.limits import LimitsForm
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.services.limits import retune_run
 from runs.views.people import person
 from runs.views.run_pages import show_overview
 from workers.engine.errors import ConfigurationError
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def run_retune(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)

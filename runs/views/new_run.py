@@ -11,6 +11,8 @@ from runs.forms.filters import read_whole_number
 from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, read_post
 from runs.forms.problems import place
 from runs.forms.starting_points import from_document
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.datasets import newest_versions
 from runs.selectors.endpoints import group_models
 from runs.selectors.estimate import estimate
@@ -39,6 +41,7 @@ class Drawn(NamedTuple):
     problems: list[Problem]
 
 
+@requires(Permission.LAUNCH)
 @require_http_methods(["GET", "POST"])
 def run_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
@@ -56,6 +59,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
     return redirect(run)
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """The estimate panel anew, for what the form says at this moment."""

@@ -6,10 +6,13 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from runs.access import get_run_for
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.services.pauses import pause_run
 from runs.services.resuming import resume_run
 from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
+from runs.services.sharing import share_run
 from runs.views.people import person
 from workers.engine.errors import ConfigurationError
 
@@ -18,6 +21,7 @@ def tell_why(request: HttpRequest, error: ConfigurationError) -> None:
     messages.error(request, " ".join(problem.message for problem in error.problems))
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def run_pause(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
@@ -26,6 +30,7 @@ def run_pause(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect(run)
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def run_resume(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
@@ -37,6 +42,7 @@ def run_resume(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect(run)
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
@@ -45,6 +51,7 @@ def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect(run)
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
@@ -58,6 +65,7 @@ def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect(run)
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def trial_rerun(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
     """The result is gone until the new one is there, so the run's page is shown."""
@@ -67,4 +75,17 @@ def trial_rerun(request: HttpRequest, run_id: int, position: int) -> HttpRespons
             messages.info(request, f"Trial {position} is being run already.")
     except ConfigurationError as error:
         tell_why(request, error)
+    return redirect(run)
+
+
+@requires(Permission.LAUNCH)
+@require_POST
+def run_share(request: HttpRequest, run_id: int) -> HttpResponse:
+    run = get_run_for(request.user, run_id, write=True)
+    is_wanted = request.POST.get("share") == "yes"
+    share_run(run, person(request), is_shared=is_wanted)
+    if is_wanted:
+        messages.success(request, "Shared: everybody on this site may see it.")
+    else:
+        messages.success(request, "No longer shared: only its owner and operators see it.")
     return redirect(run)

@@ -6,11 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.access import get_run_for
+from runs.access import can_change_run, get_run_for
 from runs.forms.filters import read_trial_filters, read_whole_number, trial_query
 from runs.forms.limits import LimitsForm
 from runs.models import EventLevel, Run
+from runs.permissions import requires
 from runs.reports.curl import as_curl
+from runs.roles import Permission
 from runs.selectors.errors import group_errors
 from runs.selectors.events import list_events
 from runs.selectors.leaderboard import leaderboard
@@ -28,16 +30,18 @@ from runs.selectors.trials import (
 from workers.engine.documents import write_document
 
 
-def frame(run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
+def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
     """What the header of every tab shows."""
     return {
         "section": "runs",
         "run": run,
+        "can_change": can_change_run(request.user, run),
         "tab": tab,
         "snapshot": take_snapshot(run, series=series),
     }
 
 
+@requires(Permission.SEE)
 @require_safe
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     return show_overview(request, get_run_for(request.user, run_id))
@@ -46,7 +50,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None) -> HttpResponse:
     """With what was typed and refused as limits, if anything was."""
     context = {
-        **frame(run, "overview", series=True),
+        **frame(request, run, "overview", series=True),
         "rows": leaderboard(run),
         "form": form or LimitsForm.of(configuration_now(run)),
     }
@@ -54,6 +58,7 @@ def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None
     return render(request, "runs/run/overview.html", context, status=status)
 
 
+@requires(Permission.SEE)
 @require_safe
 def run_leaderboard(request: HttpRequest, run_id: int) -> HttpResponse:
     """The rows alone, fetched again while the run goes on."""
@@ -62,13 +67,14 @@ def run_leaderboard(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "runs/run/_leaderboard.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
     filters = read_trial_filters(request.GET)
     total = count_scores(found, filters)
     context = {
-        **frame(found, "scores"),
+        **frame(request, found, "scores"),
         "filters": filters,
         "query": trial_query(filters),
         "page": list_scores(
@@ -87,20 +93,22 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "runs/run/scores.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def run_errors(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
-    context = {**frame(found, "errors"), "groups": group_errors(found)}
+    context = {**frame(request, found, "errors"), "groups": group_errors(found)}
     return render(request, "runs/run/errors.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def run_events(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
     level = request.GET.get("level", "")
     before = read_whole_number(request.GET.get("before"))
     context = {
-        **frame(found, "events"),
+        **frame(request, found, "events"),
         "page": list_events(found, level, before),
         "level": level,
         "levels": EventLevel.choices,
@@ -108,11 +116,12 @@ def run_events(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "runs/run/events.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def run_configuration(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
     context = {
-        **frame(found, "configuration"),
+        **frame(request, found, "configuration"),
         "yaml": write_document(found.document),
         "curl": as_curl(request.build_absolute_uri("/api/v1/runs"), found.document),
         "facts": write_document(found.snapshot_of),

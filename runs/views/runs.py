@@ -6,6 +6,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import runs_for
 from runs.forms.filters import read_run_filters, read_whole_number
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_runs, read_news
 from runs.services.demo import start_demo
 from runs.views.people import person
@@ -13,11 +15,13 @@ from runs.views.people import person
 KINDS = {"evaluate": "Evaluate"}
 
 
+@requires(Permission.SEE)
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     return redirect("runs")
 
 
+@requires(Permission.SEE)
 @require_safe
 def runs(request: HttpRequest) -> HttpResponse:
     visible = runs_for(request.user)
@@ -39,6 +43,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     return render(request, "runs/list.html", context)
 
 
+@requires(Permission.SEE)
 @require_safe
 def runs_news(request: HttpRequest) -> HttpResponse:
     """The counters and the rows that a page asks for by number, fetched again while it is open."""
@@ -56,6 +61,7 @@ def runs_news(request: HttpRequest) -> HttpResponse:
     return render(request, "runs/_news.html", context)
 
 
+@requires(Permission.LAUNCH)
 @require_POST
 def run_demo(request: HttpRequest) -> HttpResponse:
     return redirect(start_demo(person(request)))

@@ -8,22 +8,26 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import get_token_for, tokens_for
 from runs.forms.tokens import TokenForm
+from runs.permissions import requires
+from runs.roles import Permission, permissions_of
 from runs.selectors.tokens import list_tokens
 from runs.services.tokens import NewToken, create_token, revoke_token
 from runs.views.people import person
 from workers.engine.errors import ConfigurationError
 
 
+@requires(Permission.SEE)
 @never_cache
 @require_http_methods(["GET", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    form = TokenForm(request.POST or None)
+    permissions = permissions_of(request.user)
+    form = TokenForm(request.POST or None, permissions=permissions)
     made = None
     if request.method == "POST" and form.is_valid():
         made = try_to_make(request, form)
     context = {
         "section": "tokens",
-        "form": form if made is None else TokenForm(),
+        "form": form if made is None else TokenForm(permissions=permissions),
         "made": made,
         "tokens": list_tokens(tokens_for(request.user)),
     }
@@ -40,6 +44,7 @@ def try_to_make(request: HttpRequest, form: TokenForm) -> NewToken | None:
         return None
 
 
+@requires(Permission.SEE)
 @require_POST
 def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
     token = get_token_for(request.user, pk)

@@ -4,8 +4,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.access import get_run_for
+from runs.access import can_change_run, get_run_for
 from runs.forms.filters import read_trial_filters, trial_query
+from runs.permissions import requires
+from runs.roles import Permission
 from runs.selectors.costs import trial_cost_text
 from runs.selectors.errors import advice_for
 from runs.selectors.trials import get_trial, neighbours, rendered_prompt
@@ -14,6 +16,7 @@ from workers.engine import records
 LONGEST_SHOWN = 200_000  # characters of an answer; browsers slow down on more
 
 
+@requires(Permission.SEE)
 @require_safe
 def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
     run = get_run_for(request.user, run_id)
@@ -24,6 +27,7 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
     context = {
         "section": "runs",
         "run": run,
+        "can_change": can_change_run(request.user, run),
         "score": score,
         "prompt": rendered_prompt(score),
         "answer": score.answer[:LONGEST_SHOWN],

@@ -92,12 +92,13 @@ function paintState(snapshot) {
   badge.querySelector("use").setAttribute("href", `#icon-${STATE_ICONS[snapshot.state] ?? "clock"}`);
   for (const part of page.querySelectorAll("[data-cancel], [data-limits]")) part.hidden = snapshot.is_finished;
   for (const part of page.querySelectorAll("[data-pause-run]")) part.hidden = !snapshot.can_pause;
-  const now = page.querySelector("[data-pause-now]");
-  now.hidden = !snapshot.can_pause_now;
-  now.classList.toggle("live-only-wide", snapshot.can_pause); // a phone offers it while pausing
+  for (const now of page.querySelectorAll("[data-pause-now]")) {
+    now.hidden = !snapshot.can_pause_now;
+    now.classList.toggle("live-only-wide", snapshot.can_pause); // a phone offers it while pausing
+  }
   for (const part of page.querySelectorAll("[data-resume-run]")) part.hidden = !snapshot.can_resume;
   for (const part of page.querySelectorAll("[data-retry-failed]")) part.hidden = !snapshot.can_retry;
-  page.querySelector("[data-duplicate]").classList.toggle("live-only-wide", !snapshot.is_finished);
+  for (const part of page.querySelectorAll("[data-duplicate]")) part.classList.toggle("live-only-wide", !snapshot.is_finished);
   const icon = document.querySelector("link[rel=icon]");
   if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);
 }

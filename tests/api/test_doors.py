@@ -83,8 +83,8 @@ def test_a_session_changes_nothing_without_the_csrf_token(alice, method, path, o
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), ROUTES)
-def test_unknown_parameters_are_refused_with_what_is_allowed(asker, method, path, operation):
-    body = is_problem(asker.ask(method, f"{path}?limt=5"), 422)
+def test_unknown_parameters_are_refused_with_what_is_allowed(staff, method, path, operation):
+    body = is_problem(staff.ask(method, f"{path}?limt=5"), 422)
     assert body["problems"][0]["path"] == "limt"
     assert "Allowed here: " in body["detail"] or "None is taken." in body["detail"]
 

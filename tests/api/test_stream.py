@@ -124,6 +124,15 @@ async def test_a_revoked_token_ends_the_stream(run, alice, monkeypatch):
         assert "end" not in [frame["event"] async for frame in frames]
 
 
+async def test_who_loses_the_role_hears_no_more(run, token, alice, monkeypatch):
+    monkeypatch.setattr(stream_routes, "BEAT_SECONDS", 0.05)
+    frames = Listener(run, token).frames()
+    async with asyncio.timeout(PATIENCE_SECONDS), aclosing(frames):
+        await anext(frames)
+        await in_thread(alice.groups.clear)()
+        assert "end" not in [frame["event"] async for frame in frames]
+
+
 async def test_a_stranger_hears_nothing(run):
     bob = await in_thread(make_person)("bob")
     theirs = (await in_thread(create_token)(bob, "test", ["read"])).text

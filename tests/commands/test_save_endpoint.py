@@ -49,8 +49,8 @@ def test_what_is_wrong_is_told_by_its_option(words: list[str], told: str) -> Non
     assert not Endpoint.objects.exists()
 
 
-def test_only_staff_may() -> None:
+def test_only_operators_may() -> None:
     User.objects.create_user("bob")
     ran = command("save_endpoint", "main", "--kind", "simulated", "--user", "bob")
     assert ran.exit_code == 2
-    assert "Only staff" in ran.err
+    assert "this needs the role operator" in ran.err

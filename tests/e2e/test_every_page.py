@@ -34,6 +34,7 @@ PAGES = [
     pytest.param("/cache/", id="cache"),
     pytest.param("/benchmarks/", id="benchmarks"),
     pytest.param("/tokens/", id="tokens"),
+    pytest.param("/people/", id="people"),
     pytest.param("/api/docs", id="API"),
 ]
 POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_class = '') = :ok"

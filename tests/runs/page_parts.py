@@ -4,7 +4,7 @@ from typing import Any
 
 import redis
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils.timezone import now
 
@@ -19,6 +19,7 @@ from runs.models import (
     RunState,
     Score,
 )
+from runs.roles import Role
 from runs.selectors.health import forget_troubles
 from runs.selectors.worker_beats import BEATS
 from runs.services.datasets import store_rows
@@ -26,13 +27,19 @@ from runs.services.datasets import store_rows
 PASSWORD = "correct horse battery"
 
 
-def make_person(name: str, *, staff: bool = False) -> User:
+def make_person(name: str, *, staff: bool = False, role: Role | None = Role.RUNNER) -> User:
     """Somebody who is signed in by `client_of`; a good password takes long to be stored."""
-    return User.objects.create(username=name, is_staff=staff)
+    return with_role(User.objects.create(username=name, is_staff=staff), role)
 
 
 def make_person_with_password(name: str) -> User:
-    return User.objects.create_user(name, password=PASSWORD)
+    return with_role(User.objects.create_user(name, password=PASSWORD), Role.RUNNER)
+
+
+def with_role(person: User, role: Role | None) -> User:
+    if role is not None:
+        person.groups.add(Group.objects.get_or_create(name=role.value)[0])
+    return person
 
 
 def client_of(person: User) -> Client:

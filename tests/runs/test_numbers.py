@@ -17,7 +17,7 @@ from runs.selectors.series import read_series
 from runs.selectors.snapshot import take_snapshot
 from runs.services.datasets import store_rows
 from runs.services.runs import create_run
-from tests.runs.page_parts import beat
+from tests.runs.page_parts import beat, make_person
 from workers.engine.records import Case
 from workers.engine.spec import read_configuration
 
@@ -28,7 +28,7 @@ ROWS = [{"question": f"What is {n} + 1?", "expected": str(n + 1)} for n in range
 
 @pytest.fixture
 def ada() -> User:
-    return User.objects.create_user("ada")
+    return make_person("ada")
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_polling_is_cheap_while_nothing_changes(run: Run, ada: User, client: Cli
 
 
 def test_a_strangers_numbers_are_not_there(run: Run, client: Client) -> None:
-    client.force_login(User.objects.create_user("bob"))
+    client.force_login(make_person("bob"))
     assert client.get(reverse("api:run_live", args=[run.pk])).status_code == 404
 
 

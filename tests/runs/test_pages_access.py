@@ -1,13 +1,13 @@
-"""Who may open what: nobody without an account, strangers nothing of each other."""
+"""What a person sees of others; who may open what is the role matrix of tests/roles."""
 
 import re
 
 import pytest
-from django.test import Client
 from django.urls import URLPattern, reverse
 
 from runs import urls
-from runs.models import Endpoint, Run, RunState
+from runs.models import Run, RunState
+from tests.roles.expectations import PAGES as RULES
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
     add_cached_reply,
@@ -24,25 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 PUBLIC = {"sign_in", "setup"}
 ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64}
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
-RUN_ROUTES = [name for name, route in ROUTES.items() if "run_id" in route.pattern.converters]
-POST_ONLY = [
-    "sign_out",
-    "theme",
-    "run_demo",
-    "run_estimate",
-    "run_cancel",
-    "run_pause",
-    "run_resume",
-    "run_retry",
-    "trial_rerun",
-    "endpoint_test",
-    "run_retune",
-    "endpoint_pause",
-    "endpoint_resume",
-    "endpoint_reset",
-    "token_revoke",
-]
-PAGES = [name for name in ROUTES if name not in {*POST_ONLY, *PUBLIC, "home"}]
+PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in {*PUBLIC, "home"}]
 
 
 def address_of(name: str, **known: object) -> str:
@@ -63,22 +45,6 @@ def alices_run(alice):
     return run
 
 
-@pytest.mark.parametrize("name", sorted(set(ROUTES) - PUBLIC))
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_without_an_account_every_address_leads_to_the_sign_in(client, name, method):
-    answer = getattr(client, method)(address_of(name))
-    assert answer.status_code == 302
-    assert answer["Location"].startswith(reverse("sign_in"))
-
-
-@pytest.mark.parametrize("name", RUN_ROUTES)
-def test_a_stranger_finds_no_run_of_others(alices_run, name):
-    method = "post" if name in POST_ONLY else "get"
-    stranger = client_of(make_person("bob"))
-    assert getattr(stranger, method)(address_of(name, run_id=alices_run.pk)).status_code == 404
-    assert Run.objects.get(pk=alices_run.pk).state == RunState.RUNNING
-
-
 def test_a_stranger_cannot_start_from_the_run_of_others(alices_run):
     stranger = client_of(make_person("bob"))
     assert stranger.get(reverse("run_new"), {"run": alices_run.pk}).status_code == 404
@@ -88,34 +54,6 @@ def test_the_runs_list_shows_only_ones_own(alices_run, alice):
     name = alices_run.name
     assert name not in client_of(make_person("bob")).get(reverse("runs")).content.decode()
     assert name in client_of(alice).get(reverse("runs")).content.decode()
-
-
-@pytest.mark.parametrize("name", POST_ONLY)
-def test_what_changes_something_cannot_be_asked_for_by_a_link(alice, alices_run, name):
-    make_endpoint()
-    known = {"run_id": alices_run.pk, "pk": Endpoint.objects.get().pk}
-    assert client_of(alice).get(address_of(name, **known)).status_code == 405
-
-
-@pytest.mark.parametrize("name", POST_ONLY)
-def test_a_post_without_the_token_of_its_form_is_refused(alice, alices_run, name):
-    make_endpoint()
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(alice)
-    known = {"run_id": alices_run.pk, "pk": Endpoint.objects.get().pk}
-    assert client.post(address_of(name, **known)).status_code == 403
-    assert Run.objects.get(pk=alices_run.pk).state == RunState.RUNNING
-
-
-def test_only_staff_change_endpoints(alice):
-    endpoint = make_endpoint()
-    person, changed = client_of(alice), {"name": "mine", "kind": "simulated", "max_concurrent": 9}
-    assert person.get(endpoint.get_absolute_url()).status_code == 200
-    assert person.get(reverse("endpoint_new")).status_code == 403
-    assert person.post(reverse("endpoint_new"), changed).status_code == 403
-    assert person.post(endpoint.get_absolute_url(), changed).status_code == 403
-    assert person.post(reverse("endpoint_test", args=[endpoint.pk])).status_code == 403
-    assert [stored.name for stored in Endpoint.objects.all()] == ["simulated"]
 
 
 @pytest.mark.parametrize("name", PAGES)

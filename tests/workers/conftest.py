@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from runs.models import Endpoint, EndpointKind
 from runs.services import leases
 from runs.services.datasets import store_rows
+from tests.runs.page_parts import make_person
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 from workers.simulator.testing import SimulatorClient, running_simulator
 
@@ -30,7 +31,7 @@ def nothing_left(settings: Any) -> None:
 
 @pytest.fixture
 def ada(transactional_db: None) -> User:
-    return User.objects.create_user("ada")
+    return make_person("ada")
 
 
 @pytest.fixture

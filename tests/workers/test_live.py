@@ -16,9 +16,12 @@ from evalsite.asgi import application
 from runs import consumers
 from runs.live import publish
 from runs.models import Run
+from runs.roles import Role
 from runs.services.planning import advance_run
 from runs.services.recording import record_results
 from runs.services.runs import cancel_run, create_run
+from runs.services.sharing import share_run
+from tests.runs.page_parts import make_person
 from tests.workers.test_recording import results_of, take
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -137,9 +140,35 @@ async def test_nobody_signed_in_is_told_so(run: Run) -> None:
 
 
 async def test_a_strangers_run_does_not_exist(run: Run) -> None:
-    bob = await database_sync_to_async(User.objects.create_user)("bob")
+    bob = await database_sync_to_async(make_person)("bob")
     client = await database_sync_to_async(sign_in)(bob)
     async with connected(run, client) as page:
+        assert await close_code(page) == 4404
+
+
+async def test_a_viewer_watches_a_shared_run_until_it_is_shared_no_more(
+    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", 0.3)
+    viewer = await database_sync_to_async(make_person)("eve", role=Role.VIEWER)
+    client = await database_sync_to_async(sign_in)(viewer)
+    await database_sync_to_async(share_run)(run, ada, is_shared=True)
+    async with connected(run, client) as page:
+        first = await next_frame(page, "snapshot")
+        await page.send_json_to({"type": "ack", "seq": first["seq"]})
+        await database_sync_to_async(share_run)(run, ada, is_shared=False)
+        assert await close_code(page) == 4404
+
+
+async def test_who_loses_the_role_loses_the_socket_at_the_next_heartbeat(
+    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", 0.3)
+    client = await database_sync_to_async(sign_in)(ada)
+    async with connected(run, client) as page:
+        first = await next_frame(page, "snapshot")
+        await page.send_json_to({"type": "ack", "seq": first["seq"]})
+        await database_sync_to_async(ada.groups.clear)()
         assert await close_code(page) == 4404
 
 

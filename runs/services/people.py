@@ -1,0 +1,53 @@
+"""Gives and takes roles, closes and opens accounts, and says in the log who did it to whom."""
+
+import logging
+
+from django.contrib.auth.models import AbstractBaseUser, Group, User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+
+from runs.access import get_person_for
+from runs.roles import Permission, Role, administrators, check_permission, forget_role
+
+logger = logging.getLogger(__name__)
+
+OWN_ACCOUNT = "Nobody changes or closes their own account. Ask another administrator."
+
+
+@transaction.atomic
+def give_role(admin: AbstractBaseUser, person_id: int, role: Role | None) -> User:
+    """The one role that the account has from the next request on; None takes it away."""
+    person = _open(admin, person_id)
+    person.groups.remove(*Group.objects.filter(name__in=list(Role)))
+    if role is not None:
+        person.groups.add(Group.objects.get_or_create(name=role.value)[0])
+    person.is_staff = person.is_superuser = role == Role.ADMIN
+    person.save(update_fields=["is_staff", "is_superuser"])
+    forget_role(person)
+    _note(admin, f"gave {person.get_username()} the role {role or 'none'}")
+    return person
+
+
+@transaction.atomic
+def set_active(admin: AbstractBaseUser, person_id: int, *, is_active: bool) -> User:
+    """A closed account is signed out at its next request; its tokens are refused, its runs stay."""
+    person = _open(admin, person_id)
+    person.is_active = is_active
+    person.save(update_fields=["is_active"])
+    _note(admin, f"{'opened' if is_active else 'closed'} the account of {person.get_username()}")
+    return person
+
+
+def _open(admin: AbstractBaseUser, person_id: int) -> User:
+    """The account of somebody else. Administrators change each other one at a time, so that two
+    who close each other's accounts leave one: the second is no administrator any more."""
+    list(User.objects.select_for_update().filter(pk__in=administrators().values("pk")))
+    current = User.objects.get(pk=admin.pk)
+    check_permission(current, Permission.MANAGE_PEOPLE)
+    if person_id == admin.pk:
+        raise PermissionDenied(OWN_ACCOUNT)
+    return get_person_for(current, person_id)
+
+
+def _note(admin: AbstractBaseUser, what: str) -> None:
+    transaction.on_commit(lambda: logger.info("%s %s.", admin.get_username(), what))

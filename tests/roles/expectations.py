@@ -1,0 +1,146 @@
+"""Who may use which route: written here once more by hand, so that a slip in the code shows.
+
+A new route fails the matrix until it has its line here."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from runs.roles import Role
+
+
+class Anybody(Enum):
+    """Those below the roles."""
+
+    PUBLIC = "without an account"
+    SIGNED_IN = "with any account"
+
+
+class Thing(Enum):
+    """What an address is about; its own or somebody else's."""
+
+    COMMON = "everybody's"
+    RUN = "a run or a part of it: a shared one may be seen"
+    CONFIGURATION = "a stored configuration"
+    CACHED = "an answer that a run paid for"
+    TOKEN = "a token or a webhook: nobody's but its owner's"
+
+
+class Rule(NamedTuple):
+    least: Role | Anybody
+    thing: Thing = Thing.COMMON
+    refusal: int = 403  # of somebody whose role does not do
+    gone: bool = False  # there is nothing any more, for nobody
+
+
+PUBLIC, SIGNED_IN = Rule(Anybody.PUBLIC), Rule(Anybody.SIGNED_IN)
+VIEWER, RUNNER = Rule(Role.VIEWER), Rule(Role.RUNNER)
+OPERATOR, ADMIN = Rule(Role.OPERATOR), Rule(Role.ADMIN)
+SEE_RUN, CHANGE_RUN = Rule(Role.VIEWER, Thing.RUN), Rule(Role.RUNNER, Thing.RUN)
+
+PAGES: dict[str, Rule] = {
+    "GET healthz": PUBLIC,
+    "GET readyz": PUBLIC,
+    "GET metrics": Rule(Role.OPERATOR, refusal=401),
+    "GET sign_in": PUBLIC,
+    "POST sign_in": PUBLIC,
+    "GET setup": Rule(Anybody.PUBLIC, gone=True),
+    "POST setup": Rule(Anybody.PUBLIC, gone=True),
+    "POST sign_out": SIGNED_IN,
+    "POST theme": SIGNED_IN,
+    "GET home": VIEWER,
+    "GET health": VIEWER,
+    "GET jump": VIEWER,
+    "GET api_docs": VIEWER,
+    "GET runs": VIEWER,
+    "GET runs_news": VIEWER,
+    "GET run_new": RUNNER,
+    "POST run_new": RUNNER,
+    "POST run_estimate": RUNNER,
+    "POST run_demo": RUNNER,
+    "GET run": SEE_RUN,
+    "GET run_scores": SEE_RUN,
+    "GET run_errors": SEE_RUN,
+    "GET run_events": SEE_RUN,
+    "GET run_configuration": SEE_RUN,
+    "GET run_leaderboard": SEE_RUN,
+    "GET trial": SEE_RUN,
+    "POST run_retune": CHANGE_RUN,
+    "POST run_pause": CHANGE_RUN,
+    "POST run_resume": CHANGE_RUN,
+    "POST run_cancel": CHANGE_RUN,
+    "POST run_share": CHANGE_RUN,
+    "POST run_retry": CHANGE_RUN,
+    "POST trial_rerun": CHANGE_RUN,
+    "GET datasets": VIEWER,
+    "GET dataset": VIEWER,
+    "GET dataset_import": RUNNER,
+    "POST dataset_import": RUNNER,
+    "GET endpoints": VIEWER,
+    "GET endpoints_use": VIEWER,
+    "GET endpoint": VIEWER,
+    "GET endpoint_use": VIEWER,
+    "POST endpoint": OPERATOR,
+    "GET endpoint_new": OPERATOR,
+    "POST endpoint_new": OPERATOR,
+    "POST endpoint_pause": OPERATOR,
+    "POST endpoint_resume": OPERATOR,
+    "POST endpoint_reset": OPERATOR,
+    "POST endpoint_test": OPERATOR,
+    "GET cache": VIEWER,
+    "GET cache_entry": Rule(Role.VIEWER, Thing.CACHED),
+    "GET cache_prune": OPERATOR,
+    "POST cache_prune": OPERATOR,
+    "GET tokens": VIEWER,
+    "POST tokens": VIEWER,
+    "POST token_revoke": Rule(Role.VIEWER, Thing.TOKEN),
+    "GET people": ADMIN,
+    "POST person_role": ADMIN,
+    "POST person_active": ADMIN,
+    "GET benchmarks": VIEWER,
+    "GET benchmark": VIEWER,
+    "GET benchmark_export": VIEWER,
+}
+
+API: dict[str, Rule] = {
+    "GET /openapi.json": VIEWER,
+    "GET /runs": VIEWER,
+    "POST /runs": RUNNER,
+    "POST /runs/estimate": RUNNER,
+    "GET /runs/{int:run_id}": SEE_RUN,
+    "GET /runs/{int:run_id}/live": SEE_RUN,
+    "GET /runs/{int:run_id}/candidates": SEE_RUN,
+    "GET /runs/{int:run_id}/scores": SEE_RUN,
+    "GET /runs/{int:run_id}/samples": SEE_RUN,
+    "GET /runs/{int:run_id}/events": SEE_RUN,
+    "GET /runs/{int:run_id}/events/stream": SEE_RUN,
+    "GET /runs/{int:run_id}/trials/{int:position}": SEE_RUN,
+    "POST /runs/{int:run_id}/pause": CHANGE_RUN,
+    "POST /runs/{int:run_id}/resume": CHANGE_RUN,
+    "POST /runs/{int:run_id}/cancel": CHANGE_RUN,
+    "POST /runs/{int:run_id}/retry": CHANGE_RUN,
+    "POST /runs/{int:run_id}/trials/{int:position}/rerun": CHANGE_RUN,
+    "PATCH /runs/{int:run_id}/limits": CHANGE_RUN,
+    "GET /compare": SEE_RUN,
+    "GET /datasets": VIEWER,
+    "POST /datasets": RUNNER,
+    "GET /datasets/{path:name}": VIEWER,
+    "GET /endpoints": VIEWER,
+    "POST /endpoints": OPERATOR,
+    "GET /endpoints/{name}": VIEWER,
+    "PATCH /endpoints/{name}": OPERATOR,
+    "POST /endpoints/{name}/pause": OPERATOR,
+    "POST /endpoints/{name}/resume": OPERATOR,
+    "GET /configurations": VIEWER,
+    "POST /configurations": RUNNER,
+    "GET /configurations/{path:name}": Rule(Role.VIEWER, Thing.CONFIGURATION),
+    "PUT /configurations/{path:name}": Rule(Role.RUNNER, Thing.CONFIGURATION),
+    "GET /webhooks": VIEWER,
+    "POST /webhooks": RUNNER,
+    "DELETE /webhooks/{int:webhook_id}": Rule(Role.RUNNER, Thing.TOKEN),
+    "GET /cache": VIEWER,
+    "GET /cache/entries": VIEWER,
+    "POST /cache/prune": OPERATOR,
+    "GET /benchmarks": VIEWER,
+    "GET /benchmarks/{int:benchmark_id}": VIEWER,
+}
+RULES = PAGES | API

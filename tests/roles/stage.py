@@ -1,0 +1,115 @@
+"""One of everything for each owner, and the people who ask for it."""
+
+from typing import Any, NamedTuple
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+from django.utils.timezone import now
+
+from runs.models import Configuration, Run, RunState, Scope, Webhook
+from runs.roles import Role
+from runs.services.tokens import create_token
+from tests.roles.routes import Route
+from tests.runs.benchmark_parts import make_benchmark
+from tests.runs.page_parts import (
+    add_cached_reply,
+    add_score,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+    run_document,
+)
+
+OWNERS = ("own", "foreign", "shared")
+BODIES: dict[str, Any] = {
+    "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
+}
+QUERIES = {"GET /compare": "?base={run_id}&with={run_id}"}
+
+
+class Stage(NamedTuple):
+    """`arguments` of addresses, by whose things they are about."""
+
+    arguments: dict[str, dict[str, Any]]
+    document: dict[str, Any]
+
+    def ask(
+        self, client: Client, route: Route, whose: str, headers: dict[str, str] | None = None
+    ) -> HttpResponse:
+        arguments = arguments_for(route, self.arguments[whose])
+        path = (route.path + QUERIES.get(str(route), "")).format(**arguments)
+        options: dict[str, Any] = {"headers": headers or {}}
+        if route.is_api and not route.is_safe:
+            options["content_type"] = "application/json"
+            options["data"] = BODIES.get(str(route), {})
+        if route.name == "/configurations/{path:name}" and not route.is_safe:
+            options["data"] = {**self.document, "name": arguments["name"]}
+        answer: HttpResponse = getattr(client, route.method.lower())(path, **options)
+        return answer
+
+
+def arguments_for(route: Route, known: dict[str, Any]) -> dict[str, Any]:
+    """`pk` and `name` are of what the first word of the path says."""
+    kind = route.path.removeprefix("/api/v1").split("/")[1]
+    own = {"pk": known.get(f"{kind}.pk", 0), "name": known.get(f"{kind}.name", "")}
+    return {**known, **own}
+
+
+def set_stage(actor: User | None) -> Stage:
+    """Things of the actor, of somebody else, and of somebody else who shares."""
+    other = make_person("other", role=Role.RUNNER)
+    dataset = make_dataset(other)
+    common = {
+        "endpoints.pk": make_endpoint().pk,
+        "endpoints.name": "simulated",
+        "datasets.pk": dataset.pk,
+        "datasets.name": dataset.name,
+        "benchmark_id": make_benchmark().pk,
+        "people.pk": make_person("third").pk,
+        "position": 0,
+        "token": "x",
+    }
+    common["benchmarks.pk"] = common["benchmark_id"]
+    owners = {"own": actor or other, "foreign": other, "shared": other}
+    return Stage(
+        {whose: common | things_of(owner, whose, dataset) for whose, owner in owners.items()},
+        run_document(dataset),
+    )
+
+
+def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
+    run: Run = make_run(
+        owner, dataset, state=RunState.RUNNING, ended=None, is_shared=whose == "shared"
+    )
+    add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
+    stored = Configuration.objects.create(
+        name=f"stored {whose}", kind="evaluate", owner=owner, document=run_document(dataset)
+    )
+    key = whose[0].ljust(64, "0")
+    add_cached_reply(run, key, created=now())
+    webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
+    token = create_token(owner, whose, [Scope.READ]).token
+    return {
+        "run_id": run.pk,
+        "key": key,
+        "webhook_id": webhook.pk,
+        "tokens.pk": token.pk,
+        "configurations.name": stored.name,
+    }
+
+
+def same_browser(client: Client, **options: Any) -> Client:
+    """A fresh client with the same session: one request may sign the other out."""
+    copy = Client(**options)
+    copy.cookies.load({name: cookie.value for name, cookie in client.cookies.items()})
+    return copy
+
+
+def make_actor(role: Role | None) -> User:
+    return make_person("actor", role=role, staff=role == Role.ADMIN)
+
+
+__all__ = ["OWNERS", "Stage", "client_of", "make_actor", "same_browser", "set_stage"]

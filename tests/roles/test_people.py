@@ -1,0 +1,156 @@
+"""Administrators give and take roles and close accounts; a refusal says whom to ask."""
+
+import logging
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.test import Client
+from django.urls import reverse
+
+from runs.models import Scope
+from runs.roles import PERMISSIONS, Permission, Role, role_of
+from runs.routing import socket
+from runs.services.people import give_role, set_active
+from runs.services.tokens import create_token
+from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+@pytest.fixture
+def bob() -> User:
+    return make_person("bob", role=Role.VIEWER)
+
+
+def fresh(person: User) -> User:
+    return User.objects.get(pk=person.pk)
+
+
+@pytest.mark.parametrize("role", [*Role, None])
+def test_an_administrator_gives_a_role_that_holds_at_once(ada, bob, role):
+    browser = client_of(bob)
+    sent = {"role": role.value if role else ""}
+    assert client_of(ada).post(reverse("person_role", args=[bob.pk]), sent).status_code == 302
+    assert role_of(fresh(bob)) == role
+    may_launch = role is not None and Permission.LAUNCH in PERMISSIONS[role]
+    assert browser.get(reverse("run_new")).status_code == (200 if may_launch else 403)
+    assert fresh(bob).is_superuser == (role == Role.ADMIN)
+
+
+def test_accounts_from_before_there_were_roles_go_on_as_they_did():
+    before = {name: make_person(name, role=None) for name in ("alice", "bob")}
+    root = make_person("root", staff=True, role=None)
+    import_module("runs.migrations.0013_roles").give_roles(apps, None)
+    assert {role_of(fresh(person)) for person in before.values()} == {Role.RUNNER}
+    assert role_of(fresh(root)) == Role.ADMIN
+
+
+def test_an_admin_who_becomes_a_viewer_is_no_admin_any_more(ada):
+    root = make_person("root", staff=True)
+    give_role(ada, root.pk, Role.VIEWER)
+    assert role_of(fresh(root)) == Role.VIEWER
+    assert client_of(root).get(reverse("people")).status_code == 403
+
+
+def test_every_change_is_in_the_log(ada, bob, caplog, django_capture_on_commit_callbacks):
+    with caplog.at_level(logging.INFO), django_capture_on_commit_callbacks(execute=True):
+        give_role(ada, bob.pk, Role.OPERATOR)
+        set_active(ada, bob.pk, is_active=False)
+    told = [record.getMessage() for record in caplog.records]
+    assert "ada gave bob the role operator." in told
+    assert "ada closed the account of bob." in told
+
+
+def test_a_closed_account_is_signed_out_and_its_tokens_are_refused(ada, bob):
+    browser = client_of(bob)
+    headers = {"Authorization": f"Bearer {create_token(bob, 'x', [Scope.READ]).text}"}
+    assert Client().get("/api/v1/runs", headers=headers).status_code == 200
+    admin, address = client_of(ada), reverse("person_active", args=[bob.pk])
+    admin.post(address, {"active": "no"})
+    assert browser.get(reverse("runs")).status_code == 302
+    assert Client().get("/api/v1/runs", headers=headers).status_code == 401
+    assert "closed" in admin.get(reverse("people")).content.decode()
+    admin.post(address, {"active": "yes"})
+    assert Client().get("/api/v1/runs", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["person_role", "person_active"])
+def test_nobody_changes_their_own_account(ada, name):
+    assert client_of(ada).post(reverse(name, args=[ada.pk])).status_code == 403
+    assert role_of(fresh(ada)) == Role.ADMIN
+
+
+def test_two_administrators_who_close_each_others_accounts_leave_one(ada):
+    root = make_person("root", staff=True)
+    set_active(ada, root.pk, is_active=False)
+    with pytest.raises(PermissionDenied):
+        set_active(root, ada.pk, is_active=False)
+    assert fresh(ada).is_active
+
+
+def test_a_role_that_there_is_not_changes_nothing(ada, bob):
+    answer = client_of(ada).post(
+        reverse("person_role", args=[bob.pk]), {"role": "king"}, follow=True
+    )
+    assert "Choose one of: viewer, runner" in answer.content.decode()
+    assert role_of(fresh(bob)) == Role.VIEWER
+
+
+def test_a_refusal_says_what_it_takes_and_whom_to_ask(ada, bob):
+    page = client_of(bob).post(reverse("run_demo")).content.decode()
+    assert "You may not start or control runs. Your role is viewer" in page
+    assert "the role runner or a higher one. Ask an administrator (ada)" in page
+    headers = {"Authorization": f"Bearer {create_token(bob, 'x', list(Scope)).text}"}
+    told = Client().post("/api/v1/runs", headers=headers).json()["detail"]
+    assert told.startswith("You may not start or control runs.")
+
+
+def test_an_account_without_a_role_is_told_so(ada):
+    page = client_of(make_person("new", role=None)).get(reverse("runs"))
+    assert page.status_code == 403
+    assert "Your account has no role yet" in page.content.decode()
+    assert reverse("sign_out") in page.content.decode()
+
+
+def test_a_run_is_seen_by_viewers_while_it_is_shared(bob):
+    alice = make_person("alice")
+    run = make_run(alice, make_dataset(alice))
+    owner, viewer = client_of(alice), client_of(bob)
+    assert viewer.get(run.get_absolute_url()).status_code == 404
+    owner.post(reverse("run_share", args=[run.pk]), {"share": "yes"})
+    page = viewer.get(run.get_absolute_url())
+    assert page.status_code == 200
+    assert "by alice" in page.content.decode()
+    assert run.name in viewer.get(reverse("runs")).content.decode()
+    assert "Shared, by alice." in owner.get(reverse("run_events", args=[run.pk])).content.decode()
+    owner.post(reverse("run_share", args=[run.pk]), {"share": "no"})
+    assert viewer.get(run.get_absolute_url()).status_code == 404
+
+
+def test_a_token_form_offers_the_scopes_that_the_role_can_use(bob):
+    page = client_of(bob).get(reverse("tokens")).content.decode()
+    assert 'value="read"' in page
+    assert 'value="run"' not in page
+
+
+@pytest.mark.urls("tests.roles.undeclared_urls")
+def test_a_page_that_declares_nothing_is_refused_to_everybody(ada):
+    answer = client_of(ada).get("/forgotten/")
+    assert answer.status_code == 403
+    assert "does not say who may open it" in answer.content.decode()
+
+
+def test_a_socket_that_declares_nothing_cannot_be_routed():
+    class Forgotten:
+        pass
+
+    with pytest.raises(ImproperlyConfigured, match="Forgotten declares no permission"):
+        socket("ws/forgotten/", Forgotten)

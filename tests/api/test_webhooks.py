@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from channels.db import database_sync_to_async
+from django.db import connections
 from django.utils.timezone import now
 
 from runs.models import WebhookDelivery
@@ -20,6 +21,7 @@ from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, not
 from tests.api.asking import Asker
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_document
 from tests.workers.test_recording import results_of, take
+from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
 from workers.engine.providers.http import open_client
 from workers.engine.providers.resolver import GuardedResolver
@@ -144,6 +146,7 @@ async def serve(receiver):
 async def deliver():
     async with open_client(GuardedResolver(webhook_policy())) as client:
         await Messenger().deliver(client)
+    await in_database(connections.close_all)  # the thread outlives the test's database
 
 
 async def test_a_worker_delivers_and_tries_again_what_failed(alice, run, settings):

@@ -12,7 +12,7 @@ from workers.engine.strategies.grid import Grid
 class Chasing:
     """A listening strategy of the test's own: rounds of three, chosen by the sum of values."""
 
-    listens = True
+    learns = listens = True
     planned: int | None = None
 
     def __init__(self, rounds: int = 4) -> None:

@@ -4,7 +4,7 @@ from workers.engine.json_text import digest
 from workers.engine.records import Candidate
 from workers.engine.session import Session
 from workers.engine.spec import Configuration
-from workers.engine.strategies import STRATEGIES
+from workers.engine.strategies import Grid
 
 
 def make_candidates(configuration: Configuration) -> list[Candidate]:
@@ -21,7 +21,6 @@ def make_candidates(configuration: Configuration) -> list[Candidate]:
 def open_session(configuration: Configuration, cases: int) -> Session:
     """A session at its beginning."""
     candidates = make_candidates(configuration)
-    grid = STRATEGIES["grid"]
     by_candidate = configuration.limits.schedule == "two_level"
     repeats, seed = configuration.repeats, configuration.seed
-    return Session(grid(candidates, cases, repeats, seed, by_candidate=by_candidate))
+    return Session(Grid(candidates, cases, repeats, seed, by_candidate=by_candidate))

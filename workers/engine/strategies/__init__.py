@@ -1,20 +1,44 @@
 """Strategies: which trials to run next, given what became of the earlier ones.
 
-To add one: write a file here with a class like Grid and add a line to STRATEGIES.
+To add one that chooses among candidates: write a file here with a class like BruteForce and add a
+line to SELECTIONS.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from pydantic import ValidationError
+
 from workers.engine.records import Candidate, Score, Trial
+from workers.engine.strategies.arm_elimination import ArmElimination
+from workers.engine.strategies.bayesian import Bayesian
+from workers.engine.strategies.brute_force import BruteForce
+from workers.engine.strategies.epsilon_lucb import EpsilonLucb
 from workers.engine.strategies.grid import Grid
+from workers.engine.strategies.hill_climbing import HillClimbing
+from workers.engine.strategies.matrix_ucb import MatrixUcb
+from workers.engine.strategies.options import Objective, Options
+from workers.engine.strategies.paired_elimination import PairedElimination
+from workers.engine.strategies.random_search import RandomSearch
+from workers.engine.strategies.rounds import Rounds
+from workers.engine.strategies.threshold import Threshold
+
+__all__ = ["SELECTIONS", "Grid", "Rounds", "Strategy", "build_selection", "read_options"]
 
 
 class Strategy(Protocol):
     """A function of configuration, seed and ordered history. Never waits, never calls a model."""
 
-    listens: bool
-    """Whether later trials depend on earlier scores. If so, nothing is asked ahead."""
+    @property
+    def learns(self) -> bool:
+        """Whether it wants to be told scores at all."""
+        ...
+
+    @property
+    def listens(self) -> bool:
+        """Whether its next trials depend on scores that it was not told yet. If so, nothing is
+        asked ahead."""
+        ...
 
     @property
     def planned(self) -> int | None:
@@ -30,9 +54,49 @@ class Strategy(Protocol):
         ...
 
 
-StrategyFactory = Callable[[Sequence[Candidate], int, int, int], Strategy]
-"""(candidates, number of cases, repeats, seed) -> strategy"""
-
-STRATEGIES: dict[str, Callable[..., Any]] = {
-    "grid": Grid,
+SELECTIONS: dict[str, type[Rounds[Any]]] = {
+    "arm_elimination": ArmElimination,
+    "paired_elimination": PairedElimination,
+    "brute_force": BruteForce,
+    "random_search": RandomSearch,
+    "hill_climbing": HillClimbing,
+    "threshold": Threshold,
+    "epsilon_lucb": EpsilonLucb,
+    "bayesian": Bayesian,
+    "matrix_ucb": MatrixUcb,
 }
+
+
+def read_options(name: str, options: Mapping[str, Any]) -> Options:
+    """The options of a strategy, checked. ValueError says what is allowed."""
+    if name not in SELECTIONS:
+        raise ValueError(f"Unknown strategy {name!r}. Choose one of: {', '.join(SELECTIONS)}.")
+    known = SELECTIONS[name].options_type
+    unknown = [option for option in options if option not in known.model_fields]
+    if unknown:
+        raise ValueError(
+            f"The strategy {name} has no option {', '.join(map(repr, unknown))}. "
+            f"It takes: {', '.join(known.model_fields)}."
+        )
+    try:
+        return known.model_validate(dict(options))
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False)
+        raise ValueError(
+            "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problems)
+        ) from None
+
+
+def build_selection(
+    name: str,
+    candidates: Sequence[Candidate],
+    cases: int,
+    *,
+    repeats: int = 1,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    objective: Objective | None = None,
+) -> Rounds[Any]:
+    """A strategy at its beginning."""
+    checked = read_options(name, options or {})
+    return SELECTIONS[name](candidates, cases, repeats, seed, checked, objective)

@@ -10,7 +10,7 @@ class Grid:
     and a half-filled leaderboard already compares like with like. With `by_candidate` it goes
     candidate by candidate instead; a trial's position is the same either way."""
 
-    listens = False
+    learns = listens = False
 
     def __init__(
         self,

@@ -1,0 +1,177 @@
+"""What a choice rests on: failures, intervals, ties, prices, equal data."""
+
+import math
+
+import pytest
+
+from tests.engine.selecting import make_matrix, of_matrix, play, select
+from workers.engine.matrices import Matrix
+from workers.engine.records import Candidate, Score, Trial
+from workers.engine.strategies import SELECTIONS, build_selection
+from workers.engine.strategies.board import Board
+from workers.engine.strategies.gaussian_process import GaussianProcess
+from workers.engine.strategies.intervals import interval_of, paired_variance
+from workers.engine.strategies.options import Objective
+
+
+def board_of(*arms: list[Score], objective: Objective | None = None) -> Board:
+    board = Board(len(arms), objective or Objective(), "wrong")
+    for arm, scores in enumerate(arms):
+        for score in scores:
+            board.add(arm, score)
+    board.settle()
+    return board
+
+
+def scored(value: float | None, latency_ms: float = 10.0, cost: float | None = 0.1) -> Score:
+    trial = Trial(0, "", 0, 0)
+    if value is None:
+        return Score(trial, error="refused")
+    return Score(trial, value=value, latency_ms=latency_ms, cost=cost)
+
+
+def test_an_agent_that_fails_nearly_always_does_not_beat_one_that_is_nearly_always_right() -> None:
+    board = board_of(
+        [scored(1.0)] + [scored(None)] * 19,
+        [scored(1.0)] * 19 + [scored(0.0)],
+    )
+    assert board.mean(0) == pytest.approx(1 / 20)
+    assert board.choose([0, 1]) == 1
+
+
+def test_failures_are_left_out_only_if_that_was_asked_for() -> None:
+    board = Board(1, Objective(), "dropped")
+    for score in (scored(1.0), scored(None), scored(0.0)):
+        board.add(0, score)
+    assert board.mean(0) == 0.5
+    assert board.count(0) == 3
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 1.0], [0.0] * 50, [0.7, 0.7]])
+def test_an_interval_always_has_a_width(values: list[float]) -> None:
+    assert interval_of(values, 1.0).half > 0
+    assert paired_variance(values, values, 0.0) > 0
+
+
+def test_intervals_are_the_published_ones() -> None:
+    found = interval_of([0.0, 1.0, 1.0, 1.0], 2.0)
+    assert found.mean == 0.75
+    assert found.half == pytest.approx(2.0 * 0.5 / math.sqrt(4))
+    assert interval_of([0.3], 1.0).half == 0.5
+    assert interval_of([], 1.0).high == math.inf
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "winner"),
+    [
+        pytest.param(scored(1.0, 90.0), scored(1.0, 20.0), 1, id="the faster"),
+        pytest.param(scored(1.0, 20.0, 0.2), scored(1.0, 20.0, 0.1), 1, id="then the cheaper"),
+        pytest.param(scored(1.0, 20.0, None), scored(1.0, 20.0, 0.9), 1, id="unknown is no price"),
+        pytest.param(scored(1.0), scored(1.0), 0, id="then the first"),
+    ],
+)
+def test_ties_go_to(slow: Score, fast: Score, winner: int) -> None:
+    assert board_of([slow], [fast]).choose([0, 1]) == winner
+
+
+def test_a_failure_has_no_latency_that_could_win_a_tie() -> None:
+    board = board_of([scored(None), scored(0.0, 50.0)], [scored(0.0, 20.0), scored(0.0, 20.0)])
+    assert board.choose([0, 1]) == 1
+
+
+def test_price_and_latency_weigh_as_much_as_is_said() -> None:
+    dear, cheap = [scored(0.9, 10.0, 1.0)] * 3, [scored(0.8, 10.0, 0.0)] * 3
+    assert board_of(dear, cheap).choose([0, 1]) == 0
+    assert board_of(dear, cheap, objective=Objective(lambda_cost=0.5)).choose([0, 1]) == 1
+    slow, quick = [scored(0.9, 500.0)] * 3, [scored(0.8, 10.0)] * 3
+    assert board_of(slow, quick, objective=Objective(lambda_latency=0.5)).choose([0, 1]) == 1
+
+
+def test_a_failure_is_no_cheap_way_to_win() -> None:
+    objective = Objective(lambda_cost=1.0)
+    board = board_of([scored(None)] * 3, [scored(0.0, cost=0.5), scored(0.0, cost=0.1)])
+    weighed = board_of([scored(None)] * 2, [scored(0.0), scored(0.0)], objective=objective)
+    assert board.choose([0, 1]) == 1
+    assert weighed.mean(0) <= weighed.mean(1)
+
+
+def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen() -> None:
+    board = board_of([scored(1.0)], [scored(1.0), scored(1.0), scored(0.0)])
+    assert board.choose([0, 1], on_equal_data=False) == 0
+    fast = board_of([scored(1.0, 50.0)], [scored(1.0, 5.0), scored(1.0, 5.0), scored(0.0, 5.0)])
+    assert fast.choose([0, 1]) == 1  # a tie on the first case, and faster
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_the_winner_has_not_been_given_up(name: str) -> None:
+    matrix = make_matrix([0.3, 0.4, 0.5, 0.5, 0.55, 0.6, 0.6, 0.85, 0.9], failed=0.1)
+    for seed in range(10):
+        strategy = select(
+            name, matrix, seed=seed, **({"threshold": 0.5} if name == "threshold" else {})
+        )
+        play(strategy, of_matrix(matrix))
+        assert strategy.best in strategy.alive
+
+
+def test_rounds_of_arm_elimination_grow_and_cover_the_data() -> None:
+    same = Matrix("same", tuple("ab"), (tuple([0.0, 1.0] * 100),) * 2)
+    strategy = select("arm_elimination", same)
+    play(strategy, of_matrix(same))
+    assert [record.cases for record in strategy.history] == [20, 40, 80, 60]
+
+
+def test_pairs_tell_apart_what_intervals_cannot() -> None:
+    """One is always a little better, on items that differ a lot."""
+    hard = [item / 40 for item in range(40)]
+    matrix = Matrix("pairs", ("agent=a", "agent=b"), (tuple(hard), tuple(x - 0.2 for x in hard)))
+    paired = select("paired_elimination", matrix, confidence=2.33)
+    alone = select("arm_elimination", matrix, confidence=2.33)
+    assert len(play(paired, of_matrix(matrix))) < len(play(alone, of_matrix(matrix)))
+    assert paired.best == 0
+    assert "0.200 worse than agent=a on the same" in paired.eliminations[1].why
+
+
+def test_equal_candidates_are_not_told_apart_by_chance() -> None:
+    matrix = Matrix("twins", ("agent=a", "agent=b"), ((1.0, 0.0) * 20,) * 2)
+    strategy = select("paired_elimination", matrix)
+    play(strategy, of_matrix(matrix))
+    assert strategy.alive == [0, 1]
+
+
+def test_matrix_ucb_spreads_a_round_over_candidates() -> None:
+    matrix = make_matrix([0.5] * 9)
+    strategy = select("matrix_ucb", matrix, batch=18)
+    play(strategy, of_matrix(matrix))
+    assert strategy.history[0].arms == 9
+    assert strategy.history[0].cases == 2
+
+
+def test_hill_climbing_tries_first_what_did_well_in_that_step() -> None:
+    """After one climb the large solver is known to be good: the next start goes there at once."""
+    names = [(p, s) for p in "abc" for s in ("small", "medium", "large")]
+    candidates = [
+        Candidate(str(n), f"{p}{s}", {"choices": {"planner": p, "solver": s}})
+        for n, (p, s) in enumerate(names)
+    ]
+    worth = {"small": 0.1, "medium": 0.2, "large": 0.9}
+
+    def outcome(trial: Trial) -> Score:
+        return Score(trial, value=worth[names[int(trial.candidate)][1]], latency_ms=1.0, cost=0.1)
+
+    for seed in range(10):
+        options = {"num_restarts": 2, "max_iterations": 3}
+        strategy = build_selection("hill_climbing", candidates, 2, seed=seed, options=options)
+        tried = list(dict.fromkeys(trial.candidate for trial in play(strategy, outcome)))
+        assert strategy.best is not None
+        assert names[strategy.best][1] == "large"
+        assert len(tried) < len(candidates)
+
+
+def test_a_gaussian_process_trusts_what_is_alike_and_doubts_what_is_not() -> None:
+    process = GaussianProcess(
+        [(0, 0), (0, 1)], [1.0, 0.0], lambda a, b: sum(x != y for x, y in zip(a, b, strict=True))
+    )
+    near, far = process.predict((0, 0)), process.predict((5, 5))
+    assert near.mean > 0.9
+    assert near.deviation < far.deviation
+    assert far.mean == pytest.approx(0.5)

@@ -1,0 +1,157 @@
+"""One contract for all strategies that choose among candidates."""
+
+from typing import Any
+
+import pytest
+
+from tests.engine.selecting import make_matrix, of_matrix, play, select
+from workers.engine.records import Score, Trial
+from workers.engine.session import Session
+from workers.engine.strategies import SELECTIONS, build_selection, read_options
+
+ACCURACIES = [0.2, 0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.7, 0.95]
+MATRIX = make_matrix(ACCURACIES, failed=0.05)
+
+every_strategy = pytest.mark.parametrize("name", SELECTIONS)
+
+
+def refused(trial: Trial) -> Score:
+    return Score(trial, error="refused")
+
+
+@every_strategy
+def test_the_same_seed_asks_the_same_trials(name: str) -> None:
+    first, second = select(name, MATRIX), select(name, MATRIX)
+    assert play(first, of_matrix(MATRIX)) == play(second, of_matrix(MATRIX))
+    assert first.best == second.best
+    assert first.eliminations == second.eliminations
+
+
+@every_strategy
+@pytest.mark.parametrize("limit", [1, 7, 100])
+def test_parallel_asks_and_chooses_as_sequential_does(name: str, limit: int) -> None:
+    """Whatever is asked at once and whichever answer comes first."""
+    alone, many = select(name, MATRIX), select(name, MATRIX)
+    trials = play(alone, of_matrix(MATRIX), limit=1)
+    assert play(many, of_matrix(MATRIX), limit=limit, is_backwards=True) == trials
+    assert (many.best, many.eliminations) == (alone.best, alone.eliminations)
+
+
+@every_strategy
+def test_a_round_is_given_out_whole_before_any_of_it_is_told(name: str) -> None:
+    strategy = select(name, MATRIX)
+    session = Session(strategy)
+    asked = 0
+    while trials := session.plan(3):
+        asked += len(trials)
+    assert asked == strategy.history[0].trials
+
+
+@every_strategy
+def test_no_trial_is_asked_twice_and_positions_are_in_order(name: str) -> None:
+    trials = play(select(name, MATRIX), of_matrix(MATRIX))
+    assert [trial.position for trial in trials] == list(range(len(trials)))
+    assert len({trial[1:] for trial in trials}) == len(trials)
+
+
+@every_strategy
+def test_it_ends_when_everything_fails_and_nothing_wins(name: str) -> None:
+    strategy = select(name, MATRIX)
+    trials = play(strategy, refused)
+    assert len(trials) <= len(ACCURACIES) * MATRIX.datapoints
+    assert strategy.best is None
+
+
+@every_strategy
+def test_it_ends_when_some_cases_always_fail(name: str) -> None:
+    strategy = select(name, MATRIX)
+    usual = of_matrix(MATRIX)
+    play(strategy, lambda trial: refused(trial) if trial.case % 4 == 0 else usual(trial))
+    assert strategy.best is not None
+
+
+@every_strategy
+def test_who_always_fails_does_not_win(name: str) -> None:
+    """Not even where all others are always wrong, and the failing one is never slow."""
+    matrix = make_matrix([0.0] * 9)
+    strategy = select(name, matrix)
+
+    def outcome(trial: Trial) -> Score:
+        if trial.candidate == "4":
+            return refused(trial)
+        return Score(trial, value=0.0, latency_ms=50.0)
+
+    play(strategy, outcome)
+    assert strategy.best is not None
+    assert strategy.best != 4
+
+
+@every_strategy
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_it_goes_on_by_replay_where_it_was(name: str, share: float) -> None:
+    whole = select(name, MATRIX)
+    trials = play(whole, of_matrix(MATRIX), limit=5)
+    known = trials[: int(len(trials) * share)]
+    again = select(name, MATRIX)
+    session = Session(again)
+    session.replay(len(known), [of_matrix(MATRIX)(trial) for trial in reversed(known)])
+    rest: list[Trial] = []
+    while asked := session.plan(5):
+        session.absorb(map(of_matrix(MATRIX), asked))
+        rest += asked
+    assert [*known, *rest] == trials
+    assert (again.best, again.eliminations) == (whole.best, whole.eliminations)
+
+
+@every_strategy
+def test_the_budget_is_kept(name: str) -> None:
+    strategy = select(name, MATRIX, budget=50)
+    assert len(play(strategy, of_matrix(MATRIX))) <= 50
+
+
+@every_strategy
+def test_every_candidate_given_up_says_why_and_when(name: str) -> None:
+    strategy = select(name, MATRIX)
+    play(strategy, of_matrix(MATRIX))
+    gone = set(range(len(ACCURACIES))) - set(strategy.alive)
+    assert gone == set(strategy.eliminations)
+    for elimination in strategy.eliminations.values():
+        assert elimination.why.endswith(".")
+        assert 0 <= elimination.round <= len(strategy.history)
+
+
+@every_strategy
+def test_repeats_are_more_cases(name: str) -> None:
+    strategy = build_selection(name, MATRIX.candidates(), 10, repeats=2, seed=3)
+    trials = play(strategy, of_matrix(MATRIX))
+    assert {trial.case for trial in trials} <= set(range(10))
+    assert len({trial[1:] for trial in trials}) == len(trials)
+
+
+@every_strategy
+def test_one_candidate_on_one_case_is_enough(name: str) -> None:
+    strategy = build_selection(name, MATRIX.candidates()[:1], 1)
+    play(strategy, of_matrix(MATRIX))
+    assert strategy.best in (0, None)  # None: it was never asked, there was nothing to choose
+
+
+@pytest.mark.parametrize(
+    "name", ["brute_force", "arm_elimination", "paired_elimination", "matrix_ucb", "epsilon_lucb"]
+)
+def test_a_clear_winner_is_found(name: str) -> None:
+    strategy = select(name, MATRIX, confidence=2.0)
+    play(strategy, of_matrix(MATRIX))
+    assert strategy.best == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("guessing", {}, "Choose one of: arm_elimination"),
+        ("threshold", {"epsilon": 1}, "It takes: confidence, batch, budget, failures, threshold"),
+        ("arm_elimination", {"confidence": -1}, "confidence: Input should be greater than 0"),
+    ],
+)
+def test_wrong_options_are_refused(name: str, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        read_options(name, options)

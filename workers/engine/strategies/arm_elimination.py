@@ -1,0 +1,52 @@
+"""All candidates see the same cases, in growing rounds; who is clearly worse leaves."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from workers.engine.strategies.options import Options
+from workers.engine.strategies.rounds import Pull, Rounds
+
+FIRST_SHARE = 10  # the first round is a tenth of the cases
+
+
+class ArmEliminationOptions(Options):
+    growth: float = Field(
+        default=2.0, ge=1, le=10, description="How much larger each round is than the one before."
+    )
+    winner: Literal["survivors", "anyone"] = Field(
+        default="survivors",
+        description="anyone: also who was given up, by a lucky small sample (as published).",
+    )
+
+
+class ArmElimination(Rounds[ArmEliminationOptions]):
+    """An arm leaves when its interval ends below where the best one's begins."""
+
+    options_type = ArmEliminationOptions
+
+    @property
+    def best(self) -> int | None:
+        if self.options.winner == "survivors":
+            return super().best
+        return self.board.choose(range(len(self.candidates)), on_equal_data=False)
+
+    def next_pulls(self) -> list[Pull]:
+        if len(self.alive) <= 1:
+            return []
+        size = self.options.batch or max(1, self.cases // FIRST_SHARE)
+        for _ in self.history:
+            size = max(1, int(size * self.options.growth))
+        return self.pulls(self.alive, size)
+
+    def learn(self) -> None:
+        found = {arm: self.board.interval(arm, self.options.confidence) for arm in self.alive}
+        leader = max(self.alive, key=lambda arm: found[arm].low)
+        self.eliminate(
+            {
+                arm: f"{found[arm]} is below {self.name(leader)} with {found[leader]} "
+                f"on {self.board.count(arm)} cases."
+                for arm in self.alive
+                if found[arm].high < found[leader].low
+            }
+        )

@@ -1,0 +1,74 @@
+"""Our own: candidates leave when, case by case, they cannot catch up with the leader any more."""
+
+import math
+from statistics import NormalDist
+
+from pydantic import Field
+
+from workers.engine.strategies.board import SAME
+from workers.engine.strategies.intervals import paired_variance
+from workers.engine.strategies.options import Options
+from workers.engine.strategies.rounds import Pull, Rounds
+
+ROUNDS = 200  # at most: a look after every half percent of the cases
+NORMAL = NormalDist()
+
+
+class PairedEliminationOptions(Options):
+    confidence: float = Field(
+        default=2.33,  # one percent
+        gt=0,
+        le=10,
+        description="In standard errors: how sure the first elimination must be. Later ones save "
+        "less and must be surer.",
+    )
+
+
+class PairedElimination(Rounds[PairedEliminationOptions]):
+    """Four things that the interval of each arm alone does not use:
+
+    All arms see the same cases, so the differences to the leader are tested, case by case; what is
+    hard for everybody cancels out. The cases still to come are few and known in number: the
+    uncertainty about the mean of all of them shrinks to nothing as they run out. To keep an arm
+    costs it the rest of the cases: the risk that is taken shrinks with that rest. And who survives
+    has seen what the others have, so the winner is chosen on equal data.
+    """
+
+    options_type = PairedEliminationOptions
+
+    def next_pulls(self) -> list[Pull]:
+        if len(self.alive) <= 1:
+            return []
+        return self.pulls(self.alive, self.options.batch or max(1, self.cases // ROUNDS))
+
+    def learn(self) -> None:
+        leader = self.best
+        if leader is None:
+            return  # nobody has answered yet
+        rest = 1 - self.board.count(leader) / self.cases
+        risk = NORMAL.cdf(-self.options.confidence) * rest
+        z = -NORMAL.inv_cdf(risk) if risk else 0.0
+        self.eliminate(
+            {arm: why for arm in self.alive if (why := self._why_not(arm, leader, z, rest))}
+        )
+
+    def _why_not(self, arm: int, leader: int, z: float, rest: float) -> str:
+        """Why the arm cannot be better than the leader on all cases; empty while it can."""
+        ahead, theirs = self._pairs(leader, arm)
+        if not ahead:
+            return ""
+        n = len(ahead)
+        gap = (math.fsum(ahead) - math.fsum(theirs)) / n
+        error = math.sqrt(paired_variance(ahead, theirs, gap) / n * rest)
+        if gap <= max(z * error, SAME):
+            return ""
+        told = f"{gap:.3f} worse than {self.name(leader)} on the same {n} cases"
+        if not rest:
+            return f"{told}: all of them."
+        return f"{told}, where {z * error:.3f} is enough to be sure about all {self.cases}."
+
+    def _pairs(self, leader: int, arm: int) -> tuple[list[float], list[float]]:
+        """Cases that both have a value for: all of them, unless failures are dropped."""
+        both = zip(self.board.worth(leader), self.board.worth(arm), strict=True)
+        pairs = [(a, b) for a, b in both if a is not None and b is not None]
+        return [a for a, _ in pairs], [b for _, b in pairs]

@@ -1,0 +1,26 @@
+"""Some candidates, drawn by the seed, on every case."""
+
+import math
+
+from pydantic import Field
+
+from workers.engine.strategies.options import Options
+from workers.engine.strategies.rounds import Pull, Rounds
+
+
+class RandomSearchOptions(Options):
+    sample_fraction: float = Field(
+        default=0.25, gt=0, le=1, description="The share of the candidates that is tried."
+    )
+
+
+class RandomSearch(Rounds[RandomSearchOptions]):
+    options_type = RandomSearchOptions
+
+    def next_pulls(self) -> list[Pull]:
+        if self.history:
+            return []
+        tried = math.ceil(len(self.alive) * self.options.sample_fraction)
+        drawn = set(self.random.sample(self.alive, tried))
+        self.eliminate({arm: "Not drawn." for arm in self.alive if arm not in drawn})
+        return self.pulls(self.alive, self.cases)

@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 -m "not alone"
 # Three sites are broken side by side: nothing here is judged by fractions of a second.
 FAULTS_SHORT := $(BIN)/pytest -n 3 --dist loadgroup -m alone tests/faults
 
-.PHONY: help run setup bench openapi schemathesis measure-api faults faults-short soak test check lint types screenshots commands lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types screenshots commands lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,10 @@ bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 
 	@mkdir -p .cache/bench
 	@$(BIN)/python manage.py migrate -v 0
 	$(BIN)/python manage.py benchmark --out .cache/bench/$$(date -u +%Y%m%d-%H%M%S).json $(ARGS)
+
+bench-select: .venv/.run-is-installed ## Compare the strategies of choosing; MATRICES="a.json b.csv"
+	@test -n "$(MATRICES)" || { echo 'Name score matrices: make bench-select MATRICES="a.json b.csv"'; exit 2; }
+	@$(BIN)/python manage.py bench_select $(MATRICES) $(ARGS)
 
 screenshots: setup ## Pictures of every page into docs/
 	@$(BIN)/python scripts/install_chromium.py

@@ -1,0 +1,70 @@
+"""`manage.py bench_select`: which strategy finds the best combination, for how many evaluations."""
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from workers.engine.errors import ConfigurationError
+from workers.engine.matrices import read_matrix
+from workers.engine.selector_bench import CONTESTANTS, Line, bench, table_of
+
+
+class Command(BaseCommand):
+    help = "Replays score matrices against every strategy that chooses among combinations."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "matrices", nargs="+", type=Path, metavar="MATRIX", help="A JSON or CSV file."
+        )
+        parser.add_argument(
+            "--strategy",
+            type=read_names,
+            default=list(CONTESTANTS),
+            metavar="NAME,...",
+            help=f"Of: {', '.join(CONTESTANTS)}. All of them if left out.",
+        )
+        parser.add_argument(
+            "--seeds", type=read_seeds, default=list(range(42, 92)), metavar="42-91"
+        )
+        parser.add_argument("--json", action="store_true", help="A list instead of a table.")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            matrices = [read_matrix(path) for path in options["matrices"]]
+        except ConfigurationError as error:
+            raise CommandError(str(error), returncode=2) from None
+        lines: list[Line] = [
+            bench(matrix, name, options["seeds"])
+            for matrix in matrices
+            for name in options["strategy"]
+        ]
+        if options["json"]:
+            self.stdout.write(json.dumps([line._asdict() for line in lines], indent=2))
+            return
+        self.stdout.write("\n".join(table_of(lines)))
+
+
+def read_names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in CONTESTANTS]
+    if unknown or not names:
+        raise ArgumentTypeError(
+            f"unknown strategy {', '.join(unknown)!r}; choose among {', '.join(CONTESTANTS)}"
+        )
+    return names
+
+
+def read_seeds(text: str) -> list[int]:
+    """`42-91`, or `7`."""
+    first, _, last = text.partition("-")
+    try:
+        seeds = list(range(int(first), int(last or first) + 1))
+    except ValueError:
+        seeds = []
+    if not seeds:
+        raise ArgumentTypeError(f"{text!r} are no seeds; write 42-91, or 7")
+    return seeds

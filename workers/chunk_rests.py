@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from runs.services.leases import Lease
+from workers.engine.kinds import models_called
 from workers.engine.records import Score
 
 Place = tuple[str, str]  # endpoint and model
@@ -28,15 +29,15 @@ class ChunkRests:
 
     def waits_only_for(self, lease: Lease, places: Collection[Place]) -> bool:
         left = self._left.get(place_of(lease), Counter())
-        needed = {model_of(lease, candidate) for candidate, count in left.items() if count}
-        return bool(needed) and needed <= set(places)
+        waiting = [models_of(lease, candidate) for candidate, count in left.items() if count]
+        return bool(waiting) and all(not models.isdisjoint(places) for models in waiting)
 
 
 def place_of(lease: Lease) -> tuple[int, int]:
     return lease.chunk_id, lease.token
 
 
-def model_of(lease: Lease, candidate: str) -> Place:
-    """The model that a candidate calls."""
-    model = lease.parts.candidates[candidate].document["model"]
-    return model["endpoint"], model["model"]
+def models_of(lease: Lease, candidate: str) -> frozenset[Place]:
+    """The models that a candidate calls. It waits when one of them fails."""
+    called = models_called(lease.parts.candidates[candidate].document)
+    return frozenset((model["endpoint"], model["model"]) for model in called)

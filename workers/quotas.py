@@ -36,7 +36,7 @@ class RunQuotas:
                 of_run,
                 model_quota(endpoints[model.endpoint], model.model, self._run_id, configuration),
             )
-            for model in configuration.models
+            for model in configuration.called
         }
         quotas = [of_run, *(of_model for _, of_model in self._shared.values())]
         if configuration.limits.schedule != "two_level":

@@ -26,7 +26,7 @@ from runs.services.pauses import hold_run, settle_pauses
 from runs.services.planning import advance_run
 from runs.services.recovery import sweep
 from runs.services.runs import fail_run
-from workers.chunk_rests import ChunkRests, model_of
+from workers.chunk_rests import ChunkRests, models_of
 from workers.database_cache import read_cache
 from workers.database_thread import in_database
 from workers.engine.ending import end_tasks
@@ -151,7 +151,7 @@ class Runtime:
         self._recorder.add(lease, score)
         self._rests.take(lease, score)
         run_id = lease.parts.run_id
-        reason = self._streak_of(lease).note(score, model_of(lease, score.trial.candidate))
+        reason = self._streak_of(lease).note(score, models_of(lease, score.trial.candidate))
         # At once: a refusal may take no more than a millisecond.
         if reason and self._executors.stop(run_id):
             del self._streaks[run_id]
@@ -165,8 +165,8 @@ class Runtime:
     def _streak_of(self, lease: Lease) -> Streak:
         streak = self._streaks.get(lease.parts.run_id)
         if streak is None:
-            models = {(model.endpoint, model.model) for model in lease.parts.configuration.models}
-            streak = self._streaks[lease.parts.run_id] = Streak(len(models))
+            called = {models_of(lease, candidate) for candidate in lease.parts.candidates}
+            streak = self._streaks[lease.parts.run_id] = Streak(len(called))
             if len(self._streaks) > MOST_RUNS:
                 self._streaks.pop(next(iter(self._streaks)))
         return streak

@@ -80,7 +80,7 @@ def prices_of(configuration: Configuration, endpoints: Mapping[str, Endpoint]) -
     known = {name: read_prices(endpoint.prices) for name, endpoint in endpoints.items()}
     return {
         (model.endpoint, model.model): known[model.endpoint][model.model]
-        for model in configuration.models
+        for model in configuration.called
         if model.model in known[model.endpoint]
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from runs.api.problems import MEDIA_TYPE, ProblemReport
-from workers.engine.spec import Configuration
+from workers.engine.spec import KINDS
 
 SCHEMAS = "#/components/schemas/"
 PROBLEM = {"$ref": "#/components/responses/Problem"}
@@ -15,8 +15,12 @@ REFUSALS = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
 
 def finish(document: dict[str, Any]) -> None:
     components = document["components"]
-    for model in (ProblemReport, Configuration):
+    models: list[type[BaseModel]] = [ProblemReport, *KINDS.values()]
+    for model in models:
         add_schema(components["schemas"], model)
+    components["schemas"]["Configuration"] = {
+        "oneOf": [{"$ref": f"{SCHEMAS}{model.__name__}"} for model in KINDS.values()],
+    }
     name_or_document = [
         {"type": "string", "maxLength": 120, "description": "The name of a stored one."},
         {"$ref": f"{SCHEMAS}Configuration"},

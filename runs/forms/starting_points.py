@@ -19,7 +19,7 @@ from runs.forms.new_run import (
 from workers.engine.documents import write_document
 from workers.engine.errors import ConfigurationError
 from workers.engine.scorers import build_scorer
-from workers.engine.spec import Configuration, Limits, read_configuration
+from workers.engine.spec import Configuration, Evaluation, Limits, read_configuration
 
 
 def from_document(document: Mapping[str, Any]) -> NewRunInput:
@@ -28,6 +28,8 @@ def from_document(document: Mapping[str, Any]) -> NewRunInput:
         configuration = read_configuration(dict(document))
     except ConfigurationError:
         return from_yaml(document)
+    if not isinstance(configuration, Evaluation):
+        return from_yaml(document)  # the form has no fields for other kinds
     filled = from_configuration(configuration)
     if not shows_all_of(filled, configuration):
         return from_yaml(document)
@@ -41,7 +43,7 @@ def from_yaml(document: Mapping[str, Any]) -> NewRunInput:
     return filled
 
 
-def from_configuration(configuration: Configuration) -> NewRunInput:
+def from_configuration(configuration: Evaluation) -> NewRunInput:
     rows = configuration.dataset.rows
     chosen = {
         scorer.name: {name: option_text(value) for name, value in scorer.options.items()}

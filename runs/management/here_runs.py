@@ -126,7 +126,7 @@ async def _execute(run: HereRun, voice: Voice) -> None:
                     (m.endpoint, m.model): model_quota(
                         run.endpoints[m.endpoint], m.model, 0, configuration
                     )
-                    for m in configuration.models
+                    for m in configuration.called
                 },
                 on_score=run.scores.append,
                 on_stop=note_stop,

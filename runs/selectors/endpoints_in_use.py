@@ -1,6 +1,6 @@
 """Which endpoints a configuration calls, and which runs call an endpoint now."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runs.models import Endpoint, Run, RunState
 from workers.engine.errors import ConfigurationError, Problem
@@ -9,7 +9,7 @@ from workers.engine.spec import Configuration, ModelChoice
 
 def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
     """By name. Raises ConfigurationError when one was removed since."""
-    names = {model.endpoint for model in configuration.models}
+    names = {model.endpoint for model in configuration.called}
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(name__in=names)}
     missing = sorted(names - set(endpoints))
     if missing:
@@ -40,9 +40,16 @@ def live_runs() -> list[LiveRun]:
     """The runs that go on, with the models they call. Reads no prompts."""
     rows = Run.objects.filter(state__in=RunState.live()).order_by("pk")
     return [
-        LiveRun(pk, name, [ModelChoice.model_validate(model) for model in models])
-        for pk, name, models in rows.values_list("pk", "name", "document__models")
+        LiveRun(pk, name, [ModelChoice.model_validate(model) for model in models_in(*parts)])
+        for pk, name, *parts in rows.values_list(
+            "pk", "name", "document__models", "document__steps"
+        )
     ]
+
+
+def models_in(models: list[Any] | None, steps: list[dict[str, Any]] | None) -> list[Any]:
+    """As written in a document of any kind."""
+    return models or [model for step in steps or [] for model in step["models"]]
 
 
 def live_runs_using(endpoint: Endpoint) -> list[int]:

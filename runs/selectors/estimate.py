@@ -96,12 +96,12 @@ def measure(
     cases = size_of(source)
     trials = count_trials(configuration, cases)
     calls = count_calls(configuration, source, endpoints, trials)
-    histories = [history_of(model.endpoint, model.model) for model in configuration.models]
+    histories = [history_of(model.endpoint, model.model) for model in configuration.called]
     allocation = split_slots(configuration, cases)
     time = time_of(configuration, endpoints, histories, calls)
     cost = cost_of_run(configuration, endpoints, histories, calls)
     return Estimate(
-        candidates=len(configuration.prompts) * len(configuration.models),
+        candidates=configuration.candidates,
         cases=cases,
         repeats=configuration.repeats,
         trials=trials,
@@ -187,10 +187,10 @@ def cost_of_run(
     """A range in dollars, or why it cannot be known."""
     if not calls.to_send:
         return Cost(formatting.dollars(0.0), 0.0)
-    each = calls.to_send / len(configuration.models)
+    each = calls.to_send / len(configuration.called)
     costs: list[float] = []
     unpriced: list[str] = []
-    for model, history in zip(configuration.models, histories, strict=True):
+    for model, history in zip(configuration.called, histories, strict=True):
         price = read_prices(endpoints[model.endpoint].prices).get(model.model)
         one = cost_of(price, *call_tokens(history, calls))
         if one is None:

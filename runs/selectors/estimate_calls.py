@@ -10,10 +10,10 @@ from runs.outbound import base_url_of
 from runs.selectors.cache import cached_among
 from workers.engine.cache import cache_key
 from workers.engine.errors import EngineError
-from workers.engine.kinds import make_candidates
+from workers.engine.kinds import make_candidates, models_called
 from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request
-from workers.engine.spec import Configuration
+from workers.engine.spec import Configuration, Selection
 from workers.engine.stats import wilson
 from workers.engine.targets import TARGETS
 
@@ -46,6 +46,8 @@ def count_calls(
         pairs = Random(configuration.seed).sample(pairs, min(SAMPLE, len(pairs)))
     keys = [key for key, _ in pairs]
     requests = [request for _, request in pairs[:50]]
+    if isinstance(configuration, Selection):  # at most; later steps are asked what nobody knows yet
+        return Calls(0, 0, 0, trials * len(configuration.steps), True, requests)
     if configuration.cache == "off":
         return Calls(0, 0, 0, trials, is_sampled, requests)
     found = cached_among(list(set(keys))) if configuration.cache == "use" else set()
@@ -103,7 +105,7 @@ def keys_of_candidate(
     endpoints: dict[str, Endpoint],
 ) -> Iterator[tuple[str, Request]]:
     target = TARGETS[configuration.kind]()
-    endpoint = endpoints[candidate.document["model"]["endpoint"]]
+    endpoint = endpoints[models_called(candidate.document)[0]["endpoint"]]  # of the opening
     service = service_name(endpoint.kind, base_url_of(endpoint))
     for case in cases:
         for repeat in range(configuration.repeats):

@@ -20,8 +20,8 @@ def binding_limit(
 ) -> Limit:
     """The slowest of all limits that the run falls under."""
     found = [*limits_of_run(configuration, latency_seconds, tokens_each)]
-    shares = len(configuration.models)
-    for model in configuration.models:
+    shares = len(configuration.called)
+    for model in configuration.called:
         endpoint = endpoints[model.endpoint]
         found += limits_of_model(endpoint, model.label, latency_seconds, tokens_each, shares)
     found.sort(key=lambda limit: limit.calls_per_second)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from runs.models import Candidate, Run
 from runs.selectors.costs import cost_per_thousand
+from workers.engine.kinds import models_called
 from workers.engine.stats import Estimate, estimate_mean, percentile
 
 
@@ -38,8 +39,9 @@ def leaderboard(run: Run) -> list[LeaderboardRow]:
     """Best first. A candidate without a score has no rank: failures are neither zero nor best."""
     candidates = list(run.candidates.all())
     planned = run.planned // len(candidates) if candidates else 0
+    is_choice = run.kind == "select"
     scored = [(estimate_of(candidate), candidate) for candidate in candidates]
-    scored.sort(key=lambda pair: sort_key(*pair))
+    scored.sort(key=lambda pair: survivor_key(pair[1]) if is_choice else sort_key(*pair))
     if not scored:
         return []
     best, leader = scored[0]
@@ -60,6 +62,12 @@ def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float
     return (-found.value, -candidate.value_sum / candidate.done, candidate.position)
 
 
+def survivor_key(candidate: Candidate) -> tuple[float, float, int]:
+    """Of a choice: who saw most was not given up. Failures are wrong answers there."""
+    mean = candidate.value_sum / candidate.done if candidate.done else 0.0
+    return (-candidate.done, -mean, candidate.position)
+
+
 def row_of(
     run: Run,
     place: int,
@@ -76,8 +84,8 @@ def row_of(
         position=candidate.position,
         key=candidate.key,
         name=candidate.name,
-        prompt_name=document["prompt"]["name"],
-        model=f"{document['model']['endpoint']}/{document['model']['model']}",
+        prompt_name=document["prompt"]["name"] if "prompt" in document else candidate.name,
+        model=" → ".join(f"{m['endpoint']}/{m['model']}" for m in models_called(document)),
         value=found.value if found else None,
         low=found.low if found else None,
         high=found.high if found else None,

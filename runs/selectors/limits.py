@@ -62,13 +62,13 @@ def paused_endpoints() -> set[str]:
 
 
 def is_waiting(configuration: Configuration, paused: Collection[str]) -> bool:
-    return any(model.endpoint in paused for model in configuration.models)
+    return any(model.endpoint in paused for model in configuration.called)
 
 
 def waiting_reason(configuration: Configuration) -> str:
     """Why a run that could go on does not; empty when none of its endpoints is paused."""
     paused = paused_endpoints()
-    names = sorted({model.endpoint for model in configuration.models} & paused)
+    names = sorted({model.endpoint for model in configuration.called} & paused)
     if not names:
         return ""
     what = f"endpoint {names[0]} is" if len(names) == 1 else f"endpoints {', '.join(names)} are"

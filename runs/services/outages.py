@@ -9,6 +9,7 @@ from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.selectors.limits import WAITING
 from runs.selectors.permit_state import read_permits
 from runs.services.pauses import hold_run
+from workers.engine.kinds import models_called
 
 HOPELESS_SECONDS = 600.0  # some probes, up to 5 minutes apart, have failed by then
 
@@ -52,10 +53,11 @@ def has_answers(run: Run, seconds: float) -> bool:
 def models_needed(run: Run, endpoints: dict[str, int]) -> set[Place]:
     """The models of the candidates that still have trials to come."""
     each = run.planned // max(1, run.candidates.count())
-    models = run.candidates.filter(done__lt=each).values_list("document__model", flat=True)
+    documents = run.candidates.filter(done__lt=each).values_list("document", flat=True)
     return {
         (endpoints[model["endpoint"]], model["model"])
-        for model in models
+        for document in documents
+        for model in models_called(document)
         if model["endpoint"] in endpoints
     }
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.selectors.limits import configuration_now, waiting_reason
+from runs.selectors.stored_history import stored_history
 from runs.services.events import note, note_reopened
 from runs.services.leases import SUSPICIOUS_DEATHS
 from runs.services.webhooks import announce_end
@@ -81,9 +82,9 @@ def _start(run: Run, reason: str) -> None:
 def _session_of(run: Run, configuration: Configuration) -> Session:
     """Where the strategy stands: kept warm in this process, else replayed."""
     session = _warm.pop(run.pk, None)
-    if session is None or session.asked != run.asked:
+    if session is None or not session.may_become(run.asked):
         session = open_session(configuration, run.dataset.rows)
-        session.replay(run.asked, [])
+    session.replay(run.asked, stored_history(run, session.told) if session.learns else [])
     _warm[run.pk] = session
     while len(_warm) > WARM_SESSIONS:
         _warm.popitem(last=False)
@@ -149,7 +150,7 @@ def _finish(run: Run) -> None:
     run.state = RunState.COMPLETED_WITH_ERRORS if run.failed else RunState.COMPLETED
     run.version += 1
     Run.objects.filter(pk=run.pk).update(
-        state=run.state, reason="", ended=Now(), version=run.version
+        state=run.state, reason="", ended=Now(), version=run.version, planned=run.asked
     )
     level = EventLevel.WARNING if run.failed else EventLevel.INFO
     note(run, f"Finished: {run.done:,} trials, {run.failed:,} failed.", level)

@@ -54,6 +54,12 @@ def _lock(run: Run) -> Run:
     if locked.state in {RunState.CANCELLED, RunState.FAILED}:
         told = f"A run that was {locked.state} does not go on. Duplicate it to run it again."
         raise ConfigurationError([Problem("", told)])
+    if locked.kind == "select":
+        told = (
+            "What failed was counted and decided on, so it cannot be tried again here. "
+            "Duplicate the run: what was answered comes from the cache."
+        )
+        raise ConfigurationError([Problem("", told)])
     refuse_if_spent(locked, locked.clock)
     return locked
 

@@ -138,7 +138,7 @@ def _store_given_rows(owner: AbstractBaseUser, name: str, rows: list[dict[str, s
 
 def _facts(configuration: Configuration, endpoints: dict[str, Endpoint]) -> dict[str, Any]:
     """What the run depends on besides its document, as it is now."""
-    used = sorted({model.endpoint for model in configuration.models})
+    used = sorted({model.endpoint for model in configuration.called})
     return {
         "code_version": __version__,
         "endpoints": {

@@ -85,13 +85,19 @@ class RunTally:
 
     def add(self, score: Score) -> None:
         self.calls_sent += score.calls_sent
-        self.calls_retried += max(0, score.calls_sent - 1)
+        self.calls_retried += count_retries(score)
         self.cost += score.cost or 0.0
         self.cost_saved += score.cost_saved
         self.unpriced += score.unpriced
         for attempt in score.attempts:
             self.calls_joined += attempt.what == JOINED
             self.calls_throttled += attempt.what == "call" and attempt.outcome == RateLimited.name
+
+
+def count_retries(score: Score) -> int:
+    """Calls beyond the first for each answer wanted: a trial may want several."""
+    answers = sum(attempt.what == "call" and attempt.outcome == "ok" for attempt in score.attempts)
+    return max(0, score.calls_sent - answers - bool(score.error))
 
 
 RUN_COUNTS = [one.name for one in fields(RunTally)]

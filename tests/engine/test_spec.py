@@ -26,7 +26,7 @@ def test_short_and_long_forms_mean_the_same(document: dict[str, Any]) -> None:
 
 def test_a_model_name_may_hold_slashes(document: dict[str, Any]) -> None:
     document["models"] = ["router/vendor/model"]
-    [model] = read_configuration(document).models
+    [model] = read_configuration(document).called
     assert (model.endpoint, model.model) == ("router", "vendor/model")
 
 

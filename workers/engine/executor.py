@@ -25,6 +25,7 @@ from workers.engine.scorers import Scorer
 from workers.engine.targets import Target
 
 OnScore = Callable[[Score], None]
+CACHE_HIT = Attempt("cache hit", "ok", 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,11 @@ class Executor:
             hits = await self._cache.get_many([opening.key for opening in openings])
         async with asyncio.TaskGroup() as group:
             for opening in openings:
-                if (reply := hits.get(opening.key)) is not None:
-                    on_score(self._score_hit(opening, reply))
+                hit = hits.get(opening.key)
+                if hit is not None and self._target.is_one_call:
+                    on_score(self._score_hit(opening, hit))
                     continue
-                group.create_task(self._run_trial(opening, on_score))
+                group.create_task(self._run_trial(opening, on_score, hit))
 
     def _open(self, trial: Trial, work: Slice, on_score: OnScore) -> Opening | None:
         """Prepare a trial. One that cannot be prepared is scored as refused at once."""
@@ -92,13 +94,21 @@ class Executor:
     def _key(self, request: Request) -> str:
         return cache_key(self._providers[request.endpoint].service, request)
 
-    async def _run_trial(self, opening: Opening, on_score: OnScore) -> None:
+    async def _run_trial(self, opening: Opening, on_score: OnScore, hit: Reply | None) -> None:
         trace: list[Attempt] = []
         bill = Bill(self._prices)
 
         async def ask(request: Request) -> Reply:
-            key = opening.key if request is opening.request else self._key(request)
-            reply = await self._ask(request, key, trace)
+            if request is opening.request:
+                key, known = opening.key, hit
+            else:
+                key = self._key(request)
+                known = await self._look_up(key)
+            if known is not None:
+                trace.append(CACHE_HIT)
+                reply = as_cached(known)
+            else:
+                reply = await self._ask(request, key, trace)
             bill.add(request, reply)
             return reply
 
@@ -123,14 +133,19 @@ class Executor:
         if not landing.is_joined:
             return landing.reply
         trace.append(Attempt(JOINED, "ok", 0.0, 0.0))
-        reply = landing.reply
-        return Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, cached=True)
+        return as_cached(landing.reply)
+
+    async def _look_up(self, key: str) -> Reply | None:
+        """A later call of a trial: its key is known only now."""
+        if self._cache_mode != "use":
+            return None
+        return (await self._cache.get_many([key])).get(key)
 
     def _score_hit(self, opening: Opening, reply: Reply) -> Score:
-        hit = Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, cached=True)
+        hit = as_cached(reply)
         bill = Bill(self._prices)
         bill.add(opening.request, hit)
-        return self._score(opening, hit, [Attempt("cache hit", "ok", 0.0, 0.0)], bill)
+        return self._score(opening, hit, [CACHE_HIT], bill)
 
     def _score(self, opening: Opening, reply: Reply, trace: list[Attempt], bill: Bill) -> Score:
         try:
@@ -153,6 +168,11 @@ class Executor:
             cost_saved=bill.saved,
             unpriced=bill.count_unpriced(trace),
         )
+
+
+def as_cached(reply: Reply) -> Reply:
+    """With the time that the call took when it was made."""
+    return Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, cached=True)
 
 
 def failed_score(

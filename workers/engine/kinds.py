@@ -1,13 +1,24 @@
-"""What each kind of run is made of: its candidates, its strategy and its target."""
+"""What each kind of run is made of: its candidates and its strategy."""
 
-from workers.engine.json_text import digest
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+from workers.engine.json_text import digest, to_json
 from workers.engine.records import Candidate
 from workers.engine.session import Session
-from workers.engine.spec import Configuration
-from workers.engine.strategies import Grid
+from workers.engine.spec import Configuration, Evaluation, ModelChoice, Selection
+from workers.engine.strategies import Grid, Rounds, build_selection
 
 
 def make_candidates(configuration: Configuration) -> list[Candidate]:
+    if isinstance(configuration, Selection):
+        return make_combinations(configuration)
+    assert isinstance(configuration, Evaluation)  # there are no other kinds
+    return make_prompts_with_models(configuration)
+
+
+def make_prompts_with_models(configuration: Evaluation) -> list[Candidate]:
     """Every prompt with every model, in the order given."""
     candidates = []
     for prompt in configuration.prompts:
@@ -18,9 +29,53 @@ def make_candidates(configuration: Configuration) -> list[Candidate]:
     return candidates
 
 
+def make_combinations(configuration: Selection) -> list[Candidate]:
+    """A model for every step, in the order of the product."""
+    candidates = []
+    for models in product(*(step.models for step in configuration.steps)):
+        pairs = list(zip(configuration.steps, models, strict=True))
+        steps = [
+            {**step.model_dump(exclude={"models"}), "model": model.model_dump()}
+            for step, model in pairs
+        ]
+        choices = {step.name: label_of(model) for step, model in pairs}
+        name = " + ".join(f"{step}={label}" for step, label in choices.items())
+        document = {"steps": steps, "choices": choices}
+        candidates.append(Candidate(digest(document)[:16], name, document))
+    return candidates
+
+
+def label_of(model: ModelChoice) -> str:
+    """The same model with other parameters is another choice."""
+    if not model.parameters:
+        return model.label
+    return f"{model.label} {to_json(model.parameters).decode()}"
+
+
+def models_called(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The models that a candidate calls, by its document."""
+    if "steps" in document:
+        return [step["model"] for step in document["steps"]]
+    return [document["model"]]
+
+
 def open_session(configuration: Configuration, cases: int) -> Session:
     """A session at its beginning."""
+    if isinstance(configuration, Selection):
+        return Session(open_selection(configuration, cases))
     candidates = make_candidates(configuration)
     by_candidate = configuration.limits.schedule == "two_level"
     repeats, seed = configuration.repeats, configuration.seed
     return Session(Grid(candidates, cases, repeats, seed, by_candidate=by_candidate))
+
+
+def open_selection(configuration: Selection, cases: int) -> Rounds[Any]:
+    return build_selection(
+        configuration.strategy.name,
+        make_candidates(configuration),
+        cases,
+        repeats=configuration.repeats,
+        seed=configuration.seed,
+        options=configuration.strategy.options,
+        objective=configuration.objective,
+    )

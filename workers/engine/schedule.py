@@ -19,7 +19,7 @@ def plan_chunks(
     session: Session, configuration: Configuration, cases: int, open_keys: set[str], room: Room
 ) -> list[tuple[Trial, ...]]:
     """The next chunks. `open_keys` are the candidates that still have trials under way."""
-    if configuration.limits.schedule == "two_level":
+    if configuration.limits.schedule == "two_level" and configuration.kind == "evaluate":
         return plan_by_candidate(session, configuration, cases, open_keys, room)
     return split(session.plan(room.chunk_size * room.chunks), room.chunk_size)
 

@@ -23,9 +23,18 @@ class Session:
         return self._strategy.planned
 
     @property
+    def learns(self) -> bool:
+        """Whether it must be told scores to go on."""
+        return self._strategy.learns
+
+    @property
     def is_finished(self) -> bool:
         """Everything was asked and everything asked was told."""
         return self._is_exhausted and self.told == self.asked
+
+    def may_become(self, asked: int) -> bool:
+        """Whether a session that asked so much may be this one, later."""
+        return self.asked == asked or (self.learns and self.asked < asked)
 
     def plan(self, limit: int) -> list[Trial]:
         """The next trials to run; empty while a listening strategy waits, or at the end."""

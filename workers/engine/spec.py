@@ -1,214 +1,80 @@
 """The one schema of a configuration: YAML, forms, admin and REST are all read by it."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from math import prod
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.parameters import check_parameters
-from workers.engine.presets import DEFAULT_PRESET, PRESETS, rename_limits
 from workers.engine.problems import explain
-from workers.engine.scorers import SCORERS, build_scorer, parse_scorer
+from workers.engine.spec_parts import (
+    Amount,
+    Budget,
+    Concurrency,
+    DatasetChoice,
+    Limits,
+    ModelChoice,
+    Name,
+    NotSwitch,
+    PriorityName,
+    Prompt,
+    RequestRate,
+    ScorerChoice,
+    Seed,
+    ShareOrCount,
+    Strict,
+    TokenRate,
+    check_models,
+    refuse_twins,
+)
+from workers.engine.strategies import SELECTIONS, read_options
+from workers.engine.strategies.options import Objective
 from workers.engine.template import names_in
+
+__all__ = [
+    "KINDS",
+    "Amount",
+    "Budget",
+    "Concurrency",
+    "Configuration",
+    "DatasetChoice",
+    "Evaluation",
+    "Limits",
+    "ModelChoice",
+    "NotSwitch",
+    "PriorityName",
+    "Prompt",
+    "RequestRate",
+    "Seed",
+    "Selection",
+    "ShareOrCount",
+    "Strict",
+    "TokenRate",
+    "check_against",
+    "count_trials",
+    "read_configuration",
+]
 
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
 
-def refuse_switch(value: Any) -> Any:
-    """True is 1 to Python; to a person it is a mistake."""
-    if isinstance(value, bool):
-        raise ValueError("Give a number, not true or false.")
-    return value
+class Template(NamedTuple):
+    """A text that is filled from a case, and where it stands."""
 
-
-NotSwitch = BeforeValidator(refuse_switch)
-Name = Annotated[str, Field(min_length=1, max_length=100)]
-Concurrency = Annotated[int, Field(ge=1, le=5000), NotSwitch]
-RequestRate = Annotated[int, Field(ge=1, le=1_000_000), NotSwitch]
-TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch]
-Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False), NotSwitch]
-ShareOrCount = Annotated[float, Field(gt=0, le=2_000_000), NotSwitch]
-Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), NotSwitch]
-PriorityName = Literal["low", "normal", "high"]
-
-
-class Strict(BaseModel):
-    """Unknown fields are refused, values are not changed after reading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def also_written(*short_forms: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-    """Tells the JSON schema of a model about the short forms that its validator reads."""
-
-    def extend(schema: dict[str, Any]) -> None:
-        full = dict(schema)
-        schema.clear()
-        schema["anyOf"] = [*short_forms, full]
-
-    return extend
-
-
-def filled_by_preset(schema: dict[str, Any]) -> None:
-    """Null is as good as nothing, and the defaults are the preset's."""
-    for name, field in schema["properties"].items():
-        field.pop("default", None)
-        if "anyOf" not in field:
-            title = {"title": field.pop("title")}
-            schema["properties"][name] = {"anyOf": [dict(field), {"type": "null"}], **title}
-
-
-class Prompt(Strict):
-    name: Name
-    system: Annotated[str, Field(max_length=100_000)] = ""
-    user: Annotated[str, Field(min_length=1, max_length=100_000)] = "{{question}}"
-
-
-class ModelChoice(Strict):
-    """A model of an endpoint, written `endpoint/model` or in full."""
-
-    model_config = ConfigDict(
-        json_schema_extra=also_written({"type": "string", "pattern": "^[^/]{1,100}/.{1,200}$"})
-    )
-
-    endpoint: Name
-    model: Annotated[str, Field(min_length=1, max_length=200)]
-    parameters: dict[str, Any] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        endpoint, slash, model = value.partition("/")
-        if not slash:
-            raise ValueError(f"{value!r} has no endpoint. Write endpoint/model.")
-        return {"endpoint": endpoint, "model": model}
-
-    @field_validator("parameters")
-    @classmethod
-    def check_known_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        check_parameters(parameters)
-        return parameters
-
-    @property
-    def label(self) -> str:
-        return f"{self.endpoint}/{self.model}"
-
-
-class DatasetChoice(Strict):
-    """A stored dataset by name (its newest version, or `name@3`), or rows given in place."""
-
-    model_config = ConfigDict(
-        json_schema_extra=also_written({"type": "string", "minLength": 1, "maxLength": 100})
-    )
-
-    name: Name | None = None
-    rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def check_one_of_both(self) -> Self:
-        if (self.name is None) == (self.rows is None):
-            raise ValueError("Name a stored dataset or give rows: one of the two.")
-        return self
-
-
-class ScorerChoice(Strict):
-    """A scorer and its options, written `exact` or `{numeric: {tolerance: 0.001}}`."""
-
-    model_config = ConfigDict(
-        json_schema_extra=also_written(
-            {"enum": list(SCORERS)},
-            {
-                "type": "object",
-                "properties": {name: {"type": ["object", "null"]} for name in SCORERS},
-                "minProperties": 1,
-                "maxProperties": 1,
-                "additionalProperties": False,
-            },
-        )
-    )
-
-    name: Annotated[str, Field(json_schema_extra={"enum": list(SCORERS)})]
-    options: Annotated[dict[str, Any], Field(json_schema_extra={"type": ["object", "null"]})] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-            if unknown := value.keys() - cls.model_fields.keys():
-                raise ValueError(f"Unknown field {min(unknown)!r}. Allowed here: name, options.")
-            value = {value["name"]: value.get("options")}
-        name, options = parse_scorer(value)
-        build_scorer(name, options)
-        return {"name": name, "options": options}
-
-
-class Limits(Strict):
-    """How fast. A preset fills what is not given."""
-
-    model_config = ConfigDict(json_schema_extra=filled_by_preset)
-
-    preset: Literal["conservative", "balanced", "aggressive"] | None = None
-    max_concurrent: Concurrency = 0
-    batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] = 0
-    requests_per_minute: RequestRate | None = None
-    tokens_per_minute: TokenRate | None = None
-    timeout_seconds: Annotated[float, Field(gt=0, le=600), NotSwitch] = 0
-    attempts: Annotated[int, Field(ge=1, le=10), NotSwitch] = 0
-    adaptive: Annotated[bool, Field(strict=True)] = True
-    schedule: Literal["work_conserving", "two_level", "sequential"] = "work_conserving"
-    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000), NotSwitch] | None = None
-    candidate_batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def fill_from_preset(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        preset = value.get("preset") or DEFAULT_PRESET
-        given = {
-            name: item
-            for name, item in rename_limits(value).items()
-            if item is not None or name == "requests_per_minute"  # null there: no limit
-        }
-        if given.get("schedule") == "sequential":
-            given["max_concurrent"] = 1
-        return {**PRESETS.get(str(preset), PRESETS[DEFAULT_PRESET]), **given}
-
-
-class Budget(Strict):
-    """How much in all. What is not given is not limited; at the end of one the run pauses."""
-
-    dollars: Amount | None = None
-    calls: Annotated[int, Field(gt=0, le=1_000_000_000), NotSwitch] | None = None
-    seconds: Amount | None = None
+    path: str
+    text: str
+    known: tuple[str, ...]  # what it may name besides the columns of the dataset
 
 
 class Configuration(Strict):
-    """Kind `evaluate`: every prompt with every model on every case."""
+    """What configurations of every kind have in common."""
 
     name: Name = "unnamed"
-    kind: Literal["evaluate"]
+    kind: str
     seed: Seed = 0
     dataset: DatasetChoice
-    prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)]
-    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
     repeats: Annotated[int, Field(ge=1, le=1000), NotSwitch] = 1
     scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)]
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
@@ -226,6 +92,31 @@ class Configuration(Strict):
             raise ValueError("Give a share of the trials, as in 0.1, or a whole number of them.")
         return most
 
+    @property
+    def called(self) -> list[ModelChoice]:
+        """Every model it may call."""
+        raise NotImplementedError
+
+    @property
+    def candidates(self) -> int:
+        """How many there are to be tried."""
+        raise NotImplementedError
+
+    def templates(self) -> Iterator[Template]:
+        raise NotImplementedError
+
+    def model_path(self, index: int) -> str:
+        """Where a person finds the model of this number in the document."""
+        return f"models.{index}"
+
+
+class Evaluation(Configuration):
+    """Kind `evaluate`: every prompt with every model on every case."""
+
+    kind: Literal["evaluate"]
+    prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)]
+    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
+
     @field_validator("prompts")
     @classmethod
     def check_prompt_names(cls, prompts: list[Prompt]) -> list[Prompt]:
@@ -235,14 +126,97 @@ class Configuration(Strict):
     @field_validator("models")
     @classmethod
     def check_model_names(cls, models: list[ModelChoice]) -> list[ModelChoice]:
-        refuse_twins(f"{model.label} {sorted(model.parameters.items())}" for model in models)
-        return models
+        return check_models(models)
+
+    @property
+    def called(self) -> list[ModelChoice]:
+        return self.models
+
+    @property
+    def candidates(self) -> int:
+        return len(self.prompts) * len(self.models)
+
+    def templates(self) -> Iterator[Template]:
+        for index, prompt in enumerate(self.prompts):
+            yield Template(f"prompts.{index}.system", prompt.system, ())
+            yield Template(f"prompts.{index}.user", prompt.user, ())
 
 
-def refuse_twins(names: Iterable[str]) -> None:
-    twins = [name for name, times in Counter(names).items() if times > 1]
-    if twins:
-        raise ValueError(f"Given twice: {', '.join(twins)}. Each must differ from the others.")
+class Step(Strict):
+    """One call of a pipeline: its templates may name columns and the answers of earlier steps."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
+    system: Annotated[str, Field(max_length=100_000)] = ""
+    user: Annotated[str, Field(min_length=1, max_length=100_000)] = "{{question}}"
+    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
+
+    @field_validator("models")
+    @classmethod
+    def check_model_names(cls, models: list[ModelChoice]) -> list[ModelChoice]:
+        return check_models(models)
+
+
+class StrategyChoice(Strict):
+    """A strategy by name with its options beside it, as in {name: threshold, threshold: 0.8}."""
+
+    name: Annotated[str, Field(json_schema_extra={"enum": list(SELECTIONS)})] = "arm_elimination"
+    options: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping):
+            return value
+        name = str(value.get("name", "arm_elimination"))
+        beside = {key: item for key, item in value.items() if key not in ("name", "options")}
+        options = {**(value.get("options") or {}), **beside}
+        read_options(name, options)
+        return {"name": name, "options": options}
+
+
+class Selection(Configuration):
+    """Kind `select`: the best combination of models for the steps of a pipeline."""
+
+    kind: Literal["select"]
+    steps: Annotated[list[Step], Field(min_length=1, max_length=20)]
+    strategy: StrategyChoice = StrategyChoice()
+    objective: Objective = Objective()
+
+    @field_validator("steps")
+    @classmethod
+    def check_step_names(cls, steps: list[Step]) -> list[Step]:
+        refuse_twins(step.name for step in steps)
+        return steps
+
+    @property
+    def called(self) -> list[ModelChoice]:
+        """Each once, whatever its parameters."""
+        found = {(m.endpoint, m.model): m for m in chain(*(step.models for step in self.steps))}
+        return list(found.values())
+
+    @property
+    def candidates(self) -> int:
+        return prod(len(step.models) for step in self.steps)
+
+    def templates(self) -> Iterator[Template]:
+        for index, step in enumerate(self.steps):
+            earlier = tuple(other.name for other in self.steps[:index])
+            yield Template(f"steps.{index}.system", step.system, earlier)
+            yield Template(f"steps.{index}.user", step.user, earlier)
+
+    def model_path(self, index: int) -> str:
+        wanted = self.called[index].label
+        return next(
+            f"steps.{place}.models.{number}"
+            for place, step in enumerate(self.steps)
+            for number, model in enumerate(step.models)
+            if model.label == wanted
+        )
+
+
+KINDS: dict[str, type[Configuration]] = {"evaluate": Evaluation, "select": Selection}
 
 
 def read_configuration(document: Any) -> Configuration:
@@ -251,10 +225,14 @@ def read_configuration(document: Any) -> Configuration:
         raise ConfigurationError(
             [Problem("", "A configuration is a mapping of fields such as kind, dataset, prompts.")]
         )
+    kind = document.get("kind", "evaluate")
+    if not isinstance(kind, str) or kind not in KINDS:
+        told = f"Unknown kind {kind!r}. Choose one of: {', '.join(map(repr, KINDS))}."
+        raise ConfigurationError([Problem("kind", told)])
     try:
-        return Configuration.model_validate(document)
+        return KINDS[kind].model_validate(document)
     except ValidationError as error:
-        raise ConfigurationError(explain(error, Configuration)) from None
+        raise ConfigurationError(explain(error, KINDS[kind])) from None
 
 
 def check_against(
@@ -268,11 +246,11 @@ def check_against(
     dataset columns; size."""
     problems = [
         Problem(
-            f"models.{index}.endpoint",
+            f"{configuration.model_path(index)}.endpoint",
             f"There is no endpoint {model.endpoint!r}. "
             f"Choose one of: {', '.join(endpoints) or 'none yet; add one under Endpoints'}.",
         )
-        for index, model in enumerate(configuration.models)
+        for index, model in enumerate(configuration.called)
         if model.endpoint not in endpoints
     ]
     problems += template_problems(configuration, columns)
@@ -294,7 +272,7 @@ def budget_problems(
         return []
     unpriced = {
         model.label: model.endpoint
-        for model in configuration.models
+        for model in configuration.called
         if model.model not in priced.get(model.endpoint, ())
     }
     if not unpriced:
@@ -309,16 +287,18 @@ def budget_problems(
 
 def template_problems(configuration: Configuration, columns: Sequence[str]) -> list[Problem]:
     return [
-        Problem(
-            f"prompts.{index}.{part}",
-            f"{{{{{name}}}}} is not a column of the dataset. It has: {', '.join(columns)}.",
-        )
-        for index, prompt in enumerate(configuration.prompts)
-        for part in ("system", "user")
-        for name in names_in(getattr(prompt, part))
-        if name not in columns
+        Problem(template.path, unknown_name(name, columns, template.known))
+        for template in configuration.templates()
+        for name in names_in(template.text)
+        if name not in columns and name not in template.known
     ]
 
 
+def unknown_name(name: str, columns: Sequence[str], steps: Sequence[str]) -> str:
+    told = f"{{{{{name}}}}} is not a column of the dataset. It has: {', '.join(columns)}."
+    return f"{told} Earlier steps: {', '.join(steps)}." if steps else told
+
+
 def count_trials(configuration: Configuration, cases: int) -> int:
-    return len(configuration.prompts) * len(configuration.models) * cases * configuration.repeats
+    """At most: who chooses among candidates need not run them all."""
+    return configuration.candidates * cases * configuration.repeats

@@ -1,15 +1,19 @@
 """Targets turn a candidate and a case into an answer, by asking a provider."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from workers.engine.records import Candidate, Case, Reply, Request
 from workers.engine.targets.chat import ChatTarget
+from workers.engine.targets.pipeline import PipelineTarget
 
 Ask = Callable[[Request], Awaitable[Reply]]
 
 
 class Target(Protocol):
+    is_one_call: ClassVar[bool]
+    """Whether the opening's answer is the whole answer."""
+
     def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
         """The first request, known before anything is asked, so that a chunk's cache look-up
         is one query."""
@@ -22,4 +26,5 @@ class Target(Protocol):
 
 TARGETS: dict[str, type[Target]] = {
     "evaluate": ChatTarget,
+    "select": PipelineTarget,
 }

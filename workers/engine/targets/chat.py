@@ -1,7 +1,7 @@
 """One chat call: the candidate's prompt, filled in with the case's fields."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar
 
 from workers.engine.records import Candidate, Case, Reply, Request
 from workers.engine.template import render
@@ -10,14 +10,12 @@ CHAT_PATH = "/chat/completions"
 
 
 class ChatTarget:
+    is_one_call: ClassVar[bool] = True
+
     def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
-        model = candidate.document["model"]
-        body = {
-            **model["parameters"],
-            "model": model["model"],
-            "messages": messages_of(candidate, case),
-        }
-        return Request(model["endpoint"], model["model"], CHAT_PATH, body, repeat, candidate.key)
+        document = candidate.document
+        messages = fill(document["prompt"], case.fields)
+        return chat_request(document["model"], messages, repeat, candidate.key)
 
     async def answer(
         self,
@@ -29,11 +27,26 @@ class ChatTarget:
         return await ask(opening)
 
 
-def messages_of(candidate: Candidate, case: Case) -> list[dict[str, Any]]:
-    """The messages as they are sent; also what the trial page shows."""
-    prompt = candidate.document["prompt"]
-    messages = [{"role": "user", "content": render(prompt["user"], case.fields)}]
+def chat_request(
+    model: Mapping[str, Any], messages: list[dict[str, Any]], repeat: int, candidate: str
+) -> Request:
+    body = {**model["parameters"], "model": model["model"], "messages": messages}
+    return Request(model["endpoint"], model["model"], CHAT_PATH, body, repeat, candidate)
+
+
+def fill(prompt: Mapping[str, str], fields: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The messages as they are sent."""
+    messages = [{"role": "user", "content": render(prompt["user"], fields)}]
     if prompt["system"]:
-        system = {"role": "system", "content": render(prompt["system"], case.fields)}
-        messages.insert(0, system)
+        messages.insert(0, {"role": "system", "content": render(prompt["system"], fields)})
     return messages
+
+
+def messages_of(candidate: Candidate, case: Case) -> list[dict[str, Any]]:
+    """What the trial page shows: the messages as they are sent. Of a pipeline all of them, with
+    the names of earlier steps where their answers stood."""
+    if "prompt" in candidate.document:
+        return fill(candidate.document["prompt"], case.fields)
+    steps = candidate.document["steps"]
+    fields = {**case.fields, **{step["name"]: f"{{{{{step['name']}}}}}" for step in steps}}
+    return [message for step in steps for message in fill(step, fields)]

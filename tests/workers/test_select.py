@@ -1,0 +1,94 @@
+"""Kind `select` through real workers: the same choice as in one process, also after a crash."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.models import Run, RunState
+from runs.selectors.selection import selection_of
+from runs.selectors.stored_history import stored_history
+from runs.services.retrying import retry_failed
+from runs.services.runs import create_run
+from tests.engine.running import run_document
+from tests.workers.working import finish, running_worker, wait_until
+from workers.engine.errors import ConfigurationError
+from workers.engine.records import Case, Score
+from workers.simulator.demo import make_questions
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def selection(document: dict[str, Any]) -> dict[str, Any]:
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    terse = "Answer with the number only."
+    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
+    return {
+        **kept,
+        "kind": "select",
+        "seed": 5,
+        "steps": [
+            {"name": "planner", "system": terse, "user": "{{question}}", "models": models},
+            {
+                "name": "solver",
+                "system": terse,
+                "user": "What is {{planner}} + 0?",
+                "models": models,
+            },
+        ],
+        "strategy": {"name": "paired_elimination", "batch": 4},
+    }
+
+
+def plain(scores: list[Score]) -> list[tuple[Any, ...]]:
+    return [(score.trial, score.value, score.error) for score in scores]
+
+
+def in_one_process(selection: dict[str, Any], simulator: SimulatorClient) -> list[tuple[Any, ...]]:
+    cases = [Case(place, item._asdict()) for place, item in enumerate(make_questions(20))]
+    return plain(asyncio.run(run_document(selection, cases, simulator.url)))
+
+
+def test_workers_choose_as_one_process_does(
+    ada: User, selection: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    expected = in_one_process(selection, simulator)
+    with running_worker():
+        run = finish(create_run(ada, selection))
+    assert run.state == RunState.COMPLETED
+    assert plain(stored_history(run)) == expected
+    assert run.planned == run.done == run.asked == len(expected)
+    assert run.calls_retried == 0
+
+
+def test_a_killed_worker_changes_nothing(
+    ada: User, selection: dict[str, Any], simulator: SimulatorClient, settings: Any
+) -> None:
+    expected = in_one_process(selection, simulator)
+    simulator.change(latency_ms=60)
+    run = create_run(ada, {**selection, "cache": "off"})
+    with running_worker() as first:
+        wait_until(lambda: Run.objects.get(pk=run.pk).done >= 16)
+        os.kill(int(first.pid or 0), signal.SIGKILL)
+    with running_worker():
+        finish(run)
+    assert plain(stored_history(run)) == expected
+
+
+def test_what_failed_was_decided_on_and_is_not_retried(
+    ada: User, selection: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    selection["steps"][1]["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
+    with running_worker():
+        run = finish(create_run(ada, selection))
+    assert run.state == RunState.COMPLETED_WITH_ERRORS
+    rows = selection_of(run).rows
+    assert "sim-large" in rows[0].name.split(" + ")[1]
+    assert all(row.why for row in rows if "sim-small:400" in row.name)
+    with pytest.raises(ConfigurationError, match="Duplicate the run"):
+        retry_failed(run, ada)

@@ -155,3 +155,18 @@ def test_a_clear_winner_is_found(name: str) -> None:
 def test_wrong_options_are_refused(name: str, options: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         read_options(name, options)
+
+
+@every_strategy
+def test_latencies_do_not_change_what_is_asked(name: str) -> None:
+    """They differ from one execution to the next; only the last tie is theirs to break."""
+    ties = make_matrix([0.5] * 9, datapoints=20)
+
+    def with_latency(fastest: int) -> list[Trial]:
+        def outcome(trial: Trial) -> Score:
+            value = ties.scores[int(trial.candidate) % 3][trial.case]
+            return Score(trial, value=value, latency_ms=abs(int(trial.candidate) - fastest) + 1.0)
+
+        return play(select(name, ties), outcome)
+
+    assert with_latency(0) == with_latency(8)

@@ -86,6 +86,12 @@ class Board:
     def has_answered(self, arm: int) -> bool:
         return any(sample.value is not None for sample in self.samples[arm])
 
+    def leader(self, arms: Sequence[int]) -> int | None:
+        """Who is ahead while the choice goes on: by the mean alone. Latencies differ from one
+        execution to the next, and must not change what is asked."""
+        able = [arm for arm in arms if self.has_answered(arm)]
+        return max(able, key=self.mean) if able else None
+
     def choose(self, arms: Sequence[int], *, on_equal_data: bool = True) -> int | None:
         """The best of these arms, by what all of them have seen; then the faster, then the cheaper.
         None if none of them ever gave an answer."""

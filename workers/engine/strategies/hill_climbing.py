@@ -40,13 +40,11 @@ class HillClimbing(Rounds[HillClimbingOptions]):
         return self.pulls(self._round, self.cases)
 
     def learn(self) -> None:
-        best = self.board.choose(self._round)
-        here = self._here
-        if here is None:
-            self._here = self._round[0]
-        elif best is not None and self.board.choose([here, best]) == best:
-            gain = self.board.mean(best) - self.board.mean(here)
-            self._here, self._without_gain = best, 0 if gain > SAME else self._without_gain + 1
+        best = max(self._round, key=self.board.mean)
+        if self._here is None:
+            self._here = best
+        elif self.board.mean(best) > self.board.mean(self._here) + SAME:
+            self._here, self._without_gain = best, 0
         else:
             self._without_gain += 1
 

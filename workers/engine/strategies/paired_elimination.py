@@ -42,7 +42,7 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
         return self.pulls(self.alive, self.options.batch or max(1, self.cases // ROUNDS))
 
     def learn(self) -> None:
-        leader = self.best
+        leader = self.board.leader(self.alive)
         if leader is None:
             return  # nobody has answered yet
         rest = 1 - self.board.count(leader) / self.cases

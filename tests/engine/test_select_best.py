@@ -1,0 +1,166 @@
+"""`select_best` for notebooks: plain and async agents under a real cap."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from workers.engine.select_best import select_best
+
+MODELS = {"planner": ["small", "large"], "solver": ["small", "large"]}
+DATASET = [(number, number * 2) for number in range(24)]
+
+
+class Counted:
+    """Knows how many of it run at once."""
+
+    lock: ClassVar[threading.Lock] = threading.Lock()
+    running = peak = 0
+
+    @classmethod
+    def enter(cls) -> None:
+        with cls.lock:
+            cls.running += 1
+            cls.peak = max(cls.peak, cls.running)
+
+    @classmethod
+    def leave(cls) -> None:
+        with cls.lock:
+            cls.running -= 1
+
+
+def answer(models: dict[str, Any], given: int) -> int:
+    """The large solver is always right, the small one on every third; the planner is for show."""
+    if models["solver"] == "large" or given % 3 == 0:
+        return given * 2
+    return -1
+
+
+def make_agent(is_async: bool, seconds: float = 0.005) -> type[Counted]:
+    class Plain(Counted):
+        def __init__(self, models: dict[str, Any]) -> None:
+            self.models = models
+
+        def run(self, given: int) -> int:
+            self.enter()
+            threading.Event().wait(seconds)
+            self.leave()
+            return answer(self.models, given)
+
+    class Async(Plain):
+        async def run(self, given: int) -> int:  # type: ignore[override]
+            self.enter()
+            await asyncio.sleep(seconds)
+            self.leave()
+            return answer(self.models, given)
+
+    return Async if is_async else Plain
+
+
+def is_right(expected: int, actual: int) -> bool:
+    return expected == actual
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+@pytest.mark.parametrize("cap", [1, 7, 40])
+def test_the_cap_holds_and_is_used(is_async: bool, cap: int) -> None:
+    agent = make_agent(is_async, seconds=0.05 if cap > 1 else 0.001)
+    found = select_best(agent, MODELS, DATASET, is_right, "brute_force", max_concurrent=cap)
+    assert agent.peak == cap
+    assert found.evaluations == found.brute_force_evaluations == 96
+
+
+def test_not_parallel_is_one_at_a_time() -> None:
+    agent = make_agent(is_async=True)
+    select_best(agent, MODELS, DATASET[:5], is_right, parallel=False)
+    assert agent.peak == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_parallel_chooses_as_sequential_does(is_async: bool) -> None:
+    many = select_best(make_agent(is_async), MODELS, DATASET, is_right, seed=4)
+    alone = select_best(make_agent(is_async), MODELS, DATASET, is_right, seed=4, parallel=False)
+    assert {row.name: (row.n, row.why) for row in many.rows} == {
+        row.name: (row.n, row.why) for row in alone.rows
+    }
+    assert many.models is not None
+    assert alone.models is not None
+    assert many.models["solver"] == alone.models["solver"] == "large"
+
+
+def test_who_was_given_up_says_when_and_why() -> None:
+    found = select_best(make_agent(True), MODELS, DATASET, is_right, "paired_elimination")
+    gone = [row for row in found.rows if row.eliminated_in]
+    assert {row.choices["solver"] for row in gone} == {"small"}
+    assert all("worse than" in row.why for row in gone)
+    assert found.evaluations < found.brute_force_evaluations
+
+
+def test_an_agent_that_fails_is_data_and_does_not_win() -> None:
+    class Frail(make_agent(True, 0)):  # type: ignore[misc]
+        async def run(self, given: int) -> int:
+            if self.models["solver"] == "large" and given:
+                raise OSError("out of order")
+            return answer(self.models, given)
+
+    found = select_best(Frail, MODELS, DATASET, is_right, "brute_force")
+    assert found.best is not None
+    assert found.best.choices["solver"] == "small"
+    assert found.errors == ["OSError: out of order"]
+    assert {row.failed for row in found.rows} == {0, 23}
+
+
+def test_it_works_inside_a_running_loop_as_in_a_notebook() -> None:
+    async def cell() -> int:
+        return select_best(make_agent(True), MODELS, DATASET, is_right).evaluations
+
+    assert asyncio.run(cell()) > 0
+
+
+def test_models_may_be_objects_and_come_back_as_they_were_given() -> None:
+    class Model:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    large = Model("large")
+
+    class Agent:
+        def __init__(self, models: dict[str, Model]) -> None:
+            self.right = models["only"] is large
+
+        def run(self, given: int) -> int:
+            return given * 2 if self.right else 0
+
+    found = select_best(Agent, {"only": [Model("small"), large]}, DATASET, is_right)
+    assert found.models == {"only": large}
+    assert found.rows[0].name == "only=large"
+
+
+def test_the_rows_go_to_a_csv_file(tmp_path: Path) -> None:
+    found = select_best(make_agent(True), MODELS, DATASET, is_right)
+    found.to_csv(tmp_path / "found.csv")
+    lines = (tmp_path / "found.csv").read_text().splitlines()
+    assert lines[0].startswith("name,is_best,accuracy,")
+    assert lines[0].endswith("planner,solver")
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        ({"models": {"a": []}}, ValueError, "at least one of each"),
+        ({"dataset": []}, ValueError, "at least one"),
+        ({"dataset": [(1, 2, 3)]}, ValueError, "pairs"),
+        ({"max_concurrent": 0}, ValueError, "Give 1 or more"),
+        ({"method": "luck"}, ValueError, "Choose one of"),
+        ({"agent": 3}, TypeError, "agent is a class"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    change: dict[str, Any], error: type[Exception], told: str
+) -> None:
+    given = {"agent": make_agent(True), "models": MODELS, "dataset": DATASET, "eval_fn": is_right}
+    with pytest.raises(error, match=told):
+        select_best(**{**given, **change})

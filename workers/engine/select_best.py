@@ -1,0 +1,174 @@
+"""Chooses among model combinations of an agent of one's own: for notebooks and scripts.
+
+    found = select_best(MyAgent, {"planner": ["small", "large"]}, [("2 + 3?", "5")], is_right)
+    found.best.choices
+
+The same strategies and statistics as runs of kind `select`; the agent makes its own calls.
+"""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from workers.engine.records import Candidate, Score, Trial
+from workers.engine.selection_rows import CombinationRow, RoundRow, csv_of, rounds_of, rows_of
+from workers.engine.session import Session
+from workers.engine.strategies import Rounds, build_selection
+
+AGENT_ERROR = "agent_error"
+METHODS = {"auto": "arm_elimination", "random": "random_search"}
+LABELS = ("model", "model_name", "id", "name")
+AT_ONCE = 10_000  # trials planned at once; slots, not plans, decide what runs
+
+Judge = Callable[[Any, Any], float]
+Agent = Callable[[dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `select_best` found. Failed evaluations count as wrong."""
+
+    rows: list[CombinationRow]
+    rounds: list[RoundRow]
+    models: dict[str, Any] | None  # of the best, as they were given; None: nothing ever answered
+    evaluations: int
+    brute_force_evaluations: int
+    seconds: float
+    errors: list[str] = field(default_factory=list)  # the first of each kind
+
+    @property
+    def best(self) -> CombinationRow | None:
+        return self.rows[0] if self.rows and self.rows[0].is_best else None
+
+    def to_csv(self, path: str | Path) -> None:
+        Path(path).write_text(csv_of(self.rows), encoding="utf-8")
+
+
+def select_best(
+    agent: Agent,
+    models: Mapping[str, Sequence[Any]],
+    dataset: Sequence[tuple[Any, Any]],
+    eval_fn: Judge,
+    method: str = "auto",
+    parallel: bool = True,
+    max_concurrent: int = 20,
+    *,
+    seed: int = 0,
+    **options: Any,
+) -> Found:
+    """`agent(models)` makes an agent whose `run(input)`, plain or async, is judged by
+    `eval_fn(expected, actual)`. At most `max_concurrent` of them run at once, plain or async."""
+    check(agent, models, dataset, max_concurrent)
+    work = Work(agent, models, dataset, eval_fn, max_concurrent if parallel else 1)
+    name = METHODS.get(method, method)
+    strategy = build_selection(name, work.candidates, len(dataset), seed=seed, options=options)
+    started = time.monotonic()
+    run_anywhere(work.run(strategy))
+    seconds = time.monotonic() - started
+    chosen = strategy.best
+    return Found(
+        rows=rows_of(strategy, work.scores),
+        rounds=rounds_of(strategy, work.slots),
+        models=None if chosen is None else work.combinations[chosen],
+        evaluations=len(work.scores),
+        brute_force_evaluations=len(work.candidates) * len(dataset),
+        seconds=seconds,
+        errors=list(dict.fromkeys(score.message for score in work.scores if score.error)),
+    )
+
+
+def check(agent: Agent, models: Any, dataset: Any, max_concurrent: int) -> None:
+    if not callable(getattr(agent, "run", None)):
+        raise TypeError("agent is a class: agent(models) makes one, and its run(input) answers.")
+    if not models or not all(models.values()):
+        raise ValueError("models maps each step to one or more models. Give at least one of each.")
+    if not len(dataset) or any(len(pair) != 2 for pair in dataset):
+        raise ValueError("dataset is a sequence of (input, expected) pairs, at least one.")
+    if max_concurrent < 1:
+        raise ValueError(f"max_concurrent is {max_concurrent}. Give 1 or more.")
+
+
+class Work:
+    """The agent's evaluations, each in a slot of its own."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        models: Mapping[str, Sequence[Any]],
+        dataset: Sequence[tuple[Any, Any]],
+        judge: Judge,
+        slots: int,
+    ) -> None:
+        self._agent, self._dataset, self._judge, self.slots = agent, dataset, judge, slots
+        self._is_async = inspect.iscoroutinefunction(agent.run)  # type: ignore[attr-defined]
+        self.combinations = [
+            dict(zip(models, one, strict=True)) for one in product(*models.values())
+        ]
+        self.candidates = [
+            candidate_of(arm, combination) for arm, combination in enumerate(self.combinations)
+        ]
+        self.scores: list[Score] = []
+
+    async def run(self, strategy: Rounds[Any]) -> None:
+        session = Session(strategy)
+        slots = asyncio.Semaphore(self.slots)
+        with ThreadPoolExecutor(self.slots, thread_name_prefix="agent") as threads:
+            while trials := session.plan(AT_ONCE):
+                tasks = [self._evaluate(trial, slots, threads) for trial in trials]
+                scores = await asyncio.gather(*tasks)
+                self.scores += scores
+                session.absorb(scores)
+
+    async def _evaluate(
+        self, trial: Trial, slots: asyncio.Semaphore, threads: ThreadPoolExecutor
+    ) -> Score:
+        async with slots:
+            started = time.monotonic()
+            try:
+                value = await self._value_of(trial, threads)
+            except Exception as error:  # noqa: BLE001 - the agent is not ours; its failure is data
+                told = f"{type(error).__name__}: {error}"[:500]
+                return Score(trial, error=AGENT_ERROR, message=told)
+            latency_ms = (time.monotonic() - started) * 1000
+            return Score(trial, value=value, latency_ms=latency_ms)
+
+    async def _value_of(self, trial: Trial, threads: ThreadPoolExecutor) -> float:
+        given, expected = self._dataset[trial.case]
+        # One agent for each evaluation: it need not stand being shared.
+        agent = self._agent(self.combinations[int(trial.candidate)])
+        if self._is_async:
+            answer = await agent.run(given)
+        else:
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(threads, agent.run, given)
+        return float(self._judge(expected, answer))
+
+
+def candidate_of(arm: int, combination: Mapping[str, Any]) -> Candidate:
+    choices = {step: label_of(model) for step, model in combination.items()}
+    name = " + ".join(f"{step}={label}" for step, label in choices.items())
+    return Candidate(str(arm), name, {"choices": choices})
+
+
+def label_of(model: Any) -> str:
+    if isinstance(model, str):
+        return model
+    named = [getattr(model, name, None) for name in LABELS]
+    return next((name for name in named if isinstance(name, str)), str(model))
+
+
+def run_anywhere(work: Coroutine[Any, Any, None]) -> None:
+    """Also inside a notebook, whose own loop is running already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+        return
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(asyncio.run, work).result()

@@ -26,6 +26,10 @@ class SelectionReport:
         return sum(row.eliminated_in is None for row in self.rows)
 
     @property
+    def last_round(self) -> RoundRow | None:
+        return self.rounds[-1] if self.rounds else None
+
+    @property
     def saved_share(self) -> float:
         """Of what trying everything would have taken."""
         return 1 - self.evaluations / self.brute_force if self.brute_force else 0.0

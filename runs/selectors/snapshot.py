@@ -42,7 +42,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "can_pause": run.state in RunState.going(),
         "can_pause_now": run.state in [*RunState.going(), RunState.PAUSING] and not run.drops_calls,
         "can_resume": run.state in RunState.held(),
-        "can_retry": bool(run.failed) and run.state not in [RunState.CANCELLED, RunState.FAILED],
+        "can_retry": can_retry(run),
         "server_time": now.isoformat(),
         "percent": round(100 * share(run.done, run.planned), 1),
         "bar": bar_of(run, in_flight),
@@ -57,6 +57,12 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         **read_limit_changes(run, limit, last=MOST_MARKS if series else TICK_MARKS),
         "leaderboard_version": run.done,
     }
+
+
+def can_retry(run: Run) -> bool:
+    """What failed in a choice was decided on."""
+    is_open = run.state not in [RunState.CANCELLED, RunState.FAILED]
+    return bool(run.failed) and is_open and run.kind != "select"
 
 
 def share(part: float, whole: float) -> float:

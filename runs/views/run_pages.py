@@ -17,6 +17,7 @@ from runs.selectors.errors import group_errors
 from runs.selectors.events import list_events
 from runs.selectors.leaderboard import leaderboard
 from runs.selectors.limits import configuration_now
+from runs.selectors.selection import selection_of
 from runs.selectors.snapshot import take_snapshot
 from runs.selectors.trials import (
     MOST_COUNTED,
@@ -51,7 +52,7 @@ def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None
     """With what was typed and refused as limits, if anything was."""
     context = {
         **frame(request, run, "overview", series=True),
-        "rows": leaderboard(run),
+        **board_of(run),
         "form": form or LimitsForm.of(configuration_now(run)),
     }
     status = 400 if form else 200
@@ -63,8 +64,15 @@ def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None
 def run_leaderboard(request: HttpRequest, run_id: int) -> HttpResponse:
     """The rows alone, fetched again while the run goes on."""
     found = get_run_for(request.user, run_id)
-    context = {"run": found, "rows": leaderboard(found)}
-    return render(request, "runs/run/_leaderboard.html", context)
+    context = {"run": found, **board_of(found)}
+    return render(request, str(context["board"]), context)
+
+
+def board_of(run: Run) -> dict[str, Any]:
+    """The table of candidates that suits the kind of run, and what it shows."""
+    if run.kind == "select":
+        return {"board": "runs/run/_combinations.html", "choice": selection_of(run)}
+    return {"board": "runs/run/_leaderboard.html", "rows": leaderboard(run)}
 
 
 @requires(Permission.SEE)

@@ -12,7 +12,7 @@ from runs.selectors.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_r
 from runs.services.demo import start_demo
 from runs.views.people import person
 
-KINDS = {"evaluate": "Evaluate"}
+KINDS = {"evaluate": "Evaluate", "select": "Select"}
 
 
 @requires(Permission.SEE)

@@ -11,16 +11,17 @@ from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
 
 ROUNDS = 200  # at most: a look after every half percent of the cases
+MANY = 4  # rivals; of fewer each case costs little, and those that are left are close
 NORMAL = NormalDist()
 
 
 class PairedEliminationOptions(Options):
     confidence: float = Field(
-        default=2.33,  # one percent
+        default=2.25,  # a risk of 1.2 %
         gt=0,
         le=10,
-        description="In standard errors: how sure the first elimination must be. Later ones save "
-        "less and must be surer.",
+        description="In standard errors: how sure the first eliminations must be. Later ones, and "
+        "those among a few, save less and must be surer.",
     )
 
 
@@ -29,9 +30,9 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
 
     All arms see the same cases, so the differences to the leader are tested, case by case; what is
     hard for everybody cancels out. The cases still to come are few and known in number: the
-    uncertainty about the mean of all of them shrinks to nothing as they run out. To keep an arm
-    costs it the rest of the cases: the risk that is taken shrinks with that rest. And who survives
-    has seen what the others have, so the winner is chosen on equal data.
+    uncertainty about the mean of all of them shrinks to nothing as they run out. The risk that is
+    taken is in proportion to what it saves: less with fewer cases to come, and with few rivals.
+    And who survives has seen what the others have, so the winner is chosen on equal data.
     """
 
     options_type = PairedEliminationOptions
@@ -46,7 +47,8 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
         if leader is None:
             return  # nobody has answered yet
         rest = 1 - self.board.count(leader) / self.cases
-        risk = NORMAL.cdf(-self.options.confidence) * rest
+        share = min(1.0, (len(self.alive) - 1) / MANY)
+        risk = NORMAL.cdf(-self.options.confidence) * rest * share
         z = -NORMAL.inv_cdf(risk) if risk else 0.0
         self.eliminate(
             {arm: why for arm in self.alive if (why := self._why_not(arm, leader, z, rest))}

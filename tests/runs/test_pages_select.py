@@ -100,7 +100,7 @@ def test_the_report_tells_who_won_and_what_was_saved(choice: Run) -> None:
 def test_the_page_shows_the_combinations_and_their_fate(choice: Run, ada: User) -> None:
     page = client_of(ada).get(f"/runs/{choice.pk}/").content.decode()
     assert "Combinations</h2>" in page
-    assert "paired elimination: round" in page
+    assert "Paired elimination: round" in page
     assert "Chosen" in page
     assert "Given up in round" in page
     assert 'class="given-up"' in page

@@ -15,7 +15,7 @@ from runs.services.leases import Lease, lease_chunk
 from runs.services.planning import advance_run
 from runs.services.recovery import reclaim_expired
 from runs.services.runs import create_run
-from workers.chunk_rests import ChunkRests, model_of
+from workers.chunk_rests import ChunkRests, models_of
 from workers.database_thread import in_database
 from workers.engine.records import Score
 from workers.recorder import Recorder
@@ -106,7 +106,7 @@ async def test_what_is_left_of_a_chunk_is_known_of_each_lease(run, recorder):
     rests.open(lost)
     rests.open(heir)
     rests.close(lost)
-    places = {model_of(heir, trial.candidate) for trial in heir.work.trials}
+    places = {place for trial in heir.work.trials for place in models_of(heir, trial.candidate)}
     assert rests.waits_only_for(heir, places)
     for score in answered(heir, 6):
         rests.take(heir, score)

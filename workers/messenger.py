@@ -1,6 +1,7 @@
 """Tells webhooks that runs have ended: empties the outbox, a few at a time."""
 
 import asyncio
+import logging
 
 import aiohttp
 from django.db import DatabaseError
@@ -11,6 +12,8 @@ from workers.database_thread import in_database
 from workers.engine.errors import CallError
 from workers.engine.providers.http import open_client, post
 from workers.engine.providers.resolver import GuardedResolver
+
+logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
 DEADLINE_SECONDS = 10.0  # for one delivery
@@ -27,6 +30,8 @@ class Messenger:
                     await self.deliver(client)
                 except DatabaseError:
                     pass  # it is away: the rows are still there when it is back
+                except Exception:
+                    logger.exception("Webhooks could not be told; runs go on without.")
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def deliver(self, client: aiohttp.ClientSession) -> None:

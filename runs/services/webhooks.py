@@ -73,8 +73,9 @@ def announce_end(run: Run) -> None:
 def claim_deliveries(most: int) -> list[Parcel]:
     """What is due, for whoever asks first. A claim ends by itself if the worker dies."""
     parcels = []
-    due = WebhookDelivery.objects.filter(next_try__lte=now()).order_by("next_try")
-    for delivery in due.select_related("webhook", "run__dataset")[:most]:
+    # One that nobody lived to note the end of is not tried for ever, either.
+    due = WebhookDelivery.objects.filter(next_try__lte=now(), attempts__lte=len(PAUSES))
+    for delivery in due.select_related("webhook", "run__dataset").order_by("next_try")[:most]:
         mine = WebhookDelivery.objects.filter(pk=delivery.pk, next_try=delivery.next_try)
         if mine.update(next_try=now() + CLAIMED_FOR, attempts=F("attempts") + 1):
             parcels.append(pack(delivery))

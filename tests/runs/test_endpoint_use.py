@@ -205,8 +205,8 @@ def test_resuming_leaves_other_reasons_alone(endpoint, run, staff):
 
 
 @pytest.mark.parametrize("act", [pause_endpoint, resume_endpoint, reset_breaker])
-def test_only_staff_may_stop_or_free_an_endpoint(endpoint, bob, act):
-    with pytest.raises(PermissionDenied, match="Ask an administrator"):
+def test_only_operators_may_stop_or_free_an_endpoint(endpoint, bob, act):
+    with pytest.raises(PermissionDenied, match="needs the role operator"):
         act(bob, endpoint)
 
 

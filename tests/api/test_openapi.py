@@ -43,7 +43,10 @@ def test_the_schema_of_the_engine_is_the_schema_of_the_body():
     schemas = json.loads(DOCUMENT.read_text())["components"]["schemas"]
     choices = schemas["RunBody"]["properties"]["configuration"]["anyOf"]
     assert {"$ref": "#/components/schemas/Configuration"} in choices
-    assert set(schemas["Configuration"]["required"]) >= {"kind", "dataset", "prompts", "models"}
+    kinds = [{"$ref": f"#/components/schemas/{name}"} for name in ("Evaluation", "Selection")]
+    assert schemas["Configuration"]["oneOf"] == kinds
+    assert set(schemas["Evaluation"]["required"]) >= {"kind", "dataset", "prompts", "models"}
+    assert set(schemas["Selection"]["required"]) >= {"kind", "dataset", "steps"}
 
 
 @pytest.mark.late

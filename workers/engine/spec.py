@@ -5,7 +5,7 @@ from itertools import chain
 from math import prod
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.problems import explain
@@ -156,10 +156,29 @@ class Step(Strict):
         return check_models(models)
 
 
+def as_written(schema: dict[str, Any]) -> None:
+    """A name alone, or with the options that this strategy takes, beside it or as `options`."""
+    schema.clear()
+    schema["anyOf"] = [{"enum": list(SELECTIONS)}]
+    for name, strategy in SELECTIONS.items():
+        options = strategy.options_type.model_json_schema()["properties"]
+        nested = {"type": "object", "properties": options, "additionalProperties": False}
+        schema["anyOf"].append(
+            {
+                "type": "object",
+                "properties": {"name": {"enum": [name]}, "options": nested, **options},
+                "required": ["name"],
+                "additionalProperties": False,
+            }
+        )
+
+
 class StrategyChoice(Strict):
     """A strategy by name with its options beside it, as in {name: threshold, threshold: 0.8}."""
 
-    name: Annotated[str, Field(json_schema_extra={"enum": list(SELECTIONS)})] = "arm_elimination"
+    model_config = ConfigDict(json_schema_extra=as_written)
+
+    name: str = "arm_elimination"
     options: dict[str, Any] = {}
 
     @model_validator(mode="before")
@@ -169,9 +188,12 @@ class StrategyChoice(Strict):
             value = {"name": value}
         if not isinstance(value, Mapping):
             return value
-        name = str(value.get("name", "arm_elimination"))
+        name = value.get("name", "arm_elimination")
         beside = {key: item for key, item in value.items() if key not in ("name", "options")}
-        options = {**(value.get("options") or {}), **beside}
+        nested = value.get("options", {})
+        if not isinstance(name, str) or not isinstance(nested, Mapping):
+            raise ValueError("A strategy is {name: ..., and its options beside it}.")
+        options = {**nested, **beside}
         read_options(name, options)
         return {"name": name, "options": options}
 

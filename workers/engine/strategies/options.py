@@ -10,7 +10,7 @@ Failures = Literal["wrong", "dropped"]
 class Options(BaseModel):
     """Options shared by all. A strategy's own are fields of its subclass."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     confidence: float = Field(
         default=1.0, gt=0, le=10, description="Half an interval's width, in standard errors."
@@ -30,10 +30,10 @@ class Options(BaseModel):
 class Objective(BaseModel):
     """What is best: quality, less so many times the price and the latency, each from 0 to 1."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    lambda_cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    lambda_latency: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    lambda_cost: float = Field(default=0.0, ge=0)
+    lambda_latency: float = Field(default=0.0, ge=0)
 
     @property
     def is_quality_alone(self) -> bool:

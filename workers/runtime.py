@@ -151,7 +151,8 @@ class Runtime:
         self._recorder.add(lease, score)
         self._rests.take(lease, score)
         run_id = lease.parts.run_id
-        reason = self._streak_of(lease).note(score, models_of(lease, score.trial.candidate))
+        models = models_of(lease, score.trial.candidate) if score.error else frozenset()
+        reason = self._streak_of(lease).note(score, models)
         # At once: a refusal may take no more than a millisecond.
         if reason and self._executors.stop(run_id):
             del self._streaks[run_id]

@@ -96,6 +96,8 @@ class RunTally:
 
 def count_retries(score: Score) -> int:
     """Calls beyond the first for each answer wanted: a trial may want several."""
+    if score.calls_sent < 2:
+        return 0
     answers = sum(attempt.what == "call" and attempt.outcome == "ok" for attempt in score.attempts)
     return max(0, score.calls_sent - answers - bool(score.error))
 

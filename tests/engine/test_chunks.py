@@ -72,7 +72,7 @@ def test_a_chunk_is_half_the_slots_within_bounds(max_concurrent, size):
         pytest.param(100, None, 50, id="unknown"),
         pytest.param(100, 0.2, 400, id="as much as all slots do in a while"),
         pytest.param(100, 2.0, 50, id="half the slots are more than that"),
-        pytest.param(1000, 0.05, 1000, id="calls of milliseconds come in large chunks"),
+        pytest.param(1000, 0.05, 500, id="calls of milliseconds come in large chunks"),
         pytest.param(10, 30.0, 5, id="slow calls"),
     ],
 )

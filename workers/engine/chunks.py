@@ -8,7 +8,7 @@ T = TypeVar("T")
 CHUNKS_PER_ROUND = 2  # of the slots' worth of trials: enough for several workers to share it
 SMALLEST_CHUNK = 5  # trials; below this the message costs more than the calls it carries
 CHUNK_SECONDS = 0.8  # of all slots' work: a few messages a second cost next to nothing
-LARGEST_FAST_CHUNK = 1000  # trials of calls that take milliseconds
+LARGEST_FAST_CHUNK = 500  # trials of calls that take milliseconds: all of them wait in memory
 LARGEST_CHUNK = 100  # trials; above this a lost worker leaves too much to be done again
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.engine.running import run_document, table_of
 from workers.engine.cache import MemoryCache
@@ -10,7 +11,7 @@ from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import make_candidates, open_selection
 from workers.engine.records import Case, Score
 from workers.engine.session import Session
-from workers.engine.spec import Selection, check_against, read_configuration
+from workers.engine.spec import Selection, StrategyChoice, check_against, read_configuration
 from workers.engine.strategies import SELECTIONS, Rounds
 from workers.simulator.testing import SimulatorClient
 
@@ -163,3 +164,14 @@ def test_a_step_may_name_columns_and_earlier_steps_only(selection: dict[str, Any
         )
     paths = {problem.path for problem in caught.value.problems}
     assert paths == {"steps.0.user", "steps.1.models.0.endpoint"}
+
+
+def test_options_of_a_strategy_stand_in_one_place() -> None:
+    twice = {"name": "threshold", "threshold": 0.8, "options": {"threshold": 0.9}}
+    with pytest.raises(ValidationError, match="not both"):
+        StrategyChoice.model_validate(twice)
+    for once in (
+        {"name": "threshold", "threshold": 0.8},
+        {"name": "threshold", "options": {"threshold": 0.8}},
+    ):
+        assert StrategyChoice.model_validate(once).options == {"threshold": 0.8}

@@ -193,6 +193,10 @@ class StrategyChoice(Strict):
         nested = value.get("options", {})
         if not isinstance(name, str) or not isinstance(nested, Mapping):
             raise ValueError("A strategy is {name: ..., and its options beside it}.")
+        if nested and beside:
+            raise ValueError(
+                "Options stand beside the name of a strategy, or as `options`, not both."
+            )
         options = {**nested, **beside}
         read_options(name, options)
         return {"name": name, "options": options}

@@ -175,3 +175,5 @@ def test_options_of_a_strategy_stand_in_one_place() -> None:
         {"name": "threshold", "options": {"threshold": 0.8}},
     ):
         assert StrategyChoice.model_validate(once).options == {"threshold": 0.8}
+    with pytest.raises(ValidationError, match="A strategy is"):
+        StrategyChoice.model_validate({})

@@ -178,7 +178,7 @@ class StrategyChoice(Strict):
 
     model_config = ConfigDict(json_schema_extra=as_written)
 
-    name: str = "arm_elimination"
+    name: str
     options: dict[str, Any] = {}
 
     @model_validator(mode="before")
@@ -188,7 +188,7 @@ class StrategyChoice(Strict):
             value = {"name": value}
         if not isinstance(value, Mapping):
             return value
-        name = value.get("name", "arm_elimination")
+        name = value.get("name")
         beside = {key: item for key, item in value.items() if key not in ("name", "options")}
         nested = value.get("options", {})
         if not isinstance(name, str) or not isinstance(nested, Mapping):
@@ -207,7 +207,7 @@ class Selection(Configuration):
 
     kind: Literal["select"]
     steps: Annotated[list[Step], Field(min_length=1, max_length=20)]
-    strategy: StrategyChoice = StrategyChoice()
+    strategy: StrategyChoice = StrategyChoice(name="arm_elimination")
     objective: Objective = Objective()
 
     @field_validator("steps")

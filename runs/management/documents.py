@@ -1,5 +1,6 @@
 """Finds the configuration that a command names: a file, or one that is stored."""
 
+from argparse import ArgumentParser
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,19 @@ from workers.engine.documents import read_document
 from workers.engine.errors import ConfigurationError, Problem
 
 SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def add_document(parser: ArgumentParser) -> None:
+    """What `load_document` takes, as arguments of a command."""
+    parser.add_argument("configuration", metavar="FILE_OR_NAME")
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="change a field, as in limits.max_concurrent=50; any number of times",
+    )
 
 
 def load_document(choice: str, changes: list[str]) -> dict[str, Any]:

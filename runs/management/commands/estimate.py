@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from runs import formatting
-from runs.management.documents import load_document
+from runs.management.documents import add_document, load_document
 from runs.management.refusals import refusing
 from runs.selectors.estimate import Estimate, estimate
 from workers.engine.errors import ConfigurationError
@@ -17,15 +17,7 @@ class Command(BaseCommand):
     help = "Says how many calls, how much money and time a run would take, and what limits it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("configuration", metavar="FILE_OR_NAME")
-        parser.add_argument(
-            "--set",
-            dest="changes",
-            action="append",
-            default=[],
-            metavar="PATH=VALUE",
-            help="change a field, as in limits.max_concurrent=50; any number of times",
-        )
+        add_document(parser)
         parser.add_argument("--json", action="store_true", help="one JSON object")
         # Read by manage.py, for every command; here for --help.
         parser.add_argument("--data", help="data folder of the site")

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 
 from runs.management import here_runs
-from runs.management.documents import load_document
+from runs.management.documents import add_document, load_document
 from runs.management.gating import (
     NO_BASELINE,
     Asked,
@@ -31,15 +31,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("configuration", metavar="FILE_OR_NAME")
-        parser.add_argument(
-            "--set",
-            dest="changes",
-            action="append",
-            default=[],
-            metavar="PATH=VALUE",
-            help="change a field, as in limits.max_concurrent=50; any number of times",
-        )
+        add_document(parser)
         parser.add_argument("--user", metavar="NAME", help="whose run it is; the administrator's")
         parser.add_argument("--json", action="store_true", help="JSON lines also on a terminal")
         parser.add_argument(

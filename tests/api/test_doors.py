@@ -148,7 +148,7 @@ def test_another_method_is_a_problem_report(asker):
     ("body", "content_type", "status"),
     [
         ("{", "application/json", 400),
-        ("\xff", "application/json", 422),
+        ('"text"', "application/json", 422),
         ('{"configuration": "a\\u0000b"}', "application/json", 422),
         ('{"configuration": "x", "name": 1}', "application/json", 422),
         ("configuration=x", "application/x-www-form-urlencoded", 415),
@@ -157,8 +157,7 @@ def test_another_method_is_a_problem_report(asker):
     ids=["cut off", "not an object", "NUL", "unknown field", "a form", "too large"],
 )
 def test_a_body_that_cannot_be_read_is_a_problem_report(asker, body, content_type, status):
-    data = '"text"' if body == "\xff" else body
-    is_problem(asker.post("/runs", data, content_type=content_type), status)
+    is_problem(asker.post("/runs", body, content_type=content_type), status)
 
 
 def test_unknown_fields_are_named_with_what_is_allowed(asker):

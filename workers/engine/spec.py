@@ -1,5 +1,6 @@
 """The one schema of a configuration: YAML, forms, admin and REST are all read by it."""
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from math import prod
@@ -93,17 +94,18 @@ class Configuration(Strict):
         return most
 
     @property
+    @abstractmethod
     def called(self) -> list[ModelChoice]:
         """Every model it may call."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def candidates(self) -> int:
         """How many there are to be tried."""
-        raise NotImplementedError
 
+    @abstractmethod
     def templates(self) -> Iterator[Template]:
-        raise NotImplementedError
+        """Every text that is filled from a case."""
 
     def model_path(self, index: int) -> str:
         """Where a person finds the model of this number in the document."""

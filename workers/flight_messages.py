@@ -50,8 +50,11 @@ class Outbox:
     def is_empty(self) -> bool:
         return not (self.endings or self.renewals or self.claims)
 
-    def keys(self) -> list[str]:
-        return [*self.endings, *self.renewals, *self.claims]
+    def arguments(self) -> list[str | int]:
+        """As flights.lua reads them. Neither names nor JSON have line breaks."""
+        names = "\n".join([*self.endings, *self.renewals, *self.claims])
+        hows = "\n".join([ending.how for ending in self.endings.values()])
+        return [len(self.endings), len(self.renewals), names, hows]
 
 
 def ending_of(reply: Reply, is_scoped: bool) -> Ending:

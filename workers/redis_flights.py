@@ -202,11 +202,7 @@ class RedisFlights(SingleFlight):
         return outbox
 
     async def _send(self, outbox: Outbox) -> Answer:
-        counts = [len(outbox.endings), len(outbox.renewals)]
-        hows = [ending.how for ending in outbox.endings.values()]
-        answer: Any = await self._script(
-            keys=outbox.keys(), args=[*self._arguments, *counts, *hows]
-        )
+        answer: Any = await self._script(args=[*self._arguments, *outbox.arguments()])
         return Answer(*answer)
 
     def _hand_over(self, endings: Mapping[str, Ending], wanted: Sequence[int]) -> None:

@@ -55,17 +55,16 @@ class RedisPermits:
         try:
             answer = await self._exchange(
                 keys=[f"permits:{part}:{quota.key}" for quota in quotas for part in KEYS_PER_QUOTA],
-                args=[
-                    self._holder,
-                    *demand_numbers(demand),
-                    int(self._was_there),
-                    *quota_numbers(quotas, demand),
-                ],
+                args=[self._told(quotas, demand)],
             )
         except (RedisError, OSError):
             return await self._exchange_alone(quotas, demand)
         self._was_there, self._lost_at = True, None
         return self._with_return(quotas[-1], read_grant(quotas, answer))
+
+    def _told(self, quotas: tuple[Quota, ...], demand: Demand) -> str:
+        numbers = [*demand_numbers(demand), int(self._was_there), *quota_numbers(quotas, demand)]
+        return "".join([f"{value}\n" for value in (self._holder, *numbers)])
 
     async def _exchange_alone(self, quotas: tuple[Quota, ...], demand: Demand) -> Grant:
         shares = tuple(share_of(quota, self._workers) for quota in quotas)

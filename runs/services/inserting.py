@@ -4,6 +4,7 @@ the database needs for the rows themselves. The database's own constraints check
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, cast
 
 from django.db import connection, models, transaction
@@ -13,7 +14,7 @@ Row = tuple[Any, ...]
 
 def insert_rows(
     model: type[models.Model],
-    names: Sequence[str],
+    names: tuple[str, ...],
     rows: Sequence[Row],
     *,
     replace_on: str = "",
@@ -22,6 +23,12 @@ def insert_rows(
     a moment through `moment`. A row whose `replace_on` is known replaces the one that is there."""
     if not rows:
         return
+    with transaction.atomic(), connection.cursor() as cursor:  # else SQLite commits every row
+        cursor.executemany(_insert_sql(model, names, replace_on), rows)
+
+
+@cache
+def _insert_sql(model: type[models.Model], names: tuple[str, ...], replace_on: str) -> str:
     columns = {name: _column(model, name) for name in names}
     table = connection.ops.quote_name(model._meta.db_table)
     places = ", ".join(["%s"] * len(columns))
@@ -30,8 +37,7 @@ def insert_rows(
     if replace_on:
         renewed = [f"{c} = EXCLUDED.{c}" for name, c in columns.items() if name != replace_on]
         sql += f" ON CONFLICT ({columns[replace_on]}) DO UPDATE SET {', '.join(renewed)}"
-    with transaction.atomic(), connection.cursor() as cursor:  # else SQLite commits every row
-        cursor.executemany(sql, rows)
+    return sql
 
 
 def moment(when: datetime) -> Any:

@@ -19,8 +19,10 @@ Place = tuple[int, str]  # endpoint and model
 def pause_hopeless(after_seconds: float = HOPELESS_SECONDS) -> None:
     """Pause runs that got no answer for so long while a model that they need failed for as long.
     Who resumes one has it tried again for that time."""
-    endpoints = dict(Endpoint.objects.values_list("name", "pk"))
     runs = runs_without_answer(after_seconds)
+    if not runs:
+        return
+    endpoints = dict(Endpoint.objects.values_list("name", "pk"))
     needs = {run: models_needed(run, endpoints) for run in runs}
     places = set().union(*needs.values())
     states = read_permits(places) if places else None

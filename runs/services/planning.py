@@ -24,7 +24,7 @@ from workers.engine.stats import percentile
 from workers.queue import enqueue_chunk
 
 CHUNKS_AHEAD = 64  # chunks of one run that wait or work at once; bounds what a run takes of a queue
-FIRST_CHUNKS = 32  # the same while the latency is unknown, and with it the best size of a chunk
+FIRST_CHUNKS = 20  # the same while the latency is unknown, and with it the best size of a chunk
 WARM_SESSIONS = 8
 SET_ASIDE_FOR = timedelta(seconds=5)
 TAKEN_UP_AT_ONCE = 8

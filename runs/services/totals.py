@@ -142,7 +142,9 @@ def add_to_sample(run: Run, scores: Iterable[Score], in_flight: int) -> None:
     if run.started is None or run.is_finished:
         return
     seconds = run.running_seconds(run.clock)  # type: ignore[attr-defined]  # by the caller
-    sample, _ = RunSample.objects.get_or_create(run=run, second=int(seconds))
+    second = int(seconds)
+    known = RunSample.objects.filter(run=run, second=second).first()  # the caller locks the run
+    sample = known or RunSample(run=run, second=second)
     for score in scores:
         if score.value is None:
             sample.failed += 1

@@ -75,7 +75,10 @@ def claim_deliveries(most: int) -> list[Parcel]:
     parcels = []
     # One that nobody lived to note the end of is not tried for ever, either.
     due = WebhookDelivery.objects.filter(next_try__lte=now(), attempts__lte=len(PAUSES))
-    for delivery in due.select_related("webhook", "run__dataset").order_by("next_try")[:most]:
+    # First only the keys: it is asked all the time, and there is nearly always nothing.
+    keys = list(due.order_by("next_try").values_list("pk", flat=True)[:most])
+    found = due.filter(pk__in=keys).select_related("webhook", "run__dataset")
+    for delivery in found.order_by("next_try") if keys else ():
         mine = WebhookDelivery.objects.filter(pk=delivery.pk, next_try=delivery.next_try)
         if mine.update(next_try=now() + CLAIMED_FOR, attempts=F("attempts") + 1):
             parcels.append(pack(delivery))

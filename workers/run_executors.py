@@ -3,8 +3,6 @@
 import time
 from weakref import WeakValueDictionary
 
-import aiohttp
-
 from runs.selectors.limits import Current, read_current
 from runs.services.leases import Lease
 from workers.database_cache import DatabaseCache
@@ -12,6 +10,7 @@ from workers.database_thread import in_database
 from workers.engine.cache import Flights
 from workers.engine.calls import CallParts
 from workers.engine.executor import Executor
+from workers.engine.http import Client
 from workers.quotas import RunQuotas
 from workers.recorder import Recorder
 from workers.wiring import build_executor
@@ -24,7 +23,7 @@ class RunExecutors:
     def __init__(
         self,
         parts: CallParts,
-        client: aiohttp.ClientSession,
+        client: Client,
         flights: Flights,
         recorder: Recorder,
     ) -> None:

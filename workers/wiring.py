@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from random import Random
 
-import aiohttp
 import redis.asyncio
 from django.conf import settings
 
@@ -18,10 +17,10 @@ from workers.engine.cache import Flights, ReplyCache
 from workers.engine.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.clock import SystemClock
 from workers.engine.executor import Executor
+from workers.engine.http import Client
 from workers.engine.permits import LocalPermits
 from workers.engine.prices import Prices, read_prices
 from workers.engine.providers import PROVIDERS, Provider, Servers
-from workers.engine.providers.http import open_client
 from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.scorers import build_scorer
 from workers.engine.spec import Configuration
@@ -59,11 +58,11 @@ def build_call_parts(name: str, on_change: OnChange) -> CallParts:
     return CallParts(Throttle(permits, clock, on_change), clock, Random())
 
 
-def build_client() -> aiohttp.ClientSession:
-    return open_client(GuardedResolver(shared_policy()))
+def build_client() -> Client:
+    return Client(GuardedResolver(shared_policy()))
 
 
-def build_provider(endpoint: Endpoint, client: aiohttp.ClientSession) -> Provider:
+def build_provider(endpoint: Endpoint, client: Client) -> Provider:
     key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
     urls = check_servers(endpoint)
     return PROVIDERS[endpoint.kind](client, endpoint.kind, urls[0], key, servers_at(urls))
@@ -91,7 +90,7 @@ def build_executor(
     endpoints: Mapping[str, Endpoint],
     quotas: Quotas,
     *,
-    client: aiohttp.ClientSession,
+    client: Client,
     parts: CallParts,
     cache: ReplyCache,
     flights: Flights,

@@ -15,7 +15,7 @@ from evalsite.env import BASE_DIR
 from runs import __version__
 from runs.benchmarking.plan import Plan
 
-PACKAGES = ("django", "dramatiq", "aiohttp", "uvloop", "redis")
+PACKAGES = ("django", "dramatiq", "httptools", "uvloop", "redis")
 GIT_SECONDS = 10
 
 

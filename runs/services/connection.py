@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from urllib.parse import urlsplit
 
-import aiohttp
-
 from runs.models import Endpoint
 from runs.outbound import check_servers, policy_for
 from runs.secrets import SecretsError, decrypt
@@ -21,10 +19,9 @@ from workers.engine.errors import (
     RateLimited,
     Refused,
     ServerError,
-    TimedOut,
 )
+from workers.engine.http import Client
 from workers.engine.providers.answers import read_json_answer
-from workers.engine.providers.http import IDENTITY, open_client, read_capped
 from workers.engine.providers.listings import LISTINGS, Listing
 from workers.engine.providers.resolver import GuardedResolver
 
@@ -102,32 +99,9 @@ async def _ask(kind: str, url: str, key: str, deadline_seconds: float) -> Connec
 
 async def _get(kind: str, url: str, key: str) -> tuple[int, bytes]:
     listing = LISTINGS[kind]
-    headers = {**IDENTITY, **listing.key_headers(key)}
-    try:
-        async with (
-            open_client(GuardedResolver(policy_for(kind))) as client,
-            client.get(url + listing.path, headers=headers, allow_redirects=False) as response,
-        ):
-            return response.status, await read_capped(response)
-    except TimeoutError:
-        raise TimedOut("The provider did not accept a connection in time.") from None
-    except (aiohttp.ClientError, OSError) as error:
-        raise ConnectionFailed(f"Could not connect: {_reason(error)}.") from None
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, in words that cannot contain what the provider sent."""
-    reasons: dict[type[Exception], str] = {
-        aiohttp.ClientConnectorDNSError: "the host name is not known",
-        aiohttp.ClientConnectorCertificateError: "its certificate is not valid",
-        aiohttp.ClientConnectorSSLError: "it does not speak https",
-        aiohttp.ClientConnectorError: "nothing answers at this address",
-        aiohttp.ServerDisconnectedError: "it closed the connection without an answer",
-        aiohttp.ClientPayloadError: "it broke off in the middle of its answer",
-    }
-    return next(
-        (text for kind, text in reasons.items() if isinstance(error, kind)), type(error).__name__
-    )
+    async with Client(GuardedResolver(policy_for(kind))) as client:
+        answer = await client.get(url + listing.path, listing.key_headers(key))
+    return answer.status, answer.body
 
 
 def _report(listing: Listing, status: int, body: bytes, key: str) -> ConnectionReport:

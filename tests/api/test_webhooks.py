@@ -23,7 +23,7 @@ from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_
 from tests.workers.test_recording import results_of, take
 from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
-from workers.engine.providers.http import open_client
+from workers.engine.http import Client
 from workers.engine.providers.resolver import GuardedResolver
 from workers.messenger import Messenger
 
@@ -144,7 +144,7 @@ async def serve(receiver):
 
 
 async def deliver():
-    async with open_client(GuardedResolver(webhook_policy())) as client:
+    async with Client(GuardedResolver(webhook_policy())) as client:
         await Messenger().deliver(client)
     await in_database(connections.close_all)  # the thread outlives the test's database
 

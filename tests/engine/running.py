@@ -5,8 +5,8 @@ from typing import Any
 
 from workers.engine.cache import ReplyCache
 from workers.engine.here import run_here
+from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS
-from workers.engine.providers.http import open_client
 from workers.engine.records import Case, Score
 from workers.engine.spec import read_configuration
 
@@ -14,7 +14,7 @@ from workers.engine.spec import read_configuration
 async def run_document(
     document: dict[str, Any], cases: Sequence[Case], url: str, cache: ReplyCache | None = None
 ) -> list[Score]:
-    async with open_client() as client:
+    async with Client() as client:
         provider = PROVIDERS["simulated"](client, "simulated", f"{url}/v1")
         providers = {"simulated": provider}
         return await run_here(read_configuration(document), cases, providers, cache=cache)

@@ -4,17 +4,16 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from workers.engine.cache import cache_key
 from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited
+from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS, Provider
 from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
-from workers.engine.providers.http import open_client
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
 from workers.engine.records import Request, ToldLimits
@@ -34,8 +33,8 @@ def ask(model: str = "sim-large", **parameters: Any) -> Request:
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[aiohttp.ClientSession]:
-    async with open_client() as session:
+async def client() -> AsyncIterator[Client]:
+    async with Client() as session:
         yield session
 
 
@@ -43,7 +42,7 @@ Connect = Callable[[str], Provider]
 
 
 @pytest.fixture
-def connect(client: aiohttp.ClientSession, simulator: SimulatorClient) -> Connect:
+def connect(client: Client, simulator: SimulatorClient) -> Connect:
     """A provider of a kind, on the simulated provider, which speaks all their protocols."""
     return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind], KEY)
 
@@ -199,7 +198,7 @@ async def played() -> AsyncIterator[tuple[Played, str]]:
     ],
 )
 async def test_the_key_goes_into_its_header_and_never_into_an_error(
-    client: aiohttp.ClientSession,
+    client: Client,
     played: tuple[Played, str],
     kind: str,
     path: str,
@@ -222,7 +221,7 @@ async def test_the_key_goes_into_its_header_and_never_into_an_error(
 
 
 async def test_anthropics_text_blocks_are_joined_and_its_own_cache_is_counted_as_input(
-    client: aiohttp.ClientSession, played: tuple[Played, str]
+    client: Client, played: tuple[Played, str]
 ) -> None:
     script, url = played
     script.answer = {
@@ -246,7 +245,7 @@ async def test_anthropics_text_blocks_are_joined_and_its_own_cache_is_counted_as
     ],
 )
 async def test_tokens_that_are_not_told_are_unknown(
-    client: aiohttp.ClientSession, played: tuple[Played, str], kind: str, answer: dict[str, Any]
+    client: Client, played: tuple[Played, str], kind: str, answer: dict[str, Any]
 ) -> None:
     script, url = played
     script.answer = answer
@@ -256,7 +255,7 @@ async def test_tokens_that_are_not_told_are_unknown(
 
 @pytest.mark.parametrize("maker", [OpenAI, Ollama])
 async def test_embeddings_come_in_the_order_of_the_texts(
-    client: aiohttp.ClientSession, simulator: SimulatorClient, maker: type[OpenAI] | type[Ollama]
+    client: Client, simulator: SimulatorClient, maker: type[OpenAI] | type[Ollama]
 ) -> None:
     suffix = "/v1" if maker is OpenAI else ""
     embedder = maker(client, "some", simulator.url + suffix)
@@ -278,7 +277,7 @@ async def test_embeddings_come_in_the_order_of_the_texts(
     ],
 )
 async def test_embeddings_of_another_shape_are_refused(
-    client: aiohttp.ClientSession, played: tuple[Played, str], vectors: Any
+    client: Client, played: tuple[Played, str], vectors: Any
 ) -> None:
     script, url = played
     script.answer = {"embeddings": vectors}
@@ -287,7 +286,7 @@ async def test_embeddings_of_another_shape_are_refused(
 
 
 async def test_embeddings_are_cut_at_the_same_size_as_answers(
-    client: aiohttp.ClientSession, played: tuple[Played, str]
+    client: Client, played: tuple[Played, str]
 ) -> None:
     script, url = played
     script.answer = "[" + "1," * 3_000_000

@@ -8,10 +8,10 @@ import pytest
 from tests.engine.running import run_document, table_of
 from workers.engine.cache import MemoryCache
 from workers.engine.here import run_here
+from workers.engine.http import Client
 from workers.engine.permits import Quota
 from workers.engine.prices import Price
 from workers.engine.providers import PROVIDERS
-from workers.engine.providers.http import open_client
 from workers.engine.records import Case, Score
 from workers.engine.spec import read_configuration
 from workers.simulator.testing import SimulatorClient
@@ -177,7 +177,7 @@ async def run_with_stop(
     document: dict[str, Any], cases: list[Case], url: str
 ) -> tuple[list[Score], list[str]]:
     stops: list[str] = []
-    async with open_client() as client:
+    async with Client() as client:
         providers = {"simulated": PROVIDERS["simulated"](client, "simulated", f"{url}/v1")}
         scores = await run_here(
             read_configuration(document),
@@ -233,7 +233,7 @@ async def test_what_an_endpoint_allows_is_kept_to(
 ) -> None:
     simulator.change(latency_ms=20)
     quotas = {("simulated", m): Quota(m, 2) for m in ("sim-small", "sim-large")}
-    async with open_client() as client:
+    async with Client() as client:
         providers = {
             "simulated": PROVIDERS["simulated"](client, "simulated", f"{simulator.url}/v1")
         }

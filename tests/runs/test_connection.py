@@ -195,7 +195,7 @@ def test_nobody_listening_is_said_to_be_so(settings):
         pass
     report = ask(server, settings)
     assert not report.ok
-    assert "nothing answers at this address" in report.message
+    assert "Nothing answers at this address" in report.message
 
 
 def test_a_private_address_is_not_called(settings):

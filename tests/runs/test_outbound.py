@@ -1,16 +1,15 @@
 """No form can make our servers call what only they can reach. Nothing here leaves this machine."""
 
+import asyncio
 import socket
 
-import aiohttp
 import pytest
-from aiohttp.abc import AbstractResolver
 
 from runs.models import Endpoint, EndpointKind
 from runs.outbound import base_url_of, check_endpoint, policy_for, shared_policy
 from workers.engine.errors import ForbiddenAddress
+from workers.engine.http import Client
 from workers.engine.providers.addresses import AddressPolicy, check_url
-from workers.engine.providers.http import open_client
 from workers.engine.providers.resolver import GuardedResolver
 
 FORBIDDEN_URLS = [
@@ -147,27 +146,17 @@ def test_the_message_says_what_to_do_but_not_the_private_address():
     assert "10.1.2.3" not in str(error.value)
 
 
-class Answers(AbstractResolver):
+class Answers:
     """A name server of our own: gives the next of its answers at every look-up."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
 
-    async def resolve(self, host, port=0, family=socket.AF_INET):
+    async def __call__(self, host, port):
         return [
-            {
-                "hostname": host,
-                "host": address,
-                "port": port,
-                "family": socket.AF_INET,
-                "proto": 0,
-                "flags": socket.AI_NUMERICHOST,
-            }
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))
             for address in self.answers.pop(0)
         ]
-
-    async def close(self):
-        pass
 
 
 @pytest.fixture
@@ -190,17 +179,17 @@ def connections(server):
 async def test_a_name_that_changes_to_loopback_is_not_connected(listener):
     resolver = GuardedResolver(AddressPolicy(), Answers(["8.8.8.8"], ["127.0.0.1"]))
     port = listener.getsockname()[1]
-    await resolver.resolve("rebinding.example", port)
+    await resolver("rebinding.example", port)
     with pytest.raises(ForbiddenAddress):
-        await resolver.resolve("rebinding.example", port)
+        await resolver("rebinding.example", port)
 
 
 async def test_the_client_refuses_a_name_with_one_forbidden_address(listener):
     port = listener.getsockname()[1]
     resolver = GuardedResolver(AddressPolicy(), Answers(["8.8.8.8", "127.0.0.1"]))
-    async with open_client(resolver) as client:
+    async with Client(resolver) as client:
         with pytest.raises(ForbiddenAddress):
-            await client.get(f"http://mixed.example:{port}/")
+            await client.get(f"http://mixed.example:{port}/", {})
     assert connections(listener) == 0
 
 
@@ -208,10 +197,10 @@ async def test_the_client_connects_to_the_address_that_was_checked(listener):
     port = listener.getsockname()[1]
     policy = AddressPolicy(frozenset({f"pinned.example:{port}"}))
     # One answer only: a second look-up, after the check, would fail.
-    async with open_client(GuardedResolver(policy, Answers(["127.0.0.1"]))) as client:
-        timeout = aiohttp.ClientTimeout(total=0.2)
-        with pytest.raises((aiohttp.ClientError, TimeoutError)):
-            await client.get(f"http://pinned.example:{port}/", timeout=timeout)
+    async with Client(GuardedResolver(policy, Answers(["127.0.0.1"]))) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await client.get(f"http://pinned.example:{port}/", {})
     assert connections(listener) == 1
 
 

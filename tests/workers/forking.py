@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
-        "aiohttp",
+        "aiohappyeyeballs",
         "argon2",
         "channels.layers",
         "channels_redis.pubsub",

@@ -6,8 +6,7 @@ To add one: write a file here with a class like OpenAI and add a line to PROVIDE
 from collections.abc import Sequence
 from typing import Protocol
 
-import aiohttp
-
+from workers.engine.http import Client
 from workers.engine.providers.anthropic import Anthropic
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
@@ -41,7 +40,7 @@ class Embedder(Protocol):
 class ProviderFactory(Protocol):
     def __call__(
         self,
-        client: aiohttp.ClientSession,
+        client: Client,
         kind: str,
         base_url: str,
         api_key: str = "",

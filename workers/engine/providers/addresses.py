@@ -112,7 +112,7 @@ def _parse(url: str) -> URL:
     if UNSAFE_CHARACTERS.search(url):
         raise ForbiddenAddress("The URL contains spaces, control characters or a backslash.")
     try:
-        # yarl, because aiohttp reads with it: two parsers could disagree about the host.
+        # yarl, because the client reads with it: two parsers could disagree about the host.
         parsed, authority = URL(url), urlsplit(url).netloc
     except ValueError as error:
         raise ForbiddenAddress(f"Not a URL: {error}.") from None

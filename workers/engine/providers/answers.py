@@ -16,7 +16,7 @@ from workers.engine.errors import (
     Refused,
     ServerError,
 )
-from workers.engine.providers.http import Answer
+from workers.engine.http import Answer
 from workers.engine.providers.retry_after import read_retry_after
 
 MESSAGE_CHARACTERS = 300

@@ -4,26 +4,16 @@ The client connects to the addresses this returns, so a name that changes its ad
 check and call gains nothing.
 """
 
-import socket
-
-from aiohttp import ThreadedResolver
-from aiohttp.abc import AbstractResolver, ResolveResult
-
+from workers.engine.http import Address, Resolver, look_up
 from workers.engine.providers.addresses import AddressPolicy
 
 
-class GuardedResolver(AbstractResolver):
-    def __init__(self, policy: AddressPolicy, inner: AbstractResolver | None = None) -> None:
-        """Must be made inside a running event loop, like every aiohttp resolver."""
+class GuardedResolver:
+    def __init__(self, policy: AddressPolicy, inner: Resolver = look_up) -> None:
         self._policy = policy
-        self._inner = inner or ThreadedResolver()
+        self._inner = inner
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        results = await self._inner.resolve(host, port, family)
-        self._policy.check(host, port, [result["host"] for result in results])
-        return results
-
-    async def close(self) -> None:
-        await self._inner.close()
+    async def __call__(self, host: str, port: int) -> list[Address]:
+        found = await self._inner(host, port)
+        self._policy.check(host, port, [place[0] for *_, place in found])
+        return found

@@ -10,11 +10,11 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     milliseconds = read_number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    text = headers.get("Retry-After")
+    text = headers.get("retry-after")
     seconds = read_number(text)
     if seconds is not None or text is None:
         return seconds
-    return seconds_until(text, headers.get("Date"))
+    return seconds_until(text, headers.get("date"))
 
 
 def read_number(text: str | None) -> float | None:

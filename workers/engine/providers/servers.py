@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from workers.engine.errors import ConnectionFailed
-from workers.engine.providers.http import Unreachable
+from workers.engine.http import Unreachable
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
-
+from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
 from workers.engine.providers.answers import call_error
-from workers.engine.providers.http import Answer, post
 from workers.engine.providers.servers import Servers
 
 
@@ -23,7 +21,7 @@ class HttpProvider:
 
     def __init__(
         self,
-        client: aiohttp.ClientSession,
+        client: Client,
         kind: str,
         base_url: str,
         api_key: str = "",
@@ -39,7 +37,7 @@ class HttpProvider:
         """An answer with status 200, or the CallError that another one means."""
         body = to_json(document)
         answer = await self._servers.call(
-            lambda url: post(self._client, url + path, body, self._headers)
+            lambda url: self._client.post(url + path, body, self._headers)
         )
         if answer.status != 200:
             raise call_error(answer, self._key)

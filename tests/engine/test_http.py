@@ -1,0 +1,315 @@
+"""The HTTP client against servers that send whatever a test wants, byte by byte."""
+
+import asyncio
+import datetime
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from workers.engine.errors import AnswerTooLarge, CallError
+from workers.engine.http import (
+    MAX_ANSWER_BYTES,
+    BadCertificate,
+    BrokenOff,
+    Client,
+    ClosedWithoutAnswer,
+    NotHttp,
+    NotHttps,
+    UnknownHost,
+    Unreachable,
+)
+from workers.engine.http.client import trusted
+from workers.engine.http.resolving import Address
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+HANG_UP = object()
+Step = bytes | object
+
+
+class Server:
+    """Plays the next script for every request; notes requests and connections."""
+
+    def __init__(self, *scripts: list[Step]) -> None:
+        self.scripts = list(scripts)
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.hung_up = asyncio.Event()
+        self.talks: set[asyncio.Task[None]] = set()
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        if task := asyncio.current_task():
+            self.talks.add(task)
+        try:
+            while head := await read_head(reader):
+                self.requests.append(head)
+                for step in self.scripts.pop(0) if self.scripts else [OK]:
+                    if not isinstance(step, bytes):
+                        return
+                    writer.write(step)
+                    await writer.drain()
+                    await asyncio.sleep(0)
+        except ConnectionError:
+            pass
+        finally:
+            self.hung_up.set()
+            writer.close()
+
+
+async def read_head(reader: asyncio.StreamReader) -> bytes:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return b""
+    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+    return head + await reader.readexactly(int(length or 0))
+
+
+@asynccontextmanager
+async def served(server: Server, security: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    listener = await asyncio.start_server(server.talk, "127.0.0.1", 0, ssl=security)
+    port = listener.sockets[0].getsockname()[1]
+    try:
+        yield f"{'https' if security else 'http'}://127.0.0.1:{port}/v1/things?x=1"
+    finally:
+        listener.close()
+        async with asyncio.timeout(10):  # the client has hung up by now
+            await asyncio.gather(*server.talks)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param([OK], id="with its length"),
+        pytest.param([OK[:30], OK[30:-1], OK[-1:]], id="in pieces"),
+        pytest.param(
+            [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n1\r\ni\r\n0\r\n\r\n"],
+            id="chunked",
+        ),
+        pytest.param([b"HTTP/1.0 200 OK\r\n\r\nh", b"i", HANG_UP], id="until the connection ends"),
+        pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n" + OK], id="after an interim answer"),
+    ],
+)
+async def test_an_answer_is_read_however_it_is_framed(script: list[Step]) -> None:
+    async with served(Server(script)) as url, Client() as client:
+        answer = await client.post(url, b"{}", {})
+    assert (answer.status, answer.body) == (200, b"hi")
+
+
+def large(head: bytes) -> list[Step]:
+    return [b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n", *[b"x" * 65536] * 80]
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        pytest.param([HANG_UP], ClosedWithoutAnswer, id="no answer"),
+        pytest.param([OK[:20], HANG_UP], ClosedWithoutAnswer, id="half a head"),
+        pytest.param([OK[:-1], HANG_UP], BrokenOff, id="half a body"),
+        pytest.param([b"SSH-2.0-OpenSSH\r\n\r\n"], NotHttp, id="another protocol"),
+        pytest.param(
+            [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
+            NotHttp,
+            id="an upgrade nobody asked for",
+        ),
+        pytest.param(
+            [b"HTTP/1.1 200 OK\r\nA: ", *[b"x" * 9999] * 9], AnswerTooLarge, id="a long head"
+        ),
+        pytest.param(large(b"Content-Length: 5000000"), AnswerTooLarge, id="announced as too long"),
+        pytest.param(large(b"Connection: close"), AnswerTooLarge, id="too long without a word"),
+    ],
+)
+async def test_what_is_no_answer_has_a_name(script: list[Step], error: type[CallError]) -> None:
+    server = Server(script)
+    async with served(server) as url, Client() as client:
+        with pytest.raises(error):
+            await client.post(url, b"{}", {})
+        # What was left of it is nobody's answer.
+        assert (await client.post(url, b"{}", {})).body == b"hi"
+    assert server.connections == 2
+
+
+async def test_an_answer_of_the_largest_size_is_read() -> None:
+    body = b"x" * MAX_ANSWER_BYTES
+    script: list[Step] = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body]
+    async with served(Server(script)) as url, Client() as client:
+        assert (await client.get(url, {})).body == body
+
+
+async def test_connections_are_used_again_and_opened_when_all_are_in_use() -> None:
+    server = Server()
+    async with served(server) as url, Client() as client:
+        await asyncio.gather(*(client.post(url, b"{}", {}) for _ in range(5)))
+        await asyncio.gather(*(client.post(url, b"{}", {}) for _ in range(5)))
+    assert len(server.requests) == 10
+    assert server.connections == 5
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param([OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")], id="it says so"),
+        pytest.param([OK + OK], id="it answered twice"),
+        pytest.param([OK, HANG_UP], id="it hung up"),
+    ],
+)
+async def test_a_connection_that_should_not_be_used_again_is_not(script: list[Step]) -> None:
+    server = Server(script)
+    async with served(server) as url, Client() as client:
+        await client.post(url, b"{}", {})
+        await server.hung_up.wait()
+        await asyncio.sleep(0.01)
+        assert (await client.post(url, b"{}", {})).body == b"hi"
+    assert server.connections == 2
+
+
+async def test_whoever_is_cancelled_hangs_up() -> None:
+    server = Server([])
+    async with served(server) as url, Client() as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await client.post(url, b"{}", {})
+        async with asyncio.timeout(10):
+            await server.hung_up.wait()
+
+
+async def test_a_request_is_written_as_the_server_expects_it() -> None:
+    server = Server()
+    async with served(server) as url, Client() as client:
+        await client.post(url, b'{"a": 1}', {"Authorization": "Bearer key"})
+        await client.get(url, {})
+    first, *headers = server.requests[0].split(b"\r\n")
+    assert first == b"POST /v1/things?x=1 HTTP/1.1"
+    assert headers[-1] == b'{"a": 1}'
+    host = url.partition("://")[2].partition("/")[0]
+    assert {f"Host: {host}".encode(), b"Accept-Encoding: identity"} <= set(headers)
+    assert {b"Content-Length: 8", b"Authorization: Bearer key"} <= set(headers)
+    assert server.requests[1].startswith(b"GET /v1/things?x=1 HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-More: 1", "a\nb", "a\rb"])
+async def test_a_header_cannot_bring_another_one_along(value: str) -> None:
+    server = Server()
+    async with served(server) as url, Client() as client:
+        with pytest.raises(ValueError, match="line break"):
+            await client.post(url, b"", {"Authorization": value})
+    assert not server.requests
+
+
+async def test_a_redirect_is_an_answer_like_any_other() -> None:
+    moved = b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n"
+    server = Server([moved])
+    async with served(server) as url, Client() as client:
+        assert (await client.post(url, b"{}", {})).status == 302
+    assert len(server.requests) == 1
+
+
+def resolver(port: int, looked_up: list[str]) -> Callable[[str, int], Awaitable[list[Address]]]:
+    async def resolve(host: str, _: int) -> list[Address]:
+        looked_up.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port))]
+
+    return resolve
+
+
+async def test_a_name_is_looked_up_once_for_all_that_wait_for_it() -> None:
+    looked_up: list[str] = []
+    async with served(Server()) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        async with Client(resolver(port, looked_up)) as client:
+            await asyncio.gather(*(client.get("http://named.example/", {}) for _ in range(5)))
+    assert looked_up == ["named.example"]
+
+
+async def test_a_name_that_is_not_known_is_looked_up_again() -> None:
+    looked_up: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[Address]:
+        looked_up.append(host)
+        raise UnknownHost
+
+    async with Client(resolve) as client:
+        for _ in range(2):
+            with pytest.raises(UnknownHost):
+                await client.get("http://named.example/", {})
+    assert len(looked_up) == 2
+
+
+async def test_nothing_answers_where_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    async with Client() as client:
+        with pytest.raises(Unreachable, match="Nothing answers"):
+            await client.get(f"http://127.0.0.1:{port}/", {})
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a server at 127.0.0.1 that signed it itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.datetime.now(datetime.UTC)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+def security(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+async def test_only_a_certificate_that_the_machine_trusts_will_do(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server()
+    async with served(server, security(certificate)) as url, Client() as client:
+        with pytest.raises(BadCertificate):
+            await client.post(url, b"{}", {})
+        assert not server.requests
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        trusted.cache_clear()
+        try:
+            assert (await client.post(url, b"{}", {})).body == b"hi"
+            assert (await client.post(url, b"{}", {})).body == b"hi"
+        finally:
+            trusted.cache_clear()
+    assert server.connections == 1  # for both
+
+
+async def test_a_server_without_https_is_told_apart() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listener, Client() as client:
+        port = listener.sockets[0].getsockname()[1]
+        with pytest.raises(NotHttps):
+            await client.get(f"https://127.0.0.1:{port}/", {})

@@ -1,0 +1,150 @@
+"""Keeps connections open between exchanges, and opens more when all are in use."""
+
+import asyncio
+import ssl
+import time
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from aiohappyeyeballs import start_connection
+from yarl import URL
+
+from workers.engine.http.connection import Answer, Connection
+from workers.engine.http.errors import BadCertificate, NotHttps, Unreachable
+from workers.engine.http.resolving import Addresses, Resolver, look_up
+
+CONNECT_SECONDS = 10.0
+IDLE_SECONDS = 30.0  # servers close what is idle for longer, perhaps just when it is used again
+SECOND_ADDRESS_SECONDS = 0.25  # when the first of several addresses is slow to answer
+
+
+class Place(NamedTuple):
+    """Where connections lead."""
+
+    host: str
+    port: int
+    is_secure: bool
+
+
+class Target(NamedTuple):
+    place: Place
+    path: str
+    host_header: str
+
+
+class Client:
+    """One per process. How many exchanges go on at once is decided elsewhere."""
+
+    def __init__(self, resolve: Resolver = look_up) -> None:
+        self._addresses = Addresses(resolve)
+        self._idle: dict[Place, deque[Connection]] = defaultdict(deque)
+        self._in_use: set[Connection] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        for connection in [*self._in_use, *(one for idle in self._idle.values() for one in idle)]:
+            connection.close()
+        self._idle.clear()
+        await asyncio.sleep(0)  # transports close in the next turn of the loop
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
+        return await self._send("GET", url, headers, b"")
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        return await self._send("POST", url, headers, body)
+
+    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        target = read_url(url)
+        message = head_of(method, target, headers, len(body)) + body
+        connection = self._take(target.place) or await self._connect(target.place)
+        self._in_use.add(connection)
+        try:
+            return await connection.exchange(message)
+        finally:
+            self._in_use.discard(connection)
+            if connection.is_reusable:
+                self._keep(target.place, connection)
+
+    def _take(self, place: Place) -> Connection | None:
+        """The one used last: the others may rest until they are not needed any more."""
+        idle, now = self._idle[place], time.monotonic()
+        while idle:
+            connection = idle.pop()
+            if connection.is_reusable and now - connection.idle_since < IDLE_SECONDS:
+                return connection
+            connection.close()
+        return None
+
+    def _keep(self, place: Place, connection: Connection) -> None:
+        idle, now = self._idle[place], time.monotonic()
+        connection.idle_since = now
+        idle.append(connection)
+        while now - idle[0].idle_since >= IDLE_SECONDS:
+            idle.popleft().close()
+
+    async def _connect(self, place: Place) -> Connection:
+        addresses = await self._addresses.of(place.host, place.port)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                sock = await start_connection(
+                    addresses, happy_eyeballs_delay=SECOND_ADDRESS_SECONDS, interleave=1
+                )
+                security = trusted() if place.is_secure else None
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    Connection,
+                    sock=sock,
+                    ssl=security,
+                    server_hostname=place.host if security else None,
+                )
+        except ssl.SSLCertVerificationError:
+            raise BadCertificate from None
+        except ssl.SSLError:
+            raise NotHttps from None
+        except TimeoutError:
+            raise Unreachable("It did not accept a connection in time.") from None
+        except OSError:
+            raise Unreachable from None
+        return connection
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """Whom the machine trusts. Reading its list takes a while: once."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+@lru_cache(maxsize=1024)
+def read_url(url: str) -> Target:
+    read = URL(url)
+    place = Place(read.raw_host or "", read.port or 0, is_secure=read.scheme == "https")
+    return Target(place, read.raw_path_qs or "/", read.host_port_subcomponent or "")
+
+
+def head_of(method: str, target: Target, headers: Mapping[str, str], length: int) -> bytes:
+    """A small compressed answer may unpack to gigabytes, so none is asked for."""
+    lines = [
+        f"{method} {target.path} HTTP/1.1",
+        f"Host: {target.host_header}",
+        "Accept-Encoding: identity",
+        *([f"Content-Length: {length}"] if method == "POST" else []),
+        *[f"{name}: {value}" for name, value in headers.items()],
+    ]
+    head = "\r\n".join(lines)
+    if head.count("\n") >= len(lines) or head.count("\r") >= len(lines):
+        raise ValueError("A header has a line break in it.")
+    return f"{head}\r\n\r\n".encode()

@@ -1,9 +1,20 @@
 """The Django app that stores configurations, runs and scores, and shows them."""
 
 from django.apps import AppConfig
+from django.conf import settings
+
+from evalsite.env import EnvironmentProblem
+from workers.engine.plugins import PluginError, install_plugins
 
 
 class RunsConfig(AppConfig):
     name = "runs"
     verbose_name = "Evaluations"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """In every process: who reads a configuration must know the same agents."""
+        try:
+            install_plugins(settings.PLUGINS)
+        except PluginError as error:
+            raise EnvironmentProblem(str(error)) from error

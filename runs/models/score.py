@@ -31,7 +31,13 @@ class Score(models.Model):
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
     cost = models.FloatField(null=True, help_text="Dollars; empty when the price is unknown.")
+    full_cost = models.FloatField(
+        null=True, help_text="Dollars if nothing had been cached; empty when unknown."
+    )
     cached = models.BooleanField(default=False)
+    calls = models.JSONField(
+        null=True, help_text="Of a pipeline, each call: step, model, prompt, answer, use."
+    )
     finished = models.DateTimeField()
 
     class Meta:

@@ -49,7 +49,8 @@ def live_runs() -> list[LiveRun]:
 
 def models_in(models: list[Any] | None, steps: list[dict[str, Any]] | None) -> list[Any]:
     """As written in a document of any kind."""
-    return models or [model for step in steps or [] for model in step["models"]]
+    calls = [call for step in steps or [] for call in step.get("calls", [step])]
+    return models or [model for call in calls for model in call["models"]]
 
 
 def live_runs_using(endpoint: Endpoint) -> list[int]:

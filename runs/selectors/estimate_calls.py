@@ -8,14 +8,15 @@ from runs.models import Case as CaseRow
 from runs.models import Dataset, Endpoint
 from runs.outbound import base_url_of
 from runs.selectors.cache import cached_among
+from workers.engine.agents import build_agent
 from workers.engine.cache import cache_key
 from workers.engine.errors import EngineError
 from workers.engine.kinds import make_candidates, models_called
 from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request
-from workers.engine.spec import Configuration, Selection
+from workers.engine.spec import AgentStep, Configuration, Selection, Step
 from workers.engine.stats import wilson
-from workers.engine.targets import TARGETS
+from workers.engine.targets import TARGETS, TargetParts
 
 MAX_KEYS = 5000  # looked up one by one; above it, a sample tells
 SAMPLE = 2000
@@ -47,7 +48,8 @@ def count_calls(
     keys = [key for key, _ in pairs]
     requests = [request for _, request in pairs[:50]]
     if isinstance(configuration, Selection):  # at most; later steps are asked what nobody knows yet
-        return Calls(0, 0, 0, trials * len(configuration.steps), True, requests)
+        most = trials * sum(most_calls(step) for step in configuration.steps)
+        return Calls(0, 0, 0, most, True, requests)
     if configuration.cache == "off":
         return Calls(0, 0, 0, trials, is_sampled, requests)
     found = cached_among(list(set(keys))) if configuration.cache == "use" else set()
@@ -55,6 +57,13 @@ def count_calls(
     if is_sampled:
         return scale_up(hits, len(keys), trials, requests)
     return Calls(hits, hits, hits, len(set(keys) - found), False, requests)
+
+
+def most_calls(step: Step | AgentStep) -> int:
+    """Of a trial, for one step. That a router skips some is not known before."""
+    if isinstance(step, Step):
+        return 1
+    return build_agent(step.agent, step.options).count_calls(len(step.calls))
 
 
 def scale_up(hits: int, sample: int, trials: int, requests: list[Request]) -> Calls:
@@ -104,13 +113,13 @@ def keys_of_candidate(
     configuration: Configuration,
     endpoints: dict[str, Endpoint],
 ) -> Iterator[tuple[str, Request]]:
-    target = TARGETS[configuration.kind]()
+    target = TARGETS[configuration.kind](TargetParts())
     endpoint = endpoints[models_called(candidate.document)[0]["endpoint"]]  # of the opening
     service = service_name(endpoint.kind, base_url_of(endpoint))
     for case in cases:
         for repeat in range(configuration.repeats):
             try:
-                request = target.opening(candidate, case, repeat)
-                yield cache_key(service, request), request
+                if request := target.opening(candidate, case, repeat):
+                    yield cache_key(service, request), request
             except EngineError:
                 continue  # such a trial fails before it is sent

@@ -11,21 +11,30 @@ FIELDS = (
     "value",
     "error_class",
     "latency_ms",
-    "cost",
-    "cached",
+    "full_cost",
 )
 
 
 def stored_history(run: Run, start: int = 0) -> list[Score]:
     rows = run.scores.filter(position__gte=start).order_by("position").values_list(*FIELDS)
-    return [
-        Score(
-            Trial(position, candidate, case, repeat),
-            value=value,
-            error=error,
-            latency_ms=latency_ms,
-            # What a cached answer did cost once is not stored: unknown, not nothing.
-            cost=None if cached else cost,
-        )
-        for position, candidate, case, repeat, value, error, latency_ms, cost, cached in rows
-    ]
+    return [score_of(*row) for row in rows]
+
+
+def score_of(
+    position: int,
+    candidate: str,
+    case: int,
+    repeat: int,
+    value: float | None,
+    error: str,
+    latency_ms: float | None,
+    full_cost: float | None,
+) -> Score:
+    """In the order of FIELDS."""
+    return Score(
+        Trial(position, candidate, case, repeat),
+        value=value,
+        error=error,
+        latency_ms=latency_ms,
+        full_cost=full_cost,
+    )

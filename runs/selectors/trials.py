@@ -172,7 +172,9 @@ def list_scores(
     run: Run, filters: TrialFilters, after: Cursor | None = None, before: Cursor | None = None
 ) -> TrialPage:
     """One page of the table. A page is found by its neighbour's place, never by counting rows."""
-    scores = filter_scores(run, filters).select_related("candidate", "case").defer("attempts")
+    scores = (
+        filter_scores(run, filters).select_related("candidate", "case").defer("attempts", "calls")
+    )
     backwards = before is not None
     start = before if backwards else after
     nearest = list(_walk(scores, filters, start, backwards=backwards)[: PAGE_SIZE + 1])

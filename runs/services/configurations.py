@@ -60,12 +60,13 @@ def check_configuration(name: str, document: Any, description: str = "") -> str:
     if len(description) > LONGEST_DESCRIPTION:
         problems.append(Problem("description", f"Give at most {LONGEST_DESCRIPTION} characters."))
     try:
-        kind: str = read_configuration(document).kind
+        configuration = read_configuration(document)
+        problems += configuration.plugin_problems()
     except ConfigurationError as error:
         problems += error.problems
     if problems:
         raise ConfigurationError(problems)
-    return kind
+    return configuration.kind
 
 
 def name_is_taken(name: str) -> bool:

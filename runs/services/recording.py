@@ -53,7 +53,9 @@ SCORE_FIELDS = (
     "tokens_in",
     "tokens_out",
     "cost",
+    "full_cost",
     "cached",
+    "calls",
     "finished",
 )
 REPLY_FIELDS = (
@@ -165,7 +167,9 @@ def _row(run_id: int, lease: Lease, score: Score, now: Any) -> Row:
         score.tokens_in,
         score.tokens_out,
         score.cost,
+        score.full_cost,
         score.cached,
+        to_json([tuple(call) for call in score.calls]).decode() if score.calls else None,
         now,
     )
 

@@ -98,6 +98,8 @@ def count_retries(score: Score) -> int:
     """Calls beyond the first for each answer wanted: a trial may want several."""
     if score.calls_sent < 2:
         return 0
+    if score.calls:  # of a pipeline: it may go on after one that failed
+        return max(0, score.calls_sent - sum(not call.cached for call in score.calls))
     answers = sum(attempt.what == "call" and attempt.outcome == "ok" for attempt in score.attempts)
     return max(0, score.calls_sent - answers - bool(score.error))
 

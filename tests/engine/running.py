@@ -6,18 +6,24 @@ from typing import Any
 from workers.engine.cache import ReplyCache
 from workers.engine.here import run_here
 from workers.engine.http import Client
+from workers.engine.prices import Prices
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case, Score
 from workers.engine.spec import read_configuration
 
 
 async def run_document(
-    document: dict[str, Any], cases: Sequence[Case], url: str, cache: ReplyCache | None = None
+    document: dict[str, Any],
+    cases: Sequence[Case],
+    url: str,
+    cache: ReplyCache | None = None,
+    prices: Prices | None = None,
 ) -> list[Score]:
     async with Client() as client:
         provider = PROVIDERS["simulated"](client, "simulated", f"{url}/v1")
         providers = {"simulated": provider}
-        return await run_here(read_configuration(document), cases, providers, cache=cache)
+        configuration = read_configuration(document)
+        return await run_here(configuration, cases, providers, cache=cache, prices=prices)
 
 
 def table_of(scores: Sequence[Score]) -> list[tuple[Any, ...]]:

@@ -27,7 +27,7 @@ def scored(value: float | None, latency_ms: float = 10.0, cost: float | None = 0
     trial = Trial(0, "", 0, 0)
     if value is None:
         return Score(trial, error="refused")
-    return Score(trial, value=value, latency_ms=latency_ms, cost=cost)
+    return Score(trial, value=value, latency_ms=latency_ms, full_cost=cost)
 
 
 def test_an_agent_that_fails_nearly_always_does_not_beat_one_that_is_nearly_always_right() -> None:
@@ -156,7 +156,9 @@ def test_hill_climbing_tries_first_what_did_well_in_that_step() -> None:
     worth = {"small": 0.1, "medium": 0.2, "large": 0.9}
 
     def outcome(trial: Trial) -> Score:
-        return Score(trial, value=worth[names[int(trial.candidate)][1]], latency_ms=1.0, cost=0.1)
+        return Score(
+            trial, value=worth[names[int(trial.candidate)][1]], latency_ms=1.0, full_cost=0.1
+        )
 
     for seed in range(10):
         options = {"num_restarts": 2, "max_iterations": 3}

@@ -78,6 +78,7 @@ def score_of(
         passed=is_right,
         latency_ms=120.0,
         cost=0.002,
+        full_cost=0.002,
         finished=now(),
     )
 

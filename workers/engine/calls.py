@@ -8,7 +8,7 @@ from random import Random
 
 from workers.engine.clock import Clock
 from workers.engine.errors import CallError, RateLimited, TimedOut
-from workers.engine.lanes import AsyncLane
+from workers.engine.lanes import AsyncLane, ThreadLane
 from workers.engine.permits import Quota
 from workers.engine.pools import Permit
 from workers.engine.prices import NANOS, Price, Prices, cost_of
@@ -45,6 +45,7 @@ class CallParts:
     clock: Clock
     random: Random
     budgets: dict[str, RetryBudget] = field(default_factory=lambda: defaultdict(RetryBudget))
+    threads: ThreadLane = field(default_factory=ThreadLane)
 
 
 class Caller:
@@ -90,17 +91,20 @@ class Caller:
                 reply = await self._lane.call(provider.send(request))
             except CallError as error:
                 self._note_failure(permit, error, waits)
-                trace.append(self._step(error.name, asked, started, str(error)))
+                trace.append(self._step(request, error.name, asked, started, str(error)))
                 raise
             note_success(permit, reply, price)
-            step = self._step("ok", asked, started)
+            step = self._step(request, "ok", asked, started)
             trace.append(step)
         return Reply(reply.text, step.took_ms, reply.tokens_in, reply.tokens_out)
 
-    def _step(self, outcome: str, asked: float, started: float, message: str = "") -> Attempt:
+    def _step(
+        self, request: Request, outcome: str, asked: float, started: float, message: str = ""
+    ) -> Attempt:
         waited_ms = (started - asked) * 1000
         took_ms = (self._parts.clock.monotonic() - started) * 1000
-        return Attempt("call", outcome, round(waited_ms, 1), round(took_ms, 1), message)
+        waited_ms, took_ms = round(waited_ms, 1), round(took_ms, 1)
+        return Attempt("call", outcome, waited_ms, took_ms, message, request.step)
 
     def _note_failure(self, permit: Permit, error: CallError, waits: int) -> None:
         if not isinstance(error, RateLimited):

@@ -101,6 +101,20 @@ class ScorerFailed(CallError):
     advice = "The answer arrived but could not be scored. See the scorer's message."
 
 
+class NoRoute(CallError):
+    """A router's answer named none of its routes, and it has no default."""
+
+    name = "no_route"
+    advice = "The router's answer named none of its routes. Change its prompt, or give a default."
+
+
+class AgentFailed(CallError):
+    """An installed agent raised an exception, or answered with something else than text."""
+
+    name = "agent_error"
+    advice = "The agent of this pipeline failed by itself. See its message, then mend the agent."
+
+
 class Poison(CallError):
     name = "poison"
     advice = "Working on it ended its worker's process. See the worker's log, then retry the trial."
@@ -119,6 +133,8 @@ CALL_ERRORS: dict[str, type[CallError]] = {
         AnswerTooLarge,
         ForbiddenAddress,
         ScorerFailed,
+        NoRoute,
+        AgentFailed,
         Poison,
     )
 }

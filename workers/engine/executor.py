@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workers.engine.cache import Flights, ReplyCache, cache_key
+from workers.engine.call_notes import CallNotes
 from workers.engine.calls import Caller
 from workers.engine.errors import CallError, EngineError, Refused
 from workers.engine.prices import Bill, Prices
@@ -35,7 +36,7 @@ class Opening:
     trial: Trial
     candidate: Candidate
     case: Case
-    request: Request
+    request: Request | None  # None: only the asking will tell
     key: str
 
 
@@ -70,7 +71,7 @@ class Executor:
         openings = [o for t in work.trials if (o := self._open(t, work, on_score)) is not None]
         hits: Mapping[str, Reply] = {}
         if self._cache_mode == "use":
-            hits = await self._cache.get_many([opening.key for opening in openings])
+            hits = await self._cache.get_many([o.key for o in openings if o.key])
         async with asyncio.TaskGroup() as group:
             for opening in openings:
                 hit = hits.get(opening.key)
@@ -86,7 +87,8 @@ class Executor:
         candidate, case = work.candidates[trial.candidate], work.cases[trial.case]
         try:
             request = self._target.opening(candidate, case, trial.repeat)
-            return Opening(trial, candidate, case, request, self._key(request))
+            key = self._key(request) if request else ""
+            return Opening(trial, candidate, case, request, key)
         except EngineError as error:
             on_score(Score(trial, error=Refused.name, message=str(error)))
             return None
@@ -97,6 +99,7 @@ class Executor:
     async def _run_trial(self, opening: Opening, on_score: OnScore, hit: Reply | None) -> None:
         trace: list[Attempt] = []
         bill = Bill(self._prices)
+        notes = None if self._target.is_one_call else CallNotes(bill)
 
         async def ask(request: Request) -> Reply:
             if request is opening.request:
@@ -105,19 +108,27 @@ class Executor:
                 key = self._key(request)
                 known = await self._look_up(key)
             if known is not None:
-                trace.append(CACHE_HIT)
+                trace.append(CACHE_HIT._replace(step=request.step))
                 reply = as_cached(known)
             else:
                 reply = await self._ask(request, key, trace)
             bill.add(request, reply)
             return reply
 
+        trial = opening.trial
         try:
-            reply = await self._target.answer(opening.request, opening.candidate, opening.case, ask)
+            reply = await self._target.answer(
+                opening.request,
+                opening.candidate,
+                opening.case,
+                trial.repeat,
+                notes.noting(ask) if notes else ask,
+            )
         except CallError as error:
-            on_score(failed_score(opening.trial, error, trace, bill))
-            return
-        on_score(self._score(opening, reply, trace, bill))
+            score = failed_score(trial, error, trace, bill)
+        else:
+            score = self._score(opening, reply, trace, bill)
+        on_score(replace(score, calls=notes.calls) if notes else score)
 
     async def _ask(self, request: Request, key: str, trace: list[Attempt]) -> Reply:
         """One request through single flight and cache to the provider."""
@@ -132,7 +143,7 @@ class Executor:
         landing = await self._flights.fly(key, call, self._scope)
         if not landing.is_joined:
             return landing.reply
-        trace.append(Attempt(JOINED, "ok", 0.0, 0.0))
+        trace.append(Attempt(JOINED, "ok", 0.0, 0.0, step=request.step))
         return as_cached(landing.reply)
 
     async def _look_up(self, key: str) -> Reply | None:
@@ -144,6 +155,7 @@ class Executor:
     def _score_hit(self, opening: Opening, reply: Reply) -> Score:
         hit = as_cached(reply)
         bill = Bill(self._prices)
+        assert opening.request is not None  # it was looked up
         bill.add(opening.request, hit)
         return self._score(opening, hit, [CACHE_HIT], bill)
 
@@ -167,6 +179,7 @@ class Executor:
             cost=bill.cost,
             cost_saved=bill.saved,
             unpriced=bill.count_unpriced(trace),
+            full_cost=bill.full,
         )
 
 
@@ -189,6 +202,7 @@ def failed_score(
         cost=bill.cost,
         cost_saved=bill.saved,
         unpriced=bill.count_unpriced(trace),
+        full_cost=bill.full,
     )
 
 

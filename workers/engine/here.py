@@ -20,7 +20,7 @@ from workers.engine.schedule import Room, plan_chunks, split_slots
 from workers.engine.scorers import build_scorer
 from workers.engine.spec import Configuration
 from workers.engine.streaks import has_too_many_failures
-from workers.engine.targets import TARGETS
+from workers.engine.targets import TARGETS, TargetParts
 from workers.engine.throttle import Throttle
 
 CHUNKS_AHEAD = 16
@@ -204,7 +204,7 @@ def build_executor(
     cache: ReplyCache,
 ) -> Executor:
     return Executor(
-        TARGETS[configuration.kind](),
+        TARGETS[configuration.kind](TargetParts(rules.timeout_seconds)),
         caller,
         providers,
         [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers],

@@ -8,6 +8,7 @@ from workers.engine.json_text import digest, to_json
 from workers.engine.records import Candidate
 from workers.engine.session import Session
 from workers.engine.spec import Configuration, Evaluation, ModelChoice, Selection
+from workers.engine.spec_steps import AgentStep, ChatCall, Step, slots_of
 from workers.engine.strategies import Grid, Rounds, build_selection
 
 
@@ -30,19 +31,36 @@ def make_prompts_with_models(configuration: Evaluation) -> list[Candidate]:
 
 
 def make_combinations(configuration: Selection) -> list[Candidate]:
-    """A model for every step, in the order of the product."""
+    """A model for every slot, in the order of the product."""
+    slots = slots_of(configuration.steps)
     candidates = []
-    for models in product(*(step.models for step in configuration.steps)):
-        pairs = list(zip(configuration.steps, models, strict=True))
-        steps = [
-            {**step.model_dump(exclude={"models"}), "model": model.model_dump()}
-            for step, model in pairs
-        ]
-        choices = {step.name: label_of(model) for step, model in pairs}
-        name = " + ".join(f"{step}={label}" for step, label in choices.items())
+    for models in product(*(slot.call.models for slot in slots)):
+        chosen = {slot.name: model for slot, model in zip(slots, models, strict=True)}
+        choices = {name: label_of(model) for name, model in chosen.items()}
+        name = " + ".join(f"{slot}={label}" for slot, label in choices.items())
+        steps = [step_document(step, chosen) for step in configuration.steps]
         document = {"steps": steps, "choices": choices}
         candidates.append(Candidate(digest(document)[:16], name, document))
     return candidates
+
+
+def step_document(step: Step | AgentStep, chosen: Mapping[str, ModelChoice]) -> dict[str, Any]:
+    """What the pipeline needs of a step. What is not used is left out, so that a combination
+    keeps its key when steps learn something new."""
+    if isinstance(step, AgentStep):
+        document = step.model_dump(include={"name", "agent", "options"})
+        document["calls"] = [
+            call_document(call, chosen[f"{step.name}.{call.name}"]) for call in step.calls
+        ]
+    else:
+        document = call_document(step, chosen[step.name])
+    if step.routes:
+        document |= step.model_dump(include={"routes", "default"})
+    return document
+
+
+def call_document(call: ChatCall, model: ModelChoice) -> dict[str, Any]:
+    return {**call.model_dump(include={"name", "system", "user"}), "model": model.model_dump()}
 
 
 def label_of(model: ModelChoice) -> str:
@@ -55,7 +73,7 @@ def label_of(model: ModelChoice) -> str:
 def models_called(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The models that a candidate calls, by its document."""
     if "steps" in document:
-        return [step["model"] for step in document["steps"]]
+        return [call["model"] for step in document["steps"] for call in step.get("calls", [step])]
     return [document["model"]]
 
 

@@ -61,12 +61,24 @@ class Bill:
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._unpriced = 0
+        self._full = 0.0
+        self._is_full_known: bool | None = None  # None: no answer yet
         self.cost: float | None = None  # None: nothing is known of it
         self.saved = 0.0
 
-    def add(self, request: Request, reply: Reply) -> None:
+    @property
+    def full(self) -> float | None:
+        """As if nothing had been cached, so that candidates compare; None: unknown."""
+        return self._full if self._is_full_known else None
+
+    def price_of(self, request: Request, reply: Reply) -> float | None:
         price = self._prices.get((request.endpoint, request.model))
-        cost = cost_of(price, reply.tokens_in, reply.tokens_out)
+        return cost_of(price, reply.tokens_in, reply.tokens_out)
+
+    def add(self, request: Request, reply: Reply) -> None:
+        cost = self.price_of(request, reply)
+        self._full += cost or 0.0
+        self._is_full_known = self._is_full_known is not False and cost is not None
         if reply.cached:
             self.saved += cost or 0.0
             self.cost = self.cost or 0.0

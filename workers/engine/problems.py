@@ -16,7 +16,7 @@ EMPTY = {
 def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     """Every problem of a document at once."""
     return [
-        Problem(".".join(str(part) for part in item["loc"]), sentence(dict(item), model))
+        Problem(path_of(item["loc"], model), sentence(dict(item), model))
         for item in error.errors(include_url=False)
     ]
 
@@ -41,22 +41,42 @@ def shorten(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def path_of(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """As a person writes it: without the names of the models that pydantic chose between."""
+    shown = [
+        str(part)
+        for place, part in enumerate(location)
+        if not is_choice(part, models_at(model, location[:place]))
+    ]
+    return ".".join(shown)
+
+
 def model_at(model: type[BaseModel], path: tuple[int | str, ...]) -> type[BaseModel] | None:
     """The model that describes the value at a path, if it is one."""
-    current: type[BaseModel] | None = model
+    return next(iter(models_at(model, path)), None)
+
+
+def models_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[type[BaseModel]]:
+    """The models that may describe the value at a path."""
+    current = [model]
     for part in path:
         if isinstance(part, int):
             continue  # a place in a list: the field before it already led to the item's model
-        field = current.model_fields.get(part) if current else None
-        current = find_model(field.annotation) if field else None
+        if is_choice(part, current):
+            current = [one for one in current if one.__name__ == part]
+            continue
+        fields = [one.model_fields[part] for one in current[:1] if part in one.model_fields]
+        current = find_models(fields[0].annotation) if fields else []
     return current
 
 
-def find_model(annotation: Any) -> type[BaseModel] | None:
-    """The first model inside an annotation such as `list[Prompt]` or `Limits | None`."""
+def is_choice(part: int | str, models: list[type[BaseModel]]) -> bool:
+    """Whether it says which of several models was chosen, and not a field."""
+    return len(models) > 1 and part in [one.__name__ for one in models]
+
+
+def find_models(annotation: Any) -> list[type[BaseModel]]:
+    """The models inside an annotation such as `list[Prompt]` or `Limits | None`."""
     if typing.get_origin(annotation) is None and isinstance(annotation, type):
-        return annotation if issubclass(annotation, BaseModel) else None
-    for inner in typing.get_args(annotation):
-        if found := find_model(inner):
-            return found
-    return None
+        return [annotation] if issubclass(annotation, BaseModel) else []
+    return [found for inner in typing.get_args(annotation) for found in find_models(inner)]

@@ -45,6 +45,7 @@ class Request:
     body: Mapping[str, Any]
     repeat: int = 0
     candidate: str = ""  # whose call it is; not part of what is sent
+    step: str = ""  # of a pipeline; nor is this
 
 
 class ToldLimits(NamedTuple):
@@ -77,6 +78,22 @@ class Attempt(NamedTuple):
     waited_ms: float  # before the call: for a slot, a rate, or a retry
     took_ms: float
     message: str = ""
+    step: str = ""  # of a pipeline
+
+
+class StepCall(NamedTuple):
+    """One call of a trial that makes several, as the trial page shows it."""
+
+    step: str
+    model: str
+    prompt: list[dict[str, Any]]
+    answer: str
+    error: str
+    latency_ms: float | None  # of the original call, also when cached
+    tokens_in: int | None
+    tokens_out: int | None
+    full_cost: float | None  # dollars, paid or not; None: unknown
+    cached: bool
 
 
 class Judgement(NamedTuple):
@@ -108,6 +125,8 @@ class Score:
     cost: float | None = None  # dollars; None: unknown, or no answer arrived
     cost_saved: float = 0.0  # dollars that cached answers would have cost
     unpriced: int = 0  # answers that arrived and whose price is unknown
+    full_cost: float | None = None  # dollars if nothing had been cached; None: unknown
+    calls: tuple[StepCall, ...] = ()  # of a pipeline, in the order in which they began
 
     def __post_init__(self) -> None:
         if (self.value is None) == (not self.error):

@@ -69,7 +69,7 @@ def row_of(
         n=len(scores),
         failed=len(scores) - len(answered),
         latency_ms=mean_if_known([score.latency_ms for score in answered]),
-        dollars_per_sample=mean_if_known([score.cost for score in answered]),
+        dollars_per_sample=mean_if_known([score.full_cost for score in answered]),
         eliminated_in=left.round if left else None,
         why=left.why if left else "",
     )

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from math import prod
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -30,12 +30,23 @@ from workers.engine.spec_parts import (
     check_models,
     refuse_twins,
 )
+from workers.engine.spec_steps import (
+    AgentStep,
+    AnyStep,
+    Step,
+    Template,
+    agent_problems,
+    flow_problems,
+    slots_of,
+    templates_of,
+)
 from workers.engine.strategies import SELECTIONS, read_options
 from workers.engine.strategies.options import Objective
 from workers.engine.template import names_in
 
 __all__ = [
     "KINDS",
+    "AgentStep",
     "Amount",
     "Budget",
     "Concurrency",
@@ -51,6 +62,7 @@ __all__ = [
     "Seed",
     "Selection",
     "ShareOrCount",
+    "Step",
     "Strict",
     "TokenRate",
     "check_against",
@@ -59,14 +71,6 @@ __all__ = [
 ]
 
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
-
-
-class Template(NamedTuple):
-    """A text that is filled from a case, and where it stands."""
-
-    path: str
-    text: str
-    known: tuple[str, ...]  # what it may name besides the columns of the dataset
 
 
 class Configuration(Strict):
@@ -107,6 +111,15 @@ class Configuration(Strict):
     def templates(self) -> Iterator[Template]:
         """Every text that is filled from a case."""
 
+    def problems(self) -> list[Problem]:
+        """What is wrong between its parts, each of which is right by itself."""
+        return []
+
+    def plugin_problems(self) -> list[Problem]:
+        """What it names and is not installed here. Not asked of what is stored: a run that was
+        made with a plugin can be looked at without it."""
+        return []
+
     def model_path(self, index: int) -> str:
         """Where a person finds the model of this number in the document."""
         return f"models.{index}"
@@ -142,20 +155,6 @@ class Evaluation(Configuration):
         for index, prompt in enumerate(self.prompts):
             yield Template(f"prompts.{index}.system", prompt.system, ())
             yield Template(f"prompts.{index}.user", prompt.user, ())
-
-
-class Step(Strict):
-    """One call of a pipeline: its templates may name columns and the answers of earlier steps."""
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
-    system: Annotated[str, Field(max_length=100_000)] = ""
-    user: Annotated[str, Field(min_length=1, max_length=100_000)] = "{{question}}"
-    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
-
-    @field_validator("models")
-    @classmethod
-    def check_model_names(cls, models: list[ModelChoice]) -> list[ModelChoice]:
-        return check_models(models)
 
 
 def as_written(schema: dict[str, Any]) -> None:
@@ -208,38 +207,35 @@ class Selection(Configuration):
     """Kind `select`: the best combination of models for the steps of a pipeline."""
 
     kind: Literal["select"]
-    steps: Annotated[list[Step], Field(min_length=1, max_length=20)]
+    steps: Annotated[list[AnyStep], Field(min_length=1, max_length=20)]
     strategy: StrategyChoice = StrategyChoice(name="arm_elimination")
     objective: Objective = Objective()
-
-    @field_validator("steps")
-    @classmethod
-    def check_step_names(cls, steps: list[Step]) -> list[Step]:
-        refuse_twins(step.name for step in steps)
-        return steps
 
     @property
     def called(self) -> list[ModelChoice]:
         """Each once, whatever its parameters."""
-        found = {(m.endpoint, m.model): m for m in chain(*(step.models for step in self.steps))}
-        return list(found.values())
+        models = chain(*(slot.call.models for slot in slots_of(self.steps)))
+        return list({(model.endpoint, model.model): model for model in models}.values())
 
     @property
     def candidates(self) -> int:
-        return prod(len(step.models) for step in self.steps)
+        return prod(len(slot.call.models) for slot in slots_of(self.steps))
 
     def templates(self) -> Iterator[Template]:
-        for index, step in enumerate(self.steps):
-            earlier = tuple(other.name for other in self.steps[:index])
-            yield Template(f"steps.{index}.system", step.system, earlier)
-            yield Template(f"steps.{index}.user", step.user, earlier)
+        return templates_of(self.steps)
+
+    def problems(self) -> list[Problem]:
+        return flow_problems(self.steps)
+
+    def plugin_problems(self) -> list[Problem]:
+        return agent_problems(self.steps)
 
     def model_path(self, index: int) -> str:
         wanted = self.called[index].label
         return next(
-            f"steps.{place}.models.{number}"
-            for place, step in enumerate(self.steps)
-            for number, model in enumerate(step.models)
+            f"{slot.path}.models.{number}"
+            for slot in slots_of(self.steps)
+            for number, model in enumerate(slot.call.models)
             if model.label == wanted
         )
 
@@ -258,9 +254,12 @@ def read_configuration(document: Any) -> Configuration:
         told = f"Unknown kind {kind!r}. Choose one of: {', '.join(map(repr, KINDS))}."
         raise ConfigurationError([Problem("kind", told)])
     try:
-        return KINDS[kind].model_validate(document)
+        configuration = KINDS[kind].model_validate(document)
     except ValidationError as error:
         raise ConfigurationError(explain(error, KINDS[kind])) from None
+    if problems := configuration.problems():
+        raise ConfigurationError(problems)
+    return configuration
 
 
 def check_against(
@@ -281,6 +280,7 @@ def check_against(
         for index, model in enumerate(configuration.called)
         if model.endpoint not in endpoints
     ]
+    problems += configuration.plugin_problems()
     problems += template_problems(configuration, columns)
     problems += budget_problems(configuration, endpoints)
     trials = count_trials(configuration, cases)

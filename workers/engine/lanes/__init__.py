@@ -1,5 +1,6 @@
-"""Lanes: where a call runs. This far: async, for calls that wait on a network."""
+"""Lanes: where work runs. Async, for calls that wait on a network; threads, for plain functions."""
 
 from workers.engine.lanes.async_lane import AsyncLane
+from workers.engine.lanes.thread_lane import ThreadLane
 
-__all__ = ["AsyncLane"]
+__all__ = ["AsyncLane", "ThreadLane"]

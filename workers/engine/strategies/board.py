@@ -45,7 +45,7 @@ class Board:
         self._means: dict[int, float] = {}  # of all samples, until the next one comes
 
     def add(self, arm: int, score: Score) -> None:
-        sample = Sample(score.value, score.latency_ms, score.cost)
+        sample = Sample(score.value, score.latency_ms, score.full_cost)
         self.samples[arm].append(sample)
         self._worth[arm].append(self._quality(sample))
         self._means.pop(arm, None)

@@ -5,7 +5,10 @@ from typing import ClassVar, Protocol
 
 from workers.engine.records import Candidate, Case, Reply, Request
 from workers.engine.targets.chat import ChatTarget
+from workers.engine.targets.parts import TargetParts
 from workers.engine.targets.pipeline import PipelineTarget
+
+__all__ = ["TARGETS", "Ask", "Target", "TargetParts"]
 
 Ask = Callable[[Request], Awaitable[Reply]]
 
@@ -14,12 +17,16 @@ class Target(Protocol):
     is_one_call: ClassVar[bool]
     """Whether the opening's answer is the whole answer."""
 
-    def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
+    def __init__(self, parts: TargetParts) -> None: ...
+
+    def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request | None:
         """The first request, known before anything is asked, so that a chunk's cache look-up
-        is one query."""
+        is one query. None if only the asking will tell."""
         ...
 
-    async def answer(self, opening: Request, candidate: Candidate, case: Case, ask: Ask) -> Reply:
+    async def answer(
+        self, opening: Request | None, candidate: Candidate, case: Case, repeat: int, ask: Ask
+    ) -> Reply:
         """The final answer, asking as often as it takes."""
         ...
 

@@ -4,13 +4,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 
 from workers.engine.records import Candidate, Case, Reply, Request
-from workers.engine.template import render
+from workers.engine.targets.parts import TargetParts
+from workers.engine.template import names_in, render
 
 CHAT_PATH = "/chat/completions"
 
 
 class ChatTarget:
     is_one_call: ClassVar[bool] = True
+
+    def __init__(self, parts: TargetParts) -> None:
+        pass  # a call needs nothing but its request
 
     def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
         document = candidate.document
@@ -19,19 +23,24 @@ class ChatTarget:
 
     async def answer(
         self,
-        opening: Request,
+        opening: Request | None,
         candidate: Candidate,
         case: Case,
+        repeat: int,
         ask: Callable[[Request], Awaitable[Reply]],
     ) -> Reply:
-        return await ask(opening)
+        return await ask(opening or self.opening(candidate, case, repeat))
 
 
 def chat_request(
-    model: Mapping[str, Any], messages: list[dict[str, Any]], repeat: int, candidate: str
+    model: Mapping[str, Any],
+    messages: list[dict[str, Any]],
+    repeat: int,
+    candidate: str,
+    step: str = "",
 ) -> Request:
     body = {**model["parameters"], "model": model["model"], "messages": messages}
-    return Request(model["endpoint"], model["model"], CHAT_PATH, body, repeat, candidate)
+    return Request(model["endpoint"], model["model"], CHAT_PATH, body, repeat, candidate, step)
 
 
 def fill(prompt: Mapping[str, str], fields: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -44,9 +53,11 @@ def fill(prompt: Mapping[str, str], fields: Mapping[str, str]) -> list[dict[str,
 
 def messages_of(candidate: Candidate, case: Case) -> list[dict[str, Any]]:
     """What the trial page shows: the messages as they are sent. Of a pipeline all of them, with
-    the names of earlier steps where their answers stood."""
+    the names of what was filled in on the way where it stood."""
     if "prompt" in candidate.document:
         return fill(candidate.document["prompt"], case.fields)
     steps = candidate.document["steps"]
-    fields = {**case.fields, **{step["name"]: f"{{{{{step['name']}}}}}" for step in steps}}
-    return [message for step in steps for message in fill(step, fields)]
+    calls = [call for step in steps for call in step.get("calls", [step])]
+    names = [name for call in calls for name in names_in(call["system"] + call["user"])]
+    fields = {**{name: f"{{{{{name}}}}}" for name in names}, **case.fields}
+    return [message for call in calls for message in fill(call, fields)]

@@ -1,62 +1,127 @@
-"""Steps called one after the other, each with a model of its own and the answers before it."""
+"""Steps called one after the other, each with a model of its own and the answers before it.
+
+A step is a chat call or an agent. One with routes picks which later step runs: of the steps that
+routers name only those picked run, and the answers of the others are empty.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from workers.engine.errors import Refused
+from workers.engine.errors import AgentFailed, Refused
 from workers.engine.records import Candidate, Case, Reply, Request
+from workers.engine.targets.agent_steps import AgentCalls, run_agent, sample_repeat
 from workers.engine.targets.chat import chat_request, fill
+from workers.engine.targets.parts import TargetParts
+from workers.engine.targets.routing import pick_route, routed_steps
 from workers.engine.template import TemplateError
+
+Ask = Callable[[Request], Awaitable[Reply]]
 
 
 class PipelineTarget:
     is_one_call: ClassVar[bool] = False
 
-    def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
-        return request_of(candidate, candidate.document["steps"][0], case.fields, repeat)
+    def __init__(self, parts: TargetParts) -> None:
+        self._parts = parts
+
+    def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request | None:
+        first = candidate.document["steps"][0]
+        if "agent" in first:
+            return None
+        return request_of(candidate, first, case.fields, repeat, first["name"])
 
     async def answer(
-        self,
-        opening: Request,
-        candidate: Candidate,
-        case: Case,
-        ask: Callable[[Request], Awaitable[Reply]],
+        self, opening: Request | None, candidate: Candidate, case: Case, repeat: int, ask: Ask
     ) -> Reply:
-        """The last step's answer. Each step is a call like any other: throttled, cached, billed."""
-        fields = dict(case.fields)
-        replies: list[Reply] = []
-        request = opening
-        for step in candidate.document["steps"]:
-            if replies:
-                request = next_request(candidate, step, fields, opening.repeat)
-            replies.append(await ask(request))
-            fields[step["name"]] = replies[-1].text
-        return whole_of(replies)
+        """The answer of the last step that ran, with the time and the tokens of all."""
+        walk = Walk(candidate, case, repeat, ask, self._parts)
+        return await walk.run(opening)
+
+
+class Walk:
+    """One trial's way through the steps. Each call is like any other: throttled, cached, billed."""
+
+    def __init__(
+        self, candidate: Candidate, case: Case, repeat: int, ask: Ask, parts: TargetParts
+    ) -> None:
+        self._candidate = candidate
+        self._repeat = repeat
+        self._ask = ask
+        self._parts = parts
+        self._fields = dict(case.fields)
+        self._replies: list[Reply] = []
+        self._latency_ms = 0.0
+
+    async def run(self, opening: Request | None) -> Reply:
+        steps = self._candidate.document["steps"]
+        waiting = routed_steps(steps)
+        text = ""
+        for step in steps:
+            name = step["name"]
+            if name in waiting:
+                self._fields[name] = ""
+                continue
+            text = self._fields[name] = await self._take(step, opening)
+            opening = None
+            if "routes" in step:
+                waiting.discard(pick_route(step, text))
+        return whole_of(text, self._latency_ms, self._replies)
+
+    async def _take(self, step: Mapping[str, Any], opening: Request | None) -> str:
+        if "agent" in step:
+            return await self._run_agent(step)
+        request = opening or self._request(step, self._fields, self._repeat, step["name"])
+        reply = await self._keep(request)
+        self._latency_ms += reply.latency_ms
+        return reply.text
+
+    async def _run_agent(self, step: Mapping[str, Any]) -> str:
+        slots = {call["name"]: call for call in step["calls"]}
+
+        def make_request(name: str, given: Mapping[str, str], sample: int) -> Request:
+            if name not in slots:
+                raise AgentFailed(f"It called {name!r}. It has: {', '.join(slots)}.")
+            fields = {**self._fields, **{field: str(value) for field, value in given.items()}}
+            repeat = sample_repeat(self._repeat, sample)
+            return self._request(slots[name], fields, repeat, f"{step['name']}.{name}")
+
+        calls = AgentCalls(make_request, self._keep)
+        try:
+            return await run_agent(step, dict(self._fields), calls, self._parts)
+        finally:
+            self._latency_ms += calls.elapsed_ms
+
+    async def _keep(self, request: Request) -> Reply:
+        reply = await self._ask(request)
+        self._replies.append(reply)
+        return reply
+
+    def _request(
+        self, call: Mapping[str, Any], fields: Mapping[str, str], repeat: int, label: str
+    ) -> Request:
+        try:
+            return request_of(self._candidate, call, fields, repeat, label)
+        except TemplateError as error:  # what was filled in on the way is too long for the prompt
+            raise Refused(f"Step {label}: {error}") from None
 
 
 def request_of(
-    candidate: Candidate, step: Mapping[str, Any], fields: Mapping[str, str], repeat: int
+    candidate: Candidate,
+    call: Mapping[str, Any],
+    fields: Mapping[str, str],
+    repeat: int,
+    label: str,
 ) -> Request:
-    return chat_request(step["model"], fill(step, fields), repeat, candidate.key)
+    return chat_request(call["model"], fill(call, fields), repeat, candidate.key, label)
 
 
-def next_request(
-    candidate: Candidate, step: Mapping[str, Any], fields: Mapping[str, str], repeat: int
-) -> Request:
-    try:
-        return request_of(candidate, step, fields, repeat)
-    except TemplateError as error:  # an earlier answer was too long for the prompt
-        raise Refused(f"Step {step['name']}: {error}") from None
-
-
-def whole_of(replies: Sequence[Reply]) -> Reply:
-    """The last answer, with the time and the tokens of all."""
+def whole_of(text: str, latency_ms: float, replies: Sequence[Reply]) -> Reply:
     return Reply(
-        replies[-1].text,
-        sum(reply.latency_ms for reply in replies),
+        text,
+        latency_ms,
         total([reply.tokens_in for reply in replies]),
         total([reply.tokens_out for reply in replies]),
-        cached=all(reply.cached for reply in replies),
+        cached=bool(replies) and all(reply.cached for reply in replies),
     )
 
 

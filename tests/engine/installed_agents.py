@@ -1,0 +1,59 @@
+"""Agents as a package would bring them: async and plain, classes and functions, good and bad."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from workers.engine.agents import Agent, Call, PlainCall
+
+__all__ = ["Chain", "cancels", "fans_out", "fans_out_plainly", "hangs", "misbehaves", "sleeps"]
+
+
+class Chain(Agent):
+    """Two calls, the second with what the first gave."""
+
+    calls: ClassVar[tuple[str, ...]] = ("plan", "solve")
+    gives: ClassVar[tuple[str, ...]] = ("plan",)
+
+    async def run(self, fields: Mapping[str, str], call: Call) -> str:
+        return await call("solve", plan=await call("plan"))
+
+
+async def fans_out(fields: Mapping[str, str], call: Call, *, width: int = 5) -> str:
+    answers = await asyncio.gather(*(call("draft", sample=n) for n in range(width)))
+    return answers[0]
+
+
+def fans_out_plainly(fields: Mapping[str, str], call: PlainCall, *, width: int = 3) -> str:
+    answers = [call("draft", sample=number) for number in range(width)]
+    return answers[0]
+
+
+async def misbehaves(fields: Mapping[str, str], call: Call, *, how: str) -> Any:
+    await call("draft")
+    if how == "raises":
+        raise KeyError("no such thing")
+    if how == "exits":
+        raise SystemExit(3)
+    if how == "calls what is not there":
+        await call("nothing")
+    if how == "asks for ever":
+        while True:
+            await call("draft")
+    return 42
+
+
+async def cancels(fields: Mapping[str, str], call: Call) -> str:
+    raise asyncio.CancelledError
+
+
+async def hangs(fields: Mapping[str, str], call: Call) -> str:
+    await call("draft")
+    await asyncio.Event().wait()
+    return ""
+
+
+def sleeps(fields: Mapping[str, str], call: PlainCall) -> str:
+    threading.Event().wait()
+    return ""

@@ -1,0 +1,325 @@
+"""Pipelines of chat calls, routers and agents, end to end in one process, over real HTTP."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.engine.running import run_document, table_of
+from workers.engine.cache import MemoryCache
+from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import make_candidates, models_called
+from workers.engine.plugins import PLUGINS, PluginError, install_plugins
+from workers.engine.prices import Price
+from workers.engine.records import Case, Score
+from workers.engine.spec import check_against, read_configuration
+from workers.engine.targets.routing import pick_route
+from workers.simulator.testing import SimulatorClient
+
+TERSE = "Answer with the number only."
+LARGE = "simulated/sim-large"
+HERE = "tests.engine.installed_agents"
+
+
+@pytest.fixture(autouse=True)
+def installed() -> Iterator[None]:
+    install_plugins([HERE])
+    yield
+    PLUGINS.clear()
+
+
+def chat(name: str, user: str, *models: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "system": TERSE, "user": user, "models": models or [LARGE], **more}
+
+
+def agent(name: str, **more: Any) -> dict[str, Any]:
+    calls = [chat("draft", "{{question}}")]
+    return {"name": "solver", "agent": f"{HERE}.{name}", "calls": calls, **more}
+
+
+@pytest.fixture
+def selection(document: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: document[name] for name in ("name", "seed", "dataset", "scorers", "limits")}
+    return {**kept, "kind": "select", "strategy": "brute_force"}
+
+
+ROUTER = chat("triage", "What is {{level}} + 0?", routes={"1": "easy", "2": "hard"})
+ROUTED = [
+    ROUTER,
+    chat("easy", "What is {{question}} + 0?"),
+    chat("hard", "What is {{question}} + 100?"),
+    chat("last", "What is {{easy}}{{hard}} + 1000?"),
+]
+
+
+def level(position: int, level: int, expected: int) -> Case:
+    return Case(position, {"level": str(level), "question": "7", "expected": str(expected)})
+
+
+async def test_a_router_picks_the_step_that_answers(
+    simulator: SimulatorClient, selection: dict[str, Any]
+) -> None:
+    cases = [level(0, 1, 1007), level(1, 2, 1107)]
+    scores = await run_document({**selection, "steps": ROUTED}, cases, simulator.url)
+    assert [score.value for score in scores] == [1.0, 1.0]
+    assert [[call.step for call in score.calls] for score in scores] == [
+        ["triage", "easy", "last"],
+        ["triage", "hard", "last"],
+    ]
+
+
+async def test_an_answer_that_no_route_knows_fails_the_trial_or_takes_the_default(
+    simulator: SimulatorClient, selection: dict[str, Any]
+) -> None:
+    cases = [level(0, 3, 1107)]
+    [score] = await run_document({**selection, "steps": ROUTED}, cases, simulator.url)
+    assert (score.error, score.value) == ("no_route", None)
+    assert "(1, 2)" in score.message
+    steps = [{**ROUTER, "default": "hard"}, *ROUTED[1:]]
+    [score] = await run_document({**selection, "steps": steps}, cases, simulator.url)
+    assert score.value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "step"),
+    [
+        ("easy", "quick"),
+        (" **Easy.** ", "quick"),
+        ("This one is very hard, I think.", "slow"),
+        ("uneasy", "other"),
+        ("Easy or hard?", "other"),
+        ("", "other"),
+        ("c++", "slow"),
+    ],
+)
+def test_answers_are_matched_by_words(answer: str, step: str) -> None:
+    routes = {"easy": "quick", "hard": "slow", "very hard": "slow", "c++": "slow"}
+    assert pick_route({"name": "triage", "routes": routes, "default": "other"}, answer) == step
+
+
+@pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly"])
+async def test_calls_of_agents_take_the_slots_and_not_the_trials(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str
+) -> None:
+    simulator.change(latency_ms=20)
+    selection["limits"] = {**selection["limits"], "max_concurrent": 4}
+    selection["steps"] = [agent(name, options={"width": 5})]
+    scores = await run_document(selection, cases[:6], simulator.url)
+    assert not any(score.error for score in scores)
+    assert simulator.ledger()["peak_in_flight"] == 4
+    assert simulator.ledger()["total"] == 30
+    assert [score.calls_sent for score in scores] == [5] * 6
+
+
+async def test_each_call_is_noted_with_its_step(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    calls = [chat("plan", "{{question}}"), chat("solve", "What is {{plan}} + 0?")]
+    selection["steps"] = [{"name": "duo", "agent": f"{HERE}.Chain", "calls": calls}]
+    [score] = await run_document(selection, cases[:1], simulator.url)
+    plan, solve = score.calls
+    assert (plan.step, solve.step) == ("duo.plan", "duo.solve")
+    assert [attempt.step for attempt in score.attempts] == ["duo.plan", "duo.solve"]
+    assert solve.model == LARGE
+    assert solve.prompt == [
+        {"role": "system", "content": TERSE},
+        {"role": "user", "content": f"What is {plan.answer} + 0?"},
+    ]
+    assert score.answer == solve.answer
+    assert score.tokens_in == (plan.tokens_in or 0) + (solve.tokens_in or 0)
+
+
+async def test_calls_at_once_take_the_time_of_the_longest_and_calls_in_a_row_of_all(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.change(latency_ms=30)
+    for name, together in (("fans_out", True), ("fans_out_plainly", False)):
+        selection["steps"] = [agent(name)]
+        cache = MemoryCache()
+        [fresh] = await run_document(selection, cases[:1], simulator.url, cache)
+        [cached] = await run_document(selection, cases[:1], simulator.url, cache)
+        times = [call.latency_ms or 0.0 for call in fresh.calls]
+        expected = max(times) if together else sum(times)
+        assert fresh.latency_ms == cached.latency_ms == pytest.approx(expected)
+        assert cached.cached
+        assert cached.calls_sent == 0
+
+
+async def test_a_cached_trial_costs_nothing_and_has_its_full_price(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    prices = {("simulated", "sim-large"): Price(1.0, 2.0)}
+    selection["steps"] = [chat("planner", "Plan: {{question}}"), agent("fans_out")]
+    cache = MemoryCache()
+    [fresh] = await run_document(selection, cases[:1], simulator.url, cache, prices)
+    [cached] = await run_document(selection, cases[:1], simulator.url, cache, prices)
+    assert fresh.cost == pytest.approx(sum(call.full_cost or 0.0 for call in fresh.calls))
+    assert fresh.full_cost == cached.full_cost == cached.cost_saved == pytest.approx(fresh.cost)
+    assert cached.cost == 0.0
+    [unknown] = await run_document(selection, cases[:1], simulator.url, cache)
+    assert unknown.full_cost is None
+
+
+async def test_a_sample_is_a_call_of_its_own_and_is_cached_as_such(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    selection["steps"] = [{**agent(""), "agent": "self_consistency", "options": {"samples": 3}}]
+    cache = MemoryCache()
+    first = await run_document(selection, cases, simulator.url, cache)
+    assert simulator.ledger()["total"] == len(cache.replies) == 3 * len(cases)
+    assert table_of(first) == table_of(await run_document(selection, cases, simulator.url, cache))
+    assert simulator.ledger()["total"] == 3 * len(cases)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("raises", "KeyError: 'no such thing'"),
+        ("exits", "SystemExit(3)"),
+        ("calls what is not there", "It called 'nothing'. It has: draft."),
+        ("asks for ever", "more than 100 calls"),
+        ("gives a number", "It answered with int"),
+    ],
+)
+async def test_an_agent_that_fails_is_an_error_and_never_a_zero(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], how: str, told: str
+) -> None:
+    selection["steps"] = [agent("misbehaves", options={"how": how})]
+    [score] = await run_document(selection, cases[:1], simulator.url)
+    assert (score.error, score.value) == ("agent_error", None)
+    assert told in score.message
+    assert score.calls_sent == 1  # and it stays counted
+
+
+@pytest.mark.parametrize(("name", "error"), [("hangs", "timeout"), ("sleeps", "timeout"),
+                                             ("cancels", "agent_error")])  # fmt: skip
+async def test_an_agent_that_never_answers_is_cut(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str, error: str
+) -> None:
+    selection["limits"] = {**selection["limits"], "timeout_seconds": 0.2}
+    selection["steps"] = [agent(name)]
+    scores = await run_document(selection, cases[:3], simulator.url)
+    assert [score.error for score in scores] == [error] * 3
+
+
+async def test_a_call_that_fails_is_the_trials_failure_and_what_flew_beside_it_is_counted(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.change(latency_ms=50)
+    simulator.play({"match": {}, "times": 1, "do": "status", "status": 400})
+    selection["steps"] = [agent("fans_out", options={"width": 4})]
+    [score] = await run_document(selection, cases[:1], simulator.url)
+    assert score.error == "refused"
+    assert score.calls_sent == simulator.ledger()["total"] == 4
+    assert sorted(call.error for call in score.calls) == ["", "", "", "refused"]
+
+
+async def test_combinations_cover_the_calls_of_agents(selection: dict[str, Any]) -> None:
+    calls = [chat("draft", "{{question}}", "simulated/sim-small", LARGE)]
+    hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1}}
+    selection["steps"] = [
+        chat("planner", "{{question}}", LARGE, hot),  # type: ignore[arg-type]
+        {**agent("fans_out"), "calls": calls},
+    ]
+    candidates = make_candidates(read_configuration(selection))
+    assert [candidate.name for candidate in candidates] == [
+        f"planner={LARGE}{parameters} + solver.draft={model}"
+        for parameters in ("", ' {"temperature":1}')
+        for model in ("simulated/sim-small", LARGE)
+    ]
+    assert [m["model"] for m in models_called(candidates[0].document)] == ["sim-large", "sim-small"]
+
+
+def spoilt(**change: Any) -> list[dict[str, Any]]:
+    return [{**ROUTER, **change}, *ROUTED[1:]]
+
+
+@pytest.mark.parametrize(
+    ("steps", "path", "told"),
+    [
+        (spoilt(routes={"1": "nowhere"}), "steps.0.routes.1", "Later steps are: easy, hard, last."),
+        (spoilt(routes={"1": "triage"}), "steps.0.routes.1", "no later step 'triage'"),
+        (spoilt(default="nowhere"), "steps.0.default", "no later step 'nowhere'"),
+        (spoilt(routes={}, default="easy"), "steps.0.default", "with routes"),
+        (
+            [*ROUTED[:3], chat("back", "{{question}}", routes={"x": "easy"})],
+            "steps.3.routes.x",
+            "none; write them after",
+        ),
+        ([ROUTED[1], ROUTED[1]], "steps.1.name", "another one too"),
+        (
+            [chat("solver.draft", "x"), agent("fans_out")],
+            "steps.1.calls.0.name",
+            "another one too",
+        ),
+        ([{**ROUTED[1], "tools": []}], "steps.0.tools", "Allowed here: name, system, user, models"),
+        ([{**agent("Chain"), "user": "x"}], "steps.0.user", "Allowed here: name, agent, options"),
+        ([{"name": "planner"}], "steps.0.models", "needed"),
+        ([{"name": "planner", "agent": "x"}], "steps.0.calls", "needed"),
+    ],
+)
+def test_problems_of_the_flow_are_named(
+    selection: dict[str, Any], steps: list[Any], path: str, told: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_configuration({**selection, "steps": steps})
+    assert [problem.path for problem in caught.value.problems] == [path]
+    assert told in caught.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("step", "path", "told"),
+    [
+        ({**agent(""), "agent": "os.system"}, "steps.0.agent", "one of: self_consistency, tests."),
+        (agent("fans_out", options={"width": "x"}), "steps.0.options", "takes: width"),
+        (agent("fans_out", options={"deep": 1}), "steps.0.options", "deep: Extra inputs"),
+        (agent("misbehaves"), "steps.0.options", "how: Field required"),
+        (agent("Chain"), "steps.0.calls", "also calls plan, solve"),
+        (agent("Chain"), "steps.0.calls.0.name", "It calls: plan, solve."),
+        (
+            {**agent("fans_out"), "calls": [chat("draft", "{{plan}}")]},
+            "steps.0.calls.0.user",
+            "{{plan}} is not a column",
+        ),
+    ],
+)
+def test_problems_with_agents_are_named(
+    selection: dict[str, Any], step: dict[str, Any], path: str, told: str
+) -> None:
+    configuration = read_configuration({**selection, "steps": [step]})
+    with pytest.raises(ConfigurationError) as caught:
+        check_against(
+            configuration, endpoints={"simulated": ()}, columns=["question", "expected"], cases=2
+        )
+    problems = {problem.path: problem.message for problem in caught.value.problems}
+    assert told in problems[path]
+
+
+async def test_an_agent_that_is_gone_fails_its_trials(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    selection["steps"] = [agent("fans_out")]
+    PLUGINS.clear()
+    scores: list[Score] = await run_document(selection, cases[:2], simulator.url)
+    assert {score.error for score in scores} == {"agent_error"}
+    assert "EVALSITE_PLUGINS" in scores[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no_such_package.agents", "is not there. Install the package of 'no_such_package'"),
+        (f"{HERE}.nothing", "is not there"),
+        ("workers.engine.records", "has no __all__"),
+    ],
+)
+def test_a_plugin_that_is_not_there_stops_the_start(name: str, told: str) -> None:
+    with pytest.raises(PluginError, match="EVALSITE_PLUGINS") as caught:
+        install_plugins([name])
+    assert told in str(caught.value)
+
+
+def test_one_object_may_be_named_alone() -> None:
+    PLUGINS.clear()
+    install_plugins([f"{HERE}.Chain"])
+    assert list(PLUGINS) == [f"{HERE}.Chain"]

@@ -1,0 +1,72 @@
+"""Notes each call of a trial that makes several, so that a person can see who said what."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from workers.engine.errors import CallError
+from workers.engine.prices import Bill
+from workers.engine.records import Reply, Request, StepCall
+
+KEPT_CHARACTERS = 10_000  # of a prompt's message, and of an answer
+
+Ask = Callable[[Request], Awaitable[Reply]]
+
+
+class CallNotes:
+    def __init__(self, bill: Bill) -> None:
+        self._bill = bill
+        self._asked = 0
+        self._notes: dict[int, StepCall] = {}
+
+    @property
+    def calls(self) -> tuple[StepCall, ...]:
+        """In the order in which they began, whatever ended first."""
+        return tuple(self._notes[number] for number in sorted(self._notes))
+
+    def noting(self, ask: Ask) -> Ask:
+        async def noted(request: Request) -> Reply:
+            self._asked += 1
+            number = self._asked
+            try:
+                reply = await ask(request)
+            except CallError as error:
+                self._notes[number] = failed_call(request, error)
+                raise
+            self._notes[number] = self._call(request, reply)
+            return reply
+
+        return noted
+
+    def _call(self, request: Request, reply: Reply) -> StepCall:
+        return StepCall(
+            request.step,
+            model_of(request),
+            prompt_of(request),
+            shorten(reply.text),
+            "",
+            reply.latency_ms,
+            reply.tokens_in,
+            reply.tokens_out,
+            self._bill.price_of(request, reply),
+            reply.cached,
+        )
+
+
+def failed_call(request: Request, error: CallError) -> StepCall:
+    prompt, model = prompt_of(request), model_of(request)
+    return StepCall(request.step, model, prompt, "", error.name, None, None, None, None, False)
+
+
+def model_of(request: Request) -> str:
+    return f"{request.endpoint}/{request.model}"
+
+
+def prompt_of(request: Request) -> list[dict[str, Any]]:
+    return [
+        {"role": message["role"], "content": shorten(message["content"])}
+        for message in request.body.get("messages", ())
+    ]
+
+
+def shorten(text: str) -> str:
+    return text if len(text) <= KEPT_CHARACTERS else f"{text[:KEPT_CHARACTERS]}…"

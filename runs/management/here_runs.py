@@ -220,6 +220,7 @@ def read_scores(run: HereRun) -> Iterator[dict[str, Any]]:
             "tokens_in": score.tokens_in,
             "tokens_out": score.tokens_out,
             "cost": score.cost,
+            "full_cost": score.full_cost,
             "cached": score.cached,
             "attempts": len(score.attempts),
         }

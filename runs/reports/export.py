@@ -9,8 +9,8 @@ from typing import Any
 FORMATS = (".jsonl", ".csv")
 COLUMNS = [
     "position", "candidate", "candidate_name", "case", "repeat", "value", "passed", "error_class",
-    "error_message", "answer", "latency_ms", "tokens_in", "tokens_out", "cost", "cached",
-    "attempts",
+    "error_message", "answer", "latency_ms", "tokens_in", "tokens_out", "cost", "full_cost",
+    "cached", "attempts",
 ]  # fmt: skip
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 

@@ -68,7 +68,7 @@ def count_errors(run: Run) -> dict[str, int]:
 def read_scores(run: Run) -> Iterator[dict[str, Any]]:
     """Every score in the order of the trials, as exports and routes tell it."""
     scores = run.scores.select_related("candidate", "case").order_by("position")
-    for score in scores.iterator(chunk_size=1000):
+    for score in scores.defer("calls", "details").iterator(chunk_size=1000):
         error = {"class": score.error_class, "message": score.error_message}
         yield {
             "position": score.position,
@@ -84,6 +84,7 @@ def read_scores(run: Run) -> Iterator[dict[str, Any]]:
             "tokens_in": score.tokens_in,
             "tokens_out": score.tokens_out,
             "cost": score.cost,
+            "full_cost": score.full_cost,
             "cached": score.cached,
             "attempts": len(score.attempts),
         }

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from runs.models import Run, Score
 from runs.selectors.pickable import Pickable
-from runs.selectors.trials import TrialFilters, filter_scores, rendered_prompt
+from runs.selectors.trials import TrialFilters, filter_scores, rendered_prompt, step_calls
 from workers.engine import records
 
 # `class` is a word of Python's own, so it cannot be written as a class with fields.
@@ -31,6 +31,7 @@ class ScoreRow(Pickable):
     tokens_in: int | None
     tokens_out: int | None
     cost: float | None
+    full_cost: float | None
     cached: bool
     attempts: int
     finished: datetime
@@ -47,6 +48,22 @@ class AttemptRow(BaseModel):
     waited_ms: float
     took_ms: float
     message: str
+    step: str
+
+
+class StepCallRow(BaseModel):
+    """One call of a pipeline. `full_cost` is its price in dollars, paid or not."""
+
+    step: str
+    model: str
+    prompt: list[Message]
+    answer: str
+    error: str
+    latency_ms: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    full_cost: float | None
+    cached: bool
 
 
 class JudgementRow(BaseModel):
@@ -57,11 +74,13 @@ class JudgementRow(BaseModel):
 
 
 class TrialDetail(ScoreRow):
-    """One trial in full: what was asked, every attempt, what each scorer said."""
+    """One trial in full: what was asked, every attempt, what each scorer said. `calls` are those
+    of a pipeline, in the order in which they began."""
 
     candidate_name: str
     fields: dict[str, str]
     prompt: list[Message]
+    calls: list[StepCallRow]
     attempt_log: list[AttemptRow]
     judgements: list[JudgementRow]
 
@@ -77,6 +96,7 @@ SAME = (
     "tokens_in",
     "tokens_out",
     "cost",
+    "full_cost",
     "cached",
     "finished",
 )
@@ -120,6 +140,7 @@ def trial_detail(score: Score) -> TrialDetail:
         candidate_name=score.candidate.name,
         fields=score.case.fields,
         prompt=[Message(**message) for message in rendered_prompt(score)],
+        calls=[StepCallRow.model_validate(call._asdict()) for call in step_calls(score)],
         attempt_log=[AttemptRow(**records.Attempt(*row)._asdict()) for row in score.attempts],
         judgements=[JudgementRow(**records.Judgement(*row)._asdict()) for row in score.details],
     )

@@ -211,6 +211,18 @@ def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
     return Neighbours(previous, following)
 
 
+def step_calls(score: Score) -> list[records.StepCall]:
+    """The calls of a pipeline, in the order in which they began."""
+    return [records.StepCall(*row) for row in score.calls or ()]
+
+
+def steps_not_run(score: Score) -> list[str]:
+    """The steps of a pipeline that a router passed over, or that were not reached."""
+    ran = [call.step for call in step_calls(score)]
+    names = [step["name"] for step in score.candidate.document.get("steps", ())]
+    return [n for n in names if not any(one == n or one.startswith(f"{n}.") for one in ran)]
+
+
 def rendered_prompt(score: Score) -> list[dict[str, Any]]:
     """The messages as they were sent; a prompt that cannot be filled says why instead."""
     stored = score.candidate

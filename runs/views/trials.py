@@ -10,7 +10,13 @@ from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.costs import trial_cost_text
 from runs.selectors.errors import advice_for
-from runs.selectors.trials import get_trial, neighbours, rendered_prompt
+from runs.selectors.trials import (
+    get_trial,
+    neighbours,
+    rendered_prompt,
+    step_calls,
+    steps_not_run,
+)
 from workers.engine import records
 
 LONGEST_SHOWN = 200_000  # characters of an answer; browsers slow down on more
@@ -29,7 +35,9 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "run": run,
         "can_change": can_change_run(request.user, run),
         "score": score,
-        "prompt": rendered_prompt(score),
+        "prompt": [] if score.calls else rendered_prompt(score),
+        "calls": step_calls(score),
+        "not_run": steps_not_run(score) if score.calls else [],
         "answer": score.answer[:LONGEST_SHOWN],
         "is_cut": len(score.answer) > LONGEST_SHOWN,
         "expected": score.case.fields.get("expected"),

@@ -93,9 +93,16 @@ def test_a_trial_is_shown_with_its_prompt_and_attempts(asker, run):
     found = asker.get(f"/runs/{run.pk}/trials/0").json()
     assert found["prompt"] == [{"role": "user", "content": "What is 0 + 1?"}]
     assert found["fields"] == {"question": "What is 0 + 1?", "expected": "1"}
-    assert found["attempt_log"] == [
-        {"what": "call", "outcome": "ok", "waited_ms": 1.0, "took_ms": 100.0, "message": ""}
-    ]
+    [attempt] = found["attempt_log"]
+    assert attempt == {
+        "what": "call",
+        "outcome": "ok",
+        "waited_ms": 1.0,
+        "took_ms": 100.0,
+        "message": "",
+        "step": "",
+    }
+    assert found["calls"] == []
     assert found["judgements"][0]["scorer"] == "exact"
     assert asker.get(f"/runs/{run.pk}/trials/2").status_code == 404
 

@@ -1,0 +1,96 @@
+"""Pipelines with routers and agents through real workers: the cap, the trial page, the prices."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.models import Endpoint, Run, RunState
+from runs.selectors.selection import selection_of
+from runs.services.runs import create_run
+from tests.runs.page_parts import client_of
+from tests.workers.working import finish, running_worker
+from workers.engine.plugins import PLUGINS, install_plugins
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+INSTALLED = "tests.engine.installed_agents"
+MODELS = ["simulated/sim-small", "simulated/sim-large"]
+TERSE = "Answer with the number only."
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("EVALSITE_PLUGINS", INSTALLED)  # for the workers, which read it themselves
+    install_plugins([INSTALLED])
+    yield
+    PLUGINS.clear()
+
+
+@pytest.fixture
+def selection(document: dict[str, Any], endpoint: Endpoint) -> dict[str, Any]:
+    """A router that knows small numbers only, and two agents that fan out."""
+    price = {"input": 1.0, "output": 2.0}
+    endpoint.prices = {"sim-small": price, "sim-large": price}
+    endpoint.save(update_fields=["prices"])
+    draft = {"name": "draft", "system": TERSE, "user": "{{question}}", "models": MODELS}
+    lone = {**draft, "models": MODELS[:1]}
+    return {
+        "name": "fan",
+        "kind": "select",
+        "dataset": document["dataset"],
+        "scorers": document["scorers"],
+        "limits": {**document["limits"], "max_concurrent": 4},
+        "strategy": "brute_force",
+        "steps": [
+            {
+                "name": "triage",
+                "system": TERSE,
+                "user": "What is 1 + 0?",
+                "models": [MODELS[1]],
+                "routes": {"1": "fan"},
+                "default": "vote",
+            },
+            {"name": "fan", "agent": f"{INSTALLED}.fans_out", "calls": [draft]},
+            {"name": "vote", "agent": "self_consistency", "calls": [lone]},
+        ],
+    }
+
+
+def test_the_cap_holds_over_two_workers_when_agents_fan_out(
+    ada: User, selection: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    simulator.change(latency_ms=10)
+    with running_worker(), running_worker():
+        run = finish(create_run(ada, {**selection, "cache": "off"}))
+    assert run.state == RunState.COMPLETED
+    ledger = simulator.ledger()
+    assert ledger["peak_in_flight"] <= 4
+    assert ledger["total"] == run.calls_sent == run.done * 6
+    assert run.calls_retried == 0
+
+
+def test_each_call_is_shown_and_cached_answers_keep_their_price(
+    ada: User, selection: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    with running_worker():
+        first = finish(create_run(ada, selection))
+        second = finish(create_run(ada, selection))
+    assert first.cost > 0
+    assert second.cost == 0.0
+    assert prices_of(first) == prices_of(second)
+    assert all(price > 0 for price in prices_of(second).values())
+    score = first.scores.get(position=0)
+    assert [call[0] for call in score.calls or ()] == ["triage", *["fan.draft"] * 5]
+    page = client_of(ada).get(score.get_absolute_url()).content.decode()
+    assert "1. triage" in page
+    assert "6. fan.draft" in page
+    assert "Not run: vote. A router picked another step." in page
+    cached = client_of(ada).get(second.scores.get(position=0).get_absolute_url()).content.decode()
+    assert "is what it would have cost" in cached
+
+
+def prices_of(run: Run) -> dict[str, float]:
+    return {row.name: round(row.dollars_per_sample or 0.0, 12) for row in selection_of(run).rows}

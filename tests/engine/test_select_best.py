@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from workers.engine.select_best import select_best
+from workers.engine.select_best import Answer, select_best
 
 MODELS = {"planner": ["small", "large"], "solver": ["small", "large"]}
 DATASET = [(number, number * 2) for number in range(24)]
@@ -70,6 +70,49 @@ def test_the_cap_holds_and_is_used(is_async: bool, cap: int) -> None:
     found = select_best(agent, MODELS, DATASET, is_right, "brute_force", max_concurrent=cap)
     assert agent.peak == cap
     assert found.evaluations == found.brute_force_evaluations == 96
+
+
+def test_a_hundred_plain_agents_really_run_at_once() -> None:
+    together = threading.Barrier(100)  # breaks if one of them does not come
+
+    def agent(models: dict[str, Any], given: int) -> int:
+        together.wait(timeout=60)
+        return given * 2
+
+    found = select_best(agent, MODELS, [*DATASET, (24, 48)], is_right, "brute_force",
+                        max_concurrent=100)  # fmt: skip
+    assert (found.evaluations, found.errors) == (100, [])
+
+
+def test_an_agent_and_its_judge_may_be_functions_plain_or_async() -> None:
+    async def agent(models: dict[str, Any], given: int) -> int:
+        return answer(models, given)
+
+    async def judge(expected: int, actual: int) -> float:
+        return float(expected == actual)
+
+    for one, other in ((agent, is_right), (answer, judge), (agent, judge)):
+        best = select_best(one, MODELS, DATASET, other).best
+        assert best is not None
+        assert (best.choices["solver"], best.accuracy) == ("large", 1.0)
+
+
+def test_what_agents_tell_of_their_price_and_time_weighs_as_asked() -> None:
+    def agent(models: dict[str, Any], given: int) -> Answer:
+        is_large = models["solver"] == "large"
+        return Answer(answer(models, given), 0.03 if is_large else 0.01, 50.0 if is_large else 10.0)
+
+    def chosen(**aims: Any) -> Any:
+        found = select_best(agent, MODELS, DATASET, is_right, "brute_force", **aims)
+        assert found.best is not None
+        return found.best.choices["solver"], found
+
+    solver, found = chosen()
+    assert solver == "large"
+    assert found.best.dollars_per_sample == pytest.approx(0.03)
+    assert found.best.latency_ms == 50.0
+    assert found.dollars == pytest.approx(48 * 0.04)
+    assert chosen(lambda_cost=2)[0] == chosen(lambda_latency=2)[0] == "small"
 
 
 def test_not_parallel_is_one_at_a_time() -> None:

@@ -1,6 +1,6 @@
 """Chooses among model combinations of an agent of one's own: for notebooks and scripts.
 
-    found = select_best(MyAgent, {"planner": ["small", "large"]}, [("2 + 3?", "5")], is_right)
+    found = select_best(my_agent, {"planner": ["small", "large"]}, [("2 + 3?", "5")], is_right)
     found.best.choices
 
 The same strategies and statistics as runs of kind `select`; the agent makes its own calls.
@@ -9,25 +9,47 @@ The same strategies and statistics as runs of kind `select`; the agent makes its
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.selection_rows import CombinationRow, RoundRow, csv_of, rounds_of, rows_of
 from workers.engine.session import Session
 from workers.engine.strategies import Rounds, build_selection
+from workers.engine.strategies.options import Objective
 
 AGENT_ERROR = "agent_error"
 METHODS = {"auto": "arm_elimination", "random": "random_search"}
 LABELS = ("model", "model_name", "id", "name")
 AT_ONCE = 10_000  # trials planned at once; slots, not plans, decide what runs
 
-Judge = Callable[[Any, Any], float]
-Agent = Callable[[dict[str, Any]], Any]
+Judge = Callable[[Any, Any], float | Awaitable[float]]
+Agent = Callable[..., Any]
+"""A class whose agents `run(input)`, or a function `(models, input)`; either may be async."""
+
+
+class Answer(NamedTuple):
+    """What an agent may give instead of the bare answer: also what it cost, in dollars, and how
+    long it took where the clock cannot tell, as with answers that were cached."""
+
+    value: Any
+    cost: float | None = None
+    latency_ms: float | None = None
+
+
+def answered(agent: Agent, models: dict[str, Any], given: Any) -> Any:
+    """One agent for each evaluation: it need not stand being shared."""
+    if is_plain_function(agent):
+        return agent(models, given)
+    return agent(models).run(given)
+
+
+def is_plain_function(agent: Any) -> bool:
+    return callable(agent) and not hasattr(agent, "run")
 
 
 @dataclass(frozen=True)
@@ -40,6 +62,7 @@ class Found:
     evaluations: int
     brute_force_evaluations: int
     seconds: float
+    dollars: float | None  # spent on all evaluations; None: an agent did not tell
     errors: list[str] = field(default_factory=list)  # the first of each kind
 
     @property
@@ -60,14 +83,21 @@ def select_best(
     max_concurrent: int = 20,
     *,
     seed: int = 0,
+    lambda_cost: float = 0.0,
+    lambda_latency: float = 0.0,
     **options: Any,
 ) -> Found:
-    """`agent(models)` makes an agent whose `run(input)`, plain or async, is judged by
-    `eval_fn(expected, actual)`. At most `max_concurrent` of them run at once, plain or async."""
+    """`agent(models, input)`, or `agent(models).run(input)`, is judged by
+    `eval_fn(expected, actual)`. At most `max_concurrent` run at once, plain or async. The best is
+    the most accurate, less so many times its price and latency, each from 0 to 1. The options
+    are those of the method."""
     check(agent, models, dataset, max_concurrent)
     work = Work(agent, models, dataset, eval_fn, max_concurrent if parallel else 1)
     name = METHODS.get(method, method)
-    strategy = build_selection(name, work.candidates, len(dataset), seed=seed, options=options)
+    aims = Objective(lambda_cost=float(lambda_cost), lambda_latency=float(lambda_latency))
+    strategy = build_selection(
+        name, work.candidates, len(dataset), seed=seed, options=options, objective=aims
+    )
     started = time.monotonic()
     run_anywhere(work.run(strategy))
     seconds = time.monotonic() - started
@@ -79,13 +109,17 @@ def select_best(
         evaluations=len(work.scores),
         brute_force_evaluations=len(work.candidates) * len(dataset),
         seconds=seconds,
+        dollars=total_if_known([score.cost for score in work.scores if not score.error]),
         errors=list(dict.fromkeys(score.message for score in work.scores if score.error)),
     )
 
 
 def check(agent: Agent, models: Any, dataset: Any, max_concurrent: int) -> None:
-    if not callable(getattr(agent, "run", None)):
-        raise TypeError("agent is a class: agent(models) makes one, and its run(input) answers.")
+    if not is_plain_function(agent) and not callable(getattr(agent, "run", None)):
+        raise TypeError(
+            "agent is a class, of which agent(models).run(input) answers, "
+            "or a function: agent(models, input)."
+        )
     if not models or not all(models.values()):
         raise ValueError("models maps each step to one or more models. Give at least one of each.")
     if not len(dataset) or any(len(pair) != 2 for pair in dataset):
@@ -106,7 +140,7 @@ class Work:
         slots: int,
     ) -> None:
         self._agent, self._dataset, self._judge, self.slots = agent, dataset, judge, slots
-        self._is_async = inspect.iscoroutinefunction(agent.run)  # type: ignore[attr-defined]
+        self._is_async = inspect.iscoroutinefunction(getattr(agent, "run", agent))
         self.combinations = [
             dict(zip(models, one, strict=True)) for one in product(*models.values())
         ]
@@ -129,31 +163,49 @@ class Work:
         self, trial: Trial, slots: asyncio.Semaphore, threads: ThreadPoolExecutor
     ) -> Score:
         async with slots:
-            started = time.monotonic()
             try:
-                value = await self._value_of(trial, threads)
+                return await self._score(trial, threads)
             except Exception as error:  # noqa: BLE001 - the agent is not ours; its failure is data
                 told = f"{type(error).__name__}: {error}"[:500]
                 return Score(trial, error=AGENT_ERROR, message=told)
-            latency_ms = (time.monotonic() - started) * 1000
-            return Score(trial, value=value, latency_ms=latency_ms)
 
-    async def _value_of(self, trial: Trial, threads: ThreadPoolExecutor) -> float:
+    async def _score(self, trial: Trial, threads: ThreadPoolExecutor) -> Score:
         given, expected = self._dataset[trial.case]
-        # One agent for each evaluation: it need not stand being shared.
-        agent = self._agent(self.combinations[int(trial.candidate)])
+        models = dict(self.combinations[int(trial.candidate)])
+        started = time.monotonic()
         if self._is_async:
-            answer = await agent.run(given)
+            answer = await answered(self._agent, models, given)
         else:
             loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(threads, agent.run, given)
-        return float(self._judge(expected, answer))
+            answer = await loop.run_in_executor(threads, answered, self._agent, models, given)
+        took_ms = (time.monotonic() - started) * 1000
+        value, cost, latency_ms = answer if isinstance(answer, Answer) else Answer(answer)
+        return Score(
+            trial,
+            value=await self._judged(expected, value, threads),
+            latency_ms=took_ms if latency_ms is None else latency_ms,
+            cost=cost,
+            full_cost=cost,
+        )
+
+    async def _judged(self, expected: Any, value: Any, threads: ThreadPoolExecutor) -> float:
+        """A plain judge may call a model too, so it must not keep the others waiting."""
+        if inspect.iscoroutinefunction(self._judge):
+            return float(await self._judge(expected, value))
+        loop = asyncio.get_running_loop()
+        judged: Any = await loop.run_in_executor(threads, self._judge, expected, value)
+        return float(judged)
 
 
 def candidate_of(arm: int, combination: Mapping[str, Any]) -> Candidate:
     choices = {step: label_of(model) for step, model in combination.items()}
     name = " + ".join(f"{step}={label}" for step, label in choices.items())
     return Candidate(str(arm), name, {"choices": choices})
+
+
+def total_if_known(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
 
 
 def label_of(model: Any) -> str:

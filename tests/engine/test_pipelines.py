@@ -1,11 +1,14 @@
 """Pipelines of chat calls, routers and agents, end to end in one process, over real HTTP."""
 
-from collections.abc import Iterator
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.engine.running import run_document, table_of
+from tests.workers.working import wait_until
 from workers.engine.cache import MemoryCache
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import make_candidates, models_called
@@ -200,6 +203,32 @@ async def test_an_agent_that_never_answers_is_cut(
     selection["steps"] = [agent(name)]
     scores = await run_document(selection, cases[:3], simulator.url)
     assert [score.error for score in scores] == [error] * 3
+
+
+@pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly", "hangs"])
+async def test_a_run_that_is_cancelled_leaves_nothing_behind(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str
+) -> None:
+    simulator.change(latency_ms=60_000)
+    selection["limits"] = {**selection["limits"], "timeout_seconds": 600}
+    selection["steps"] = [agent(name)]
+    before = count_agent_threads()  # of a test before: agents that sleep for ever
+    run = asyncio.create_task(run_document(selection, cases, simulator.url))
+    await until(lambda: simulator.ledger()["in_flight"] == 8)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await until(lambda: simulator.ledger()["in_flight"] == 0)
+    await until(lambda: count_agent_threads() == before)
+
+
+def count_agent_threads() -> int:
+    return sum(thread.name == "thread-lane" for thread in threading.enumerate())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Asked in a thread, so that this loop goes on meanwhile."""
+    await asyncio.to_thread(wait_until, condition)
 
 
 async def test_a_call_that_fails_is_the_trials_failure_and_what_flew_beside_it_is_counted(

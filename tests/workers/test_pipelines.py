@@ -7,10 +7,13 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Endpoint, Run, RunState
+from runs.selectors.estimate import estimate
 from runs.selectors.selection import selection_of
+from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.runs.page_parts import client_of
 from tests.workers.working import finish, running_worker
+from workers.engine.errors import ConfigurationError
 from workers.engine.plugins import PLUGINS, install_plugins
 from workers.simulator.testing import SimulatorClient
 
@@ -90,6 +93,28 @@ def test_each_call_is_shown_and_cached_answers_keep_their_price(
     assert "Not run: vote. A router picked another step." in page
     cached = client_of(ada).get(second.scores.get(position=0).get_absolute_url()).content.decode()
     assert "is what it would have cost" in cached
+
+
+def test_the_estimate_counts_the_calls_of_agents_at_most(
+    selection: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    for steps, calls in ((selection["steps"], 1 + 1 + 5), (selection["steps"][2:], 5)):
+        found = estimate({**selection, "steps": steps})
+        assert found.problems == []
+        assert found.calls_to_send == found.trials * calls
+
+
+def test_what_is_not_installed_is_refused_before_it_is_stored(
+    ada: User, selection: dict[str, Any]
+) -> None:
+    PLUGINS.clear()
+    for refuse in (
+        lambda: create_run(ada, selection),
+        lambda: save_configuration(ada, "fan", selection),
+    ):
+        with pytest.raises(ConfigurationError, match="Choose one of: self_consistency") as caught:
+            refuse()
+        assert [problem.path for problem in caught.value.problems] == ["steps.1.agent"]
 
 
 def prices_of(run: Run) -> dict[str, float]:

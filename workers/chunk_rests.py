@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from runs.services.leases import Lease
 from workers.engine.kinds import models_called
-from workers.engine.records import Score
+from workers.engine.records import Score, Slice
 
 Place = tuple[str, str]  # endpoint and model
 
@@ -20,6 +20,9 @@ class ChunkRests:
         work = lease.work
         left = Counter(trial.candidate for trial in work.trials if trial.position not in work.done)
         self._left[place_of(lease)] = left
+
+    def grow(self, lease: Lease, work: Slice) -> None:
+        self._left[place_of(lease)].update(trial.candidate for trial in work.trials)
 
     def take(self, lease: Lease, score: Score) -> None:
         self._left[place_of(lease)][score.trial.candidate] -= 1

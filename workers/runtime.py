@@ -40,6 +40,7 @@ from workers.leases_at_work import LeasesAtWork
 from workers.messenger import Messenger
 from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
+from workers.small_rounds import SmallRounds
 from workers.storage import STORAGE_FULL
 from workers.wiring import (
     build_call_parts,
@@ -73,6 +74,7 @@ class Runtime:
         self._executors = RunExecutors(self._parts, self._client, self._flights, self._recorder)
         self._at_work = LeasesAtWork(self._recorder)
         self._rests = ChunkRests()
+        self._small_rounds = SmallRounds(self._executors, self._rests)
         self._streaks: dict[int, Streak] = {}
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
@@ -132,8 +134,7 @@ class Runtime:
     async def _run_chunk(self, lease: Lease) -> None:
         run_id = lease.parts.run_id
         try:
-            executor = await self._executors.executor_for(lease)
-            await executor.run(lease.work, partial(self._take, lease))
+            await self._small_rounds.run(lease, partial(self._take, lease))
         except Exception as error:
             if is_caused_by(error, MemoryError):
                 die(error)

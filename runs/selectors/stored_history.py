@@ -15,6 +15,17 @@ FIELDS = (
 )
 
 
+def as_stored(score: Score) -> Score:
+    """A fresh score as it will be read: what a strategy learns must not depend on who tells it."""
+    return Score(
+        score.trial,
+        value=score.value,
+        error=score.error,
+        latency_ms=score.latency_ms,
+        cost=None if score.cached else score.cost,
+    )
+
+
 def stored_history(run: Run, start: int = 0) -> list[Score]:
     rows = run.scores.filter(position__gte=start).order_by("position").values_list(*FIELDS)
     return [score_of(*row) for row in rows]

@@ -1,6 +1,7 @@
 """Leases chunks to workers, by the database's clock."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 
@@ -15,6 +16,7 @@ from workers.engine.permits import PRIORITY_WEIGHTS
 from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Case as EngineCase
 from workers.engine.records import Slice, Trial
+from workers.engine.session import Session
 from workers.engine.spec import Configuration, read_configuration
 
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)  # a dead worker is noticed after this long
@@ -34,6 +36,20 @@ class RunParts:
     dataset_id: int
     cases: int
 
+    @property
+    def learns(self) -> bool:
+        """Whether its strategy decides on the next trials by what became of the last."""
+        return self.configuration.kind == "select"
+
+
+@dataclass
+class Growth:
+    """What a worker went on with, after the trials of its chunk, without asking for another."""
+
+    trials: list[Trial] = field(default_factory=list)
+    cases: dict[int, EngineCase] = field(default_factory=dict)
+    session: Session | None = None  # told of all that the worker found
+
 
 @dataclass(frozen=True)
 class Lease:
@@ -45,6 +61,7 @@ class Lease:
     work: Slice
     case_ids: dict[int, int]
     is_suspect: bool = False  # workers died of it, or beside it
+    growth: Growth = field(default_factory=Growth, compare=False)
 
 
 def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
@@ -109,18 +126,25 @@ def read_lease(chunk: Chunk) -> Lease:
         Trial(position, parts.keys[candidate], case, repeat)
         for position, candidate, case, repeat in chunk.trials
     )
-    rows = Case.objects.filter(
-        dataset_id=parts.dataset_id, position__in={trial.case for trial in trials}
-    ).values_list("pk", "position", "fields")
-    case_ids: dict[int, int] = {}
-    cases: dict[int, EngineCase] = {}
-    for pk, position, fields in rows:
-        case_ids[position] = pk
-        cases[position] = EngineCase(position, fields)
     done = scored_positions(chunk) if chunk.token > 1 else frozenset[int]()
+    case_ids: dict[int, int] = {}
+    cases = read_cases(parts, {trial.case for trial in trials}, case_ids)
     work = Slice(trials, parts.candidates, cases, done)
     is_suspect = chunk.deaths >= SUSPICIOUS_DEATHS
     return Lease(chunk.pk, chunk.token, parts, work, case_ids, is_suspect)
+
+
+def read_cases(
+    parts: RunParts, positions: Collection[int], ids: dict[int, int]
+) -> dict[int, EngineCase]:
+    """Cases of the run; their ids are added to those given."""
+    of_run = Case.objects.filter(dataset_id=parts.dataset_id)
+    rows = of_run.filter(position__in=positions).values_list("pk", "position", "fields")
+    cases: dict[int, EngineCase] = {}
+    for pk, position, fields in rows:
+        ids[position] = pk
+        cases[position] = EngineCase(position, fields)
+    return cases
 
 
 def scored_positions(chunk: Chunk) -> frozenset[int]:

@@ -1,6 +1,7 @@
 """Advances a run: asks its strategy for trials, cuts them into chunks, finishes it at the end."""
 
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 
@@ -44,7 +45,9 @@ def advance_run(run_id: int) -> None:
     take_up_set_aside(run)
     open_chunks = run.chunks.filter(state__in=ChunkState.at_work())
     at_work = list(open_chunks.values_list("trials__0__1", flat=True))  # candidate of the first
-    session = _session_of(run, configuration)
+    session = session_of(run, configuration)
+    if at_work and session.learns and not session.unscored():
+        return  # a worker is about to end its chunk, or goes on with it by itself
     latency_ms = percentile(run.latency_bins, 0.5)
     size = chunk_size(configuration.limits.max_concurrent, (latency_ms or 0) / 1000)
     ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
@@ -79,16 +82,25 @@ def _start(run: Run, reason: str) -> None:
     transaction.on_commit(partial(publish, run.pk, always=True))
 
 
-def _session_of(run: Run, configuration: Configuration) -> Session:
+def session_of(run: Run, configuration: Configuration) -> Session:
     """Where the strategy stands: kept warm in this process, else replayed."""
     session = _warm.pop(run.pk, None)
     if session is None or not session.may_become(run.asked):
         session = open_session(configuration, run.dataset.rows)
     session.replay(run.asked, stored_history(run, session.told) if session.learns else [])
-    _warm[run.pk] = session
+    keep_warm(run.pk, session)
+    return session
+
+
+def keep_warm(run_id: int, session: Session) -> None:
+    _warm[run_id] = session
     while len(_warm) > WARM_SESSIONS:
         _warm.popitem(last=False)
-    return session
+
+
+def take_warm(run_id: int) -> None:
+    """Whoever has the session of a run goes on with it alone."""
+    _warm.pop(run_id, None)
 
 
 def _store_chunks(run: Run, chunks: list[tuple[Trial, ...]], candidates: dict[str, int]) -> None:
@@ -98,16 +110,18 @@ def _store_chunks(run: Run, chunks: list[tuple[Trial, ...]], candidates: dict[st
         Chunk(
             run=run,
             start=chunk[0].position,
-            trials=[
-                [trial.position, candidates[trial.candidate], trial.case, trial.repeat]
-                for trial in chunk
-            ],
+            trials=as_rows(chunk, candidates),
         )
         for chunk in chunks
     )
     run.asked += sum(map(len, chunks))
     run.save(update_fields=["asked"])
     transaction.on_commit(partial(send_chunks, [chunk.pk for chunk in stored]))
+
+
+def as_rows(trials: Iterable[Trial], candidates: Mapping[str, int]) -> list[list[int]]:
+    """Trials as a chunk stores them."""
+    return [[t.position, candidates[t.candidate], t.case, t.repeat] for t in trials]
 
 
 def send_chunks(chunk_ids: list[int]) -> None:

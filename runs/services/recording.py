@@ -24,6 +24,7 @@ from runs.services.inserting import Row, insert_rows, moment
 from runs.services.leases import Lease
 from runs.services.pauses import settle_pause
 from runs.services.planning import advance_run, send_next_suspect
+from runs.services.small_rounds import hand_back_sessions, store_growth
 from runs.services.totals import (
     add_to_candidates,
     add_to_run,
@@ -101,12 +102,14 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         found = _scores_of(results, held)
         if may_be_known:
             found = _without_known(run, found)
+        store_growth(run, [results.leases[pk] for pk in held])
         _insert_scores(run, found)
         _count(run, found, results.in_flight)
         done = results.finished & held
         Chunk.objects.filter(pk__in=done).update(state=ChunkState.DONE, lease_until=None)
         transaction.on_commit(partial(publish, run.pk))
         if done:
+            hand_back_sessions([results.leases[pk] for pk in done])
             _plan_more_if_low(run)
         if any(results.leases[pk].is_suspect for pk in done):
             transaction.on_commit(partial(send_next_suspect, run.pk), robust=True)

@@ -14,6 +14,7 @@ class Session:
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
         self._early: dict[int, Score] = {}  # scored, but an earlier trial is not
+        self._held: list[Trial] = []  # asked of the strategy, but of nobody else yet
         self.asked = 0
         self.told = 0
         self._is_exhausted = False
@@ -38,12 +39,27 @@ class Session:
 
     def plan(self, limit: int) -> list[Trial]:
         """The next trials to run; empty while a listening strategy waits, or at the end."""
-        if self._strategy.listens and self.told < self.asked:
+        if not self._held and self._strategy.listens and self.told < self.asked:
             return []
-        trials = self._strategy.ask(limit)
+        trials, self._held = self._held[:limit], self._held[limit:]
+        trials += self._strategy.ask(limit - len(trials))
         self.asked += len(trials)
         self._is_exhausted = not trials or self.asked == self._strategy.planned
         return trials
+
+    def plan_small(self, most: int) -> list[Trial]:
+        """All that can be asked now, if that is at most so much; else nothing, and it waits for
+        the next `plan`."""
+        trials = self.plan(most + 1)
+        if len(trials) <= most:
+            return trials
+        self._held = trials + self._held
+        self.asked -= len(trials)
+        return []
+
+    def unscored(self) -> set[int]:
+        """The positions of the trials that were asked and have no score."""
+        return set(range(self.told, self.asked)) - self._early.keys()
 
     def absorb(self, scores: Iterable[Score]) -> None:
         """Tell the strategy, always in the order of the trials, whatever came back first."""

@@ -96,6 +96,12 @@ def calls_of_equal_trials(repeats: int, ledger: Mapping[str, Any]) -> Bar:
     return exactly(measured, repeats, ledger["total"])
 
 
+def overhead_of_a_round(bar_ms: float, rounds: int, found: Measurement) -> Bar:
+    """From creation to end, beyond the calls, which follow each other."""
+    beyond_ms = 1000 * found.wall_seconds - rounds * found.latency_ms
+    return at_most("a round beyond its call", bar_ms, beyond_ms / rounds, "ms")
+
+
 def growth(who: str, bar_megabytes: float, before: int | None, highest: int | None) -> Bar:
     grown = None if before is None or highest is None else (highest - before) / MEGABYTE
     return at_most(f"growth of RSS, {who}", bar_megabytes, grown, "MB")

@@ -8,6 +8,7 @@ from runs.benchmarking.limits.cluster import PROCESSES, equal, shared
 from runs.benchmarking.limits.faults import errors, hangs
 from runs.benchmarking.limits.memory import million
 from runs.benchmarking.limits.quotas import rpm600, rpm3500, rpm_unknown, tpm
+from runs.benchmarking.limits.rounds import rounds
 from runs.benchmarking.limits.speed import in_flight, many, schedules
 from runs.benchmarking.limits.stage import Stage
 
@@ -24,6 +25,7 @@ ROWS: dict[str, Row] = {
     "in_flight": Row("200 ms answers, 20 to 200 in flight", in_flight),
     "many": Row("a thousand in flight, then from the cache", many),
     "schedules": Row("work-conserving against two-level", schedules),
+    "rounds": Row("rounds of one trial", rounds),
     "errors": Row("5 % random errors", errors),
     "hangs": Row("hangs, dripping answers, resets", hangs),
     "rpm_unknown": Row("a limit on requests that only 429s tell", rpm_unknown),

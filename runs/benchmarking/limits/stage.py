@@ -18,6 +18,7 @@ from workers.simulator.settings import Settings
 from workers.simulator.testing import SimulatorClient
 
 MOST_PARTS = 10  # of a row
+PERMITS_MEMORY = "permits:memory"  # as permits.lua calls it
 LEDGER_PAGE = 10_000  # rows; the most that the provider gives at once
 
 
@@ -97,7 +98,9 @@ def pages(simulator: SimulatorClient) -> Iterator[dict[str, Any]]:
 
 
 def clear(simulator: SimulatorClient) -> None:
-    """Between rows nothing is under way: no limit, lock, gate or count is worth keeping."""
+    """Between rows nothing is under way: no limit, lock, gate or count is worth keeping. That
+    Redis was not just emptied is: after that, the permits wait for what others say they hold."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.flushall()
+        client.set(PERMITS_MEMORY, 0)
     simulator.reset()

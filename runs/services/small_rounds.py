@@ -1,0 +1,100 @@
+"""Lets a worker go on with rounds of a few trials by itself: its chunk grows by them.
+
+What the worker planned is stored with what it found, a few times a second, under the lock on the
+run's row and fenced by the lease. A worker that dies loses what it planned since: whoever takes
+its chunk plans the same again, and finds the answers in the cache.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from django.db import transaction
+
+from runs.models import Chunk, ChunkState, Run, RunState
+from runs.selectors.limits import configuration_now
+from runs.selectors.stored_history import as_stored
+from runs.services.leases import Lease, read_cases
+from runs.services.planning import as_rows, keep_warm, session_of, take_warm
+from workers.engine.chunks import chunk_size
+from workers.engine.records import Score, Slice
+from workers.engine.session import Session
+
+LARGEST_GROWN_CHUNK = 500  # trials; all of them are written again with every write
+
+MOST_READ_AHEAD = 500  # cases
+
+
+def may_grow(lease: Lease) -> bool:
+    """Whether the chunk may be all that its run has to do: then the next round is its worker's."""
+    trials = len(lease.work.trials) + len(lease.growth.trials)
+    return lease.parts.learns and trials <= LARGEST_GROWN_CHUNK
+
+
+def smallest_shared(lease: Lease) -> int:
+    """A round of more trials is worth more than one worker's while."""
+    return chunk_size(lease.parts.configuration.limits.max_concurrent)
+
+
+def take_session(lease: Lease, found: Sequence[Score]) -> Session | None:
+    """The strategy of a run, for the worker whose chunk was the last of a round. None if more of
+    the round is open."""
+    going = Run.objects.select_related("dataset").filter(state__in=RunState.going())
+    run = going.filter(pk=lease.parts.run_id, asked=lease.work.trials[-1].position + 1).first()
+    if run is None:
+        return None
+    session = session_of(run, configuration_now(run))
+    if not session.unscored() <= {score.trial.position for score in found}:
+        return None
+    take_warm(run.pk)
+    return session
+
+
+def plan_round(
+    lease: Lease, session: Session, found: Sequence[Score], is_turn_over: bool
+) -> Slice | None:
+    """The next round, if it is small. None: the chunk ends, and the queue decides who goes on."""
+    unscored = session.unscored()
+    session.absorb(as_stored(one) for one in found if one.trial.position in unscored)
+    if not may_grow(lease) or (is_turn_over and do_others_wait(lease.parts.run_id)):
+        return None
+    trials = tuple(session.plan_small(smallest_shared(lease)))
+    if not trials:
+        return None
+    read_ahead(lease, {trial.case for trial in trials})
+    return Slice(trials, lease.parts.candidates, lease.growth.cases)
+
+
+def read_ahead(lease: Lease, wanted: set[int]) -> None:
+    """Read more cases than are wanted now: any of them may be next, each of them soon."""
+    known = lease.growth.cases
+    if wanted <= known.keys():
+        return
+    few = range(min(lease.parts.cases, MOST_READ_AHEAD))
+    known.update(read_cases(lease.parts, wanted.union(few), lease.case_ids))
+
+
+def do_others_wait(run_id: int) -> bool:
+    """For a worker's thread."""
+    pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going())
+    return pending.exclude(run_id=run_id).exists()
+
+
+def store_growth(run: Run, leases: Iterable[Lease]) -> None:
+    """Put what workers planned into their chunks, before what they found is stored. Said in whole
+    each time: a write that is done again changes nothing."""
+    for lease in leases:
+        more = list(lease.growth.trials)  # its worker goes on meanwhile
+        if not more or more[-1].position < run.asked:
+            continue
+        places = {key: place for place, key in enumerate(lease.parts.keys)}
+        trials = as_rows([*lease.work.trials, *more], places)
+        Chunk.objects.filter(pk=lease.chunk_id).update(trials=trials)
+        run.asked = more[-1].position + 1
+        run.save(update_fields=["asked"])
+
+
+def hand_back_sessions(leases: Iterable[Lease]) -> None:
+    """Of chunks that ended here: all that they were told is stored now."""
+    for lease in leases:
+        if (session := lease.growth.session) is not None:
+            transaction.on_commit(partial(keep_warm, lease.parts.run_id, session))

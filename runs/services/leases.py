@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Min
 from django.db.models.functions import Now
 
 from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
@@ -100,18 +100,24 @@ def waits(run_id: int, paused: set[str]) -> bool:
 
 
 def fairest_chunk(paused: set[str]) -> Chunk | None:
-    """The next chunk of the live run that has the fewest in work for its priority.
+    """The next chunk of the live run that has the fewest in work for its priority; among equals,
+    of the one that waits longest.
 
     None while only one run has chunks to take: then the order of the messages will do.
     """
     pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going())
-    runs = pending.order_by().values_list("run_id", "run__priority").distinct()
-    waiting = {pk: priority for pk, priority in runs if not waits(pk, paused)}
+    runs = pending.order_by().values_list("run_id", "run__priority").annotate(first=Min("pk"))
+    waiting = {pk: (priority, first) for pk, priority, first in runs if not waits(pk, paused)}
     if len(waiting) < 2:
         return None
     in_work = Chunk.objects.filter(state=ChunkState.LEASED, run_id__in=waiting).order_by()
     busy = dict(in_work.values_list("run_id").annotate(Count("pk")))
-    run_id = min(waiting, key=lambda pk: (busy.get(pk, 0) / PRIORITY_WEIGHTS[waiting[pk]], pk))
+
+    def turn(run_id: int) -> tuple[float, int]:
+        priority, first = waiting[run_id]
+        return busy.get(run_id, 0) / PRIORITY_WEIGHTS[priority], first
+
+    run_id = min(waiting, key=turn)
     return (
         pending.filter(run_id=run_id)
         .select_for_update(skip_locked=True, of=("self",))

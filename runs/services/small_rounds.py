@@ -74,7 +74,9 @@ def read_ahead(lease: Lease, wanted: set[int]) -> None:
 
 
 def do_others_wait(run_id: int) -> bool:
-    """For a worker's thread."""
+    """For a worker's thread: with chunks to be taken, or to be planned at all."""
+    if Run.objects.filter(state=RunState.QUEUED).exists():
+        return True
     pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going())
     return pending.exclude(run_id=run_id).exists()
 

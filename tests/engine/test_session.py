@@ -119,3 +119,22 @@ def test_a_replay_may_lack_scores_that_never_came() -> None:
     session.replay(6, [value_of(trial) for trial in play(Session(Chasing()), 3)[:5]])
     assert (session.asked, session.told) == (6, 5)
     assert session.plan(10) == []
+
+
+def test_a_small_round_is_given_whole_and_a_larger_one_waits_for_the_next_plan() -> None:
+    whole, careful = Session(Chasing()), Session(Chasing())
+    assert careful.plan_small(2) == []
+    assert careful.asked == 0
+    given = [*careful.plan(1), *careful.plan(5)]
+    assert given == whole.plan(3)
+    assert careful.plan(5) == careful.plan_small(5) == []  # it listens
+    for session in (whole, careful):
+        session.absorb(map(value_of, given))
+    assert careful.plan_small(3) == whole.plan(3)
+
+
+def test_what_has_no_score_yet_is_known_by_its_positions() -> None:
+    session = Session(Chasing())
+    trials = session.plan(3)
+    session.absorb([value_of(trials[1])])
+    assert session.unscored() == {0, 2}

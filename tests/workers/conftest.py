@@ -52,3 +52,26 @@ def document(ada: User, endpoint: Endpoint) -> dict[str, Any]:
         "scorers": ["numeric"],
         "limits": {"max_concurrent": 12, "requests_per_minute": None, "timeout_seconds": 5},
     }
+
+
+@pytest.fixture
+def selection(document: dict[str, Any]) -> dict[str, Any]:
+    """2 x 2 combinations of models on 20 questions."""
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    terse = "Answer with the number only."
+    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
+    return {
+        **kept,
+        "kind": "select",
+        "seed": 5,
+        "steps": [
+            {"name": "planner", "system": terse, "user": "{{question}}", "models": models},
+            {
+                "name": "solver",
+                "system": terse,
+                "user": "What is {{planner}} + 0?",
+                "models": models,
+            },
+        ],
+        "strategy": {"name": "paired_elimination", "batch": 4},
+    }

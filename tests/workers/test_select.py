@@ -1,6 +1,5 @@
 """Kind `select` through real workers: the same choice as in one process, also after a crash."""
 
-import asyncio
 import os
 import signal
 from typing import Any
@@ -13,45 +12,12 @@ from runs.selectors.selection import selection_of
 from runs.selectors.stored_history import stored_history
 from runs.services.retrying import retry_failed
 from runs.services.runs import create_run
-from tests.engine.running import run_document
+from tests.workers.selecting import in_one_process, plain
 from tests.workers.working import finish, running_worker, wait_until
 from workers.engine.errors import ConfigurationError
-from workers.engine.records import Case, Score
-from workers.simulator.demo import make_questions
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def selection(document: dict[str, Any]) -> dict[str, Any]:
-    models = ["simulated/sim-small", "simulated/sim-large"]
-    terse = "Answer with the number only."
-    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
-    return {
-        **kept,
-        "kind": "select",
-        "seed": 5,
-        "steps": [
-            {"name": "planner", "system": terse, "user": "{{question}}", "models": models},
-            {
-                "name": "solver",
-                "system": terse,
-                "user": "What is {{planner}} + 0?",
-                "models": models,
-            },
-        ],
-        "strategy": {"name": "paired_elimination", "batch": 4},
-    }
-
-
-def plain(scores: list[Score]) -> list[tuple[Any, ...]]:
-    return [(score.trial, score.value, score.error) for score in scores]
-
-
-def in_one_process(selection: dict[str, Any], simulator: SimulatorClient) -> list[tuple[Any, ...]]:
-    cases = [Case(place, item._asdict()) for place, item in enumerate(make_questions(20))]
-    return plain(asyncio.run(run_document(selection, cases, simulator.url)))
 
 
 def test_workers_choose_as_one_process_does(
@@ -66,11 +32,19 @@ def test_workers_choose_as_one_process_does(
     assert run.calls_retried == 0
 
 
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        pytest.param({"name": "paired_elimination", "batch": 4}, id="rounds for many"),
+        pytest.param({"name": "matrix_ucb", "batch": 1, "share": 0.6}, id="rounds of one trial"),
+    ],
+)
 def test_a_killed_worker_changes_nothing(
-    ada: User, selection: dict[str, Any], simulator: SimulatorClient, settings: Any
+    ada: User, selection: dict[str, Any], simulator: SimulatorClient, strategy: dict[str, Any]
 ) -> None:
+    selection["strategy"] = strategy
     expected = in_one_process(selection, simulator)
-    simulator.change(latency_ms=60)
+    simulator.change(latency_ms=40)
     run = create_run(ada, {**selection, "cache": "off"})
     with running_worker() as first:
         wait_until(lambda: Run.objects.get(pk=run.pk).done >= 16)

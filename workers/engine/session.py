@@ -39,10 +39,11 @@ class Session:
 
     def plan(self, limit: int) -> list[Trial]:
         """The next trials to run; empty while a listening strategy waits, or at the end."""
-        if not self._held and self._strategy.listens and self.told < self.asked:
-            return []
+        if not self._held:
+            if self._strategy.listens and self.told < self.asked:
+                return []
+            self._held = self._strategy.ask(limit)
         trials, self._held = self._held[:limit], self._held[limit:]
-        trials += self._strategy.ask(limit - len(trials))
         self.asked += len(trials)
         self._is_exhausted = not trials or self.asked == self._strategy.planned
         return trials

@@ -1,0 +1,150 @@
+"""Rounds of a trial or two stay with the worker that finished the last one."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.models import Run, RunState
+from runs.selectors.stored_history import stored_history
+from runs.services.leases import Lease, lease_chunk
+from runs.services.pauses import pause_run
+from runs.services.planning import advance_run
+from runs.services.recording import Results, record_results
+from runs.services.recovery import reclaim_expired
+from runs.services.resuming import resume_run
+from runs.services.runs import cancel_run, create_run
+from runs.services.small_rounds import plan_round, take_session
+from tests.workers.selecting import in_one_process, plain
+from tests.workers.test_recording import expire
+from tests.workers.working import finish, running_worker, wait_until
+from workers.engine.records import Score
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def single(selection: dict[str, Any]) -> dict[str, Any]:
+    """A decision after every trial."""
+    return {**selection, "strategy": {"name": "matrix_ucb", "batch": 1, "share": 0.6}}
+
+
+def test_many_rounds_need_no_message_and_give_the_same_table(
+    ada: User, single: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    expected = in_one_process(single, simulator)
+    with running_worker(), running_worker():
+        run = finish(create_run(ada, single))
+    assert plain(stored_history(run)) == expected
+    assert run.done == run.asked == run.planned == 48
+    (chunk,) = run.chunks.all()
+    assert [trial[0] for trial in chunk.trials] == list(range(48))
+
+
+def test_a_large_round_is_shared_and_the_small_ones_behind_it_are_not(
+    ada: User, selection: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    selection["strategy"] = {"name": "epsilon_lucb", "n_initial": 10, "confidence": 3.0}
+    expected = in_one_process(selection, simulator)
+    with running_worker():
+        run = finish(create_run(ada, selection))
+    assert plain(stored_history(run)) == expected
+    sizes = [len(chunk.trials) for chunk in run.chunks.all()]
+    assert sum(sizes) == run.asked > 40
+    assert len(sizes) <= 8 + 2  # the first 40 trials in chunks of 6, two trials a round after that
+
+
+def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_the_resume(
+    ada: User, single: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    expected = in_one_process(single, simulator)
+    simulator.change(latency_ms=30)
+    run = create_run(ada, single)
+    with running_worker():
+        wait_until(lambda: Run.objects.get(pk=run.pk).done > 0)
+        pause_run(run, ada)
+        wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.PAUSED)
+        run.refresh_from_db()
+        assert 0 < run.done < 48
+        resume_run(run, ada)
+        finish(run)
+    assert plain(stored_history(run)) == expected
+
+
+def test_others_have_their_turn(
+    ada: User, single: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    """One thread: the run that came second is not kept until the first one has ended."""
+    simulator.change(latency_ms=100)
+    long = create_run(ada, {**single, "repeats": 10, "cache": "off"})
+    few = {**single["strategy"], "budget": 4}
+    with running_worker(threads=1):
+        wait_until(lambda: Run.objects.get(pk=long.pk).done > 0)
+        short = finish(create_run(ada, {**single, "strategy": few, "cache": "off"}))
+        assert cancel_run(long)  # it had not ended
+    assert short.state == RunState.COMPLETED
+
+
+def right(lease: Lease, position: int) -> list[Score]:
+    trials = [*lease.work.trials, *lease.growth.trials]
+    return [Score(trial, value=1.0, passed=True) for trial in trials if trial.position == position]
+
+
+def go_on(lease: Lease, rounds: int) -> list[Score]:
+    """As a worker does that goes on for some rounds, and finds every answer right."""
+    found = right(lease, 0)
+    session = take_session(lease, found)
+    assert session is not None
+    for position in range(1, rounds + 1):
+        work = plan_round(lease, session, found[-1:], is_turn_over=False)
+        assert work is not None
+        lease.growth.trials.extend(work.trials)
+        found += right(lease, position)
+    return found
+
+
+def results_of(lease: Lease, scores: list[Score]) -> Results:
+    results = Results(leases={lease.chunk_id: lease})
+    results.scores[lease.chunk_id] = scores
+    return results
+
+
+@pytest.fixture
+def lease(ada: User, single: dict[str, Any]) -> Lease:
+    run = create_run(ada, single)
+    advance_run(run.pk)
+    lease = lease_chunk(run.chunks.get().pk, "worker")
+    assert lease is not None
+    return lease
+
+
+def test_what_a_worker_plans_is_stored_with_what_it_found(lease: Lease) -> None:
+    run = Run.objects.get(pk=lease.parts.run_id)
+    found = go_on(lease, 3)
+    for _ in range(2):  # the second one as after a write that only seemed to fail
+        assert record_results(run.pk, results_of(lease, found[:3])) == set()
+        run.refresh_from_db()
+        assert (run.asked, run.done) == (4, 3)
+        assert len(run.chunks.get().trials) == 4
+    advance_run(run.pk)
+    assert run.chunks.count() == 1  # nobody else plans while a worker goes on
+
+
+def test_between_two_rounds_nobody_else_plans(lease: Lease) -> None:
+    run = Run.objects.get(pk=lease.parts.run_id)
+    assert record_results(run.pk, results_of(lease, go_on(lease, 3))) == set()
+    advance_run(run.pk)
+    assert run.chunks.count() == 1
+
+
+def test_of_a_lost_lease_neither_plan_nor_result_is_stored(lease: Lease) -> None:
+    run = Run.objects.get(pk=lease.parts.run_id)
+    expire(lease)
+    reclaim_expired()
+    assert record_results(run.pk, results_of(lease, go_on(lease, 3))) == {lease.chunk_id}
+    run.refresh_from_db()
+    assert (run.asked, run.done) == (1, 0)
+    again = lease_chunk(lease.chunk_id, "another")
+    assert again is not None
+    assert [trial.position for trial in again.work.trials] == [0]

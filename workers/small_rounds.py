@@ -4,13 +4,14 @@ A strategy that decides after every trial or two would otherwise wait for the qu
 """
 
 import time
+from collections.abc import Mapping
 
 from runs.services.leases import Lease
 from runs.services.small_rounds import may_grow, plan_round, take_session
 from workers.chunk_rests import ChunkRests
 from workers.database_thread import in_database
-from workers.engine.executor import OnScore
-from workers.engine.records import Score, Slice
+from workers.engine.executor import Executor, OnScore
+from workers.engine.records import Reply, Score, Slice
 from workers.engine.session import Session
 from workers.run_executors import RunExecutors
 
@@ -23,7 +24,8 @@ class SmallRounds:
         self._rests = rests
 
     async def run(self, lease: Lease, on_score: OnScore) -> None:
-        found = await self._execute(lease, lease.work, on_score)
+        executor = await self._executors.executor_for(lease)
+        found = await execute(executor, lease.work, on_score)
         if not may_grow(lease):
             return
         session: Session | None = await in_database(take_session, lease, found)
@@ -31,21 +33,25 @@ class SmallRounds:
         while session is not None:
             is_over = time.monotonic() - turn > TURN_SECONDS
             turn = time.monotonic() if is_over else turn
-            work = await in_database(plan_round, lease, session, found, is_over)
-            if work is None:
+            executor = await self._executors.executor_for(lease)
+            planned = await in_database(plan_round, lease, session, found, executor.keys, is_over)
+            if planned is None:
                 break
+            work, hits = planned
             lease.growth.trials.extend(work.trials)
             self._rests.grow(lease, work)
-            found = await self._execute(lease, work, on_score)
+            found = await execute(executor, work, on_score, hits)
         lease.growth.session = session
 
-    async def _execute(self, lease: Lease, work: Slice, on_score: OnScore) -> list[Score]:
-        found: list[Score] = []
 
-        def take(score: Score) -> None:
-            found.append(score)
-            on_score(score)
+async def execute(
+    executor: Executor, work: Slice, on_score: OnScore, hits: Mapping[str, Reply] | None = None
+) -> list[Score]:
+    found: list[Score] = []
 
-        executor = await self._executors.executor_for(lease)
-        await executor.run(work, take)
-        return found
+    def take(score: Score) -> None:
+        found.append(score)
+        on_score(score)
+
+    await executor.run(work, take, hits)
+    return found

@@ -5,23 +5,33 @@ run's row and fenced by the lease. A worker that dies loses what it planned sinc
 its chunk plans the same again, and finds the answers in the cache.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from django.db import transaction
 
 from runs.models import Chunk, ChunkState, Run, RunState
+from runs.selectors.cache import find_replies
 from runs.selectors.limits import configuration_now
 from runs.selectors.stored_history import as_stored
 from runs.services.leases import Lease, read_cases
 from runs.services.planning import as_rows, keep_warm, session_of, take_warm
 from workers.engine.chunks import chunk_size
-from workers.engine.records import Score, Slice
+from workers.engine.records import Reply, Score, Slice
 from workers.engine.session import Session
 
 LARGEST_GROWN_CHUNK = 500  # trials; all of them are written again with every write
 
 MOST_READ_AHEAD = 500  # cases
+
+Keys = Callable[[Slice], list[str]]
+"""Under what the first calls of trials are cached."""
+
+
+class Round(NamedTuple):
+    work: Slice
+    hits: Mapping[str, Reply]
 
 
 def may_grow(lease: Lease) -> bool:
@@ -50,8 +60,8 @@ def take_session(lease: Lease, found: Sequence[Score]) -> Session | None:
 
 
 def plan_round(
-    lease: Lease, session: Session, found: Sequence[Score], is_turn_over: bool
-) -> Slice | None:
+    lease: Lease, session: Session, found: Sequence[Score], keys: Keys, is_turn_over: bool
+) -> Round | None:
     """The next round, if it is small. None: the chunk ends, and the queue decides who goes on."""
     unscored = session.unscored()
     session.absorb(as_stored(one) for one in found if one.trial.position in unscored)
@@ -61,7 +71,8 @@ def plan_round(
     if not trials:
         return None
     read_ahead(lease, {trial.case for trial in trials})
-    return Slice(trials, lease.parts.candidates, lease.growth.cases)
+    work = Slice(trials, lease.parts.candidates, lease.growth.cases)
+    return Round(work, find_replies(keys(work)))
 
 
 def read_ahead(lease: Lease, wanted: set[int]) -> None:

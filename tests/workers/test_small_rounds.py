@@ -97,9 +97,9 @@ def go_on(lease: Lease, rounds: int) -> list[Score]:
     session = take_session(lease, found)
     assert session is not None
     for position in range(1, rounds + 1):
-        work = plan_round(lease, session, found[-1:], is_turn_over=False)
-        assert work is not None
-        lease.growth.trials.extend(work.trials)
+        planned = plan_round(lease, session, found[-1:], lambda work: [], is_turn_over=False)
+        assert planned is not None
+        lease.growth.trials.extend(planned.work.trials)
         found += right(lease, position)
     return found
 

@@ -66,12 +66,15 @@ class Executor:
         self._scope = scope if cache_mode == "refresh" else ""
         self._prices = prices or {}
 
-    async def run(self, work: Slice, on_score: OnScore) -> None:
-        """Score every trial of the chunk that has no score yet, in whatever order they end."""
+    async def run(
+        self, work: Slice, on_score: OnScore, hits: Mapping[str, Reply] | None = None
+    ) -> None:
+        """Score every trial of the chunk that has no score yet, in whatever order they end.
+        `hits` are the cached replies where the caller has looked for them."""
         openings = [o for t in work.trials if (o := self._open(t, work, on_score)) is not None]
-        hits: Mapping[str, Reply] = {}
-        if self._cache_mode == "use":
+        if hits is None and self._cache_mode == "use":
             hits = await self._cache.get_many([o.key for o in openings if o.key])
+        hits = hits or {}
         async with asyncio.TaskGroup() as group:
             for opening in openings:
                 hit = hits.get(opening.key)
@@ -79,6 +82,14 @@ class Executor:
                     on_score(self._score_hit(opening, hit))
                     continue
                 group.create_task(self._run_trial(opening, on_score, hit))
+
+    def keys(self, work: Slice) -> list[str]:
+        """Under what the first calls of the trials are cached; nothing where the cache is not read.
+        May be called on any thread."""
+        if self._cache_mode != "use":
+            return []
+        found = [self._open(trial, work, lambda score: None) for trial in work.trials]
+        return [opening.key for opening in found if opening is not None and opening.key]
 
     def _open(self, trial: Trial, work: Slice, on_score: OnScore) -> Opening | None:
         """Prepare a trial. One that cannot be prepared is scored as refused at once."""

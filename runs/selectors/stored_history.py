@@ -17,13 +17,7 @@ FIELDS = (
 
 def as_stored(score: Score) -> Score:
     """A fresh score as it will be read: what a strategy learns must not depend on who tells it."""
-    return Score(
-        score.trial,
-        value=score.value,
-        error=score.error,
-        latency_ms=score.latency_ms,
-        cost=None if score.cached else score.cost,
-    )
+    return score_of(*score.trial, score.value, score.error, score.latency_ms, score.full_cost)
 
 
 def stored_history(run: Run, start: int = 0) -> list[Score]:

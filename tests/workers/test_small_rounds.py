@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
-from runs.selectors.stored_history import stored_history
+from runs.selectors.stored_history import as_stored, stored_history
 from runs.services.leases import Lease, lease_chunk
 from runs.services.pauses import pause_run
 from runs.services.planning import advance_run
@@ -129,6 +129,24 @@ def test_what_a_worker_plans_is_stored_with_what_it_found(lease: Lease) -> None:
         assert len(run.chunks.get().trials) == 4
     advance_run(run.pk)
     assert run.chunks.count() == 1  # nobody else plans while a worker goes on
+
+
+def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease: Lease) -> None:
+    run = Run.objects.get(pk=lease.parts.run_id)
+    (trial,) = lease.work.trials
+    score = Score(
+        trial,
+        value=1.0,
+        passed=True,
+        answer="4",
+        latency_ms=12.3,
+        tokens_in=5,
+        cached=True,
+        cost=0.25,
+        full_cost=0.5,
+    )
+    record_results(run.pk, results_of(lease, [score]))
+    assert stored_history(run) == [as_stored(score)]
 
 
 def test_between_two_rounds_nobody_else_plans(lease: Lease) -> None:

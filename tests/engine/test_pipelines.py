@@ -100,16 +100,17 @@ def test_answers_are_matched_by_words(answer: str, step: str) -> None:
     assert pick_route({"name": "triage", "routes": routes, "default": "other"}, answer) == step
 
 
+@pytest.mark.parametrize("cap", [1, 4])
 @pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly"])
 async def test_calls_of_agents_take_the_slots_and_not_the_trials(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str, cap: int
 ) -> None:
-    simulator.change(latency_ms=20)
-    selection["limits"] = {**selection["limits"], "max_concurrent": 4}
+    simulator.change(latency_ms=20 if cap > 1 else 1)
+    selection["limits"] = {**selection["limits"], "max_concurrent": cap}
     selection["steps"] = [agent(name, options={"width": 5})]
     scores = await run_document(selection, cases[:6], simulator.url)
     assert not any(score.error for score in scores)
-    assert simulator.ledger()["peak_in_flight"] == 4
+    assert simulator.ledger()["peak_in_flight"] == cap
     assert simulator.ledger()["total"] == 30
     assert [score.calls_sent for score in scores] == [5] * 6
 

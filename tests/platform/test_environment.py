@@ -143,3 +143,9 @@ def test_the_deployment_check_is_clean(tmp_path):
         *options, EVALSITE_DATA=str(tmp_path), EVALSITE_ORIGINS="https://eval.example.com"
     )
     assert behind_tls.returncode == 0, behind_tls.stderr
+
+
+def test_a_plugin_that_is_not_installed_stops_a_command_in_the_same_way(tmp_path):
+    done = manage("check", EVALSITE_PLUGINS="no_such.agent", EVALSITE_DATA=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith("EVALSITE_PLUGINS names 'no_such.agent', which is not there.")

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar, get_type_hints
 
 from pydantic import create_model
@@ -27,6 +28,7 @@ def is_agent_function(thing: object) -> bool:
     return inspect.isfunction(thing) and list(inspect.signature(thing).parameters)[:2] == FIRST
 
 
+@cache
 def agent_of(function: Callable[..., Any]) -> type[Agent]:
     """Its keyword-only parameters are the options."""
     hints = get_type_hints(function)

@@ -110,7 +110,7 @@ def record(answer: str) -> dict[str, Any]:
         "position": 0, "candidate": "k", "candidate_name": "c", "case": 0, "repeat": 0,
         "value": -0.5, "passed": False, "error": {"class": "refused", "message": "=1+1"},
         "answer": answer, "latency_ms": 1.5, "tokens_in": None, "tokens_out": None, "cost": None,
-        "cached": True, "attempts": 1,
+        "full_cost": None, "cached": True, "attempts": 1,
     }  # fmt: skip
 
 

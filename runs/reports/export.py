@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from workers.engine.spreadsheets import guard
+
 FORMATS = (".jsonl", ".csv")
 COLUMNS = [
     "position", "candidate", "candidate_name", "case", "repeat", "value", "passed", "error_class",
     "error_message", "answer", "latency_ms", "tokens_in", "tokens_out", "cost", "full_cost",
     "cached", "attempts",
 ]  # fmt: skip
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 
 
 class ExportError(ValueError):
@@ -43,10 +44,3 @@ def write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:
             error = record["error"] or {"class": "", "message": ""}
             flat = {**record, "error_class": error["class"], "error_message": error["message"]}
             writer.writerow([guard(flat[column]) for column in COLUMNS])
-
-
-def guard(cell: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
-        return f"'{cell}"
-    return cell

@@ -1,52 +1,88 @@
-"""What a choice among combinations has found: by replay of what is stored, at any time."""
+"""What a choice among combinations has found: by replay of what is stored, at any time.
 
+A page asks again every second. Trials of a choice are never taken back, so the strategy is kept
+where it stands and is told only what came since.
+"""
+
+from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from django.utils import timezone
 
 from runs.models import Run
 from runs.selectors.limits import configuration_now
 from runs.selectors.stored_history import stored_history
 from workers.engine.kinds import open_selection
-from workers.engine.selection_rows import CombinationRow, RoundRow, rounds_of, rows_of
+from workers.engine.selection_report import SelectionReport, report_of
+from workers.engine.selection_rows import Tokens, rounds_of, rows_of
 from workers.engine.session import Session
 from workers.engine.spec import Selection
+from workers.engine.strategies import Rounds
+
+WARM_CHOICES = 8  # some megabytes each with tens of thousands of scores
 
 
-@dataclass(frozen=True)
-class SelectionReport:
-    strategy: str
-    rows: list[CombinationRow]
-    rounds: list[RoundRow]
-    evaluations: int
-    brute_force: int
-    dollars: float
-    seconds: float | None
+@dataclass
+class Followed:
+    """A choice as far as it was read, and the report of that moment."""
 
-    @property
-    def alive(self) -> int:
-        return sum(row.eliminated_in is None for row in self.rows)
+    strategy: Rounds[Any]
+    session: Session
+    lock: Lock
+    asked_for: tuple[Any, ...] = ()
+    report: SelectionReport | None = None
 
-    @property
-    def last_round(self) -> RoundRow | None:
-        return self.rounds[-1] if self.rounds else None
 
-    @property
-    def saved_share(self) -> float:
-        """Of what trying everything would have taken."""
-        return 1 - self.evaluations / self.brute_force if self.brute_force else 0.0
+_warm: OrderedDict[tuple[int, datetime], Followed] = OrderedDict()  # a cache: else it is replayed
+_warm_lock = Lock()
 
 
 def selection_of(run: Run) -> SelectionReport:
     configuration = configuration_now(run)
     assert isinstance(configuration, Selection)  # the caller has looked at the kind
-    scores = stored_history(run)
-    strategy = open_selection(configuration, run.dataset.rows)
-    Session(strategy).replay(run.asked, scores)
-    return SelectionReport(
-        strategy=configuration.strategy.name,
-        rows=rows_of(strategy, scores),
-        rounds=rounds_of(strategy, configuration.limits.max_concurrent),
-        evaluations=len(scores),
-        brute_force=configuration.candidates * run.dataset.rows * configuration.repeats,
-        dollars=run.cost,
-        seconds=run.running_seconds(run.ended) if run.ended else None,
+    followed = follow(run, configuration)
+    asked_for = (run.asked, run.done, run.state, configuration.limits.max_concurrent)
+    with followed.lock:
+        if followed.report is None or followed.asked_for != asked_for:
+            followed.report = read_on(run, configuration, followed)
+            followed.asked_for = asked_for
+        return followed.report
+
+
+def follow(run: Run, configuration: Selection) -> Followed:
+    """By the moment of its launch, too: a database that is emptied gives its numbers again."""
+    key = (run.pk, run.created)
+    with _warm_lock:
+        followed = _warm.pop(key, None)
+        if followed is None or followed.session.asked > run.asked:
+            strategy = open_selection(configuration, run.dataset.rows)
+            followed = Followed(strategy, Session(strategy), Lock())
+        _warm[key] = followed
+        while len(_warm) > WARM_CHOICES:
+            _warm.popitem(last=False)
+        return followed
+
+
+def read_on(run: Run, configuration: Selection, followed: Followed) -> SelectionReport:
+    strategy, session = followed.strategy, followed.session
+    # The run was read before its scores: there may be some of a round that it does not know yet.
+    news = [s for s in stored_history(run, session.told) if s.trial.position < run.asked]
+    session.replay(run.asked, news)
+    early = [score for score in news if score.trial.position >= session.told]
+    return report_of(
+        strategy,
+        rows_of(strategy, early, tokens_of(run)),
+        rounds_of(strategy, configuration.limits.max_concurrent),
+        name=configuration.strategy.name,
+        evaluations=session.told + len(early),
+        dollars=None if run.unpriced and not run.cost else run.cost,
+        seconds=run.running_seconds(run.ended or timezone.now()) if run.started else None,
     )
+
+
+def tokens_of(run: Run) -> dict[str, Tokens]:
+    counts = run.candidates.values_list("key", "tokens_in", "tokens_out")
+    return {key: Tokens(given, received) for key, given, received in counts}

@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from runs.reports.export import FORMULA_STARTS, guard, write_scores
+from runs.reports.export import write_scores
 from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.plain import code_span, one_line
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.compare import ChangedTrial, RunComparison, SideFacts
 from workers.engine.gates import Check, Exit, Outcome
+from workers.engine.spreadsheets import FORMULA_STARTS, guard
 from workers.engine.stats import Estimate
 
 EVIL = [

@@ -185,7 +185,7 @@ def test_the_rows_go_to_a_csv_file(tmp_path: Path) -> None:
     found = select_best(make_agent(True), MODELS, DATASET, is_right)
     found.to_csv(tmp_path / "found.csv")
     lines = (tmp_path / "found.csv").read_text().splitlines()
-    assert lines[0].startswith("name,is_best,accuracy,")
+    assert lines[0].startswith("model_name,accuracy,latency_seconds,")
     assert lines[0].endswith("planner,solver")
     assert len(lines) == 5
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workers.engine.records import Candidate, Score, Trial
-from workers.engine.selection_rows import CombinationRow, RoundRow, csv_of, rounds_of, rows_of
+from workers.engine.selection_csv import csv_of
+from workers.engine.selection_rows import CombinationRow, RoundRow, rounds_of, rows_of
 from workers.engine.session import Session
 from workers.engine.strategies import Rounds, build_selection
 from workers.engine.strategies.options import Objective
@@ -103,7 +104,7 @@ def select_best(
     seconds = time.monotonic() - started
     chosen = strategy.best
     return Found(
-        rows=rows_of(strategy, work.scores),
+        rows=rows_of(strategy),
         rounds=rounds_of(strategy, work.slots),
         models=None if chosen is None else work.combinations[chosen],
         evaluations=len(work.scores),

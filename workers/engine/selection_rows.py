@@ -1,15 +1,23 @@
 """What a choice among combinations has found, combination by combination."""
 
-import csv
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from io import StringIO
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workers.engine.chunks import Allocation, allocate
+from workers.engine.pareto import Point, front_of
 from workers.engine.records import Score
 from workers.engine.stats import estimate_mean
 from workers.engine.strategies import Rounds
+from workers.engine.strategies.board import Sample
+from workers.engine.strategies.intervals import Interval
+
+
+class Tokens(NamedTuple):
+    """Of all samples of a combination together, over all its steps."""
+
+    given: int
+    received: int
 
 
 class CombinationRow(NamedTuple):
@@ -18,16 +26,25 @@ class CombinationRow(NamedTuple):
     key: str
     name: str
     choices: dict[str, str]
+    place: int  # among the candidates, in the order of the product
     is_best: bool
     accuracy: float | None
-    low: float | None
+    low: float | None  # of the 95 % interval
     high: float | None
     n: int
     failed: int
-    latency_ms: float | None  # mean of the answers
+    latency_ms: float | None  # mean of the answers; cached ones as long as they took once
     dollars_per_sample: float | None  # None: an answer's price is unknown
+    tokens: Tokens | None
+    bounds: Interval  # the strategy's own, of what it maximises
+    saw_most: bool  # as many cases as anybody: only these can be compared
+    on_front: bool  # nobody who saw most is better, faster and cheaper at once
     eliminated_in: int | None
     why: str
+
+    @property
+    def point(self) -> Point:
+        return Point(self.accuracy, self.latency_ms, self.dollars_per_sample)
 
 
 class RoundRow(NamedTuple):
@@ -36,65 +53,119 @@ class RoundRow(NamedTuple):
     cases: int
     trials: int
     split: Allocation  # of the slots: combinations at once x cases of each
+    alive: int  # after it
 
 
-def rows_of(strategy: Rounds[Any], scores: Iterable[Score]) -> list[CombinationRow]:
-    """The best first, then who saw most, then the more accurate."""
-    by_key: dict[str, list[Score]] = defaultdict(list)
-    for score in scores:
-        by_key[score.trial.candidate].append(score)
+class Measured(NamedTuple):
+    """What some samples say."""
+
+    accuracy: float | None
+    low: float | None
+    high: float | None
+    n: int
+    failed: int
+    latency_ms: float | None
+    dollars_per_sample: float | None
+
+
+def rows_of(
+    strategy: Rounds[Any],
+    early: Iterable[Score] = (),
+    tokens: Mapping[str, Tokens] | None = None,
+) -> list[CombinationRow]:
+    """The best first, then who saw most, then the more accurate. `early` are scores that the
+    strategy was not told yet, since an earlier trial has none."""
+    samples = samples_of(strategy, early)
+    least = least_that_is_most(strategy, samples)
     best = strategy.best
     rows = [
-        row_of(strategy, arm, by_key[candidate.key], is_best=arm == best)
+        row_of(strategy, arm, samples[arm], least, is_best=arm == best)._replace(
+            tokens=(tokens or {}).get(candidate.key)
+        )
         for arm, candidate in enumerate(strategy.candidates)
     ]
-    return sorted(rows, key=lambda row: (not row.is_best, -row.n, -(row.accuracy or 0.0)))
+    return sorted(mark_front(rows), key=best_first)
+
+
+def best_first(row: CombinationRow) -> tuple[bool, int, float, float]:
+    slowness = float("inf") if row.latency_ms is None else row.latency_ms
+    return (not row.is_best, -row.n, -(row.accuracy or 0.0), slowness)
+
+
+def samples_of(strategy: Rounds[Any], early: Iterable[Score]) -> list[list[Sample]]:
+    """By arm: what the strategy was told, and what came since."""
+    late: dict[str, list[Sample]] = defaultdict(list)
+    for score in early:
+        late[score.trial.candidate].append(Sample(score.value, score.latency_ms, score.full_cost))
+    told = strategy.board.samples
+    return [
+        told[arm] + late.get(candidate.key, []) for arm, candidate in enumerate(strategy.candidates)
+    ]
+
+
+def least_that_is_most(strategy: Rounds[Any], samples: Sequence[Sequence[Sample]]) -> int:
+    """How many samples are as many as anybody has. In the middle of a round those who are a part
+    of it behind are not worse off for it."""
+    most = max((len(samples[arm]) for arm in strategy.alive), default=0)
+    opened = sum(record.trials for record in strategy.history)
+    is_under_way = opened > sum(map(len, samples))
+    return max(1, most - (strategy.history[-1].cases if is_under_way else 0))
 
 
 def row_of(
-    strategy: Rounds[Any], arm: int, scores: Sequence[Score], *, is_best: bool
+    strategy: Rounds[Any], arm: int, samples: Sequence[Sample], least: int, *, is_best: bool
 ) -> CombinationRow:
     candidate, left = strategy.candidates[arm], strategy.eliminations.get(arm)
-    values = [score.value or 0.0 for score in scores]
-    found = estimate_mean(len(values), sum(values), sum(value * value for value in values))
-    answered = [score for score in scores if score.value is not None]
     return CombinationRow(
         key=candidate.key,
         name=candidate.name,
         choices=dict(candidate.document["choices"]),
+        place=arm,
         is_best=is_best,
-        accuracy=found.value if found else None,
-        low=found.low if found else None,
-        high=found.high if found else None,
-        n=len(scores),
-        failed=len(scores) - len(answered),
-        latency_ms=mean_if_known([score.latency_ms for score in answered]),
-        dollars_per_sample=mean_if_known([score.full_cost for score in answered]),
+        **measure(samples)._asdict(),
+        tokens=None,
+        bounds=strategy.board.interval(arm, strategy.options.confidence),
+        saw_most=len(samples) >= least,
+        on_front=False,
         eliminated_in=left.round if left else None,
         why=left.why if left else "",
     )
 
 
+def measure(samples: Sequence[Sample]) -> Measured:
+    values = [sample.value or 0.0 for sample in samples]
+    found = estimate_mean(len(values), sum(values), sum(value * value for value in values))
+    answered = [sample for sample in samples if sample.value is not None]
+    return Measured(
+        accuracy=found.value if found else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        n=len(samples),
+        failed=len(samples) - len(answered),
+        latency_ms=mean_if_known([sample.latency_ms for sample in answered]),
+        dollars_per_sample=mean_if_known([sample.cost for sample in answered]),
+    )
+
+
+def mark_front(rows: Sequence[CombinationRow]) -> list[CombinationRow]:
+    """Who is ahead on a few cases only is not compared with who saw them all."""
+    points = [row.point if row.saw_most else Point(None, None, None) for row in rows]
+    front = set(front_of(points))
+    return [row._replace(on_front=place in front) for place, row in enumerate(rows)]
+
+
 def rounds_of(strategy: Rounds[Any], max_concurrent: int) -> list[RoundRow]:
-    return [
-        RoundRow(*record, split=allocate(max_concurrent, record.cases))
-        for record in strategy.history
-    ]
+    left = [elimination.round for elimination in strategy.eliminations.values()]
+    gone = [0] * (len(strategy.history) + 1)
+    for number in left:
+        gone[number] += 1
+    alive, rounds = len(strategy.candidates), []
+    for record in strategy.history:
+        alive -= gone[record.number]
+        rounds.append(RoundRow(*record, split=allocate(max_concurrent, record.cases), alive=alive))
+    return rounds
 
 
 def mean_if_known(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
-
-
-def csv_of(rows: Sequence[CombinationRow]) -> str:
-    """A line for each combination, its choices in columns of their own."""
-    text = StringIO()
-    fields = [field for field in CombinationRow._fields if field not in ("key", "choices")]
-    steps = list(rows[0].choices) if rows else []
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*fields, *steps])
-    for row in rows:
-        values = row._asdict()
-        writer.writerow([*(values[field] for field in fields), *row.choices.values()])
-    return text.getvalue()

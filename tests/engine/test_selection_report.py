@@ -1,0 +1,151 @@
+"""What is told of a choice: rows, layers, the front, rivals, and what was saved."""
+
+import csv
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from tests.engine.selecting import make_matrix, of_matrix, play, select
+from workers.engine.matrices import Matrix
+from workers.engine.records import Candidate, Score, Trial
+from workers.engine.selection_csv import csv_of
+from workers.engine.selection_layers import layers_of
+from workers.engine.selection_report import SelectionReport, report_of
+from workers.engine.selection_rows import Tokens, rounds_of, rows_of
+from workers.engine.session import Session
+from workers.engine.strategies import Rounds
+
+WORSE_AND_WORSE = [0.95, 0.9, 0.6, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1]
+
+
+def played(name: str, matrix: Matrix, **options: Any) -> Rounds[Any]:
+    strategy = select(name, matrix, **options)
+    play(strategy, of_matrix(matrix))
+    return strategy
+
+
+def report(strategy: Rounds[Any]) -> SelectionReport:
+    rows, rounds = rows_of(strategy), rounds_of(strategy, 20)
+    return report_of(strategy, rows, rounds, name="any", evaluations=sum(row.n for row in rows))
+
+
+def priced(latency_ms: dict[str, float], cost: dict[str, float | None]) -> Rounds[Any]:
+    """Everybody is always right, at a price and a latency of their own."""
+    matrix = Matrix(
+        "made", tuple(f"agent={name}" for name in latency_ms), ((1.0,) * 5,) * len(cost)
+    )
+    strategy = select("brute_force", matrix)
+    names = list(latency_ms)
+
+    def outcome(trial: Trial) -> Score:
+        name = names[int(trial.candidate)]
+        return Score(trial, value=1.0, latency_ms=latency_ms[name], cost=cost[name])
+
+    play(strategy, outcome)
+    return strategy
+
+
+def test_layers_compare_everybody_on_the_cases_that_all_of_them_saw() -> None:
+    matrix = make_matrix(WORSE_AND_WORSE, datapoints=100)
+    strategy = played("arm_elimination", matrix)
+    layers = layers_of(strategy)
+    counts = sorted({row.n for row in rows_of(strategy)})
+    assert [layer.n for layer in layers] == counts
+    assert len(counts) > 1
+    for layer in layers:
+        assert {row.measured.n for row in layer.rows} == {layer.n}
+    gone = [name for layer in layers for name in layer.eliminated]
+    assert len(layers[0].rows) == 9
+    assert len(gone) == 9 - len(layers[-1].rows)
+    assert [row.is_best for layer in layers[:-1] for row in layer.rows] == [False] * sum(
+        len(layer.rows) for layer in layers[:-1]
+    )
+    assert [row.is_best for row in layers[-1].rows].count(True) == 1
+
+
+def test_a_layer_measures_the_first_cases_anew() -> None:
+    matrix = Matrix("made", ("agent=good", "agent=bad"), ((1.0,) * 40, (0.0,) * 40))
+    same = played("brute_force", matrix)
+    assert layers_of(same) == []  # all saw as many: the plain table says it all
+    strategy = played("threshold", make_matrix([0.95, 0.72, 0.1], datapoints=60))
+    layer = layers_of(strategy)[0]
+    for row in layer.rows:
+        arm = next(i for i, c in enumerate(strategy.candidates) if c.key == row.key)
+        values = [sample.value or 0.0 for sample in strategy.board.samples[arm][: layer.n]]
+        assert row.measured.accuracy == pytest.approx(sum(values) / layer.n)
+
+
+def test_only_who_saw_most_is_on_the_front() -> None:
+    strategy = played("arm_elimination", make_matrix(WORSE_AND_WORSE, datapoints=100))
+    rows = rows_of(strategy)
+    most = max(row.n for row in rows)
+    assert [row.n for row in rows if row.on_front] == [most] * sum(row.on_front for row in rows)
+    assert all(row.saw_most == (row.n == most) for row in rows)
+    assert rows[0].is_best
+    assert rows[0].on_front
+
+
+def test_the_front_is_of_quality_latency_and_price() -> None:
+    strategy = priced(
+        {"quick": 10, "cheap": 90, "neither": 95, "unpriced": 50},
+        {"quick": 0.5, "cheap": 0.1, "neither": 0.6, "unpriced": None},
+    )
+    front = {row.choices["agent"] for row in rows_of(strategy) if row.on_front}
+    assert front == {"quick", "cheap"}  # the unpriced one is slower than the quick one
+
+
+def test_in_the_middle_of_a_round_those_who_wait_for_their_turn_are_still_compared() -> None:
+    matrix = make_matrix([0.9, 0.8, 0.7], datapoints=20)
+    strategy = select("brute_force", matrix)
+    session, outcome = Session(strategy), of_matrix(matrix)
+    trials = session.plan(1000)
+    session.absorb(map(outcome, trials[:31]))  # 11, 10 and 10 cases
+    assert [row.saw_most for row in rows_of(strategy)] == [True] * 3
+    early = [outcome(trial) for trial in trials[40:43]]
+    assert sum(row.n for row in rows_of(strategy, early)) == 34
+
+
+def test_a_winner_that_is_hardly_better_is_said_not_to_be_separable() -> None:
+    close = report(played("brute_force", make_matrix([0.8, 0.79, 0.1], datapoints=60)))
+    [rival] = close.rivals
+    assert rival.low <= 0 <= rival.high
+    assert rival.n == 60
+    assert rival.overlap_low < rival.overlap_high
+    clear = report(played("brute_force", make_matrix([0.95, 0.2], datapoints=60)))
+    assert clear.rivals == []
+
+
+def test_nobody_wins_where_nobody_answers() -> None:
+    found = report(played("brute_force", make_matrix([0.5, 0.5], failed=1.0)))
+    assert found.best is None
+    assert found.rivals == []
+    assert not any(row.on_front and row.accuracy for row in found.rows)
+
+
+def test_brute_force_is_estimated_at_the_measured_prices() -> None:
+    found = report(priced({"a": 1, "b": 1, "c": 1}, {"a": 0.1, "b": 0.3, "c": None}))
+    assert found.brute_force == 15
+    assert found.brute_force_dollars == pytest.approx(5 * (0.1 + 0.3 + 0.2))
+    assert report(priced({"a": 1}, {"a": None})).brute_force_dollars is None
+
+
+def test_alive_counts_go_down_to_the_survivors() -> None:
+    found = report(played("arm_elimination", make_matrix(WORSE_AND_WORSE, datapoints=100)))
+    alive = [record.alive for record in found.rounds]
+    assert alive == sorted(alive, reverse=True)
+    assert alive[-1] == found.alive == 9 - found.eliminated
+
+
+def test_the_csv_has_the_columns_of_other_selectors_and_no_formulas() -> None:
+    strategy = priced({"=1+1": 1000, "b": 1}, {"=1+1": 0.1, "b": 0.3})
+    strategy.candidates[0] = Candidate("0", "=1+1", {"choices": {"agent": "=1+1"}})
+    text = csv_of(rows_of(strategy, tokens={"0": Tokens(7, 8)}))
+    [evil] = [row for row in csv.DictReader(StringIO(text)) if row["model_name"] == "'=1+1"]
+    assert (evil["input_tokens"], evil["output_tokens"]) == ("7", "8")
+    assert (evil["latency_seconds"], evil["price"]) == ("1.0", "0.1")
+    assert evil["agent"] == "'=1+1"
+    start = (
+        "model_name,accuracy,latency_seconds,input_tokens,output_tokens,price,attribute,is_best,"
+    )
+    assert text.startswith(start)

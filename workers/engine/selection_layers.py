@@ -1,0 +1,59 @@
+"""Combinations that were given up saw fewer cases: one table for each number of cases, so that all
+in it are compared on the same ones."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from workers.engine.selection_rows import Measured, measure
+from workers.engine.strategies import Rounds
+
+
+class LayerRow(NamedTuple):
+    key: str
+    name: str
+    measured: Measured
+    is_best: bool  # only ever in the last layer
+
+
+class Layer(NamedTuple):
+    """Everybody who saw so many cases, measured on the first n of them."""
+
+    n: int
+    rows: list[LayerRow]  # the more accurate first, then the faster
+    eliminated: list[str]  # names of those who saw no more than these
+
+
+def layers_of(strategy: Rounds[Any]) -> list[Layer]:
+    """One for each number of cases, the fewest first. Empty when all saw equally many: then the
+    plain table says it all."""
+    counts = [strategy.board.count(arm) for arm in range(len(strategy.candidates))]
+    steps = sorted({count for count in counts if count})
+    if len(steps) < 2:
+        return []
+    return list(each_layer(strategy, counts, steps))
+
+
+def each_layer(
+    strategy: Rounds[Any], counts: Sequence[int], steps: Sequence[int]
+) -> Iterator[Layer]:
+    best = strategy.best
+    for n in steps:
+        is_last = n == steps[-1]
+        rows = [
+            layer_row(strategy, arm, n, is_best=is_last and arm == best)
+            for arm, count in enumerate(counts)
+            if count >= n
+        ]
+        gone = [strategy.name(arm) for arm, count in enumerate(counts) if count == n]
+        yield Layer(n, sorted(rows, key=better_first), [] if is_last else gone)
+
+
+def layer_row(strategy: Rounds[Any], arm: int, n: int, *, is_best: bool) -> LayerRow:
+    candidate = strategy.candidates[arm]
+    found = measure(strategy.board.samples[arm][:n])
+    return LayerRow(candidate.key, candidate.name, found, is_best)
+
+
+def better_first(row: LayerRow) -> tuple[float, float]:
+    latency = row.measured.latency_ms
+    return (-(row.measured.accuracy or 0.0), float("inf") if latency is None else latency)

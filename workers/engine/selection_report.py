@@ -1,0 +1,123 @@
+"""A choice among combinations as a whole: what was found, how sure it is, and what it saved."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from workers.engine.selection_layers import Layer, layers_of
+from workers.engine.selection_rows import CombinationRow, RoundRow
+from workers.engine.stats import Z
+from workers.engine.strategies import Rounds
+from workers.engine.strategies.intervals import paired_variance
+
+
+class Rival(NamedTuple):
+    """Somebody whom the winner is not clearly better than, on the cases that both have seen."""
+
+    name: str
+    gap: float  # by how much the winner is better in what was looked for
+    low: float  # of the gap's 95 % interval, which holds 0
+    high: float
+    n: int
+    overlap_low: float  # of the 95 % intervals of both accuracies
+    overlap_high: float
+
+
+@dataclass(frozen=True)
+class SelectionReport:
+    strategy: str
+    rows: list[CombinationRow]
+    rounds: list[RoundRow]
+    evaluations: int
+    brute_force: int  # evaluations that trying everything takes
+    dollars: float | None  # what the search has cost; None: unknown
+    seconds: float | None
+    confidence: float  # half a bound's width, in standard errors
+    threshold: float | None = None  # the strategy sorts by it, and looks for no leader
+    rivals: list[Rival] = field(default_factory=list)
+    layers: list[Layer] = field(default_factory=list)
+
+    @property
+    def best(self) -> CombinationRow | None:
+        return next((row for row in self.rows if row.is_best), None)
+
+    @property
+    def alive(self) -> int:
+        return sum(row.eliminated_in is None for row in self.rows)
+
+    @property
+    def eliminated(self) -> int:
+        return len(self.rows) - self.alive
+
+    @property
+    def tried(self) -> int:
+        return sum(row.n > 0 for row in self.rows)
+
+    @property
+    def last_round(self) -> RoundRow | None:
+        return self.rounds[-1] if self.rounds else None
+
+    @property
+    def saved_share(self) -> float:
+        """Of what trying everything would have taken."""
+        return 1 - self.evaluations / self.brute_force if self.brute_force else 0.0
+
+    @property
+    def brute_force_dollars(self) -> float | None:
+        """About: each combination at its own measured price, those without one at the mean."""
+        prices = [row.dollars_per_sample for row in self.rows]
+        known = [price for price in prices if price is not None]
+        if not known or not self.rows:
+            return None
+        usual, each = fmean(known), self.brute_force / len(self.rows)
+        return math.fsum(usual if price is None else price for price in prices) * each
+
+
+def rivals_of(strategy: Rounds[Any], rows: Sequence[CombinationRow]) -> list[Rival]:
+    """Who may be as good as the winner, the closest first. By differences case by case: all see
+    the same cases, so what is hard for everybody cancels out."""
+    best = next((row for row in rows if row.is_best), None)
+    if best is None:
+        return []
+    others = [row for row in rows if row.saw_most and row is not best and row.failed < row.n]
+    found = [rival_of(strategy, best, row) for row in others]
+    return sorted((rival for rival in found if rival.low <= 0), key=lambda rival: rival.gap)
+
+
+def rival_of(strategy: Rounds[Any], best: CombinationRow, other: CombinationRow) -> Rival:
+    both = zip(strategy.board.worth(best.place), strategy.board.worth(other.place), strict=False)
+    pairs = [(a, b) for a, b in both if a is not None and b is not None]
+    ours, theirs = [a for a, _ in pairs], [b for _, b in pairs]
+    n = len(pairs)
+    gap = (math.fsum(ours) - math.fsum(theirs)) / n if n else 0.0
+    half = Z * math.sqrt(paired_variance(ours, theirs, gap) / n) if n else math.inf
+    low = max(best.low or 0.0, other.low or 0.0)
+    high = min(best.high or 0.0, other.high or 0.0)
+    return Rival(other.name, gap, gap - half, gap + half, n, low, high)
+
+
+def report_of(
+    strategy: Rounds[Any],
+    rows: list[CombinationRow],
+    rounds: list[RoundRow],
+    *,
+    name: str,
+    evaluations: int,
+    dollars: float | None = None,
+    seconds: float | None = None,
+) -> SelectionReport:
+    return SelectionReport(
+        strategy=name,
+        rows=rows,
+        rounds=rounds,
+        evaluations=evaluations,
+        brute_force=len(rows) * strategy.cases,
+        dollars=dollars,
+        seconds=seconds,
+        confidence=strategy.options.confidence,
+        threshold=getattr(strategy.options, "threshold", None),
+        rivals=rivals_of(strategy, rows),
+        layers=layers_of(strategy),
+    )

@@ -121,6 +121,13 @@ def score(value: float | None) -> str:
     return f"{value:.3f}"
 
 
+def signed(value: float | None) -> str:
+    """A difference of scores: +0.012, −0.034."""
+    if value is None or _is_missing(value):
+        return NOTHING
+    return f"{value:+.3f}".replace("-", "−")
+
+
 def score_interval(low: float | None, high: float | None) -> str:
     """The interval around a score: "0.84 – 0.90"."""
     if low is None or high is None or _is_missing(low) or _is_missing(high):

@@ -40,6 +40,17 @@ _warm: OrderedDict[tuple[int, datetime], Followed] = OrderedDict()  # a cache: e
 _warm_lock = Lock()
 
 
+class NotAChoiceError(ValueError):
+    """The run is of another kind. Says what it has instead."""
+
+
+def report_if_choice(run: Run) -> SelectionReport:
+    if run.kind != "select":
+        told = f"Run {run.pk} is of kind {run.kind}: it has candidates, and no combinations."
+        raise NotAChoiceError(told)
+    return selection_of(run)
+
+
 def selection_of(run: Run) -> SelectionReport:
     configuration = configuration_now(run)
     assert isinstance(configuration, Selection)  # the caller has looked at the kind
@@ -86,3 +97,8 @@ def read_on(run: Run, configuration: Selection, followed: Followed) -> Selection
 def tokens_of(run: Run) -> dict[str, Tokens]:
     counts = run.candidates.values_list("key", "tokens_in", "tokens_out")
     return {key: Tokens(given, received) for key, given, received in counts}
+
+
+def documents_of(run: Run) -> dict[str, Any]:
+    """What each combination is made of, by its key."""
+    return dict(run.candidates.values_list("key", "document"))

@@ -55,7 +55,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "series": chart.as_frame() if series else chart.as_frame(last=TICK_ROWS),
         "limit": limit,
         **read_limit_changes(run, limit, last=MOST_MARKS if series else TICK_MARKS),
-        "leaderboard_version": run.done,
+        "leaderboard_version": run.done + run.is_finished,  # its end is news, too
     }
 
 

@@ -19,6 +19,7 @@ register.filter("rate", formatting.rate)
 register.filter("decimals", formatting.decimals)
 register.filter("file_size", formatting.file_size)
 register.filter("score", formatting.score)
+register.filter("signed", formatting.signed)
 register.filter("dollars", formatting.dollars)
 register.filter("score_interval", formatting.score_interval)
 
@@ -30,6 +31,12 @@ def excerpt(text: Any, length: int = 200) -> str:
     if len(line) <= length:
         return line
     return line[: length - 1].rstrip() + "…"
+
+
+@register.filter
+def without(text: str, prefix: str) -> str:
+    """Names of combinations without the endpoint that all their models share."""
+    return text.replace(f"={prefix}", "=") if prefix else text
 
 
 @register.filter

@@ -13,11 +13,11 @@ from runs.models import EventLevel, Run
 from runs.permissions import requires
 from runs.reports.curl import as_curl
 from runs.roles import Permission
+from runs.selectors.choice_page import choice_page, read_wanted
 from runs.selectors.errors import group_errors
 from runs.selectors.events import list_events
 from runs.selectors.leaderboard import leaderboard
 from runs.selectors.limits import configuration_now
-from runs.selectors.selection import selection_of
 from runs.selectors.snapshot import take_snapshot
 from runs.selectors.trials import (
     MOST_COUNTED,
@@ -52,7 +52,7 @@ def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None
     """With what was typed and refused as limits, if anything was."""
     context = {
         **frame(request, run, "overview", series=True),
-        **board_of(run),
+        **board_of(run, request),
         "form": form or LimitsForm.of(configuration_now(run)),
     }
     status = 400 if form else 200
@@ -64,14 +64,20 @@ def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None
 def run_leaderboard(request: HttpRequest, run_id: int) -> HttpResponse:
     """The rows alone, fetched again while the run goes on."""
     found = get_run_for(request.user, run_id)
-    context = {"run": found, **board_of(found)}
+    context = {"run": found, **board_of(found, request)}
     return render(request, str(context["board"]), context)
 
 
-def board_of(run: Run) -> dict[str, Any]:
+def board_of(run: Run, request: HttpRequest) -> dict[str, Any]:
     """The table of candidates that suits the kind of run, and what it shows."""
     if run.kind == "select":
-        return {"board": "runs/run/_combinations.html", "choice": selection_of(run)}
+        wanted = read_wanted(request.GET)
+        choice = choice_page(run, wanted)
+        return {
+            "board": "runs/run/_combinations.html",
+            "choice": choice,
+            "board_query": wanted.query,
+        }
     return {"board": "runs/run/_leaderboard.html", "rows": leaderboard(run)}
 
 

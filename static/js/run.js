@@ -130,11 +130,19 @@ async function refreshLeaderboard(version) {
   if (latest.leaderboard_version !== shownVersion && !state.isPaused) refreshLeaderboard(latest.leaderboard_version);
 }
 
-/** Keeps the focus where a person had it. */
+/** Keeps the focus where a person had it, and open what was opened. */
 function replaceRows(nodes) {
-  const focused = board.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  const focused = board.contains(document.activeElement) ? addressOf(document.activeElement) : null;
+  const opened = [...board.querySelectorAll("details[open][id]")].map((part) => part.id);
   board.replaceChildren(...nodes);
-  if (focused) board.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  if (focused) board.querySelector(focused)?.focus({ preventScroll: true });
+}
+
+/** How to find an element again among new rows. */
+function addressOf(element) {
+  if (element.matches("summary")) return `#${CSS.escape(element.parentElement.id)} > summary`;
+  return element.hasAttribute("href") ? `a[href="${CSS.escape(element.getAttribute("href"))}"]` : null;
 }
 
 /** The scores table does not move by itself; a bar says what is new. */

@@ -3,15 +3,17 @@
 from typing import Any
 
 import pytest
+import yaml
 from django.contrib.auth.models import User
 from django.utils.timezone import now
 
-from runs.models import Case, Run, RunState
+from runs.models import Case, Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
+from runs.selectors import selection
 from runs.selectors.selection import selection_of
 from runs.selectors.stored_history import stored_history
 from runs.services.runs import create_run
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person
+from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 from workers.engine.kinds import open_session
 from workers.engine.records import Trial
 from workers.engine.spec import read_configuration
@@ -101,10 +103,112 @@ def test_the_report_tells_who_won_and_what_was_saved(choice: Run) -> None:
 def test_the_page_shows_the_combinations_and_their_fate(choice: Run, ada: User) -> None:
     page = client_of(ada).get(f"/runs/{choice.pk}/").content.decode()
     assert "Combinations</h2>" in page
-    assert "Paired elimination: round" in page
-    assert "Chosen" in page
+    assert "as paired elimination was asked" in page
+    assert "Chosen: solver=sim-large</b>" in page  # the endpoint that all share is left out
     assert "Given up in round" in page
     assert 'class="given-up"' in page
+    assert f"{choice.done} of {2 * CASES} evaluations" in page
+    assert "data-not-separable" not in page
+    assert "Compared on equal data" not in page  # both saw as many cases
+
+
+def test_the_pictures_show_everybody_and_mark_the_front(choice: Run, ada: User) -> None:
+    page = client_of(ada).get(f"/runs/{choice.pk}/").content.decode()
+    for plot in ("latency", "price"):
+        assert f'data-plot="{plot}"' in page
+    assert page.count("plot-point-front") == 2  # the chosen one, in both plots
+    assert 'class="arm arm-best"' in page
+    assert 'class="arm arm-gone"' in page
+    assert "on the front</span>" in page
+
+
+def test_a_refresh_reads_only_what_is_new(choice: Run, django_assert_max_num_queries: Any) -> None:
+    selection_of(choice)
+    Run.objects.filter(pk=choice.pk).update(state=RunState.CANCELLED)
+    changed = Run.objects.select_related("dataset").get(pk=choice.pk)
+    with django_assert_max_num_queries(2) as asked:
+        again = selection_of(changed)
+    assert f'"position" >= {choice.done}' in asked.captured_queries[0]["sql"]
+    assert again.evaluations == choice.done
+
+
+def test_a_choice_that_goes_on_is_followed_to_where_a_fresh_look_would_be(choice: Run) -> None:
+    rows = list(choice.scores.order_by("position"))
+    asked = choice.asked
+    choice.scores.all().delete()
+    for end in (3, 2 * CASES // 3, asked):
+        ScoreRow.objects.bulk_create(rows[choice.scores.count() : end])
+        Run.objects.filter(pk=choice.pk).update(asked=end, done=end, state=RunState.RUNNING)
+        run = Run.objects.get(pk=choice.pk)
+        followed = selection_of(run)
+        selection._warm.clear()
+        assert selection_of(run).rows == followed.rows
+
+
+def make_many(owner: User, steps: int = 2, models: int = 7) -> Run:
+    names = [f"m{number}" for number in range(models)]
+    Endpoint.objects.create(name="many", kind=EndpointKind.SIMULATED, model_names=names)
+    each = [f"many/{name}" for name in names]
+    return create_run(
+        owner,
+        {
+            "name": "many",
+            "kind": "select",
+            "dataset": make_dataset(owner, "tiny").name,
+            "steps": [
+                {"name": f"step{number}", "user": "{{question}}", "models": each}
+                for number in range(steps)
+            ],
+            "scorers": ["exact"],
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "rows", "told"),
+    [
+        ("", 25, "24 more"),
+        ("?all=1", 49, ""),
+        ("?find=step0=many/m3", 7, ""),
+        ("?find=nobody", 0, "No combination has “nobody”"),
+    ],
+)
+def test_of_many_combinations_the_first_and_the_last_are_shown(
+    ada: User, query: str, rows: int, told: str
+) -> None:
+    run = make_many(ada)
+    page = client_of(ada).get(f"/runs/{run.pk}/leaderboard/{query}").content.decode()
+    assert page.count('<li class="arm">') == page.count("Not tried</td>") == rows
+    assert told in page
+
+
+def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(
+    choice: Run, ada: User
+) -> None:
+    client = client_of(ada)
+    table = client.get(f"/runs/{choice.pk}/combinations.csv")
+    assert table["Content-Disposition"] == (
+        f'attachment; filename="run-{choice.pk}-combinations.csv"'
+    )
+    assert len(table.content.decode().splitlines()) == 3
+    config = yaml.safe_load(client.get(f"/runs/{choice.pk}/litellm.yaml").content)
+    [model] = config["model_list"]
+    assert model["model_name"] == "solver"
+    assert model["litellm_params"] == {
+        "model": "openai/sim-large",
+        "api_key": "os.environ/SIMULATED_API_KEY",
+    }
+    assert model["model_info"]["accuracy"] == 1.0
+
+
+def test_what_is_no_choice_or_chose_nothing_has_no_files(ada: User, choice: Run) -> None:
+    client = client_of(ada)
+    other = make_run(ada, choice.dataset)
+    answer = client.get(f"/runs/{other.pk}/combinations.csv")
+    assert answer.status_code == 409
+    assert "no combinations" in answer.content.decode()
+    nothing = make_many(ada)
+    assert client.get(f"/runs/{nothing.pk}/litellm.yaml").status_code == 409
 
 
 def test_the_rows_are_fetched_alone_while_it_goes_on(choice: Run, ada: User) -> None:

@@ -1,0 +1,34 @@
+"""What a choice among combinations found, as a configuration to go on with."""
+
+from typing import Any
+
+from runs.models import Endpoint
+from workers.engine.litellm_config import Server, litellm_config, models_of
+from workers.engine.selection_rows import CombinationRow
+
+
+class NothingChosenError(ValueError):
+    """There is no combination to write down. Says why."""
+
+
+def write_litellm(best: CombinationRow | None, candidates: dict[str, Any]) -> str:
+    """The chosen models, by the documents of the candidates. Keys are left to the environment."""
+    if best is None or not best.n:
+        raise NothingChosenError("No combination has given an answer, so there is none to write.")
+    chosen = models_of(candidates[best.key])
+    names = {model.endpoint for model in chosen}
+    rows = Endpoint.objects.filter(name__in=names).values_list("name", "kind", "base_url")
+    servers = {name: Server(kind, base_url) for name, kind, base_url in rows}
+    return litellm_config(chosen, servers, facts_of(best))
+
+
+def facts_of(best: CombinationRow) -> dict[str, Any]:
+    known = {
+        "accuracy": best.accuracy,
+        "low": best.low,
+        "high": best.high,
+        "latency_ms": best.latency_ms,
+        "dollars_per_sample": best.dollars_per_sample,
+    }
+    rounded = {name: round(value, 6) for name, value in known.items() if value is not None}
+    return {**rounded, "samples": best.n}

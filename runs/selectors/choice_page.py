@@ -1,0 +1,109 @@
+"""The page of a choice among combinations: which of its rows are shown, and their pictures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+from urllib.parse import urlencode
+
+from runs.models import Run
+from runs.selectors.choice_pictures import (
+    AlivePicture,
+    ArmsPicture,
+    Plot,
+    by_upper_bound,
+    draw_alive,
+    draw_arms,
+    draw_plots,
+)
+from runs.selectors.limits import configuration_now
+from runs.selectors.selection import selection_of
+from workers.engine.selection_layers import Layer
+from workers.engine.selection_report import SelectionReport
+from workers.engine.selection_rows import CombinationRow, RoundRow
+
+MOST_ROWS = 40  # more are cut, unless all are asked for
+FIRST_ROWS = 20
+LAST_ROWS = 5
+MOST_LAYERS = 12
+LAYER_ROWS = 10
+ROUNDS_LISTED = 30
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows a person wants to see: those with a text in their names, or all."""
+
+    find: str = ""
+    all: bool = False
+
+    @property
+    def query(self) -> str:
+        given = {"find": self.find, "all": "1" if self.all else ""}
+        asked = urlencode({name: value for name, value in given.items() if value})
+        return f"?{asked}" if asked else ""
+
+
+@dataclass(frozen=True)
+class ChoicePage:
+    report: SelectionReport
+    wanted: Wanted
+    found: int  # rows that fit what was looked for
+    arms: ArmsPicture
+    rows: list[CombinationRow]
+    hidden: int  # rows left out between the first and the last ones
+    alive: AlivePicture
+    plots: list[Plot]
+    layers: list[Layer]
+    hidden_layers: int
+    rounds: list[RoundRow]  # the newest first
+    slots: int
+    prefix: str  # of every model: an endpoint that all share is not repeated in each name
+
+    first_rows: ClassVar[int] = FIRST_ROWS
+    last_rows: ClassVar[int] = LAST_ROWS
+
+    @property
+    def untried(self) -> int:
+        return len(self.report.rows) - self.report.tried
+
+    @property
+    def lent(self) -> int:
+        """Slots that the split of this round leaves over; they go to whoever is next."""
+        last = self.report.last_round
+        return self.slots - last.split.candidates * last.split.cases_per_candidate if last else 0
+
+
+def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
+    report = selection_of(run)
+    found = [row for row in report.rows if wanted.find.lower() in row.name.lower()]
+    is_cut = len(found) > MOST_ROWS and not wanted.all
+    layers = report.layers if run.is_finished else []
+    return ChoicePage(
+        report=report,
+        wanted=wanted,
+        found=len(found),
+        arms=draw_arms(report, cut(by_upper_bound(found), is_cut=is_cut)),
+        rows=cut(found, is_cut=is_cut),
+        hidden=len(found) - FIRST_ROWS - LAST_ROWS if is_cut else 0,
+        alive=draw_alive(report.rounds, len(report.rows)),
+        plots=draw_plots(report.rows),
+        layers=[layer._replace(rows=layer.rows[:LAYER_ROWS]) for layer in layers[-MOST_LAYERS:]],
+        hidden_layers=max(0, len(layers) - MOST_LAYERS),
+        rounds=report.rounds[: -ROUNDS_LISTED - 1 : -1],
+        slots=configuration_now(run).limits.max_concurrent,
+        prefix=shared_endpoint(report.rows),
+    )
+
+
+def read_wanted(given: Mapping[str, str]) -> Wanted:
+    return Wanted(given.get("find", "").strip()[:200], given.get("all") == "1")
+
+
+def cut(rows: Sequence[CombinationRow], *, is_cut: bool) -> list[CombinationRow]:
+    return [*rows[:FIRST_ROWS], *rows[-LAST_ROWS:]] if is_cut else list(rows)
+
+
+def shared_endpoint(rows: Sequence[CombinationRow]) -> str:
+    """As in `openai/`; empty if the models are of several endpoints."""
+    endpoints = {model.partition("/")[0] for row in rows for model in row.choices.values()}
+    return f"{endpoints.pop()}/" if len(endpoints) == 1 else ""

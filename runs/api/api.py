@@ -14,6 +14,7 @@ from runs import __version__
 from runs.api import (
     benchmark_routes,
     cache_routes,
+    combination_routes,
     compare_routes,
     configuration_routes,
     control_routes,
@@ -40,6 +41,7 @@ GROUPS = (
     run_routes,
     control_routes,
     result_routes,
+    combination_routes,
     stream_routes,
     compare_routes,
     dataset_routes,

@@ -54,6 +54,8 @@ EXAMPLES: dict[str, Example] = {
     "rerun": Example("POST", "/runs/1/trials/0/rerun"),
     "cancel": Example("POST", "/runs/1/cancel"),
     "list_candidates": Example("GET", "/runs/1/candidates", {"limit": 10}),
+    "list_combinations": Example("GET", "/runs/3/combinations"),
+    "show_litellm": Example("GET", "/runs/3/litellm", headers={"Accept": "application/yaml"}),
     "list_scores": Example("GET", "/runs/1/scores", {"status": "failed", "limit": 200}),
     "show_trial": Example("GET", "/runs/1/trials/0"),
     "list_samples": Example("GET", "/runs/1/samples"),

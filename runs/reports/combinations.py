@@ -1,5 +1,6 @@
 """What a choice among combinations found, as a configuration to go on with."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from runs.models import Endpoint
@@ -11,7 +12,7 @@ class NothingChosenError(ValueError):
     """There is no combination to write down. Says why."""
 
 
-def write_litellm(best: CombinationRow | None, candidates: dict[str, Any]) -> str:
+def litellm_of(best: CombinationRow | None, candidates: Mapping[str, Any]) -> dict[str, Any]:
     """The chosen models, by the documents of the candidates. Keys are left to the environment."""
     if best is None or not best.n:
         raise NothingChosenError("No combination has given an answer, so there is none to write.")

@@ -5,9 +5,10 @@ from django.views.decorators.http import require_safe
 
 from runs.access import get_run_for
 from runs.permissions import requires
-from runs.reports.combinations import NothingChosenError, write_litellm
+from runs.reports.combinations import NothingChosenError, litellm_of
 from runs.roles import Permission
 from runs.selectors.selection import NotAChoiceError, documents_of, report_if_choice
+from workers.engine.documents import write_document
 from workers.engine.selection_csv import csv_of
 
 
@@ -27,10 +28,10 @@ def run_combinations_csv(request: HttpRequest, run_id: int) -> HttpResponse:
 def run_litellm(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id)
     try:
-        text = write_litellm(report_if_choice(run).best, documents_of(run))
+        document = litellm_of(report_if_choice(run).best, documents_of(run))
     except (NotAChoiceError, NothingChosenError) as error:
         return nothing(error)
-    return as_file(text, "application/yaml", f"run-{run.pk}-litellm.yaml")
+    return as_file(write_document(document), "application/yaml", f"run-{run.pk}-litellm.yaml")
 
 
 def nothing(why: Exception) -> HttpResponse:

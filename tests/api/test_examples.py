@@ -14,6 +14,7 @@ from runs.models import Configuration, Endpoint, Run, RunState
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
 from tests.runs.benchmark_parts import make_benchmark
+from tests.runs.choice_parts import make_choice
 from tests.runs.page_parts import (
     add_score,
     client_of,
@@ -34,13 +35,14 @@ def test_every_route_has_an_example_and_nothing_else_has():
 
 @pytest.fixture
 def environ(live_server):
-    """The variables of the examples, and what they name: runs 1 and 2, sums, benchmark 1."""
+    """The variables of the examples, and what they name: runs 1 to 3, sums, benchmark 1."""
     ada = make_person("ada", staff=True)
     make_endpoint()
     dataset = make_dataset(ada)
     run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
     add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
     make_run(ada, dataset)
+    make_choice(ada, dataset)
     save_configuration(ada, "sums", run_document(dataset))
     assert (run.pk, make_benchmark().pk) == (1, 1)
     return {**os.environ, "EVALSITE_URL": live_server.url, "EVALSITE_TOKEN": Asker(ada).text}
@@ -65,7 +67,7 @@ def what_they_did():
 DID = {
     "state": "cancelled",
     "limit": {"max_concurrent": 20},
-    "runs": 3,
+    "runs": 4,
     "endpoints": ["my-provider", "simulated"],
     "configurations": ["more sums", "sums"],
 }

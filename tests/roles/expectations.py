@@ -111,6 +111,8 @@ API: dict[str, Rule] = {
     "GET /runs/{int:run_id}": SEE_RUN,
     "GET /runs/{int:run_id}/live": SEE_RUN,
     "GET /runs/{int:run_id}/candidates": SEE_RUN,
+    "GET /runs/{int:run_id}/combinations": SEE_RUN,
+    "GET /runs/{int:run_id}/litellm": SEE_RUN,
     "GET /runs/{int:run_id}/scores": SEE_RUN,
     "GET /runs/{int:run_id}/samples": SEE_RUN,
     "GET /runs/{int:run_id}/events": SEE_RUN,

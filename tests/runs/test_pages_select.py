@@ -5,18 +5,14 @@ from typing import Any
 import pytest
 import yaml
 from django.contrib.auth.models import User
-from django.utils.timezone import now
 
-from runs.models import Case, Endpoint, EndpointKind, Run, RunState
+from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.selectors import selection
 from runs.selectors.selection import selection_of
-from runs.selectors.stored_history import stored_history
 from runs.services.runs import create_run
+from tests.runs.choice_parts import make_choice
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
-from workers.engine.kinds import open_session
-from workers.engine.records import Trial
-from workers.engine.spec import read_configuration
 
 pytestmark = pytest.mark.django_db
 
@@ -30,59 +26,8 @@ def ada() -> User:
 
 @pytest.fixture
 def choice(ada: User) -> Run:
-    """Played to its end: the large solver is always right, the small one never."""
     make_endpoint()
-    dataset = make_dataset(ada, rows=CASES)
-    models = ["simulated/sim-small", "simulated/sim-large"]
-    run = create_run(
-        ada,
-        {
-            "name": "pick",
-            "kind": "select",
-            "dataset": dataset.name,
-            "steps": [{"name": "solver", "user": "{{question}}", "models": models}],
-            "scorers": ["exact"],
-            "strategy": {"name": "paired_elimination"},
-        },
-    )
-    play(run)
-    return run
-
-
-def play(run: Run) -> None:
-    """Stores what workers would have stored."""
-    session = open_session(read_configuration(run.document), CASES)
-    candidates = {row.key: row for row in run.candidates.all()}
-    cases = {case.position: case for case in Case.objects.filter(dataset=run.dataset)}
-    asked = 0
-    while trials := session.plan(100):
-        asked += len(trials)
-        rows = [score_of(run, trial, candidates, cases) for trial in trials]
-        ScoreRow.objects.bulk_create(rows)
-        session.absorb(stored_history(run, session.told))
-    Run.objects.filter(pk=run.pk).update(
-        asked=asked, done=asked, planned=asked, state=RunState.COMPLETED, started=now(), ended=now()
-    )
-    run.refresh_from_db()
-
-
-def score_of(
-    run: Run, trial: Trial, candidates: dict[str, Any], cases: dict[int, Case]
-) -> ScoreRow:
-    candidate = candidates[trial.candidate]
-    is_right = "sim-large" in candidate.name
-    return ScoreRow(
-        run=run,
-        position=trial.position,
-        candidate=candidate,
-        case=cases[trial.case],
-        value=float(is_right),
-        passed=is_right,
-        latency_ms=120.0,
-        cost=0.002,
-        full_cost=0.002,
-        finished=now(),
-    )
+    return make_choice(ada, make_dataset(ada, rows=CASES))
 
 
 def test_the_report_tells_who_won_and_what_was_saved(choice: Run) -> None:

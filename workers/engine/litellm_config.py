@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from workers.engine.documents import write_document
 from workers.engine.kinds import models_called
 
 PREFIXES = {"openai": "openai", "simulated": "openai", "anthropic": "anthropic", "ollama": "ollama"}
@@ -37,10 +36,10 @@ def models_of(document: Mapping[str, Any]) -> list[ChosenModel]:
 
 def litellm_config(
     chosen: Sequence[ChosenModel], servers: Mapping[str, Server], facts: Mapping[str, Any]
-) -> str:
-    """As YAML. `facts` say why it was chosen, and stand beside every model."""
+) -> dict[str, Any]:
+    """Its document. `facts` say why it was chosen, and stand beside every model."""
     models = [entry_of(model, servers.get(model.endpoint), facts) for model in chosen]
-    return write_document({"model_list": models})
+    return {"model_list": models}
 
 
 def entry_of(

@@ -1,0 +1,74 @@
+"""A choice among combinations that was played to its end, stored as workers would have."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils.timezone import now
+
+from runs.models import Case, Dataset, Run, RunState, Score
+from runs.selectors.stored_history import stored_history
+from runs.services.runs import create_run
+from runs.services.totals import tally_by_candidate
+from workers.engine.kinds import open_session
+from workers.engine.records import Trial
+from workers.engine.spec import read_configuration
+
+
+def make_choice(owner: User, dataset: Dataset, **changes: Any) -> Run:
+    """The large solver is always right, the small one never."""
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    document = {
+        "name": "pick",
+        "kind": "select",
+        "dataset": dataset.name,
+        "steps": [{"name": "solver", "user": "{{question}}", "models": models}],
+        "scorers": ["exact"],
+        "strategy": {"name": "paired_elimination"},
+    }
+    run = create_run(owner, {**document, **changes})
+    play(run)
+    return run
+
+
+def play(run: Run) -> None:
+    """Stores what workers would have stored."""
+    session = open_session(read_configuration(run.document), run.dataset.rows)
+    candidates = {row.key: row for row in run.candidates.all()}
+    cases = {case.position: case for case in Case.objects.filter(dataset=run.dataset)}
+    asked = 0
+    while trials := session.plan(100):
+        asked += len(trials)
+        rows = [score_of(run, trial, candidates, cases) for trial in trials]
+        Score.objects.bulk_create(rows)
+        session.absorb(stored_history(run, session.told))
+    count(run)
+    Run.objects.filter(pk=run.pk).update(
+        asked=asked, done=asked, planned=asked, state=RunState.COMPLETED, started=now(), ended=now()
+    )
+    run.refresh_from_db()
+
+
+def score_of(run: Run, trial: Trial, candidates: dict[str, Any], cases: dict[int, Case]) -> Score:
+    candidate = candidates[trial.candidate]
+    is_right = "sim-large" in candidate.name
+    return Score(
+        run=run,
+        position=trial.position,
+        candidate=candidate,
+        case=cases[trial.case],
+        value=float(is_right),
+        passed=is_right,
+        latency_ms=120.0,
+        cost=0.002,
+        full_cost=0.002,
+        finished=now(),
+    )
+
+
+def count(run: Run) -> None:
+    tallies = tally_by_candidate((score.candidate_id, score) for score in run.scores.all())
+    for candidate in run.candidates.filter(pk__in=list(tallies)):
+        tallies[candidate.pk].add_to(candidate)
+        candidate.save()
+        tallies[candidate.pk].add_to(run)
+    run.save()

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,19 @@ from runs.management import here_runs
 from runs.management.here_runs import HereRun
 from runs.management.watching import seconds_of
 from runs.models import Run, RunState
+from runs.reports.combinations import NothingChosenError, litellm_of
 from runs.reports.export import check_export, write_scores
 from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.compare import Side, compare_sides, scorers_of, side_of
 from runs.selectors.outcome import candidate_scores, count_errors, outcome_of, read_scores
+from runs.selectors.selection import documents_of, selection_of
+from workers.engine.documents import write_document
 from workers.engine.gates import GateError, Gates, judge
+from workers.engine.kinds import make_candidates
+from workers.engine.selection_csv import csv_of
+from workers.engine.selection_report import SelectionReport
 from workers.engine.spec import read_configuration
 
 LAST = "last"
@@ -56,7 +62,11 @@ def add_gates(parser: ArgumentParser) -> None:
         "--summary", type=Path, metavar="FILE.md", help="write Markdown for a pull request"
     )
     group.add_argument(
-        "--export", type=Path, metavar="FILE", help="write the scores: .jsonl or .csv"
+        "--export",
+        type=Path,
+        metavar="FILE",
+        help="write the scores: .jsonl or .csv. Of a choice among combinations .csv is their table "
+        "and .yaml the winner as a LiteLLM configuration",
     )
 
 
@@ -88,7 +98,7 @@ def read_gates(
     for name in ("junit", "summary"):
         check_folder(options[name])
     if options["export"]:
-        check_export(options["export"])
+        check_export(options["export"], document.get("kind", "evaluate"))
     baseline = find_baseline(options["baseline"], owner, document, before)
     return Asked(
         gates,
@@ -142,7 +152,8 @@ def has_scorers_of(run: Run, document: dict[str, Any]) -> bool:
 def report_of_run(run: Run, asked: Asked) -> Report:
     side = side_of(run) if asked.baseline else None
     comparison = compare_with(asked.baseline, side)
-    outcome = outcome_of(run, timezone.now())
+    choice = selection_of(run) if run.kind == "select" else None
+    outcome = outcome_of(run, timezone.now(), choice)
     return Report(
         run_id=run.pk,
         name=run.name,
@@ -151,15 +162,18 @@ def report_of_run(run: Run, asked: Asked) -> Report:
         cached=run.cached,
         seconds=seconds_of(run),
         checks=judge(asked.gates, outcome, comparison),
-        candidates=[CandidateLine(*line) for line in candidate_scores(run)],
+        candidates=lines_of(choice) or [CandidateLine(*line) for line in candidate_scores(run)],
         errors=count_errors(run),
         comparison=comparison,
+        choice=choice,
+        documents=documents_of(run) if choice else {},
     )
 
 
 def report_of_here(run: HereRun, asked: Asked) -> Report:
     comparison = compare_with(asked.baseline, here_runs.side_of(run))
-    outcome = here_runs.outcome_of(run)
+    choice = here_runs.choice_of(run)
+    outcome = here_runs.outcome_of(run, choice)
     errors = Counter(score.error for score in run.scores if score.error)
     return Report(
         run_id=None,
@@ -169,10 +183,18 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         cached=here_runs.standing_of(run).cached,
         seconds=run.seconds,
         checks=judge(asked.gates, outcome, comparison),
-        candidates=list(candidate_lines(run)),
+        candidates=lines_of(choice) or list(candidate_lines(run)),
         errors=dict(errors.most_common()),
         comparison=comparison,
+        choice=choice,
+        documents={c.key: c.document for c in make_candidates(run.configuration)},
     )
+
+
+def lines_of(choice: SelectionReport | None) -> list[CandidateLine]:
+    """The best first. A combination without a sample has no score."""
+    rows = choice.rows if choice else []
+    return [CandidateLine(row.name, row.estimate, row.failed) for row in rows]
 
 
 def candidate_lines(run: HereRun) -> Iterable[CandidateLine]:
@@ -193,7 +215,26 @@ def hand_out(report: Report, asked: Asked, scores: Iterable[dict[str, Any]]) -> 
     if asked.summary:
         asked.summary.write_text(write_markdown(report), encoding="utf-8")
     if asked.export:
-        write_scores(asked.export, scores)
+        write_export(asked.export, report, scores)
+
+
+def write_export(path: Path, report: Report, scores: Iterable[dict[str, Any]]) -> None:
+    suffix = path.suffix.lower()
+    if report.choice is None or suffix == ".jsonl":
+        write_scores(path, scores)
+    elif suffix == ".csv":
+        path.write_text(csv_of(report.choice.rows), encoding="utf-8")
+    else:
+        write_winner(path, report.choice, report.documents)
+
+
+def write_winner(path: Path, choice: SelectionReport, documents: Mapping[str, Any]) -> None:
+    """A file without a winner says so: the command has ended well, and nothing was chosen."""
+    try:
+        text = write_document(litellm_of(choice.best, documents))
+    except NothingChosenError as error:
+        text = f"# {error}\nmodel_list: []\n"
+    path.write_text(text, encoding="utf-8")
 
 
 def scores_of(run: Run) -> Iterable[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,14 +15,24 @@ from runs.selectors.cache import find_replies
 from runs.selectors.compare import Side, scorers_of
 from runs.selectors.endpoints_in_use import endpoints_of, known_prices
 from runs.selectors.estimate import columns_of, size_of, source_of
+from runs.selectors.outcome import choice_score
 from workers.engine.cache import MemoryCache
 from workers.engine.comparing import Result
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.gates import Ending, Outcome
 from workers.engine.here import run_here
-from workers.engine.kinds import make_candidates
+from workers.engine.kinds import make_candidates, open_selection
 from workers.engine.records import Case, Reply, Score
-from workers.engine.spec import Configuration, check_against, count_trials, read_configuration
+from workers.engine.selection_report import SelectionReport, report_of
+from workers.engine.selection_rows import Tokens, rounds_of, rows_of
+from workers.engine.session import Session
+from workers.engine.spec import (
+    Configuration,
+    Selection,
+    check_against,
+    count_trials,
+    read_configuration,
+)
 from workers.engine.stats import Estimate, estimate_mean
 from workers.quotas import model_quota
 from workers.wiring import build_client, build_provider, prices_of
@@ -161,23 +171,60 @@ def mean_of(scores: Sequence[Score]) -> Estimate | None:
     return estimate_mean(len(values), sum(values), sum(value * value for value in values))
 
 
-def outcome_of(run: HereRun) -> Outcome:
+def choice_of(run: HereRun) -> SelectionReport | None:
+    """What a choice among combinations found; None of other kinds."""
+    configuration = run.configuration
+    if not isinstance(configuration, Selection):
+        return None
+    strategy = open_selection(configuration, len(run.cases))
+    session = Session(strategy)
+    session.replay(len(run.scores), run.scores)
+    early = [score for score in run.scores if score.trial.position >= session.told]
+    cost = sum(score.cost or 0.0 for score in run.scores)
+    is_unknown = not cost and any(score.unpriced for score in run.scores)
+    return report_of(
+        strategy,
+        rows_of(strategy, early, tokens_of(run.scores)),
+        rounds_of(strategy, configuration.limits.max_concurrent),
+        name=configuration.strategy.name,
+        evaluations=len(run.scores),
+        dollars=None if is_unknown else cost,
+        seconds=run.seconds,
+    )
+
+
+def tokens_of(scores: Iterable[Score]) -> dict[str, Tokens]:
+    totals: dict[str, Tokens] = {}
+    for score in scores:
+        given, received = totals.get(score.trial.candidate, Tokens(0, 0))
+        more = Tokens(given + (score.tokens_in or 0), received + (score.tokens_out or 0))
+        totals[score.trial.candidate] = more
+    return totals
+
+
+def outcome_of(run: HereRun, choice: SelectionReport | None = None) -> Outcome:
     standing = standing_of(run)
     ending: Ending = "finished"
     if run.stopped:
         ending = "errors" if run.stopped == "errors" else "budget"
-    values = [score.value for score in run.scores if score.value is not None]
     return Outcome(
         ending=ending,
         reason=STOPS.get(run.stopped, ""),
         planned=standing.planned,
         done=standing.done,
         failed=standing.failed,
-        score=mean_of(run.scores),
-        value_failures_wrong=sum(values) / standing.done if standing.done else None,
+        **(choice_score(choice) if choice else mean_score(run, standing)),
         cost=standing.cost,
         unpriced=standing.unpriced,
     )
+
+
+def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
+    values = [score.value for score in run.scores if score.value is not None]
+    return {
+        "score": mean_of(run.scores),
+        "value_failures_wrong": sum(values) / standing.done if standing.done else None,
+    }
 
 
 def candidate_names(run: HereRun) -> dict[str, str]:

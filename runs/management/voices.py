@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from runs import formatting
+from runs.reports.choice_table import choice_lines, choice_table
 from runs.reports.plain import one_line
 from runs.reports.report import Report
 from workers.engine.gates import Exit
@@ -145,6 +146,10 @@ class Terminal:
             self._say(f"  {mark} {check.name}: {one_line(check.told, 400)}", style=style)
             for line in [] if check.passed else report.details_of(check):
                 self._say(f"       {line}")
+        if report.choice:
+            self._console.print(choice_table(report.choice))
+            for line in choice_lines(report.choice):
+                self._say(line)
 
     def close(self) -> None:
         self._bar.stop()

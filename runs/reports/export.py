@@ -9,6 +9,7 @@ from typing import Any
 from workers.engine.spreadsheets import guard
 
 FORMATS = (".jsonl", ".csv")
+CHOICE_FORMATS = (*FORMATS, ".yaml", ".yml")  # the table as CSV, the winner as YAML
 COLUMNS = [
     "position", "candidate", "candidate_name", "case", "repeat", "value", "passed", "error_class",
     "error_message", "answer", "latency_ms", "tokens_in", "tokens_out", "cost", "full_cost",
@@ -20,10 +21,11 @@ class ExportError(ValueError):
     """The file cannot be written. Says why."""
 
 
-def check_export(path: Path) -> None:
+def check_export(path: Path, kind: str = "evaluate") -> None:
     """Before the run, not after it."""
-    if path.suffix.lower() not in FORMATS:
-        raise ExportError(f"{path.name}: give a name that ends in {' or '.join(FORMATS)}.")
+    formats = CHOICE_FORMATS if kind == "select" else FORMATS
+    if path.suffix.lower() not in formats:
+        raise ExportError(f"{path.name}: give a name that ends in {' or '.join(formats)}.")
     if not path.absolute().parent.is_dir():
         raise ExportError(f"There is no folder {path.absolute().parent}.")
 

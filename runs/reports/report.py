@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.reports.plain import one_line
+from runs.selectors.combination_facts import facts_of
 from runs.selectors.compare import RunComparison
 from workers.engine.gates import FINISHED, Check, Exit, Outcome, exit_of
+from workers.engine.selection_report import SelectionReport
 from workers.engine.stats import Estimate
 
 MOST_SHOWN = 10  # of a list, in a report that people read
@@ -41,6 +43,8 @@ class Report:
     candidates: Sequence[CandidateLine] = ()
     errors: Mapping[str, int] = field(default_factory=dict)  # how many of each class
     comparison: RunComparison | None = None
+    choice: SelectionReport | None = None  # among combinations
+    documents: Mapping[str, Any] = field(default_factory=dict)  # of what was chosen among, by key
 
     @property
     def exit(self) -> Exit:
@@ -112,4 +116,7 @@ class Report:
             "candidates": [line.as_record() for line in self.candidates],
             "errors": dict(self.errors),
             "comparison": compared,
+            "choice": facts_of(self.choice).model_dump(exclude={"rounds", "layers"})
+            if self.choice
+            else None,
         }

@@ -10,6 +10,7 @@ from django.db.models import Count
 from runs.models import Run, RunState
 from runs.selectors.budgets import spent_lines
 from workers.engine.gates import Ending, Outcome
+from workers.engine.selection_report import SelectionReport
 from workers.engine.stats import Estimate, estimate_mean
 
 PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run
@@ -28,7 +29,9 @@ def has_stopped(run: Run) -> bool:
     return run.is_finished or is_held
 
 
-def outcome_of(run: Run, now: datetime) -> Outcome:
+def outcome_of(run: Run, now: datetime, choice: SelectionReport | None = None) -> Outcome:
+    """The score of a choice is that of what it chose: the mean over all that it tried says
+    nothing."""
     ending = _ENDINGS.get(run.state) or ("budget" if spent_lines(run, now) else "errors")
     return Outcome(
         ending=ending,
@@ -36,11 +39,26 @@ def outcome_of(run: Run, now: datetime) -> Outcome:
         planned=run.planned,
         done=run.done,
         failed=run.failed,
-        score=estimate_mean(run.scored, run.value_sum, run.value_square_sum),
-        value_failures_wrong=run.value_sum / run.done if run.done else None,
+        **(choice_score(choice) if choice else run_score(run)),
         cost=run.cost,
         unpriced=run.unpriced,
     )
+
+
+def run_score(run: Run) -> dict[str, Any]:
+    return {
+        "score": estimate_mean(run.scored, run.value_sum, run.value_square_sum),
+        "value_failures_wrong": run.value_sum / run.done if run.done else None,
+    }
+
+
+def choice_score(choice: SelectionReport) -> dict[str, Any]:
+    """Failures count as wrong in both."""
+    best = choice.best
+    return {
+        "score": best.estimate if best else None,
+        "value_failures_wrong": best.accuracy if best else None,
+    }
 
 
 class CandidateScore(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from workers.engine.chunks import Allocation, allocate
 from workers.engine.pareto import Point, front_of
 from workers.engine.records import Score
-from workers.engine.stats import estimate_mean
+from workers.engine.stats import Estimate, estimate_mean
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.board import Sample
 from workers.engine.strategies.intervals import Interval
@@ -41,6 +41,12 @@ class CombinationRow(NamedTuple):
     on_front: bool  # nobody who saw most is better, faster and cheaper at once
     eliminated_in: int | None
     why: str
+
+    @property
+    def estimate(self) -> Estimate | None:
+        if self.accuracy is None or self.low is None or self.high is None:
+            return None
+        return Estimate(self.accuracy, self.low, self.high, self.n)
 
     @property
     def point(self) -> Point:

@@ -1,0 +1,72 @@
+"""The table of combinations for a terminal: the winner marked, then who saw most."""
+
+from rich.table import Table
+from rich.text import Text
+
+from runs import formatting
+from runs.reports.plain import one_line
+from workers.engine.selection_report import Rival, SelectionReport
+from workers.engine.selection_rows import CombinationRow
+
+MOST_SHOWN = 25
+HEADS = ("", "combination", "accuracy", "95 %", "n", "failed", "latency", "$ per sample", "status")
+TO_THE_RIGHT = {"accuracy", "n", "failed", "latency", "$ per sample"}
+
+
+def choice_table(choice: SelectionReport) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in HEADS:
+        justify = "right" if head in TO_THE_RIGHT else "left"
+        table.add_column(head, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in choice.rows[:MOST_SHOWN]:
+        table.add_row(*map(Text, cells_of(row)), style="bold green" if row.is_best else "")
+    return table
+
+
+def cells_of(row: CombinationRow) -> list[str]:
+    return [
+        ">>>" if row.is_best else "",
+        one_line(row.name, 200),
+        formatting.score(row.accuracy),
+        formatting.score_interval(row.low, row.high),
+        f"{row.n:,}",
+        f"{row.failed:,}",
+        formatting.milliseconds(row.latency_ms),
+        formatting.dollars(row.dollars_per_sample),
+        status_of(row),
+    ]
+
+
+def status_of(row: CombinationRow) -> str:
+    if row.is_best:
+        return "chosen"
+    if row.eliminated_in is not None:
+        return f"given up in round {row.eliminated_in}"
+    return "on the front" if row.on_front else "" if row.n else "not tried"
+
+
+def choice_lines(choice: SelectionReport) -> list[str]:
+    """What stands below the table."""
+    more = len(choice.rows) - MOST_SHOWN
+    lines = [f"{more:,} more: --json or --export FILE.csv has them all."] if more > 0 else []
+    lines.append(
+        f"{choice.strategy}: {choice.evaluations:,} of {choice.brute_force:,} evaluations, "
+        f"{formatting.percent(choice.saved_share)} less than trying everything"
+        f"{price_text(choice)}."
+    )
+    return lines + [rival_text(rival, len(choice.rivals)) for rival in choice.rivals[:1]]
+
+
+def price_text(choice: SelectionReport) -> str:
+    if choice.dollars is None or choice.brute_force_dollars is None:
+        return ""
+    spent, whole = map(formatting.dollars, (choice.dollars, choice.brute_force_dollars))
+    return f"; {spent} where that costs about {whole}"
+
+
+def rival_text(rival: Rival, rivals: int) -> str:
+    more = f" and {rivals - 1:,} more" if rivals > 1 else ""
+    return (
+        f"Winner not separable from {one_line(rival.name, 200)}{more}: {rival.gap:+.3f} on the "
+        f"same {rival.n:,} cases, 95 % interval {rival.low:+.3f} to {rival.high:+.3f}."
+    )

@@ -59,6 +59,13 @@ def number_or_text(text: str) -> int | float | str:
     return text.strip()
 
 
+def number_text(value: float | None) -> str:
+    """As a person types it: 60, not 60.0."""
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
 def read_parameters(post: QueryDict) -> ParametersInput:
     numbers = {name: post.get(f"parameter-{name}", "") for name in NUMBERS}
     return ParametersInput(numbers, post.get("parameters", ""))

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 import yaml
 from django.http import QueryDict
 
-from runs.forms.model_parameters import ParametersInput, number_or_text, read_parameters
+from runs.forms.model_parameters import (
+    ParametersInput,
+    number_or_text,
+    number_text,
+    read_parameters,
+)
+from runs.forms.selection import SelectionInput, blank_selection, read_selection
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.presets import DEFAULT_PRESET, PRESETS
 from workers.engine.scorers import ScorerDescription, describe
@@ -100,6 +106,7 @@ class NewRunInput:
     """Every field of the form, as text."""
 
     key: str = ""
+    kind: str = "evaluate"
     mode: str = "form"
     yaml: str = ""
     name: str = ""
@@ -109,6 +116,7 @@ class NewRunInput:
     prompts: list[PromptInput] = field(default_factory=list)
     models: list[str] = field(default_factory=list)
     other_models: str = ""
+    selection: SelectionInput = field(default_factory=SelectionInput)
     parameters: ParametersInput = field(default_factory=ParametersInput)
     scorers: list[ScorerInput] = field(default_factory=list)
     repeats: str = "1"
@@ -122,21 +130,28 @@ class NewRunInput:
         """What the schema judges. Rows are those of the paste box, already read."""
         return {
             "name": self.name or "unnamed",
-            "kind": "evaluate",
+            "kind": self.kind,
             "seed": number_or_text(self.seed or "0"),
             "dataset": {"rows": list(rows)} if self.dataset_source == "paste" else self.dataset,
-            "prompts": [
-                {"name": prompt.name, "system": prompt.system, "user": prompt.user}
-                for prompt in self.filled_prompts
-            ],
-            "models": [
-                self.parameters.entry(label) for label in (*self.models, *self.typed_models)
-            ],
+            **self.kind_document(),
             "repeats": number_or_text(self.repeats or "1"),
             "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
             "limits": self.limits_document(),
             "cache": self.cache,
             **self.budget_document(),
+        }
+
+    def kind_document(self) -> dict[str, Any]:
+        """What only documents of this kind have."""
+        if self.kind == "select":
+            return self.selection.document(self.parameters.entry)
+        labels = (*self.models, *self.typed_models)
+        return {
+            "prompts": [
+                {"name": prompt.name, "system": prompt.system, "user": prompt.user}
+                for prompt in self.filled_prompts
+            ],
+            "models": [self.parameters.entry(label) for label in labels],
         }
 
     @property
@@ -169,7 +184,13 @@ def blank_input() -> NewRunInput:
     limits = {name: number_text(value) for name, value in PRESETS[DEFAULT_PRESET].items()}
     prompt = PromptInput(0, "plain", "", "{{question}}")
     scorers = read_scorers({"exact": {}})
-    return NewRunInput(key=new_key(), prompts=[prompt], limits=limits, scorers=scorers)
+    return NewRunInput(
+        key=new_key(),
+        prompts=[prompt],
+        selection=blank_selection(),
+        limits=limits,
+        scorers=scorers,
+    )
 
 
 def new_key() -> str:
@@ -201,13 +222,6 @@ def option_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def number_text(value: float | None) -> str:
-    """As a person types it: 60, not 60.0."""
-    if value is None:
-        return ""
-    return str(int(value)) if value == int(value) else repr(value)
-
-
 def read_post(post: QueryDict) -> NewRunInput:
     """What was sent, untouched."""
     scorers = read_scorers({})
@@ -219,6 +233,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         }
     return NewRunInput(
         key=post.get("key", ""),
+        kind="select" if post.get("kind") == "select" else "evaluate",
         mode="yaml" if post.get("mode") == "yaml" else "form",
         yaml=post.get("yaml", ""),
         name=post.get("name", "").strip(),
@@ -228,6 +243,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         prompts=read_prompts(post),
         models=post.getlist("models"),
         other_models=post.get("other_models", ""),
+        selection=read_selection(post),
         parameters=read_parameters(post),
         scorers=scorers,
         repeats=post.get("repeats", ""),

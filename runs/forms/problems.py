@@ -12,6 +12,9 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "dataset": ("id_dataset", "Dataset"),
     "prompts": ("id_prompts", "Prompts"),
     "models": ("id_models", "Models"),
+    "steps": ("id_steps", "Steps"),
+    "strategy": ("id_strategy", "Strategy"),
+    "objective": ("id_objective", "What is best"),
     "repeats": ("id_repeats", "Repeats"),
     "scorers": ("id_scorers", "Scorers"),
     "limits": ("id_preset", "Speed"),
@@ -45,11 +48,25 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
         return f"id_{parts[1]}", parts[1].replace("_", " ").capitalize()
     if parts[0] == "budget" and len(parts) > 1 and parts[1] in BUDGET_FIELDS:
         return f"id_budget_{parts[1]}", f"Budget, {parts[1]}"
-    if parts[0] == "models" and "parameters" in parts:
+    if parts[0] in ("models", "steps") and "parameters" in parts:
         return "id_parameters", "Model parameters"
     if parts[0] == "prompts" and len(parts) > 1:
         return find_prompt(parts[1:], filled)
+    if parts[0] == "steps" and len(parts) > 1:
+        return find_step(parts[1:], filled)
+    if parts[0] == "objective" and len(parts) > 1:
+        return f"id_objective-{parts[1]}", f"What is best, {parts[1].replace('_', ' ')}"
     return _FIELDS.get(parts[0], ("", ""))
+
+
+def find_step(parts: list[str], filled: NewRunInput) -> tuple[str, str]:
+    steps = filled.selection.filled_steps
+    place_in_document = int(parts[0]) if parts[0].isdecimal() else -1
+    if not 0 <= place_in_document < len(steps):
+        return _FIELDS["steps"]
+    allowed = ("name", "system", "user", "models")
+    part = parts[1] if len(parts) > 1 and parts[1] in allowed else "name"
+    return f"{steps[place_in_document].field}-{part}", f"Step {place_in_document + 1}, {part}"
 
 
 def find_prompt(parts: list[str], filled: NewRunInput) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runs.forms.model_parameters import parameters_of
+from runs.forms.model_parameters import number_text, parameters_of
 from runs.forms.new_run import (
     CUSTOM,
     LIMIT_FIELDS,
@@ -12,14 +12,15 @@ from runs.forms.new_run import (
     PromptInput,
     blank_input,
     new_key,
-    number_text,
     option_text,
     read_scorers,
 )
+from runs.forms.selection import selection_input_of
 from workers.engine.documents import write_document
 from workers.engine.errors import ConfigurationError
 from workers.engine.scorers import build_scorer
-from workers.engine.spec import Configuration, Evaluation, Limits, read_configuration
+from workers.engine.spec import Configuration, Evaluation, Limits, Selection, read_configuration
+from workers.engine.strategies import read_options
 
 
 def from_document(document: Mapping[str, Any]) -> NewRunInput:
@@ -28,8 +29,6 @@ def from_document(document: Mapping[str, Any]) -> NewRunInput:
         configuration = read_configuration(dict(document))
     except ConfigurationError:
         return from_yaml(document)
-    if not isinstance(configuration, Evaluation):
-        return from_yaml(document)  # the form has no fields for other kinds
     filled = from_configuration(configuration)
     if not shows_all_of(filled, configuration):
         return from_yaml(document)
@@ -43,24 +42,20 @@ def from_yaml(document: Mapping[str, Any]) -> NewRunInput:
     return filled
 
 
-def from_configuration(configuration: Evaluation) -> NewRunInput:
+def from_configuration(configuration: Configuration) -> NewRunInput:
     rows = configuration.dataset.rows
     chosen = {
         scorer.name: {name: option_text(value) for name, value in scorer.options.items()}
         for scorer in configuration.scorers
     }
-    return NewRunInput(
+    filled = NewRunInput(
         key=new_key(),
+        kind=configuration.kind,
         name=configuration.name,
         dataset_source="stored" if rows is None else "paste",
         dataset=configuration.dataset.name or "",
         rows="\n".join(json.dumps(row, ensure_ascii=False) for row in rows or []),
-        prompts=[
-            PromptInput(index, prompt.name, prompt.system, prompt.user)
-            for index, prompt in enumerate(configuration.prompts)
-        ],
-        models=[model.label for model in configuration.models],
-        parameters=parameters_of(configuration.models),
+        parameters=parameters_of(configuration.called),
         scorers=read_scorers(chosen),
         repeats=str(configuration.repeats),
         seed=str(configuration.seed),
@@ -69,6 +64,22 @@ def from_configuration(configuration: Evaluation) -> NewRunInput:
         budget={name: number_text(total) for name, total in configuration.budget},
         cache=configuration.cache,
     )
+    fill_kind(filled, configuration)
+    return filled
+
+
+def fill_kind(filled: NewRunInput, configuration: Configuration) -> None:
+    """The other kind's fields are as in a blank form: a person may change over."""
+    blank = blank_input()
+    filled.prompts, filled.selection = blank.prompts, blank.selection
+    if isinstance(configuration, Evaluation):
+        filled.prompts = [
+            PromptInput(index, prompt.name, prompt.system, prompt.user)
+            for index, prompt in enumerate(configuration.prompts)
+        ]
+        filled.models = [model.label for model in configuration.models]
+    if isinstance(configuration, Selection):
+        filled.selection = selection_input_of(configuration)
 
 
 def preset_of(limits: Limits) -> str:
@@ -92,4 +103,7 @@ def comparable(configuration: Configuration) -> dict[str, Any]:
     """What a configuration means, however it was written: options and limits in full."""
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
     meaning = configuration.model_dump(exclude={"limits": {"preset"}})
+    if isinstance(configuration, Selection):
+        chosen = configuration.strategy
+        meaning["strategy"] = (chosen.name, read_options(chosen.name, chosen.options))
     return {**meaning, "scorers": scorers}

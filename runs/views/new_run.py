@@ -10,6 +10,7 @@ from runs.access import datasets_for, endpoints_for, get_run_for, runs_for
 from runs.forms.filters import read_whole_number
 from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, read_post
 from runs.forms.problems import place
+from runs.forms.selection import StepInput
 from runs.forms.starting_points import from_document
 from runs.permissions import requires
 from runs.roles import Permission
@@ -74,7 +75,9 @@ def starting_point(request: HttpRequest) -> NewRunInput:
         return from_document(found.as_document)
     if run_id := read_whole_number(request.GET.get("run")):
         return from_document(get_run_for(request.user, run_id).document)
-    return blank_input()
+    blank = blank_input()
+    blank.kind = "select" if request.GET.get("kind") == "select" else "evaluate"
+    return blank
 
 
 def changed_rows(request: HttpRequest, filled: NewRunInput) -> NewRunInput | None:
@@ -86,6 +89,19 @@ def changed_rows(request: HttpRequest, filled: NewRunInput) -> NewRunInput | Non
     if "remove_prompt" in request.POST:
         gone = request.POST["remove_prompt"]
         filled.prompts = [prompt for prompt in filled.prompts if str(prompt.index) != gone]
+        return filled
+    return changed_steps(request, filled)
+
+
+def changed_steps(request: HttpRequest, filled: NewRunInput) -> NewRunInput | None:
+    steps = filled.selection.steps
+    if "add_step" in request.POST:
+        after = max((step.index for step in steps), default=-1) + 1
+        steps.append(StepInput(after, user="{{question}}"))
+        return filled
+    if "remove_step" in request.POST:
+        gone = request.POST["remove_step"]
+        filled.selection.steps = [step for step in steps if str(step.index) != gone]
         return filled
     return None
 
@@ -121,6 +137,10 @@ def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:
     return "" if filled.mode == "yaml" or is_large else write_document(drawn.document)
 
 
+def unlisted_of_steps(filled: NewRunInput, offered: set[str]) -> set[str]:
+    return {m for step in filled.selection.steps for m in step.models if m not in offered}
+
+
 def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]) -> HttpResponse:
     placed = place(problems, filled)
     filled.key = filled.key or new_key()
@@ -136,6 +156,8 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
         "model_groups": groups,
         "unlisted_models": [model for model in filled.models if model not in offered],
         "blank_prompt": PromptInput(TEMPLATE_ROW, user="{{question}}"),
+        "blank_step": StepInput(TEMPLATE_ROW, user="{{question}}"),
+        "unlisted_of_steps": unlisted_of_steps(filled, offered),
         "no_problems": (),
         "presets": PRESETS,
         "cache_modes": CACHE_MODES,

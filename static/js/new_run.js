@@ -1,4 +1,4 @@
-/** The new-run form: rows of prompts, presets that fill fields, and an estimate that follows. */
+/** The new-run form: rows of prompts and steps, presets that fill fields, and an estimate that follows. */
 const ESTIMATE_MS = 300;
 const ANNOUNCE_MS = 2000;
 
@@ -44,34 +44,36 @@ function announce() {
   }, ANNOUNCE_MS);
 }
 
-// --- Prompts
+// --- Rows of prompts and of steps
 
-function addPrompt() {
-  const numbers = [...form.querySelectorAll("input[name=prompts]")].map((field) => Number(field.value));
+/** @param {"prompt"|"step"} kind */
+function addRow(kind) {
+  const numbers = [...form.querySelectorAll(`input[name=${kind}s]`)].map((field) => Number(field.value));
   const number = Math.max(-1, ...numbers) + 1;
-  const row = document.querySelector("[data-prompt-template]").content.cloneNode(true);
+  const row = document.querySelector(`[data-template=${kind}]`).content.cloneNode(true);
   const stale = "99999";
   for (const element of row.querySelectorAll("*")) {
     for (const attribute of [...element.attributes]) {
       if (attribute.value.includes(stale)) element.setAttribute(attribute.name, attribute.value.replace(stale, number));
     }
   }
-  form.querySelector("[data-prompts]").append(row);
-  document.getElementById(`id_prompt-${number}-name`).focus();
+  form.querySelector(`[data-rows-of=${kind}]`).append(row);
+  document.getElementById(`id_${kind}-${number}-name`).focus();
   estimateSoon();
 }
 
 form.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  if (button.matches("[data-add-prompt]")) {
+  if (button.matches("[data-add]")) {
     event.preventDefault();
-    addPrompt();
+    addRow(button.dataset.add);
   }
-  if (button.matches("[data-remove-prompt]")) {
+  if (button.matches("[data-remove]")) {
     event.preventDefault();
-    button.closest("[data-prompt]").remove();
-    form.querySelector("[data-add-prompt]").focus();
+    const row = button.closest("[data-row]");
+    row.remove();
+    form.querySelector(`[data-add=${row.dataset.row}]`).focus();
     estimateSoon();
   }
 });

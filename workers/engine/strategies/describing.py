@@ -1,0 +1,55 @@
+"""What a form offers of the strategies: each with a line on what it does, and its options."""
+
+import inspect
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from workers.engine.strategies import SELECTIONS
+
+
+class OptionDescription(NamedTuple):
+    name: str
+    kind: str  # "number", "boolean", "choice" or "text"
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+class StrategyDescription(NamedTuple):
+    name: str
+    summary: str
+    options: tuple[OptionDescription, ...]
+
+
+def describe_strategies() -> list[StrategyDescription]:
+    """The summary is the first line of a strategy's own file."""
+    return [
+        StrategyDescription(
+            name,
+            (inspect.getdoc(inspect.getmodule(strategy)) or "").partition("\n")[0],
+            describe_options(strategy.options_type),
+        )
+        for name, strategy in SELECTIONS.items()
+    ]
+
+
+def describe_options(model: type[BaseModel]) -> tuple[OptionDescription, ...]:
+    """A strategy's own first, then those that all have."""
+    schema = model.model_json_schema()["properties"]
+    inherited = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", {})}
+    names = sorted(schema, key=lambda name: name in inherited)
+    return tuple(describe_option(name, schema[name]) for name in names)
+
+
+def describe_option(name: str, schema: dict[str, Any]) -> OptionDescription:
+    types = {part.get("type") for part in schema.get("anyOf", [schema])}
+    choices = tuple(schema.get("enum", ()))
+    if choices:
+        kind = "choice"
+    elif types & {"number", "integer"}:
+        kind = "number"
+    else:
+        kind = "boolean" if "boolean" in types else "text"
+    help_text = schema.get("description", "")
+    return OptionDescription(name, kind, schema.get("default"), help_text, choices)

@@ -136,7 +136,7 @@ class Photographer:
     def launch(self, changes: dict[str, str]) -> str:
         """The path of a run like the first one, with some fields changed."""
         self.page.goto(f"{self.site.url}/runs/new/?run=1")
-        self.page.click("summary:has-text('Name other models')")
+        self.page.click("#id_models summary:has-text('Name other models')")
         for name, value in changes.items():
             field = self.page.locator(f"[name='{name}']")
             is_list = field.evaluate("field => field.tagName") == "SELECT"

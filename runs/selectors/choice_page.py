@@ -75,7 +75,8 @@ class ChoicePage:
 
 def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
     report = selection_of(run)
-    found = [row for row in report.rows if wanted.find.lower() in row.name.lower()]
+    prefix = shared_endpoint(report.rows)
+    found = [row for row in report.rows if is_wanted(row, wanted.find.lower(), prefix)]
     is_cut = len(found) > MOST_ROWS and not wanted.all
     layers = report.layers if run.is_finished else []
     return ChoicePage(
@@ -91,12 +92,21 @@ def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
         hidden_layers=max(0, len(layers) - MOST_LAYERS),
         rounds=report.rounds[: -ROUNDS_LISTED - 1 : -1],
         slots=configuration_now(run).limits.max_concurrent,
-        prefix=shared_endpoint(report.rows),
+        prefix=prefix,
     )
 
 
 def read_wanted(given: Mapping[str, str]) -> Wanted:
     return Wanted(given.get("find", "").strip()[:200], given.get("all") == "1")
+
+
+def is_wanted(row: CombinationRow, text: str, prefix: str) -> bool:
+    """By its name in full, or as it is shown."""
+    return text in row.name.lower() or text in short_name(row.name, prefix).lower()
+
+
+def short_name(name: str, prefix: str) -> str:
+    return name.replace(f"={prefix}", "=") if prefix else name
 
 
 def cut(rows: Sequence[CombinationRow], *, is_cut: bool) -> list[CombinationRow]:

@@ -7,6 +7,7 @@ from django import template
 from django.utils import timezone
 
 from runs import formatting
+from runs.selectors.choice_page import short_name
 
 register = template.Library()
 
@@ -36,7 +37,7 @@ def excerpt(text: Any, length: int = 200) -> str:
 @register.filter
 def without(text: str, prefix: str) -> str:
     """Names of combinations without the endpoint that all their models share."""
-    return text.replace(f"={prefix}", "=") if prefix else text
+    return short_name(text, prefix)
 
 
 @register.filter

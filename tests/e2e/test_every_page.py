@@ -18,6 +18,7 @@ REFUSAL = "The model sim-small does not take this kind of question about apples.
 PAGES = [
     pytest.param("/runs/", id="runs"),
     pytest.param("/runs/new/", id="new run"),
+    pytest.param("/runs/new/?kind=select", id="new choice"),
     pytest.param("/runs/{run}/", id="run"),
     pytest.param("/runs/{run}/scores/", id="scores"),
     pytest.param("/runs/{run}/errors/", id="errors"),

@@ -36,7 +36,7 @@ def fill_in(page: Page, texts: dict[str, str]) -> None:
     page.locator("#id_name").fill(texts["Name"])
     for label in ("System prompt", "User prompt", "Rows", "Calls at once", "Repeats", "Seed"):
         field(page, label).fill(texts[label])
-    page.get_by_label("simulated/sim-small").check()
+    page.locator("#id_models").get_by_label("simulated/sim-small").check()
     page.get_by_label(re.compile("^Exact")).uncheck()
     page.get_by_label(re.compile("^Numeric")).check()
 
@@ -46,8 +46,8 @@ def assert_filled_in(page: Page, texts: dict[str, str]) -> None:
     expect(page.locator(".prompt").get_by_label("Name", exact=True)).to_have_value("terse")
     for label in ("System prompt", "User prompt", "Calls at once", "Repeats", "Seed"):
         expect(field(page, label)).to_have_value(texts[label])
-    expect(page.get_by_label("simulated/sim-small")).to_be_checked()
-    expect(page.get_by_label("simulated/sim-large")).not_to_be_checked()
+    expect(page.locator("#id_models").get_by_label("simulated/sim-small")).to_be_checked()
+    expect(page.locator("#id_models").get_by_label("simulated/sim-large")).not_to_be_checked()
     expect(page.get_by_label(re.compile("^Exact"))).not_to_be_checked()
     expect(page.get_by_label(re.compile("^Numeric"))).to_be_checked()
     expect(page.get_by_label(re.compile("^Custom"))).to_be_checked()

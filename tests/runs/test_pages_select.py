@@ -115,6 +115,7 @@ def make_many(owner: User, steps: int = 2, models: int = 7) -> Run:
         ("", 25, "24 more"),
         ("?all=1", 49, ""),
         ("?find=step0=many/m3", 7, ""),
+        ("?find=step0=M3", 7, ""),
         ("?find=nobody", 0, "No combination has “nobody”"),
     ],
 )

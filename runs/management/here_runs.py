@@ -232,18 +232,24 @@ def candidate_names(run: HereRun) -> dict[str, str]:
 
 
 def side_of(run: HereRun) -> Side:
+    """Of a choice only what it chose, as with stored runs."""
+    choice = choice_of(run)
+    names = candidate_names(run)
+    if choice:
+        names = {choice.best.key: choice.best.name} if choice.best else {}
     return Side(
         run_id=None,
         name=run.configuration.name,
         dataset=run.dataset,
         digest=run.digest,
         scorers=scorers_of(run.configuration),
-        candidates=candidate_names(run),
+        candidates=names,
         cases={case.position: case.fields for case in run.cases},
         results=[
             Result(s.trial.candidate, s.trial.case, s.trial.repeat, s.value, s.passed,
                    s.trial.position)
             for s in run.scores
+            if s.trial.candidate in names
         ],
         is_complete=not run.stopped,
     )  # fmt: skip

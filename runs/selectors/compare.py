@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from runs.models import Case, Run, RunState
+from django.db.models import QuerySet
+
+from runs.models import Candidate, Case, Run, RunState
 from runs.models.dataset import question_in
+from runs.selectors.selection import selection_of
 from workers.engine.comparing import Comparison, Pair, Result, compare, match_candidates
 from workers.engine.paired import Difference
 from workers.engine.spec import Configuration, read_configuration
@@ -106,10 +109,11 @@ def side_of(run: Run) -> Side:
     cases = list(
         Case.objects.filter(dataset_id=run.dataset_id).values_list("pk", "position", "fields")
     )
-    candidates = list(run.candidates.order_by("position").values_list("pk", "key", "name"))
+    candidates = list(compared_candidates(run).values_list("pk", "key", "name"))
     position_of = {pk: position for pk, position, _ in cases}
     key_of = {pk: key for pk, key, _ in candidates}
-    rows = run.scores.order_by("position").values_list(
+    scores = run.scores.filter(candidate__in=key_of) if run.kind == "select" else run.scores
+    rows = scores.order_by("position").values_list(
         "candidate_id", "case_id", "repeat", "value", "passed", "position"
     )
     return Side(
@@ -126,6 +130,15 @@ def side_of(run: Run) -> Side:
         ],
         is_complete=run.state in _COMPLETE,
     )
+
+
+def compared_candidates(run: Run) -> QuerySet[Candidate]:
+    """Of a choice only what it chose: what it gave up saw few cases, and is not what it is for."""
+    candidates = run.candidates.order_by("position")
+    if run.kind != "select":
+        return candidates
+    best = selection_of(run).best
+    return candidates.filter(key=best.key) if best else candidates.none()
 
 
 def scorers_of(configuration: Configuration) -> tuple[Any, ...]:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
-from runs.models import Run, RunSample, RunState
+from runs.models import Candidate, Run, RunSample, RunState
+from runs.selectors.leaders import find_leaders, leader_score
 from runs.selectors.snapshot import mean_rate, recent_window
 from workers.engine.stats import Estimate, estimate_mean
 
@@ -157,7 +158,8 @@ def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
 def describe(runs: Iterable[Run]) -> list[RunRow]:
     read, now = list(runs), timezone.now()
     recent = count_recent(read, now)
-    return [describe_one(run, recent, now) for run in read]
+    leaders = find_leaders([run for run in read if run.kind == "select"])
+    return [describe_one(run, recent, now, leaders.get(run.pk)) for run in read]
 
 
 def count_recent(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
@@ -175,16 +177,25 @@ def count_recent(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
     return dict(samples.annotate(trials=Sum(F("fresh") + F("cached") + F("failed"))))
 
 
-def describe_one(run: Run, recent: Mapping[int, int], now: datetime) -> RunRow:
+def describe_one(
+    run: Run, recent: Mapping[int, int], now: datetime, leader: Candidate | None = None
+) -> RunRow:
     elapsed = run.running_seconds(now) if run.started else None
     rate = mean_rate(run, now)
     if elapsed is not None and not run.is_finished:
         rate = recent.get(run.pk, 0) / recent_window(elapsed)
     return RunRow(
         run,
-        score=estimate_mean(run.scored, run.value_sum, run.value_square_sum),
+        score=score_of(run, leader),
         failed_share=run.failed / run.done if run.done else None,
         cached_share=run.cached / run.done if run.done else None,
         seconds=elapsed,
         rate=rate,
     )
+
+
+def score_of(run: Run, leader: Candidate | None) -> Estimate | None:
+    """Of a choice that of its winner: the mean over all that was tried says nothing."""
+    if run.kind == "select":
+        return leader_score(leader) if leader else None
+    return estimate_mean(run.scored, run.value_sum, run.value_square_sum)

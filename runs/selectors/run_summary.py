@@ -6,17 +6,17 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from django.db.models import F, FloatField, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Cast
+from django.db.models import Q
 from django.utils import timezone
 from pydantic import BaseModel
 
 from runs.models import Candidate, Run, RunSample, RunState
+from runs.selectors.leaders import find_leaders, leader_score
 from runs.selectors.limits import WAITING
 from runs.selectors.pickable import Pickable
 from runs.selectors.run_list import RunRow, describe_one
 from runs.selectors.snapshot import mean_rate, recent_window
-from workers.engine.stats import estimate_mean, percentile
+from workers.engine.stats import percentile
 
 SAMPLED_SECONDS = 5  # how old the newest sample may be to tell what is in flight
 
@@ -61,7 +61,8 @@ class CallCounts(BaseModel):
 
 
 class Best(BaseModel):
-    """The candidate with the highest mean score so far."""
+    """The candidate with the highest mean score so far. Of a choice that is decided: among those
+    who saw most cases, failures counted as wrong."""
 
     candidate: str
     name: str
@@ -94,11 +95,11 @@ class RunSummary(Pickable):
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
     """In the order given. The runs come with their datasets."""
     now = timezone.now()
-    recent, best = read_recent(runs, now), find_best(runs)
+    recent, best = read_recent(runs, now), find_leaders(runs)
     counts = {run_id: found.trials for run_id, found in recent.items()}
     return [
         summary_of(
-            describe_one(run, counts, now),
+            describe_one(run, counts, now, best.get(run.pk)),
             in_flight_of(run, recent.get(run.pk)),
             best.get(run.pk),
             now,
@@ -153,15 +154,21 @@ def counts_of(run: Run, in_flight: int) -> Counts:
 
 
 def score_of(row: RunRow) -> ScoreSummary:
-    run, found = row.run, row.score
+    found = row.score
     return ScoreSummary(
         value=found.value if found else None,
         low=found.low if found else None,
         high=found.high if found else None,
-        n=run.scored,
+        n=found.n if found else 0,
         failed_share=row.failed_share,
-        value_failures_wrong=run.value_sum / run.done if run.done else None,
+        value_failures_wrong=value_failures_wrong(row),
     )
+
+
+def value_failures_wrong(row: RunRow) -> float | None:
+    if row.run.kind == "select":
+        return row.score.value if row.score else None
+    return row.run.value_sum / row.run.done if row.run.done else None
 
 
 def eta_of(run: Run, rate: float | None, now: datetime) -> float | None:
@@ -205,34 +212,10 @@ def in_flight_of(run: Run, recent: Recent | None) -> int:
     return min(recent.in_flight, run.planned - run.done)
 
 
-def find_best(runs: Sequence[Run]) -> Mapping[int, Candidate]:
-    """The leader of each, as the leaderboard has it: failures as wrong break ties."""
-    if len(runs) == 1:  # the usual question, and the quick one
-        leader = in_order(runs[0].candidates.all()).first()
-        return {runs[0].pk: leader} if leader else {}
-    ordered = in_order(Candidate.objects.filter(run=OuterRef("pk")))
-    listed = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by()
-    leaders = listed.annotate(best=Subquery(ordered.values("pk")[:1]))
-    found = dict(leaders.values_list("pk", "best"))
-    wanted = [pk for pk in found.values() if pk is not None]
-    candidates = Candidate.objects.defer("document", "latency_bins").in_bulk(wanted)
-    return {run_id: candidates[pk] for run_id, pk in found.items() if pk is not None}
-
-
-def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
-    total = Cast("value_sum", FloatField())
-    return (
-        candidates.filter(scored__gt=0)
-        .annotate(mean=total / F("scored"), with_failures=total / F("done"))
-        .order_by("-mean", "-with_failures", "position")
-        .defer("document", "latency_bins")
-    )
-
-
 def best_of(candidate: Candidate | None) -> Best | None:
     if candidate is None:
         return None
-    found = estimate_mean(candidate.scored, candidate.value_sum, candidate.value_square_sum)
+    found = leader_score(candidate)
     if found is None:
         return None
     return Best(
@@ -241,5 +224,5 @@ def best_of(candidate: Candidate | None) -> Best | None:
         value=found.value,
         low=found.low,
         high=found.high,
-        n=candidate.scored,
+        n=found.n,
     )

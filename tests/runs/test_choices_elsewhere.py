@@ -1,0 +1,68 @@
+"""What other pages, the API and comparisons make of a choice among combinations."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.models import Run, RunState
+from runs.selectors.compare import compare_runs
+from runs.selectors.leaders import find_leaders
+from runs.selectors.run_list import describe
+from runs.selectors.run_summary import summarise
+from tests.runs.choice_parts import make_choice
+from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+
+pytestmark = pytest.mark.django_db
+
+CASES = 30
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_person("ada")
+
+
+@pytest.fixture
+def choice(ada: User) -> Run:
+    """The small model was given up early, with nothing right."""
+    make_endpoint()
+    return make_choice(ada, make_dataset(ada, rows=CASES))
+
+
+def test_the_score_of_a_choice_is_that_of_its_winner(choice: Run, ada: User) -> None:
+    other = make_run(ada, choice.dataset)
+    rows = {row.run.pk: row for row in describe([choice, other])}
+    found = rows[choice.pk].score
+    assert found is not None
+    assert found.value == 1.0  # half of what was tried was wrong
+    assert rows[other.pk].score is None
+    assert client_of(ada).get("/runs/").status_code == 200
+
+
+def test_the_api_tells_the_winner_alone_and_among_many(choice: Run, ada: User) -> None:
+    other = make_run(ada, choice.dataset)
+    for runs in ([choice], [choice, other]):
+        found = summarise(runs)[0]
+        assert found.best is not None
+        assert found.best.name == "solver=simulated/sim-large"
+        assert found.score.value == found.best.value == 1.0
+        assert found.score.n == found.best.n
+
+
+def test_a_choice_that_is_not_decided_has_no_leader_in_lists(choice: Run) -> None:
+    choice.state = RunState.RUNNING
+    assert find_leaders([choice]) == {}
+    assert describe([choice])[0].score is None
+
+
+def test_choices_are_compared_by_what_they_chose(choice: Run, ada: User) -> None:
+    large = "simulated/sim-large"
+    hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1.0}}
+    step = {"name": "solver", "user": "{{question}}", "models": [hot]}
+    later = make_choice(ada, choice.dataset, steps=[step], strategy="brute_force")
+    found = compare_runs(choice, later)
+    [change] = found.candidates
+    assert change.before == f"solver={large}"
+    assert change.after.startswith(f"solver={large} {{")
+    assert found.only_before == found.only_after == []
+    assert found.overall is not None
+    assert found.overall.mean == 0.0

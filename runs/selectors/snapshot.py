@@ -60,9 +60,10 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
 
 
 def can_retry(run: Run) -> bool:
-    """What failed in a choice was decided on."""
-    is_open = run.state not in [RunState.CANCELLED, RunState.FAILED]
-    return bool(run.failed) and is_open and run.kind != "select"
+    """What failed in a choice was decided on: it is retried when nothing is decided meanwhile."""
+    if run.kind == "select" and not run.is_finished and run.state != RunState.PAUSED:
+        return False
+    return bool(run.failed) and run.state not in [RunState.CANCELLED, RunState.FAILED]
 
 
 def share(part: float, whole: float) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from django.conf import settings
@@ -49,6 +49,7 @@ class Growth:
     trials: list[Trial] = field(default_factory=list)
     cases: dict[int, EngineCase] = field(default_factory=dict)
     session: Session | None = None  # told of all that the worker found
+    since: datetime | None = None  # the run has been going since then, when it took the session
 
 
 @dataclass(frozen=True)

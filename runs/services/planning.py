@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from runs.selectors.limits import configuration_now, waiting_reason
 from runs.selectors.stored_history import stored_history
 from runs.services.events import note, note_reopened
 from runs.services.leases import SUSPICIOUS_DEATHS
+from runs.services.rewinding import forget_from
 from runs.services.webhooks import announce_end
 from workers.engine.chunks import chunk_size
 from workers.engine.kinds import open_session
@@ -30,7 +31,9 @@ WARM_SESSIONS = 8
 SET_ASIDE_FOR = timedelta(seconds=5)
 TAKEN_UP_AT_ONCE = 8
 
-_warm: OrderedDict[int, Session] = OrderedDict()  # a cache: a cold session is replayed
+# A cache: a cold session is replayed. With the moment since which the run goes: whoever changes
+# what a session was told stops the run for it.
+_warm: OrderedDict[int, tuple[datetime | None, Session]] = OrderedDict()
 
 
 @transaction.atomic
@@ -43,11 +46,11 @@ def advance_run(run_id: int) -> None:
     if run.started is None:
         _start(run, waiting_reason(configuration))
     take_up_set_aside(run)
+    session = agreeing_session_of(run, configuration)
     open_chunks = run.chunks.filter(state__in=ChunkState.at_work())
     at_work = list(open_chunks.values_list("trials__0__1", flat=True))  # candidate of the first
-    session = session_of(run, configuration)
-    if at_work and session.learns and not session.unscored():
-        return  # a worker is about to end its chunk, or goes on with it by itself
+    if session.learns and (session.asked < run.asked or (at_work and not session.unscored())):
+        return  # scores are missing; or a worker is about to end its chunk, or goes on by itself
     latency_ms = percentile(run.latency_bins, 0.5)
     size = chunk_size(configuration.limits.max_concurrent, (latency_ms or 0) / 1000)
     ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
@@ -77,23 +80,34 @@ def _start(run: Run, reason: str) -> None:
     Run.objects.filter(pk=run.pk).update(
         state=run.state, reason=reason, started=Now(), going_since=Now(), version=run.version
     )
-    run.refresh_from_db(fields=["started"])
+    run.refresh_from_db(fields=["started", "going_since"])
     note(run, "Started.")
     transaction.on_commit(partial(publish, run.pk, always=True))
 
 
 def session_of(run: Run, configuration: Configuration) -> Session:
     """Where the strategy stands: kept warm in this process, else replayed."""
-    session = _warm.pop(run.pk, None)
-    if session is None or not session.may_become(run.asked):
+    since, session = _warm.pop(run.pk, (None, None))
+    if session is None or since != run.going_since or not session.may_become(run.asked):
         session = open_session(configuration, run.dataset.rows)
     session.replay(run.asked, stored_history(run, session.told) if session.learns else [])
-    keep_warm(run.pk, session)
+    keep_warm(run.pk, run.going_since, session)
     return session
 
 
-def keep_warm(run_id: int, session: Session) -> None:
-    _warm[run_id] = session
+def agreeing_session_of(run: Run, configuration: Configuration) -> Session:
+    """After a retry a strategy may decide differently: what it does not ask for any more goes."""
+    session = session_of(run, configuration)
+    place = session.first_difference(run.asked)
+    if not session.learns or place is None:
+        return session
+    forget_from(run, place)
+    take_warm(run.pk)
+    return session_of(run, configuration)
+
+
+def keep_warm(run_id: int, since: datetime | None, session: Session) -> None:
+    _warm[run_id] = since, session
     while len(_warm) > WARM_SESSIONS:
         _warm.popitem(last=False)
 

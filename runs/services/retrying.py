@@ -4,7 +4,6 @@ Their scores go, their chunks open again, and a finished run goes on. What was s
 counted: it was paid.
 """
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -19,17 +18,23 @@ from runs.selectors.limits import configuration_now
 from runs.services.budgets import refuse_if_spent
 from runs.services.events import note
 from runs.services.planning import send_pending
-from runs.services.totals import Tally, tally_by_candidate
+from runs.services.rewinding import parts_of, take_out
 from workers.engine import records
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.spec import count_trials
 
-AT_ONCE = 500  # rows in one statement
+DECIDED_ON = (
+    "What came of a trial was decided on, so a single one is not run again in a selection. Retry "
+    "all that failed, or duplicate the run: what was answered comes from the cache."
+)
 
 
 @transaction.atomic
 def retry_failed(run: Run, user: AbstractBaseUser) -> int:
     """How many failed trials are tried again. Raises ConfigurationError if the run cannot go on."""
     locked = _lock(run)
+    if locked.kind == "select":
+        _prepare_selection(locked)
     count = _reopen(locked, locked.scores.filter(value=None))
     if count:
         note(locked, f"Failed trials are tried again, by {user.get_username()}: {count:,}.")
@@ -40,6 +45,8 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
 def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
     """Ask for one trial anew, past the cache. False if nothing of it can be taken back now."""
     locked = _lock(run)
+    if locked.kind == "select":
+        raise ConfigurationError([Problem("", DECIDED_ON)])
     one = locked.scores.filter(position=position).select_related("candidate", "case")
     score = one.first()
     if score is None or not _reopen(locked, one):
@@ -54,14 +61,18 @@ def _lock(run: Run) -> Run:
     if locked.state in {RunState.CANCELLED, RunState.FAILED}:
         told = f"A run that was {locked.state} does not go on. Duplicate it to run it again."
         raise ConfigurationError([Problem("", told)])
-    if locked.kind == "select":
-        told = (
-            "What failed was counted and decided on, so it cannot be tried again here. "
-            "Duplicate the run: what was answered comes from the cache."
-        )
-        raise ConfigurationError([Problem("", told)])
     refuse_if_spent(locked, locked.clock)
     return locked
+
+
+def _prepare_selection(run: Run) -> None:
+    """What the strategy decided may change with what failed: it is replayed when all of that has a
+    score, and goes on from the first trial that it would not ask for again."""
+    if not run.is_finished and run.state != RunState.PAUSED:
+        told = "A selection is still going. Let it end, or pause it, then retry what failed."
+        raise ConfigurationError([Problem("", told)])
+    run.planned = count_trials(configuration_now(run), run.dataset.rows)
+    run.save(update_fields=["planned"])
 
 
 def _forget_answer(run: Run, score: Score) -> None:
@@ -88,23 +99,11 @@ def _reopen(run: Run, scores: QuerySet[Score]) -> int:
             found += hits
     if not found:
         return 0
-    _take_out(run, found)
-    for part in _parts(chunk_ids):
+    take_out(run, found)
+    for part in parts_of(chunk_ids):
         Chunk.objects.filter(pk__in=part).update(state=ChunkState.PENDING, sent=None, deaths=0)
     _go_on(run)
     return len(found)
-
-
-def _take_out(run: Run, scores: Sequence[Score]) -> None:
-    for part in _parts([score.pk for score in scores]):
-        Score.objects.filter(pk__in=part).delete()
-    tallies = tally_by_candidate((score.candidate_id, score) for score in scores)
-    for candidate in run.candidates.filter(pk__in=list(tallies)):
-        tallies[candidate.pk].take_from(candidate)
-        candidate.save(update_fields=Tally.names())
-    for tally in tallies.values():
-        tally.take_from(run)
-    run.save(update_fields=Tally.names())
 
 
 def _go_on(run: Run) -> None:
@@ -121,8 +120,3 @@ def _go_on(run: Run) -> None:
     if run.state not in RunState.held():
         transaction.on_commit(partial(send_pending, [run.pk]))
     transaction.on_commit(partial(publish, run.pk, always=True))
-
-
-def _parts(ids: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(ids), AT_ONCE):
-        yield ids[start : start + AT_ONCE]

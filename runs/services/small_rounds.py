@@ -53,9 +53,11 @@ def take_session(lease: Lease, found: Sequence[Score]) -> Session | None:
     if run is None:
         return None
     session = session_of(run, configuration_now(run))
-    if not session.unscored() <= {score.trial.position for score in found}:
+    is_behind = session.asked < run.asked or session.first_difference(run.asked) is not None
+    if is_behind or not session.unscored() <= {score.trial.position for score in found}:
         return None
     take_warm(run.pk)
+    lease.growth.since = run.going_since
     return session
 
 
@@ -110,4 +112,5 @@ def hand_back_sessions(leases: Iterable[Lease]) -> None:
     """Of chunks that ended here: all that they were told is stored now."""
     for lease in leases:
         if (session := lease.growth.session) is not None:
-            transaction.on_commit(partial(keep_warm, lease.parts.run_id, session))
+            run_id, since = lease.parts.run_id, lease.growth.since
+            transaction.on_commit(partial(keep_warm, run_id, since, session))

@@ -14,7 +14,6 @@ from runs.services.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.working import finish, running_worker, wait_until
-from workers.engine.errors import ConfigurationError
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,15 +53,17 @@ def test_a_killed_worker_changes_nothing(
     assert plain(stored_history(run)) == expected
 
 
-def test_what_failed_was_decided_on_and_is_not_retried(
+def test_what_fails_for_good_is_given_up_and_fails_again_when_it_is_retried(
     ada: User, selection: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     selection["steps"][1]["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
     with running_worker():
         run = finish(create_run(ada, selection))
+        before = plain(stored_history(run))
+        assert retry_failed(run, ada) == run.failed > 0
+        finish(run)
     assert run.state == RunState.COMPLETED_WITH_ERRORS
+    assert plain(stored_history(run)) == before
     rows = selection_of(run).rows
     assert "sim-large" in rows[0].name.split(" + ")[1]
     assert all(row.why for row in rows if "sim-small:400" in row.name)
-    with pytest.raises(ConfigurationError, match="Duplicate the run"):
-        retry_failed(run, ada)

@@ -15,6 +15,8 @@ class Session:
         self._strategy = strategy
         self._early: dict[int, Score] = {}  # scored, but an earlier trial is not
         self._held: list[Trial] = []  # asked of the strategy, but of nobody else yet
+        self._untold: dict[int, Trial] = {}  # asked, of a strategy that learns
+        self._disagrees_at: int | None = None  # a score is of another trial than was asked
         self.asked = 0
         self.told = 0
         self._is_exhausted = False
@@ -45,6 +47,8 @@ class Session:
             self._held = self._strategy.ask(limit)
         trials, self._held = self._held[:limit], self._held[limit:]
         self.asked += len(trials)
+        if self.learns:
+            self._untold.update((trial.position, trial) for trial in trials)
         self._is_exhausted = not trials or self.asked == self._strategy.planned
         return trials
 
@@ -56,6 +60,8 @@ class Session:
             return trials
         self._held = trials + self._held
         self.asked -= len(trials)
+        for trial in trials:
+            self._untold.pop(trial.position, None)
         return []
 
     def unscored(self) -> set[int]:
@@ -66,22 +72,35 @@ class Session:
         """Tell the strategy, always in the order of the trials, whatever came back first."""
         self._early.update((score.trial.position, score) for score in scores)
         ready: list[Score] = []
-        while self.told + len(ready) in self._early:
-            ready.append(self._early.pop(self.told + len(ready)))
+        while (place := self.told + len(ready)) in self._early and place < self.asked:
+            if self._untold.get(place, self._early[place].trial) != self._early[place].trial:
+                self._disagrees_at = place
+                break
+            ready.append(self._early.pop(place))
+            self._untold.pop(place, None)
         if ready:
             self._strategy.tell(ready)
             self.told += len(ready)
 
     def replay(self, asked: int, scores: Iterable[Score]) -> None:
-        """Bring a fresh session to where another one was: same asks, same tells."""
+        """Bring a fresh session to where another one was: same asks, same tells. It stays behind
+        where scores are missing, or are not of the trials that the strategy asks for."""
         history = sorted(scores, key=lambda score: score.trial.position)
         place = 0
-        while self.asked < asked:
-            if not self.plan(min(asked - self.asked, REPLAY_STEP)) and place == len(history):
-                break
+        while self.asked < asked and self._disagrees_at is None:
+            trials = self.plan(min(asked - self.asked, REPLAY_STEP))
             ahead = place
             while ahead < len(history) and history[ahead].trial.position < self.asked:
                 ahead += 1
+            if not trials and ahead == place:
+                break
             self.absorb(history[place:ahead])
             place = ahead
         self.absorb(history[place:])
+
+    def first_difference(self, asked: int) -> int | None:
+        """From which position on a history of so many trials, replayed here, is not what the
+        strategy asks for. None: it is, as far as there are scores."""
+        if self._disagrees_at is not None:
+            return self._disagrees_at
+        return self.asked if self.told == self.asked < asked else None

@@ -1,0 +1,53 @@
+"""Takes scores of a run back, with all that was counted of them but for what was paid."""
+
+from collections.abc import Iterator, Sequence
+
+from django.db.models import F
+
+from runs.models import Chunk, ChunkState, Run, Score
+from runs.services.events import note
+from runs.services.totals import Tally, tally_by_candidate
+
+AT_ONCE = 500  # rows in one statement
+
+
+def take_out(run: Run, scores: Sequence[Score]) -> None:
+    """Under the lock on the run's row."""
+    for part in parts_of([score.pk for score in scores]):
+        Score.objects.filter(pk__in=part).delete()
+    tallies = tally_by_candidate((score.candidate_id, score) for score in scores)
+    for candidate in run.candidates.filter(pk__in=list(tallies)):
+        tallies[candidate.pk].take_from(candidate)
+        candidate.save(update_fields=Tally.names())
+    for tally in tallies.values():
+        tally.take_from(run)
+    run.save(update_fields=Tally.names())
+
+
+def forget_from(run: Run, position: int) -> None:
+    """Undo the plan of a run from a trial on: its strategy decides differently now. Whoever works
+    on such trials loses the lease; their answers are cached, should they be asked for again."""
+    later = list(run.scores.filter(position__gte=position))
+    take_out(run, later)
+    run.chunks.filter(start__gte=position).delete()
+    for chunk in run.chunks.all():
+        kept = [trial for trial in chunk.trials if trial[0] < position]
+        if len(kept) < len(chunk.trials):
+            shorten(chunk, kept)
+    run.asked = position
+    run.save(update_fields=["asked"])
+    trials = "1 later trial is" if len(later) == 1 else f"{len(later):,} later trials are"
+    note(run, f"The strategy decides differently from trial {position} on; {trials} taken back.")
+
+
+def shorten(chunk: Chunk, kept: list[list[int]]) -> None:
+    scored = chunk.run.scores.filter(position__in=[trial[0] for trial in kept]).count()
+    state = ChunkState.DONE if scored == len(kept) else ChunkState.PENDING
+    Chunk.objects.filter(pk=chunk.pk).update(
+        trials=kept, state=state, token=F("token") + 1, lease_until=None, sent=None
+    )
+
+
+def parts_of(ids: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield ids[start : start + AT_ONCE]

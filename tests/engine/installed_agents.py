@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 
 from workers.engine.agents import Agent, Call, PlainCall
 
-__all__ = ["Chain", "cancels", "fans_out", "fans_out_plainly", "hangs", "misbehaves", "sleeps"]
+__all__ = [
+    "Chain",
+    "cancels",
+    "fans_out",
+    "fans_out_plainly",
+    "hangs",
+    "misbehaves",
+    "mumbles",
+    "sleeps",
+]
 
 
 class Chain(Agent):
@@ -32,6 +41,8 @@ def fans_out_plainly(fields: Mapping[str, str], call: PlainCall, *, width: int =
 
 async def misbehaves(fields: Mapping[str, str], call: Call, *, how: str) -> Any:
     await call("draft")
+    if how == "raises half a character":
+        raise ValueError("\x00 and \ud800")
     if how == "raises":
         raise KeyError("no such thing")
     if how == "exits":
@@ -42,6 +53,12 @@ async def misbehaves(fields: Mapping[str, str], call: Call, *, how: str) -> Any:
         while True:
             await call("draft")
     return 42
+
+
+async def mumbles(fields: Mapping[str, str], call: Call) -> str:
+    """Texts that not every database would store."""
+    await call("draft", question="What is 1 + 1? \x00")
+    return "\x00\ud800 42"
 
 
 async def cancels(fields: Mapping[str, str], call: Call) -> str:

@@ -179,6 +179,7 @@ async def test_a_sample_is_a_call_of_its_own_and_is_cached_as_such(
     ("how", "told"),
     [
         ("raises", "KeyError: 'no such thing'"),
+        ("raises half a character", "ValueError: \ufffd and ?"),
         ("exits", "SystemExit(3)"),
         ("calls what is not there", "It called 'nothing'. It has: draft."),
         ("asks for ever", "more than 100 calls"),
@@ -204,6 +205,15 @@ async def test_an_agent_that_never_answers_is_cut(
     selection["steps"] = [agent(name)]
     scores = await run_document(selection, cases[:3], simulator.url)
     assert [score.error for score in scores] == [error] * 3
+
+
+async def test_what_an_agent_says_can_be_stored_anywhere(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    selection["steps"] = [agent("mumbles")]
+    [score] = await run_document(selection, cases[:1], simulator.url)
+    assert score.answer == "\ufffd? 42"
+    assert score.calls[0].prompt[1]["content"] == "What is 1 + 1? \ufffd"
 
 
 @pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly", "hangs"])

@@ -11,12 +11,14 @@ from typing import Any
 from workers.engine.agents import Agent, build_agent
 from workers.engine.ending import end_tasks
 from workers.engine.errors import AgentFailed, CallError, TimedOut
+from workers.engine.providers.answers import clean_text
 from workers.engine.records import Reply, Request
 from workers.engine.targets.parts import TargetParts
 
 MOST_CALLS = 100  # of one trial; an agent that asks for ever must end some day
 MOST_SAMPLES = 1000  # of one call
 MOST_REPEATS = 1000  # of one trial, as the schema has it
+LONGEST_ANSWER = 1_000_000  # characters, that are stored
 LONGEST_MESSAGE = 300  # characters of an exception that are shown
 
 Ask = Callable[[Request], Awaitable[Reply]]
@@ -112,7 +114,9 @@ async def run_agent(
         await calls.close()
     if not isinstance(answer, str):
         raise AgentFailed(f"It answered with {type(answer).__name__}. An agent answers with text.")
-    return answer
+    if len(answer) > LONGEST_ANSWER:
+        raise AgentFailed(f"It answered with more than {LONGEST_ANSWER:,} characters.")
+    return clean_text(answer)
 
 
 async def start_agent(
@@ -166,4 +170,5 @@ def failure_of(error: Exception) -> CallError:
         error = error.exceptions[0]
     if isinstance(error, CallError):
         return error
-    return AgentFailed(f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE])
+    told = f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
+    return AgentFailed(clean_text(told))

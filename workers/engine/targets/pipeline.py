@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from workers.engine.errors import AgentFailed, Refused
+from workers.engine.providers.answers import clean_text
 from workers.engine.records import Candidate, Case, Reply, Request
 from workers.engine.targets.agent_steps import AgentCalls, run_agent, sample_repeat
 from workers.engine.targets.chat import chat_request, fill
@@ -81,7 +82,8 @@ class Walk:
         def make_request(name: str, given: Mapping[str, str], sample: int) -> Request:
             if name not in slots:
                 raise AgentFailed(f"It called {name!r}. It has: {', '.join(slots)}.")
-            fields = {**self._fields, **{field: str(value) for field, value in given.items()}}
+            filled = {field: clean_text(str(value)) for field, value in given.items()}
+            fields = {**self._fields, **filled}
             repeat = sample_repeat(self._repeat, sample)
             return self._request(slots[name], fields, repeat, f"{step['name']}.{name}")
 

@@ -15,6 +15,7 @@ __all__ = [
     "hangs",
     "misbehaves",
     "mumbles",
+    "races",
     "sleeps",
 ]
 
@@ -69,6 +70,15 @@ async def hangs(fields: Mapping[str, str], call: Call) -> str:
     await call("draft")
     await asyncio.Event().wait()
     return ""
+
+
+async def races(fields: Mapping[str, str], call: Call) -> str:
+    """Takes the first of three answers, and does not wait for the others."""
+    rivals = [asyncio.create_task(call("draft", sample=number)) for number in range(3)]
+    done, late = await asyncio.wait(rivals, return_when=asyncio.FIRST_COMPLETED)
+    for rival in late:
+        rival.cancel()
+    return done.pop().result()
 
 
 def sleeps(fields: Mapping[str, str], call: PlainCall) -> str:

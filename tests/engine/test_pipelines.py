@@ -207,6 +207,22 @@ async def test_an_agent_that_never_answers_is_cut(
     assert [score.error for score in scores] == [error] * 3
 
 
+async def test_calls_that_an_agent_does_not_wait_for_are_counted_if_they_were_sent(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    simulator.play(
+        {"match": {}, "times": 1, "do": "pass", "delay_ms": 300},
+        {"match": {}, "times": None, "do": "hang"},
+    )
+    selection["limits"] = {**selection["limits"], "timeout_seconds": 60}
+    selection["steps"] = [agent("races")]
+    prices = {("simulated", "sim-large"): Price(1.0, 2.0)}
+    [score] = await run_document(selection, cases[:1], simulator.url, prices=prices)
+    outcomes = sorted(call.error for call in score.calls)
+    assert outcomes == ["", "cancelled", "cancelled"]
+    assert (score.error, score.calls_sent, score.unpriced) == ("", 3, 2)
+
+
 async def test_what_an_agent_says_can_be_stored_anywhere(
     simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
 ) -> None:

@@ -1,11 +1,12 @@
 """Notes each call of a trial that makes several, so that a person can see who said what."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from workers.engine.errors import CallError
 from workers.engine.prices import Bill
-from workers.engine.records import Reply, Request, StepCall
+from workers.engine.records import CANCELLED, Reply, Request, StepCall
 
 KEPT_CHARACTERS = 10_000  # of a prompt's message, and of an answer
 
@@ -30,7 +31,10 @@ class CallNotes:
             try:
                 reply = await ask(request)
             except CallError as error:
-                self._notes[number] = failed_call(request, error)
+                self._notes[number] = failed_call(request, error.name)
+                raise
+            except asyncio.CancelledError:  # by its own agent: else nobody reads this
+                self._notes[number] = failed_call(request, CANCELLED)
                 raise
             self._notes[number] = self._call(request, reply)
             return reply
@@ -52,9 +56,9 @@ class CallNotes:
         )
 
 
-def failed_call(request: Request, error: CallError) -> StepCall:
+def failed_call(request: Request, error: str) -> StepCall:
     prompt, model = prompt_of(request), model_of(request)
-    return StepCall(request.step, model, prompt, "", error.name, None, None, None, None, False)
+    return StepCall(request.step, model, prompt, "", error, None, None, None, None, False)
 
 
 def model_of(request: Request) -> str:

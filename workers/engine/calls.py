@@ -1,5 +1,6 @@
 """One call to a provider: wait for a slot, call under a deadline, try again if it may help."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from workers.engine.permits import Quota
 from workers.engine.pools import Permit
 from workers.engine.prices import NANOS, Price, Prices, cost_of
 from workers.engine.providers import Provider
-from workers.engine.records import Attempt, Reply, Request
+from workers.engine.records import CANCELLED, Attempt, Reply, Request
 from workers.engine.retry_budget import RetryBudget
 from workers.engine.throttle import Throttle
 
@@ -92,6 +93,9 @@ class Caller:
             except CallError as error:
                 self._note_failure(permit, error, waits)
                 trace.append(self._step(request, error.name, asked, started, str(error)))
+                raise
+            except asyncio.CancelledError:  # it was sent, and may have to be paid
+                trace.append(self._step(request, CANCELLED, asked, started))
                 raise
             note_success(permit, reply, price)
             step = self._step(request, "ok", asked, started)

@@ -8,13 +8,13 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from workers.engine.errors import AnswerTooLarge, MalformedAnswer
-from workers.engine.records import Attempt, Reply, Request
+from workers.engine.records import CANCELLED, Attempt, Reply, Request
 
 TOKENS = 1_000_000  # prices are per this many
 NANOS = 1_000_000_000  # of a dollar: budgets are kept in whole ones
 HIGHEST_PRICE = 100_000.0  # dollars per million tokens; more is a slip of the hand
-# An answer arrived, so it is paid for, but its tokens could not be read.
-UNREAD_OUTCOMES = frozenset({MalformedAnswer.name, AnswerTooLarge.name})
+# An answer arrived or was under way, so it is paid for, but its tokens could not be read.
+UNREAD_OUTCOMES = frozenset({MalformedAnswer.name, AnswerTooLarge.name, CANCELLED})
 
 
 class Price(NamedTuple):

@@ -69,6 +69,8 @@ class Reply:
 
 JOINED = "joined an equal call"  # what an attempt is called that took another call's answer
 
+CANCELLED = "cancelled"  # the outcome of a call that its own agent did not wait for
+
 
 class Attempt(NamedTuple):
     """One step on the way to an answer, as the trial page shows it."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.http import QueryDict
 
 from runs.forms.model_parameters import number_or_text, number_text
-from workers.engine.spec import Selection
+from workers.engine.spec import Selection, Step
 from workers.engine.strategies.describing import (
     OptionDescription,
     StrategyDescription,
@@ -191,6 +191,8 @@ def read_steps(post: QueryDict) -> list[StepInput]:
 
 
 def selection_input_of(configuration: Selection) -> SelectionInput:
+    """Steps that are more than a call have no fields here; then the whole is shown as YAML."""
+    calls = [step for step in configuration.steps if isinstance(step, Step)]
     chosen = configuration.strategy
     texts = {name: text_of(value) for name, value in chosen.options.items()}
     aims = {name: text_of(value) for name, value in configuration.objective}
@@ -198,7 +200,7 @@ def selection_input_of(configuration: Selection) -> SelectionInput:
         SelectionInput(
             steps=[
                 StepInput(index, step.name, step.system, step.user, [m.label for m in step.models])
-                for index, step in enumerate(configuration.steps)
+                for index, step in enumerate(calls)
             ],
             strategy=chosen.name,
             options={chosen.name: texts},

@@ -40,7 +40,7 @@ def priced(latency_ms: dict[str, float], cost: dict[str, float | None]) -> Round
 
     def outcome(trial: Trial) -> Score:
         name = names[int(trial.candidate)]
-        return Score(trial, value=1.0, latency_ms=latency_ms[name], cost=cost[name])
+        return Score(trial, value=1.0, latency_ms=latency_ms[name], full_cost=cost[name])
 
     play(strategy, outcome)
     return strategy
@@ -102,6 +102,10 @@ def test_in_the_middle_of_a_round_those_who_wait_for_their_turn_are_still_compar
     trials = session.plan(1000)
     session.absorb(map(outcome, trials[:31]))  # 11, 10 and 10 cases
     assert [row.saw_most for row in rows_of(strategy)] == [True] * 3
+    ahead = {row.name: row.n for row in rows_of(strategy)}
+    means = {row.name: row.accuracy for row in rows_of(strategy)}
+    assert ahead["agent=0"] == 11
+    assert rows_of(strategy)[0].accuracy == max(means.values(), key=lambda mean: mean or 0.0)
     early = [outcome(trial) for trial in trials[40:43]]
     assert sum(row.n for row in rows_of(strategy, early)) == 34
 

@@ -129,11 +129,27 @@ def test_every_strategy_is_offered_and_goes_through_the_form_unchanged(
     assert f'name="strategy-{name}-confidence"' in page
 
 
-def test_what_the_form_cannot_show_is_shown_as_yaml() -> None:
+def test_parameters_of_single_models_are_shown_as_yaml() -> None:
     first = {**DOCUMENT["steps"][0], "models": [MODELS[0], model(MODELS[1])]}  # type: ignore[index]
     shown = from_document({**DOCUMENT, "steps": [first]})
     assert shown.mode == "yaml"
     assert "temperature" in shown.yaml
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"routes": {"easy": "solver"}, "default": "solver"}, id="router"),
+        pytest.param({"agent": "self_consistency", "options": {}}, id="agent"),
+    ],
+)
+def test_steps_that_are_more_than_a_call_are_shown_as_yaml(more: dict[str, Any]) -> None:
+    steps: list[dict[str, Any]] = [*DOCUMENT["steps"]]  # type: ignore[misc]
+    first, second = steps
+    if "agent" in more:
+        first = {"name": "planner", "calls": [{**first, "name": "vote"}]}
+    shown = from_document({**DOCUMENT, "steps": [{**first, **more}, second]})
+    assert shown.mode == "yaml"
 
 
 def test_arm_elimination_is_what_a_blank_form_takes(ada: User) -> None:

@@ -83,7 +83,7 @@ def rows_of(
     strategy was not told yet, since an earlier trial has none."""
     samples = samples_of(strategy, early)
     least = least_that_is_most(strategy, samples)
-    best = strategy.best
+    best = best_now(strategy, least)
     rows = [
         row_of(strategy, arm, samples[arm], least, is_best=arm == best)._replace(
             tokens=(tokens or {}).get(candidate.key)
@@ -93,9 +93,17 @@ def rows_of(
     return sorted(mark_front(rows), key=best_first)
 
 
-def best_first(row: CombinationRow) -> tuple[bool, int, float, float]:
+def best_now(strategy: Rounds[Any], least: int) -> int | None:
+    """In the middle of a round who happens to be a case ahead is not the leader for it."""
+    if not is_under_way(strategy):
+        return strategy.best
+    return strategy.board.choose([a for a in strategy.alive if strategy.board.count(a) >= least])
+
+
+def best_first(row: CombinationRow) -> tuple[bool, bool, int, float, float]:
     slowness = float("inf") if row.latency_ms is None else row.latency_ms
-    return (not row.is_best, -row.n, -(row.accuracy or 0.0), slowness)
+    seen = 0 if row.saw_most else row.n  # among those who saw most a case more is no merit
+    return (not row.is_best, not row.saw_most, -seen, -(row.accuracy or 0.0), slowness)
 
 
 def samples_of(strategy: Rounds[Any], early: Iterable[Score]) -> list[list[Sample]]:
@@ -113,9 +121,13 @@ def least_that_is_most(strategy: Rounds[Any], samples: Sequence[Sequence[Sample]
     """How many samples are as many as anybody has. In the middle of a round those who are a part
     of it behind are not worse off for it."""
     most = max((len(samples[arm]) for arm in strategy.alive), default=0)
+    return max(1, most - (strategy.history[-1].cases if is_under_way(strategy) else 0))
+
+
+def is_under_way(strategy: Rounds[Any]) -> bool:
+    """Whether some of the newest round was not told yet."""
     opened = sum(record.trials for record in strategy.history)
-    is_under_way = opened > sum(map(len, samples))
-    return max(1, most - (strategy.history[-1].cases if is_under_way else 0))
+    return opened > sum(map(len, strategy.board.samples))
 
 
 def row_of(

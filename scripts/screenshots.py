@@ -6,6 +6,7 @@ the demo, and looks at the pages as a person would: `make screenshots`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -32,6 +33,24 @@ THEMES = ("light", "dark")
 START_SECONDS = 60
 RUN_SECONDS = 90
 PASSWORD = "for the pictures only"
+CHOICE_MODELS = [f"simulated/sim-{size}" for size in ("small", "medium", "large")]
+CHOICE = {
+    "name": "Which models?",
+    "kind": "select",
+    "seed": 3,
+    "dataset": "arithmetic",
+    "steps": [
+        {"name": "planner", "user": "{{question}}", "models": CHOICE_MODELS},
+        {
+            "name": "solver",
+            "system": "Think step by step.",
+            "user": "{{question}}",
+            "models": CHOICE_MODELS,
+        },
+    ],
+    "scorers": ["numeric"],
+    "limits": {"max_concurrent": 10, "requests_per_minute": None},
+}
 ROWS = "question,expected\nCapital of France?,Paris\nCapital of Japan?,Tokyo"
 
 
@@ -145,6 +164,15 @@ class Photographer:
         self.page.wait_for_url(re.compile(r"/runs/\d+/$"))
         return self.page.url.removeprefix(self.site.url)
 
+    def launch_document(self, document: dict[str, Any]) -> str:
+        """The path of a run of this document; JSON is YAML."""
+        self.page.goto(f"{self.site.url}/runs/new/")
+        self.page.click("label:has(#mode-yaml)")
+        self.page.fill("[name=yaml]", json.dumps(document))
+        self.page.click("[data-launch]")
+        self.page.wait_for_url(re.compile(r"/runs/\d+/$"))
+        return self.page.url.removeprefix(self.site.url)
+
     def wait_until_finished(self) -> None:
         self.page.wait_for_selector("[data-live-state=ended]", timeout=RUN_SECONDS * 1000)
 
@@ -193,6 +221,27 @@ def photograph_a_paused_run(camera: Photographer) -> None:
     camera.page.wait_for_selector("[data-resume-run]:not([hidden])", timeout=RUN_SECONDS * 1000)
     camera.take_all("run-paused", path)
     camera.page.click("[data-cancel] button")
+
+
+def photograph_a_choice(camera: Photographer) -> None:
+    """Nine combinations of models: while it narrows, and its winner."""
+    path = camera.launch_document(CHOICE)
+    with ExitStack() as open_pages:
+        pages = [
+            (open_pages.enter_context(camera.visitor(theme, size)), theme, size)
+            for theme in THEMES
+            for size in SIZES
+        ]
+        for page, _, _ in pages:
+            page.goto(camera.site.url + path)
+        camera.page.locator(".arm-gone").first.wait_for(timeout=RUN_SECONDS * 1000)
+        for page, theme, size in pages:
+            page.locator(".arm-gone").first.wait_for()
+            page.locator("#combinations").scroll_into_view_if_needed()
+            camera.take(page, "choice-live", theme, size)
+    camera.wait_until_finished()
+    camera.take_all("choice", path)
+    camera.take_all("choice-new", f"/runs/new/?run={path.strip('/').rpartition('/')[2]}")
 
 
 def photograph_the_jump_box(camera: Photographer) -> None:
@@ -267,6 +316,7 @@ def main() -> None:
         photograph_a_run_under_way(camera)
         photograph_reconnecting(camera)
         photograph_a_paused_run(camera)
+        photograph_a_choice(camera)
         photograph_the_jump_box(camera)
         photograph_errors(camera)
         photograph_the_rest(camera)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from runs.models import Candidate, Run
 from runs.selectors.costs import cost_per_thousand
+from runs.selectors.selection import selection_of
 from workers.engine.kinds import models_called
 from workers.engine.stats import Estimate, estimate_mean, percentile
 
@@ -36,12 +37,16 @@ class LeaderboardRow:
 
 
 def leaderboard(run: Run) -> list[LeaderboardRow]:
-    """Best first. A candidate without a score has no rank: failures are neither zero nor best."""
+    """Best first. A candidate without a score has no rank: failures are neither zero nor best.
+    Of a choice: what it chose, then who saw most; failures are wrong answers there."""
     candidates = list(run.candidates.all())
     planned = run.planned // len(candidates) if candidates else 0
-    is_choice = run.kind == "select"
     scored = [(estimate_of(candidate), candidate) for candidate in candidates]
-    scored.sort(key=lambda pair: survivor_key(pair[1]) if is_choice else sort_key(*pair))
+    if run.kind == "select":
+        places = {row.key: place for place, row in enumerate(selection_of(run).rows)}
+        scored.sort(key=lambda pair: places[pair[1].key])
+    else:
+        scored.sort(key=lambda pair: sort_key(*pair))
     if not scored:
         return []
     best, leader = scored[0]
@@ -60,12 +65,6 @@ def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float
     if found is None:
         return (float("inf"), 0.0, candidate.position)
     return (-found.value, -candidate.value_sum / candidate.done, candidate.position)
-
-
-def survivor_key(candidate: Candidate) -> tuple[float, float, int]:
-    """Of a choice: who saw most was not given up. Failures are wrong answers there."""
-    mean = candidate.value_sum / candidate.done if candidate.done else 0.0
-    return (-candidate.done, -mean, candidate.position)
 
 
 def row_of(

@@ -78,7 +78,6 @@ def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
     prefix = shared_endpoint(report.rows)
     found = [row for row in report.rows if is_wanted(row, wanted.find.lower(), prefix)]
     is_cut = len(found) > MOST_ROWS and not wanted.all
-    layers = report.layers if run.is_finished else []
     return ChoicePage(
         report=report,
         wanted=wanted,
@@ -88,8 +87,10 @@ def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
         hidden=len(found) - FIRST_ROWS - LAST_ROWS if is_cut else 0,
         alive=draw_alive(report.rounds, len(report.rows)),
         plots=draw_plots(report.rows),
-        layers=[layer._replace(rows=layer.rows[:LAYER_ROWS]) for layer in layers[-MOST_LAYERS:]],
-        hidden_layers=max(0, len(layers) - MOST_LAYERS),
+        layers=[
+            layer._replace(rows=layer.rows[:LAYER_ROWS]) for layer in report.layers[-MOST_LAYERS:]
+        ],
+        hidden_layers=max(0, len(report.layers) - MOST_LAYERS),
         rounds=report.rounds[: -ROUNDS_LISTED - 1 : -1],
         slots=configuration_now(run).limits.max_concurrent,
         prefix=prefix,

@@ -85,7 +85,8 @@ class RivalFacts(BaseModel):
 
 
 class ChoiceFacts(BaseModel):
-    """What a choice has found, and what trying everything would have taken."""
+    """What a choice has found, and what trying everything would have taken. Layers are there when
+    it is over, and if not all saw as many cases."""
 
     strategy: str
     alive: int

@@ -91,6 +91,7 @@ def read_on(run: Run, configuration: Selection, followed: Followed) -> Selection
         evaluations=session.told + len(early),
         dollars=None if run.unpriced and not run.cost else run.cost,
         seconds=run.running_seconds(run.ended or timezone.now()) if run.started else None,
+        is_over=run.is_finished,
     )
 
 

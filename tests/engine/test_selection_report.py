@@ -10,7 +10,7 @@ from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.matrices import Matrix
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.selection_csv import csv_of
-from workers.engine.selection_layers import layers_of
+from workers.engine.selection_layers import MOST_ROWS, last_steps, layers_of
 from workers.engine.selection_report import SelectionReport, report_of
 from workers.engine.selection_rows import Tokens, rounds_of, rows_of
 from workers.engine.session import Session
@@ -74,6 +74,14 @@ def test_a_layer_measures_the_first_cases_anew() -> None:
         arm = next(i for i, c in enumerate(strategy.candidates) if c.key == row.key)
         values = [sample.value or 0.0 for sample in strategy.board.samples[arm][: layer.n]]
         assert row.measured.accuracy == pytest.approx(sum(values) / layer.n)
+
+
+def test_layers_of_thousands_of_combinations_stay_within_bounds() -> None:
+    counts = list(range(1, 3001))
+    kept = last_steps(counts, counts)
+    assert kept[-1] == 3000
+    assert sum(sum(count >= n for count in counts) for n in kept) <= MOST_ROWS
+    assert last_steps([20, 60], [20] * 20_000 + [60]) == [20, 60]
 
 
 def test_only_who_saw_most_is_on_the_front() -> None:

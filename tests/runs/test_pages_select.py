@@ -67,6 +67,16 @@ def test_the_pictures_show_everybody_and_mark_the_front(choice: Run, ada: User) 
     assert "on the front</span>" in page
 
 
+def test_names_that_look_like_markup_are_text(ada: User) -> None:
+    make_endpoint()
+    evil = "simulated/<img src=x onerror=alert(1)>"
+    step = {"name": "solver", "user": "{{question}}", "models": [evil, "simulated/sim-large"]}
+    run = make_choice(ada, make_dataset(ada, rows=CASES), steps=[step])
+    page = client_of(ada).get(f"/runs/{run.pk}/").content.decode()
+    assert page.count("&lt;img src=x") >= 5
+    assert "<img src=x" not in page
+
+
 def test_a_refresh_reads_only_what_is_new(choice: Run, django_assert_max_num_queries: Any) -> None:
     selection_of(choice)
     Run.objects.filter(pk=choice.pk).update(state=RunState.CANCELLED)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from workers.engine.selection_rows import Measured, measure
 from workers.engine.strategies import Rounds
 
+MOST_ROWS = 10_000  # of all layers: thousands of combinations may differ in what they saw
+
 
 class LayerRow(NamedTuple):
     key: str
@@ -25,12 +27,24 @@ class Layer(NamedTuple):
 
 def layers_of(strategy: Rounds[Any]) -> list[Layer]:
     """One for each number of cases, the fewest first. Empty when all saw equally many: then the
-    plain table says it all."""
+    plain table says it all. Where nearly everybody saw another number, the last ones."""
     counts = [strategy.board.count(arm) for arm in range(len(strategy.candidates))]
     steps = sorted({count for count in counts if count})
     if len(steps) < 2:
         return []
-    return list(each_layer(strategy, counts, steps))
+    return list(each_layer(strategy, counts, last_steps(steps, counts)))
+
+
+def last_steps(steps: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """As many of the last numbers as keep the layers within bounds, at least two."""
+    kept: list[int] = []
+    rows = 0
+    for n in reversed(steps):
+        rows += sum(count >= n for count in counts)
+        if rows > MOST_ROWS and len(kept) >= 2:
+            break
+        kept.append(n)
+    return kept[::-1]
 
 
 def each_layer(

@@ -107,7 +107,9 @@ def report_of(
     evaluations: int,
     dollars: float | None = None,
     seconds: float | None = None,
+    is_over: bool = True,
 ) -> SelectionReport:
+    """Layers only at the end: in the middle of a round nobody saw as many cases as the next."""
     return SelectionReport(
         strategy=name,
         rows=rows,
@@ -119,5 +121,5 @@ def report_of(
         confidence=strategy.options.confidence,
         threshold=getattr(strategy.options, "threshold", None),
         rivals=rivals_of(strategy, rows),
-        layers=layers_of(strategy),
+        layers=layers_of(strategy) if is_over else [],
     )

@@ -113,10 +113,15 @@ def progress_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
         "done": formatting.count(run.done),
         "planned": formatting.count(run.planned),
         "percent": formatting.percent(share(run.done, run.planned)),
-        "progress": f"{run.done:,} of {run.planned:,} trials",
+        "progress": f"{run.done:,} of {most_word(run)}{run.planned:,} trials",
         "elapsed": formatting.duration(run.running_seconds(now) if run.started else None),
         "eta": eta_text(run, chart, now),
     }
+
+
+def most_word(run: Run) -> str:
+    """A choice is planned as if everything were tried, and ends when it is decided."""
+    return "at most " if run.kind == "select" and not run.is_finished else ""
 
 
 def recent_rate(run: Run, chart: Series, now: datetime) -> float | None:
@@ -147,7 +152,7 @@ def eta_text(run: Run, chart: Series, now: datetime) -> str:
     if run.state == RunState.PAUSING:
         return "pausing: the calls in flight end first"
     if run.state == RunState.PAUSED:
-        return f"paused, {run.planned - run.done:,} trials left"
+        return f"paused, {most_word(run)}{run.planned - run.done:,} trials left"
     if run.reason.startswith(WAITING):
         return "waiting until it is resumed"
     if not run.done:
@@ -155,7 +160,8 @@ def eta_text(run: Run, chart: Series, now: datetime) -> str:
     rate = recent_rate(run, chart, now) or mean_rate(run, now)
     if not rate:
         return "waiting for answers"
-    return f"about {formatting.duration((run.planned - run.done) / rate)} left"
+    word = most_word(run) or "about "
+    return f"{word}{formatting.duration((run.planned - run.done) / rate)} left"
 
 
 def score_text(run: Run) -> dict[str, str]:

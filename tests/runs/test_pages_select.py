@@ -10,6 +10,7 @@ from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.selectors import selection
 from runs.selectors.selection import selection_of
+from runs.selectors.snapshot import take_snapshot
 from runs.services.runs import create_run
 from tests.runs.choice_parts import make_choice
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
@@ -165,6 +166,14 @@ def test_what_is_no_choice_or_chose_nothing_has_no_files(ada: User, choice: Run)
     assert "no combinations" in answer.content.decode()
     nothing = make_many(ada)
     assert client.get(f"/runs/{nothing.pk}/litellm.yaml").status_code == 409
+
+
+def test_before_it_is_decided_all_that_is_planned_is_a_bound(choice: Run) -> None:
+    assert take_snapshot(choice)["text"]["progress"] == f"{choice.done} of {choice.planned} trials"
+    choice.state, choice.ended, choice.planned = RunState.PAUSED, None, 2 * CASES
+    text = take_snapshot(choice)["text"]
+    assert text["progress"] == f"{choice.done} of at most {2 * CASES} trials"
+    assert text["eta"] == f"paused, at most {2 * CASES - choice.done} trials left"
 
 
 def test_the_rows_are_fetched_alone_while_it_goes_on(choice: Run, ada: User) -> None:

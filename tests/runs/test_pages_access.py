@@ -24,7 +24,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 PUBLIC = {"sign_in", "setup"}
 ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64}
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
-PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in {*PUBLIC, "home"}]
+FILES_OF_A_CHOICE = {"run_combinations_csv", "run_litellm"}  # a run of another kind has none
+NO_PAGES = PUBLIC | FILES_OF_A_CHOICE | {"home"}
+PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in NO_PAGES]
 
 
 def address_of(name: str, **known: object) -> str:

@@ -8,6 +8,7 @@ from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.matrices import Matrix
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.strategies import SELECTIONS, build_selection
+from workers.engine.strategies.allowance import Allowance
 from workers.engine.strategies.board import Board
 from workers.engine.strategies.gaussian_process import GaussianProcess
 from workers.engine.strategies.intervals import interval_of, paired_variance
@@ -177,3 +178,25 @@ def test_a_gaussian_process_trusts_what_is_alike_and_doubts_what_is_not() -> Non
     assert near.mean > 0.9
     assert near.deviation < far.deviation
     assert far.mean == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_allowance_is_what_arm_elimination_spends(seed: int) -> None:
+    """Played on a board where everything is known, look by look."""
+    matrix = make_matrix([0.4, 0.5, 0.6, 0.65, 0.7, 0.7, 0.75, 0.8, 0.8], 100, seed=seed)
+    dropped = select("arm_elimination", matrix, failures="dropped", winner="anyone")
+    spent = len(play(dropped, of_matrix(matrix)))
+    everything = select("brute_force", matrix)
+    play(everything, of_matrix(matrix))
+    allowance = Allowance(everything.board, 9, 100)
+    assert allowance.at(9) is None  # before its first look there is nothing to compare with
+    assert allowance.at(10) == 90
+    assert allowance.at(100) == spent
+
+
+def test_a_failure_is_not_on_the_bill_of_arm_elimination_as_published() -> None:
+    half = tuple(1.0 if case % 2 else None for case in range(20))
+    matrix = Matrix("half", ("agent=a", "agent=b"), (half, half))
+    everything = select("brute_force", matrix)
+    play(everything, of_matrix(matrix))
+    assert Allowance(everything.board, 2, 20).at(20) == 20

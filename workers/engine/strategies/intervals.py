@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 UNKNOWN_DEVIATION = 0.5  # of a value between 0 and 1 about which nothing is known
+MADE_UP_PAIRS = 3  # differences of +1 and -1 that are assumed before any is seen
 
 
 class Interval(NamedTuple):
@@ -44,7 +45,8 @@ def deviation_of(values: Sequence[float], mean: float) -> float:
 
 
 def paired_variance(ours: Sequence[float], theirs: Sequence[float], mean: float) -> float:
-    """Of the differences ours - theirs around their mean, with two made up: one of +1, one of -1.
-    They keep a few equal differences from looking certain, and fade as real ones come."""
+    """Of the differences ours - theirs around their mean, with a few made up: as many of +1 as of
+    -1. They keep some equal differences from looking certain, and fade as real ones come."""
     squares = math.fsum((a - b - mean) ** 2 for a, b in zip(ours, theirs, strict=True))
-    return (squares + (1 - mean) ** 2 + (1 + mean) ** 2) / (len(ours) + 1)
+    made_up = MADE_UP_PAIRS * ((1 - mean) ** 2 + (1 + mean) ** 2)
+    return (squares + made_up) / (len(ours) + 2 * MADE_UP_PAIRS - 1)

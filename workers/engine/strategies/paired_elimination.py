@@ -2,9 +2,11 @@
 
 import math
 from statistics import NormalDist
+from typing import Any
 
 from pydantic import Field
 
+from workers.engine.strategies.allowance import Allowance
 from workers.engine.strategies.board import SAME
 from workers.engine.strategies.intervals import paired_variance
 from workers.engine.strategies.options import Options
@@ -12,30 +14,39 @@ from workers.engine.strategies.rounds import Pull, Rounds
 
 ROUNDS = 200  # at most: a look after every half percent of the cases
 MANY = 4  # rivals; of fewer each case costs little, and those that are left are close
+THRIFT = 0.9  # of what arm elimination would have spent: what it means to spend
+HASTIEST, MOST_CAREFUL = 0.75, 1.3  # times the confidence: when that is overspent, or saved
 NORMAL = NormalDist()
 
 
 class PairedEliminationOptions(Options):
     confidence: float = Field(
-        default=2.25,  # a risk of 1.2 %
+        default=1.9,
         gt=0,
         le=10,
         description="In standard errors: how sure the first eliminations must be. Later ones, and "
-        "those among a few, save less and must be surer.",
+        "those among a few, save less and must be surer; so must all while money was saved.",
     )
 
 
 class PairedElimination(Rounds[PairedEliminationOptions]):
-    """Four things that the interval of each arm alone does not use:
+    """The choice when evaluations are dear: it finds the best more often than arm elimination does,
+    for fewer of them. It uses what the interval of each arm alone does not:
 
     All arms see the same cases, so the differences to the leader are tested, case by case; what is
     hard for everybody cancels out. The cases still to come are few and known in number: the
     uncertainty about the mean of all of them shrinks to nothing as they run out. The risk that is
     taken is in proportion to what it saves: less with fewer cases to come, and with few rivals.
-    And who survives has seen what the others have, so the winner is chosen on equal data.
+    It knows what arm elimination would have spent by now: what was saved buys certainty, and what
+    was overspent is saved by taking a greater risk. Who survives has seen what the others have, so
+    the winner is chosen on equal data.
     """
 
     options_type = PairedEliminationOptions
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._allowance = Allowance(self.board, len(self.candidates), self.cases)
 
     def next_pulls(self) -> list[Pull]:
         if len(self.alive) <= 1:
@@ -46,13 +57,22 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
         leader = self.board.leader(self.alive)
         if leader is None:
             return  # nobody has answered yet
-        rest = 1 - self.board.count(leader) / self.cases
+        seen = self.board.count(leader)
+        rest = 1 - seen / self.cases
         share = min(1.0, (len(self.alive) - 1) / MANY)
-        risk = NORMAL.cdf(-self.options.confidence) * rest * share
+        risk = NORMAL.cdf(-self._confidence(seen)) * rest * share
         z = -NORMAL.inv_cdf(risk) if risk else 0.0
         self.eliminate(
             {arm: why for arm in self.alive if (why := self._why_not(arm, leader, z, rest))}
         )
+
+    def _confidence(self, seen: int) -> float:
+        """Greater the more was saved so far, smaller the more was overspent."""
+        allowed = self._allowance.at(seen)
+        if allowed is None:
+            return self.options.confidence
+        thrift = (THRIFT * allowed / self._told) ** 2
+        return self.options.confidence * min(MOST_CAREFUL, max(HASTIEST, thrift))
 
     def _why_not(self, arm: int, leader: int, z: float, rest: float) -> str:
         """Why the arm cannot be better than the leader on all cases; empty while it can."""

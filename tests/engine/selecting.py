@@ -8,6 +8,8 @@ from workers.engine.matrices import Matrix
 from workers.engine.records import Score, Trial
 from workers.engine.session import Session
 from workers.engine.strategies import Rounds, build_selection
+from workers.engine.strategies.board import Board
+from workers.engine.strategies.options import Objective
 
 Outcome = Callable[[Trial], Score]
 MODELS = ("small", "medium", "large")
@@ -59,3 +61,19 @@ def play(
         played += trials
     assert session.is_finished
     return played
+
+
+def board_of(*arms: list[Score], objective: Objective | None = None) -> Board:
+    board = Board(len(arms), objective or Objective(), "wrong")
+    for arm, scores in enumerate(arms):
+        for score in scores:
+            board.add(arm, score)
+    board.settle()
+    return board
+
+
+def scored(value: float | None, latency_ms: float = 10.0, cost: float | None = 0.1) -> Score:
+    trial = Trial(0, "", 0, 0)
+    if value is None:
+        return Score(trial, error="refused")
+    return Score(trial, value=value, latency_ms=latency_ms, full_cost=cost)

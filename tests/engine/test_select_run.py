@@ -140,6 +140,12 @@ async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
         ({"steps": []}, "steps", "at least 1"),
         ({"prompts": []}, "prompts", "Allowed here: name, kind, seed"),
         ({"objective": {"lambda_cost": -1}}, "objective.lambda_cost", "greater than or equal to 0"),
+        ({"objective": {"mode": "pareto", "lambda_cost": 1}}, "objective", "Leave lambda_cost"),
+        (
+            {"objective": {"mode": "pareto"}, "strategy": "bayesian"},
+            "",
+            "For the mode pareto choose one of: arm_elimination, paired_elimination, brute_force",
+        ),
     ],
 )
 def test_problems_are_named(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.engine.selecting import board_of, make_matrix, of_matrix, play, scored, select
 from workers.engine.matrices import Matrix
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.strategies import SELECTIONS, build_selection
@@ -13,22 +13,6 @@ from workers.engine.strategies.board import Board
 from workers.engine.strategies.gaussian_process import GaussianProcess
 from workers.engine.strategies.intervals import interval_of, paired_variance
 from workers.engine.strategies.options import Objective
-
-
-def board_of(*arms: list[Score], objective: Objective | None = None) -> Board:
-    board = Board(len(arms), objective or Objective(), "wrong")
-    for arm, scores in enumerate(arms):
-        for score in scores:
-            board.add(arm, score)
-    board.settle()
-    return board
-
-
-def scored(value: float | None, latency_ms: float = 10.0, cost: float | None = 0.1) -> Score:
-    trial = Trial(0, "", 0, 0)
-    if value is None:
-        return Score(trial, error="refused")
-    return Score(trial, value=value, latency_ms=latency_ms, full_cost=cost)
 
 
 def test_an_agent_that_fails_nearly_always_does_not_beat_one_that_is_nearly_always_right() -> None:

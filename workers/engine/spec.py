@@ -40,7 +40,7 @@ from workers.engine.spec_steps import (
     slots_of,
     templates_of,
 )
-from workers.engine.strategies import SELECTIONS, read_options
+from workers.engine.strategies import SELECTIONS, check_objective, read_options
 from workers.engine.strategies.options import Objective
 from workers.engine.template import names_in
 
@@ -210,6 +210,11 @@ class Selection(Configuration):
     steps: Annotated[list[AnyStep], Field(min_length=1, max_length=20)]
     strategy: StrategyChoice = StrategyChoice(name="arm_elimination")
     objective: Objective = Objective()
+
+    @model_validator(mode="after")
+    def check_front(self) -> "Selection":
+        check_objective(self.strategy.name, self.objective)
+        return self
 
     @property
     def called(self) -> list[ModelChoice]:

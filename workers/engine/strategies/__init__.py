@@ -23,7 +23,15 @@ from workers.engine.strategies.random_search import RandomSearch
 from workers.engine.strategies.rounds import Rounds
 from workers.engine.strategies.threshold import Threshold
 
-__all__ = ["SELECTIONS", "Grid", "Rounds", "Strategy", "build_selection", "read_options"]
+__all__ = [
+    "SELECTIONS",
+    "Grid",
+    "Rounds",
+    "Strategy",
+    "build_selection",
+    "check_objective",
+    "read_options",
+]
 
 
 class Strategy(Protocol):
@@ -87,6 +95,16 @@ def read_options(name: str, options: Mapping[str, Any]) -> Options:
         ) from None
 
 
+def check_objective(name: str, objective: Objective) -> None:
+    """ValueError where a strategy looks for one winner only, and a front is wanted."""
+    able = [known for known, strategy in SELECTIONS.items() if strategy.keeps_front]
+    if objective.is_pareto and name not in able:
+        raise ValueError(
+            f"The strategy {name} looks for the best by one number and cannot keep a front. "
+            f"For the mode pareto choose one of: {', '.join(able)}."
+        )
+
+
 def build_selection(
     name: str,
     candidates: Sequence[Candidate],
@@ -99,4 +117,5 @@ def build_selection(
 ) -> Rounds[Any]:
     """A strategy at its beginning."""
     checked = read_options(name, options or {})
+    check_objective(name, objective or Objective())
     return SELECTIONS[name](candidates, cases, repeats, seed, checked, objective)

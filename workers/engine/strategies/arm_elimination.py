@@ -24,6 +24,7 @@ class ArmElimination(Rounds[ArmEliminationOptions]):
     """An arm leaves when its interval ends below where the best one's begins."""
 
     options_type = ArmEliminationOptions
+    keeps_front = True
 
     @property
     def best(self) -> int | None:
@@ -41,12 +42,14 @@ class ArmElimination(Rounds[ArmEliminationOptions]):
 
     def learn(self) -> None:
         found = {arm: self.board.interval(arm, self.options.confidence) for arm in self.alive}
-        leader = max(self.alive, key=lambda arm: found[arm].low)
-        self.eliminate(
-            {
-                arm: f"{found[arm]} is below {self.name(leader)} with {found[leader]} "
-                f"on {self.board.count(arm)} cases."
-                for arm in self.alive
-                if found[arm].high < found[leader].low
-            }
-        )
+        reasons: dict[int, str] = {}
+        for arm in self.alive:
+            better = [other for other in self.alive if found[other].low > found[arm].high]
+            rivals = [other for other in better if self.board.may_replace(other, arm)]
+            if rivals:
+                rival = max(rivals, key=lambda other: found[other].low)
+                reasons[arm] = (
+                    f"{found[arm]} is below {self.name(rival)} with {found[rival]} "
+                    f"on {self.board.count(arm)} cases."
+                )
+        self.eliminate(reasons)

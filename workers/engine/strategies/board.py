@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from workers.engine.pareto import Point
 from workers.engine.records import Score
 from workers.engine.strategies.intervals import Interval, interval_of
 from workers.engine.strategies.options import Failures, Objective
@@ -39,16 +40,19 @@ class Board:
 
     def __init__(self, arms: int, objective: Objective, failures: Failures) -> None:
         self._objective = objective
+        self.keeps_front = objective.is_pareto
         self._drops_failures = failures == "dropped"
         self.samples: list[list[Sample]] = [[] for _ in range(arms)]
         self._worth: list[list[float | None]] = [[] for _ in range(arms)]
         self._means: dict[int, float] = {}  # of all samples, until the next one comes
+        self._costs: dict[int, tuple[float, float]] = {}  # latency and price, likewise
 
     def add(self, arm: int, score: Score) -> None:
         sample = Sample(score.value, score.latency_ms, score.full_cost)
         self.samples[arm].append(sample)
         self._worth[arm].append(self._quality(sample))
         self._means.pop(arm, None)
+        self._costs.pop(arm, None)
 
     def settle(self) -> None:
         """At the end of a round: prices and latencies are compared with all seen so far."""
@@ -109,12 +113,24 @@ class Board:
             return tied[0]
         return min(tied, key=lambda arm: (*self._latency_and_price(arm), arm))
 
+    def point(self, arm: int) -> Point:
+        """Quality, mean latency and mean price of the arm's answers."""
+        quality = self.mean(arm) if self.has_answered(arm) else None
+        return Point(quality, *(known_or_none(cost) for cost in self._latency_and_price(arm)))
+
+    def may_replace(self, one: int, other: int) -> bool:
+        """Whether being better is enough: under the mode pareto it must not be slower or dearer."""
+        if not self.keeps_front:
+            return True
+        mine, theirs = self._latency_and_price(one), self._latency_and_price(other)
+        return all(a <= b for a, b in zip(mine, theirs, strict=True))
+
     def _latency_and_price(self, arm: int) -> tuple[float, float]:
-        answered = [sample for sample in self.samples[arm] if sample.value is not None]
-        return (
-            average([sample.latency_ms for sample in answered]),
-            average([sample.cost for sample in answered]),
-        )
+        if arm not in self._costs:
+            answered = [sample for sample in self.samples[arm] if sample.value is not None]
+            latency = average([sample.latency_ms for sample in answered])
+            self._costs[arm] = latency, average([sample.cost for sample in answered])
+        return self._costs[arm]
 
     def _quality(self, sample: Sample) -> float | None:
         if sample.value is None:
@@ -133,6 +149,10 @@ class Board:
 def span_of(values: Sequence[float | None]) -> Span:
     known = [value for value in values if value is not None]
     return Span(min(known), max(known)) if known else Span(0.0, 0.0)
+
+
+def known_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def average(values: Sequence[float | None]) -> float:

@@ -5,5 +5,9 @@ from workers.engine.strategies.rounds import Pull, Rounds
 
 
 class BruteForce(Rounds[Options]):
+    """For few candidates and cases, or when every number is wanted: nothing is left to chance."""
+
+    keeps_front = True
+
     def next_pulls(self) -> list[Pull]:
         return self.pulls(self.alive, self.cases)

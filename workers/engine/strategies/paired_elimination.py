@@ -43,6 +43,7 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
     """
 
     options_type = PairedEliminationOptions
+    keeps_front = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -62,14 +63,21 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
         share = min(1.0, (len(self.alive) - 1) / MANY)
         risk = NORMAL.cdf(-self._confidence(seen)) * rest * share
         z = -NORMAL.inv_cdf(risk) if risk else 0.0
-        self.eliminate(
-            {arm: why for arm in self.alive if (why := self._why_not(arm, leader, z, rest))}
-        )
+        reasons = {arm: self._why_not(arm, self._rival(arm, leader), z, rest) for arm in self.alive}
+        self.eliminate({arm: why for arm, why in reasons.items() if why})
+
+    def _rival(self, arm: int, leader: int) -> int:
+        """Who the arm may be given up for: the leader, or the best of those that may replace it."""
+        if self.board.may_replace(leader, arm):
+            return leader
+        rivals = [other for other in self.alive if self.board.may_replace(other, arm)]
+        best = self.board.leader(rivals)
+        return arm if best is None else best
 
     def _confidence(self, seen: int) -> float:
         """Greater the more was saved so far, smaller the more was overspent."""
         allowed = self._allowance.at(seen)
-        if allowed is None:
+        if allowed is None or self.board.keeps_front:  # who keeps a whole front spends more
             return self.options.confidence
         thrift = (THRIFT * allowed / self._told) ** 2
         return self.options.confidence * min(MOST_CAREFUL, max(HASTIEST, thrift))

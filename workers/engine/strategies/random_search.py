@@ -15,7 +15,10 @@ class RandomSearchOptions(Options):
 
 
 class RandomSearch(Rounds[RandomSearchOptions]):
+    """For a first impression at a known price: the best of a sample, which is seldom the best."""
+
     options_type = RandomSearchOptions
+    keeps_front = True
 
     def next_pulls(self) -> list[Pull]:
         if self.history:

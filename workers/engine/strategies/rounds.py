@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from workers.engine.pareto import front_of
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.strategies.board import Board
 from workers.engine.strategies.options import Objective, Options
@@ -43,6 +44,7 @@ class Rounds(ABC, Generic[OptionsType]):
     """
 
     learns = True
+    keeps_front = False  # whether it gives nobody up that the mode pareto would keep
     options_type: ClassVar[type[Options]] = Options
 
     def __init__(
@@ -85,6 +87,14 @@ class Rounds(ABC, Generic[OptionsType]):
         """The arm that wins by what is known now: among those not given up that saw most."""
         most = max(map(self.board.count, self.alive), default=0)
         return self.board.choose([arm for arm in self.alive if self.board.count(arm) == most])
+
+    @property
+    def front(self) -> list[int]:
+        """The arms that nobody beats in quality, latency and price at once, of those that `best` is
+        chosen from. It is one of them."""
+        most = max(map(self.board.count, self.alive), default=0)
+        arms = [arm for arm in self.alive if self.board.count(arm) == most]
+        return [arms[place] for place in front_of([self.board.point(arm) for arm in arms])]
 
     def ask(self, limit: int) -> list[Trial]:
         if not self._queue and self._told == self._asked and not self._is_over and limit > 0:

@@ -28,12 +28,44 @@ def test_a_csv_needs_no_header(tmp_path: Path) -> None:
     assert read_matrix(file).combinations == ("a", "b")
 
 
-@pytest.mark.parametrize("text", ["", "{}", "a,1\nb,1,0\n", "a,1\nb,x\n", '{"scores": [[1]]}'])
-def test_what_is_no_matrix_is_refused_by_name(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("name;d0;d1;d2\na;1;0;\nb;0;;1\n", id="semicolons"),
+        pytest.param("name\td0\td1\td2\na\t1\t0\tnan\nb\t0\t \t1\n", id="tabs and nan"),
+        pytest.param(",0,1,2\na,1,0,\nb,0,,1\n", id="datapoints with numbers for names"),
+        pytest.param('"name","1","2","3"\n"a",1,0,\n\n"b",0,,1\n', id="quotes and empty lines"),
+    ],
+)
+def test_a_csv_may_come_from_any_program(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "m.csv"
+    file.write_text(text)
+    matrix = read_matrix(file)
+    assert matrix.combinations == ("a", "b")
+    assert matrix.scores == ((1.0, 0.0, None), (0.0, None, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "It has no combinations"),
+        ("{}", "It has no list of combinations"),
+        ('{"scores": [[1]]}', "It has no list of combinations"),
+        ('{"combinations": ["a"], "scores": []}', "1 combinations and 0 rows"),
+        ('{"combinations": ["a"], "scores": [1]}', "Each of its scores is a list"),
+        ('{"combinations": ["a"], "scores": [["x"]]}', "Score 1 of 'a' is 'x'"),
+        ("a,1\nb,1,0\n", "'a' has 1 scores and 'b' has 2"),
+        ("a,1\nb,x\n", "Score 1 of 'b' is 'x', which is no number"),
+        ("a,1\nb,inf\n", "Score 1 of 'b' is 'inf'"),
+        ("a\nb\n", "It has no scores"),
+    ],
+)
+def test_what_is_no_matrix_is_refused_by_name(tmp_path: Path, text: str, told: str) -> None:
     file = tmp_path / "bad.json"
     file.write_text(text)
-    with pytest.raises(ConfigurationError, match=r"bad\.json"):
+    with pytest.raises(ConfigurationError, match=r"bad\.json") as caught:
         read_matrix(file)
+    assert told in str(caught.value)
 
 
 def test_the_steps_of_a_combination_are_read_from_its_name() -> None:
@@ -53,6 +85,25 @@ def test_a_line_gives_means_over_the_seeds(name: str) -> None:
 def test_brute_force_always_finds_the_best_at_full_price() -> None:
     line = bench(make_matrix(SPREAD), "brute_force", [1, 2])
     assert (line.found, line.evaluations, line.brute_force_share) == (1.0, 360.0, 1.0)
+
+
+def test_failed_evaluations_are_told_beside_the_others_for_all_alike() -> None:
+    row = (1.0, None, 0.0, None)
+    matrix = Matrix("holes", ("agent=a", "agent=b"), (row, row))
+    for name in ("brute_force", "arm_elimination", "arm_elimination_survivors"):
+        line = bench(matrix, name, [1])
+        assert (line.evaluations, line.failed, line.brute_force_share) == (4.0, 4.0, 1.0)
+
+
+def test_any_of_several_equals_is_the_best() -> None:
+    matrix = Matrix("equals", tuple("abc"), ((1.0, 0.0), (0.0, 1.0), (0.0, 0.0)))
+    assert bench(matrix, "brute_force", range(4)).found == 1.0
+
+
+def test_nothing_is_found_where_nobody_ever_answers() -> None:
+    matrix = Matrix("silence", tuple("ab"), ((None, None),) * 2)
+    line = bench(matrix, "brute_force", [1])
+    assert (line.found, line.accuracy, line.evaluations, line.failed) == (0.0, 0.0, 0.0, 4.0)
 
 
 def test_the_published_arm_elimination_is_fooled_by_failures_and_ours_is_not() -> None:

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-FIELDS = {"matrix", "strategy", "seeds", "found", "accuracy", "evaluations", "brute_force_share"}
+FIELDS = {
+    "matrix",
+    "strategy",
+    "seeds",
+    "found",
+    "accuracy",
+    "evaluations",
+    "brute_force_share",
+    "failed",
+}
 
 
 @pytest.fixture

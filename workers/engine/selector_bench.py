@@ -1,4 +1,10 @@
-"""Replays score matrices against strategies: how often the best is found, and at what price."""
+"""Replays score matrices against strategies: how often the best is found, and at what price.
+
+The best is whoever has the highest accuracy over all datapoints; any of several equals will do. A
+failed run counts as wrong, except for arm elimination as published, which leaves it out and is
+judged by that. Evaluations are those that gave a score, for all strategies alike and as published
+figures count them; those that failed are told beside them.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -29,12 +35,19 @@ CONTESTANTS: dict[str, Contestant] = {
 }
 
 
+class Used(NamedTuple):
+    """What a replay asked for."""
+
+    evaluations: int  # that gave a score
+    failed: int
+
+
 class Outcome(NamedTuple):
     """One replay."""
 
     found: bool
     accuracy: float
-    evaluations: int
+    used: Used
 
 
 class Line(NamedTuple):
@@ -47,12 +60,13 @@ class Line(NamedTuple):
     accuracy: float
     evaluations: float
     brute_force_share: float
+    failed: float  # evaluations that gave no score, not among the others
 
 
 def bench(matrix: Matrix, name: str, seeds: Sequence[int]) -> Line:
     contestant = CONTESTANTS[name]
     outcomes = [replay(matrix, contestant, seed) for seed in seeds]
-    evaluations = fmean(outcome.evaluations for outcome in outcomes)
+    evaluations = fmean(outcome.used.evaluations for outcome in outcomes)
     return Line(
         matrix.name,
         name,
@@ -60,7 +74,8 @@ def bench(matrix: Matrix, name: str, seeds: Sequence[int]) -> Line:
         fmean(outcome.found for outcome in outcomes),
         fmean(outcome.accuracy for outcome in outcomes),
         evaluations,
-        evaluations / count_cells(matrix, drops_failures(contestant)),
+        evaluations / max(1, count_scores(matrix)),
+        fmean(outcome.used.failed for outcome in outcomes),
     )
 
 
@@ -73,42 +88,45 @@ def replay(matrix: Matrix, contestant: Contestant, seed: int) -> Outcome:
         seed=seed,
         options=contestant.options,
     )
-    evaluations = play(strategy, matrix, is_counted=not drops_failures(contestant))
+    used = play(strategy, matrix)
     accuracies = matrix.accuracies(drops_failures=drops_failures(contestant))
     chosen = strategy.best
     accuracy = 0.0 if chosen is None else accuracies[chosen]
-    return Outcome(accuracy >= max(accuracies) - SAME, accuracy, evaluations)
+    is_found = chosen is not None and accuracy >= max(accuracies) - SAME
+    return Outcome(is_found, accuracy, used)
 
 
-def play(strategy: Rounds[Any], matrix: Matrix, *, is_counted: bool) -> int:
-    """To the end. The evaluations it took; `is_counted` says whether failed ones count."""
+def play(strategy: Rounds[Any], matrix: Matrix) -> Used:
+    """To the end."""
     session = Session(strategy)
-    evaluations = 0
+    evaluations = failed = 0
     while trials := session.plan(AT_ONCE):
         values = [matrix.scores[int(trial.candidate)][trial.case] for trial in trials]
-        evaluations += sum(is_counted or value is not None for value in values)
+        evaluations += sum(value is not None for value in values)
+        failed += values.count(None)
         session.absorb(
             Score(trial, value=value, error="" if value is not None else "refused")
             for trial, value in zip(trials, values, strict=True)
         )
-    return evaluations
+    return Used(evaluations, failed)
 
 
 def drops_failures(contestant: Contestant) -> bool:
     return contestant.options.get("failures") == "dropped"
 
 
-def count_cells(matrix: Matrix, is_answered: bool) -> int:
-    cells = [score for row in matrix.scores for score in row]
-    return sum(score is not None for score in cells) if is_answered else len(cells)
+def count_scores(matrix: Matrix) -> int:
+    return sum(score is not None for row in matrix.scores for score in row)
 
 
 def table_of(lines: Iterable[Line]) -> list[str]:
     """For a terminal."""
     title = f"{'matrix':24} {'strategy':26} {'seeds':>5} {'found':>6} {'accuracy':>8}"
+    figures = f"{'evaluations':>11} {'of brute':>9} {'failed':>7}"
     rows = [
         f"{line.matrix[:24]:24} {line.strategy:26} {line.seeds:5} {line.found:6.0%} "
-        f"{line.accuracy:8.4f} {line.evaluations:11.1f} {line.brute_force_share:9.1%}"
+        f"{line.accuracy:8.4f} {line.evaluations:11.1f} {line.brute_force_share:9.1%} "
+        f"{line.failed:7.1f}"
         for line in lines
     ]
-    return [f"{title} {'evaluations':>11} {'of brute':>9}", *rows]
+    return [f"{title} {figures}", *rows]

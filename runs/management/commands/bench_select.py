@@ -28,8 +28,8 @@ class Command(BaseCommand):
             nargs="+",
             type=Path,
             metavar="MATRIX",
-            help="JSON with combinations and scores, or CSV: a row per combination, its name first, "
-            "and a column per datapoint. null or empty is a run that failed.",
+            help="JSON with combinations and scores, or CSV: a row per combination, its name "
+            "first, and a column per datapoint. null or empty is a run that failed.",
         )
         parser.add_argument(
             "--strategy",

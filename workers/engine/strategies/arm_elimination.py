@@ -21,7 +21,8 @@ class ArmEliminationOptions(Options):
 
 
 class ArmElimination(Rounds[ArmEliminationOptions]):
-    """An arm leaves when its interval ends below where the best one's begins."""
+    """The default, and the easiest to follow: an arm leaves when its interval ends below where a
+    better one's begins. A smaller confidence is cheaper, a greater one surer."""
 
     options_type = ArmEliminationOptions
     keeps_front = True

@@ -2,11 +2,12 @@
 
 import math
 from statistics import NormalDist
+from typing import NamedTuple
 
 from pydantic import Field
 
 from workers.engine.strategies.choices import choices_of, difference
-from workers.engine.strategies.gaussian_process import GaussianProcess
+from workers.engine.strategies.gaussian_process import GaussianProcess, Guess
 from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
 
@@ -19,14 +20,24 @@ class BayesianOptions(Options):
     )
 
 
+class Forecast(NamedTuple):
+    """What the process expects of a candidate that was not tried yet."""
+
+    mean: float
+    deviation: float
+    improvement: float  # over the best so far, on average: the greatest is tried next
+
+
 class Bayesian(Rounds[BayesianOptions]):
-    """A Gaussian process over steps and models; the expected improvement decides. The first
-    candidates are drawn by the seed and run together."""
+    """For many combinations of few steps, each dear to evaluate: it tries a part of them, on all
+    cases, and learns which models do well in which step. A Gaussian process over steps and models;
+    the expected improvement decides. The first candidates are drawn by the seed and run together.
+    """
 
     options_type = BayesianOptions
 
     def next_pulls(self) -> list[Pull]:
-        tried = [arm for arm in self.alive if self.board.count(arm)]
+        tried = self._tried()
         left = self._most() - len(tried)
         if left <= 0:
             return []
@@ -34,23 +45,33 @@ class Bayesian(Rounds[BayesianOptions]):
             steps = len(choices_of(self.candidates)[0])
             drawn = self.random.sample(self.alive, min(self._most(), 2 * (steps + 1)))
             return self.pulls(sorted(drawn), self.cases)
-        return self.pulls(self._promising(tried)[: min(self.options.batch or 1, left)], self.cases)
+        forecasts = self.forecasts()
+        promising = sorted(forecasts, key=lambda arm: (-forecasts[arm].improvement, arm))
+        return self.pulls(promising[: min(self.options.batch or 1, left)], self.cases)
+
+    def forecasts(self) -> dict[int, Forecast]:
+        """Of the arms not tried yet, by those that were. Empty before the first were."""
+        tried = self._tried()
+        if not tried:
+            return {}
+        choices = choices_of(self.candidates)
+        means = [self.board.mean(arm) for arm in tried]
+        process = GaussianProcess([choices[arm] for arm in tried], means, difference)
+        guesses = {arm: process.predict(choices[arm]) for arm in self.alive if arm not in tried}
+        return {
+            arm: Forecast(guess.mean, guess.deviation, improvement(guess, max(means)))
+            for arm, guess in guesses.items()
+        }
+
+    def _tried(self) -> list[int]:
+        return [arm for arm in self.alive if self.board.count(arm)]
 
     def _most(self) -> int:
         total = len(self.candidates)
         return min(total, max(2, math.ceil(total * self.options.sample_fraction)))
 
-    def _promising(self, tried: list[int]) -> list[int]:
-        """The untried arms, the greatest expected improvement first."""
-        choices = choices_of(self.candidates)
-        means = [self.board.mean(arm) for arm in tried]
-        process = GaussianProcess([choices[arm] for arm in tried], means, difference)
-        best = max(means)
 
-        def improvement(arm: int) -> float:
-            guess = process.predict(choices[arm])
-            z = (guess.mean - best) / guess.deviation
-            return guess.deviation * (z * NORMAL.cdf(z) + NORMAL.pdf(z))
-
-        untried = [arm for arm in self.alive if arm not in tried]
-        return sorted(untried, key=lambda arm: (-improvement(arm), arm))
+def improvement(guess: Guess, best: float) -> float:
+    """By how much it is expected to be better than the best, where being worse costs nothing."""
+    z = (guess.mean - best) / guess.deviation
+    return guess.deviation * (z * NORMAL.cdf(z) + NORMAL.pdf(z))

@@ -13,6 +13,9 @@ class EpsilonLucbOptions(Options):
 
 
 class EpsilonLucb(Rounds[EpsilonLucbOptions]):
+    """For a quick answer where a small difference does not matter: few evaluations, and often the
+    second best. A greater confidence and more first cases make it surer."""
+
     options_type = EpsilonLucbOptions
 
     def next_pulls(self) -> list[Pull]:

@@ -17,8 +17,10 @@ class HillClimbingOptions(Options):
 
 
 class HillClimbing(Rounds[HillClimbingOptions]):
-    """Which neighbour is tried first is learned: the one whose changed model did best so far in
-    that step, then the cheaper one. Every candidate that was tried counts in the end."""
+    """For pipelines of several steps where a model that is good in one combination is good in
+    others: it tries a part of the combinations, each on all cases. Which neighbour is tried first
+    is learned: the one whose changed model did best so far in that step, then the cheaper one.
+    Every candidate that was tried counts in the end."""
 
     options_type = HillClimbingOptions
     _here: int | None = None  # where the climb stands

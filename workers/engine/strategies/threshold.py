@@ -13,7 +13,8 @@ class ThresholdOptions(Options):
 
 
 class Threshold(Rounds[ThresholdOptions]):
-    """Who is clearly above it is done with; who is clearly below it is given up."""
+    """For the question who is good enough, not who is best: who is clearly above the threshold is
+    done with, who is clearly below it is given up, and the better of those above is a guess."""
 
     options_type = ThresholdOptions
 

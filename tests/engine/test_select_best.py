@@ -155,6 +155,12 @@ def test_an_agent_that_fails_is_data_and_does_not_win() -> None:
     assert {row.failed for row in found.rows} == {0, 23}
 
 
+def test_a_front_may_be_asked_for_and_the_most_accurate_of_it_wins() -> None:
+    models = {"solver": ["small", "large"]}
+    found = select_best(make_agent(True), models, DATASET, is_right, mode="pareto")
+    assert found.models == {"solver": "large"}
+
+
 def test_it_works_inside_a_running_loop_as_in_a_notebook() -> None:
     async def cell() -> int:
         return select_best(make_agent(True), MODELS, DATASET, is_right).evaluations
@@ -198,6 +204,8 @@ def test_the_rows_go_to_a_csv_file(tmp_path: Path) -> None:
         ({"dataset": [(1, 2, 3)]}, ValueError, "pairs"),
         ({"max_concurrent": 0}, ValueError, "Give 1 or more"),
         ({"method": "luck"}, ValueError, "Choose one of"),
+        ({"method": "bayesian", "mode": "pareto"}, ValueError, "keep a front"),
+        ({"mode": "cheap"}, ValueError, "'weighted' or 'pareto'"),
         ({"agent": 3}, TypeError, "agent is a class"),
     ],
 )

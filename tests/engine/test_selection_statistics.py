@@ -176,11 +176,3 @@ def test_the_allowance_is_what_arm_elimination_spends(seed: int) -> None:
     assert allowance.at(9) is None  # before its first look there is nothing to compare with
     assert allowance.at(10) == 90
     assert allowance.at(100) == spent
-
-
-def test_a_failure_is_not_on_the_bill_of_arm_elimination_as_published() -> None:
-    half = tuple(1.0 if case % 2 else None for case in range(20))
-    matrix = Matrix("half", ("agent=a", "agent=b"), (half, half))
-    everything = select("brute_force", matrix)
-    play(everything, of_matrix(matrix))
-    assert Allowance(everything.board, 2, 20).at(20) == 20

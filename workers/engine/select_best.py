@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.selection_csv import csv_of
@@ -86,16 +86,20 @@ def select_best(
     seed: int = 0,
     lambda_cost: float = 0.0,
     lambda_latency: float = 0.0,
+    mode: Literal["weighted", "pareto"] = "weighted",
     **options: Any,
 ) -> Found:
     """`agent(models, input)`, or `agent(models).run(input)`, is judged by
     `eval_fn(expected, actual)`. At most `max_concurrent` run at once, plain or async. The best is
-    the most accurate, less so many times its price and latency, each from 0 to 1. The options
-    are those of the method."""
+    the most accurate, less so many times its price and latency, each from 0 to 1; under the mode
+    pareto nobody is given up for another that is slower or dearer. The options are those of the
+    method."""
     check(agent, models, dataset, max_concurrent)
     work = Work(agent, models, dataset, eval_fn, max_concurrent if parallel else 1)
     name = METHODS.get(method, method)
-    aims = Objective(lambda_cost=float(lambda_cost), lambda_latency=float(lambda_latency))
+    aims = Objective(
+        mode=mode, lambda_cost=float(lambda_cost), lambda_latency=float(lambda_latency)
+    )
     strategy = build_selection(
         name, work.candidates, len(dataset), seed=seed, options=options, objective=aims
     )

@@ -12,8 +12,8 @@ AS_PUBLISHED = ArmEliminationOptions()
 class Allowance:
     """Arm elimination, played on what another strategy has seen anyway: its looks, its intervals.
 
-    As published, it takes failures neither into its means nor into its count. An arm that the other
-    strategy gave up meanwhile is judged by what it had seen.
+    As published, it leaves failures out of its means. An arm that the other strategy gave up
+    meanwhile is judged by what it had seen.
     """
 
     def __init__(self, board: Board, arms: int, cases: int) -> None:
@@ -22,9 +22,8 @@ class Allowance:
         self._size = max(1, cases // FIRST_SHARE)
         self._looked, self._next = 0, min(cases, self._size)
         self._spent = 0
-        self._answered = 1.0  # the share of evaluations that did not fail
 
-    def at(self, seen: int) -> float | None:
+    def at(self, seen: int) -> int | None:
         """When every survivor has seen so many cases. None before the first look: until then
         nobody has saved anything."""
         while seen >= self._next and len(self._alive) > 1 and self._looked < self._cases:
@@ -32,15 +31,13 @@ class Allowance:
         if not self._looked:
             return None
         going_on = len(self._alive) if len(self._alive) > 1 else 0
-        return self._answered * (self._spent + going_on * (seen - self._looked))
+        return self._spent + going_on * (seen - self._looked)
 
     def _look(self) -> None:
         self._spent += len(self._alive) * (self._next - self._looked)
         found = {arm: self._interval(arm) for arm in self._alive}
         bar = max(interval.low for interval in found.values())
         self._alive = [arm for arm, interval in found.items() if interval.high >= bar]
-        seen = sum(min(self._next, self._board.count(arm)) for arm in found)
-        self._answered = sum(interval.n for interval in found.values()) / max(1, seen)
         self._size = max(1, int(self._size * AS_PUBLISHED.growth))
         self._looked, self._next = self._next, min(self._cases, self._next + self._size)
 

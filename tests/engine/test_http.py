@@ -244,6 +244,13 @@ async def test_a_name_that_is_not_known_is_looked_up_again() -> None:
     assert len(looked_up) == 2
 
 
+@pytest.mark.parametrize("host", [f"{'a' * 64}.example", "a..example"])
+async def test_a_name_that_nobody_can_have_is_not_known(host: str) -> None:
+    async with Client() as client:
+        with pytest.raises(UnknownHost):
+            await client.get(f"http://{host}/", {})
+
+
 async def test_nothing_answers_where_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

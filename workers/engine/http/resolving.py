@@ -18,7 +18,7 @@ async def look_up(host: str, port: int) -> list[Address]:
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):  # the latter for a part of it that is empty or too long
         raise UnknownHost from None
     return [(*entry[:3], "", entry[4]) for entry in found]
 

@@ -16,6 +16,7 @@ from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
+from workers.engine.providers.retry_after import read_retry_after
 from workers.engine.records import Request, ToldLimits
 from workers.simulator.testing import SimulatorClient
 
@@ -106,6 +107,13 @@ async def test_every_provider_hears_how_long_to_wait(
     with pytest.raises(RateLimited) as failed:
         await connect(kind).send(ask())
     assert failed.value.retry_after_seconds == 2.5
+
+
+@pytest.mark.parametrize(
+    "text", ["soon", "Mon, 01 Jan 99999999999 00:00:00 GMT", "Mon, 01 Jan 2026 00:00:00 +999999999"]
+)
+def test_a_wait_that_cannot_be_read_is_none(text: str) -> None:
+    assert read_retry_after({"retry-after": text}) is None
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

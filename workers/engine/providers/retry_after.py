@@ -31,5 +31,5 @@ def seconds_until(date: str, server_date: str | None) -> float | None:
         until = parsedate_to_datetime(date)
         now = parsedate_to_datetime(server_date) if server_date else datetime.now(UTC)
         return max(0.0, (until - now).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):  # the last for years that no calendar has
         return None

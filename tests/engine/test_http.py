@@ -5,8 +5,8 @@ import datetime
 import ipaddress
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -261,11 +261,12 @@ async def test_nothing_answers_where_nobody_listens() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a server at 127.0.0.1 that signed it itself, with its key."""
+    """Of named.example at 127.0.0.1, who signed it itself, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    names = [address, x509.DNSName("named.example")]
     made = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -274,7 +275,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(key, hashes.SHA256())
     )
     path = tmp_path_factory.mktemp("tls") / "certificate.pem"
@@ -293,6 +294,16 @@ def security(certificate: Path) -> ssl.SSLContext:
     return context
 
 
+@contextmanager
+def trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    trusted.cache_clear()
+    try:
+        yield
+    finally:
+        trusted.cache_clear()
+
+
 async def test_only_a_certificate_that_the_machine_trusts_will_do(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,14 +312,25 @@ async def test_only_a_certificate_that_the_machine_trusts_will_do(
         with pytest.raises(BadCertificate):
             await client.post(url, b"{}", {})
         assert not server.requests
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        trusted.cache_clear()
-        try:
+        with trusting(certificate, monkeypatch):
             assert (await client.post(url, b"{}", {})).body == b"hi"
             assert (await client.post(url, b"{}", {})).body == b"hi"
-        finally:
-            trusted.cache_clear()
     assert server.connections == 1  # for both
+
+
+async def test_a_certificate_is_of_the_name_that_was_called(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server()
+    async with served(server, security(certificate)) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        async with Client(resolver(port, [])) as client:
+            with trusting(certificate, monkeypatch):
+                for host in ("named.example", "named.example."):
+                    assert (await client.get(f"https://{host}/", {})).body == b"hi"
+                with pytest.raises(BadCertificate):
+                    await client.get("https://other.example/", {})
+    assert len(server.requests) == 2
 
 
 async def test_a_server_without_https_is_told_apart() -> None:

@@ -107,7 +107,8 @@ class Client:
                     Connection,
                     sock=sock,
                     ssl=security,
-                    server_hostname=place.host if security else None,
+                    # Certificates name hosts without the dot that makes a name a full one.
+                    server_hostname=place.host.rstrip(".") if security else None,
                 )
         except ssl.SSLCertVerificationError:
             raise BadCertificate from None

@@ -259,6 +259,16 @@ async def test_nothing_answers_where_nobody_listens() -> None:
             await client.get(f"http://127.0.0.1:{port}/", {})
 
 
+async def test_what_the_loop_cannot_connect_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("File descriptor 7 is used by transport.")  # as uvloop does
+
+    monkeypatch.setattr("workers.engine.http.client.start_connection", fail)
+    async with Client() as client:
+        with pytest.raises(Unreachable):
+            await client.get("http://127.0.0.1:9/", {})
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of named.example at 127.0.0.1, who signed it itself, with its key."""

@@ -116,7 +116,7 @@ class Client:
             raise NotHttps from None
         except TimeoutError:
             raise Unreachable("It did not accept a connection in time.") from None
-        except OSError:
+        except (OSError, RuntimeError):  # the latter is how uvloop says some of the former
             raise Unreachable from None
         return connection
 

@@ -97,6 +97,10 @@ async def served(server: Server, security: ssl.SSLContext | None = None) -> Asyn
         ),
         pytest.param([b"HTTP/1.0 200 OK\r\n\r\nh", b"i", HANG_UP], id="until the connection ends"),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n" + OK], id="after an interim answer"),
+        pytest.param(
+            [b"HTTP/1.1 199 Soon\r\nContent-Length: 4\r\n\r\nsoon" + OK],
+            id="after an interim answer with a body",
+        ),
     ],
 )
 async def test_an_answer_is_read_however_it_is_framed(script: list[Step]) -> None:
@@ -170,6 +174,14 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script: list[St
         await asyncio.sleep(0.01)
         assert (await client.post(url, b"{}", {})).body == b"hi"
     assert server.connections == 2
+
+
+async def test_a_second_answer_is_nobodys() -> None:
+    other = OK.replace(b"OK\r\n", b"OK\r\nX-Other: 1\r\n")
+    async with served(Server([OK + other])) as url, Client() as client:
+        answer = await client.post(url, b"{}", {})
+        assert (await client.post(url, b"{}", {})).body == b"hi"  # at once
+    assert answer.headers == {"content-length": "2"}
 
 
 async def test_whoever_is_cancelled_hangs_up() -> None:

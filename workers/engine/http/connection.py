@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._is_whole:
-            self._fail(NotHttp())  # a second answer to one request
+            raise NotHttp  # a second answer to one request: no more of it is read
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
@@ -112,6 +112,8 @@ class Connection(asyncio.Protocol):
             self._is_whole = True
             self.is_reusable = self._parser.should_keep_alive() and self._is_all_sent()
             self._finish()
+        else:
+            self._blocks.clear()  # it should have no body, and none of it belongs to the answer
 
     def _is_interim(self) -> bool:
         """As 100 Continue: the answer is still to come."""

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from cryptography import x509
@@ -192,6 +193,53 @@ async def test_whoever_is_cancelled_hangs_up() -> None:
                 await client.post(url, b"{}", {})
         async with asyncio.timeout(10):
             await server.hung_up.wait()
+
+
+async def test_half_an_answer_is_none_when_the_client_is_closed() -> None:
+    async with served(Server([b"HTTP/1.1 200 OK\r\n\r\nh"])) as url, Client() as client:
+        waiting = asyncio.create_task(client.post(url, b"{}", {}))
+        await asyncio.sleep(0.05)
+        await client.close()
+        with pytest.raises(ClosedWithoutAnswer):
+            await waiting
+
+
+async def test_a_refusal_is_read_although_the_request_was_not() -> None:
+    """The server says no, says no more, and leaves the rest of a long request where it is."""
+    is_over = asyncio.Event()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\n\r\nno")
+        writer.write_eof()
+        await is_over.wait()
+        writer.close()
+
+    listener = await asyncio.start_server(refuse, "127.0.0.1", 0, limit=1)
+    async with listener, Client() as client, asyncio.timeout(10):
+        port = listener.sockets[0].getsockname()[1]
+        answer = await client.post(f"http://127.0.0.1:{port}/", bytes(2**24), {})
+        is_over.set()
+    assert (answer.status, answer.body) == (413, b"no")
+
+
+async def test_a_connection_that_just_ended_is_not_used() -> None:
+    """The loop knows of its end, and tells it to the client only in its next turn."""
+
+    class Abrupt(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self.transport = cast("asyncio.Transport", transport)
+
+        def data_received(self, data: bytes) -> None:
+            self.transport.write(OK)
+            self.transport.close()
+
+    listener = await asyncio.get_running_loop().create_server(Abrupt, "127.0.0.1", 0)
+    async with listener, Client() as client:
+        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
+        assert (await client.post(url, b"{}", {})).body == b"hi"
+        await asyncio.sleep(0)
+        assert (await client.post(url, b"{}", {})).body == b"hi"
 
 
 async def test_a_request_is_written_as_the_server_expects_it() -> None:

@@ -43,8 +43,10 @@ class Connection(asyncio.Protocol):
                 self.close()
 
     def close(self) -> None:
-        """At once: nobody reads what may still come."""
+        """At once: nobody reads what may still come, and who waits for it is told."""
         self.is_reusable = False
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ClosedWithoutAnswer())
         if self._transport is not None:
             self._transport.abort()
 
@@ -72,6 +74,10 @@ class Connection(asyncio.Protocol):
             self._received += len(data)
             if self._received > MAX_HEAD_BYTES:
                 self._fail(AnswerTooLarge(f"Its headers exceed {MAX_HEAD_BYTES:,} bytes."))
+
+    def eof_received(self) -> None:
+        """Its last word. The transport would first send the rest of the request, to nobody."""
+        self.connection_lost(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_reusable = False

@@ -32,6 +32,7 @@ from workers.engine.http.client import trusted
 from workers.engine.http.resolving import Address
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 HANG_UP = object()
 Step = bytes | object
 
@@ -93,9 +94,10 @@ async def served(server: Server, security: ssl.SSLContext | None = None) -> Asyn
         pytest.param([OK], id="with its length"),
         pytest.param([OK[:30], OK[30:-1], OK[-1:]], id="in pieces"),
         pytest.param(
-            [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n1\r\ni\r\n0\r\n\r\n"],
+            [CHUNKED + b"1\r\nh\r\n1\r\ni\r\n0\r\n\r\n"],
             id="chunked",
         ),
+        pytest.param([CHUNKED + b"2\r\nhi\r\n0\r\nSum: 1\r\n\r\n"], id="with a trailer"),
         pytest.param([b"HTTP/1.0 200 OK\r\n\r\nh", b"i", HANG_UP], id="until the connection ends"),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n" + OK], id="after an interim answer"),
         pytest.param(
@@ -129,6 +131,16 @@ def large(head: bytes) -> list[Step]:
         pytest.param(
             [b"HTTP/1.1 200 OK\r\nA: ", *[b"x" * 9999] * 9], AnswerTooLarge, id="a long head"
         ),
+        pytest.param(
+            [CHUNKED + b"2\r\nhi\r\n0\r\nA: ", *[b"x" * 9999] * 9, b"\r\n\r\n"],
+            AnswerTooLarge,
+            id="a long trailer",
+        ),
+        pytest.param(
+            [CHUNKED + b"2;a=", *[b"x" * 9999] * 9, b"\r\nhi\r\n0\r\n\r\n"],
+            AnswerTooLarge,
+            id="a long note at a chunk",
+        ),
         pytest.param(large(b"Content-Length: 5000000"), AnswerTooLarge, id="announced as too long"),
         pytest.param(large(b"Connection: close"), AnswerTooLarge, id="too long without a word"),
     ],
@@ -148,6 +160,12 @@ async def test_an_answer_of_the_largest_size_is_read() -> None:
     script: list[Step] = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body]
     async with served(Server(script)) as url, Client() as client:
         assert (await client.get(url, {})).body == body
+
+
+async def test_an_answer_of_many_small_chunks_is_read() -> None:
+    script: list[Step] = [CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"]
+    async with served(Server(script)) as url, Client() as client:
+        assert (await client.get(url, {})).body == b"x" * 50_000
 
 
 async def test_connections_are_used_again_and_opened_when_all_are_in_use() -> None:

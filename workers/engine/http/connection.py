@@ -11,6 +11,7 @@ from workers.engine.http.errors import BrokenOff, ClosedWithoutAnswer, NotHttp
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 MAX_HEAD_BYTES = 64 * 1024
+MOST_BYTES_PER_BYTE = 8  # of a body: one that comes in chunks of a single byte takes six
 
 
 class Answer(NamedTuple):
@@ -70,10 +71,10 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._fail(NotHttp())
-        if not self._has_head:
-            self._received += len(data)
-            if self._received > MAX_HEAD_BYTES:
-                self._fail(AnswerTooLarge(f"Its headers exceed {MAX_HEAD_BYTES:,} bytes."))
+        self._received += len(data)
+        if self._received > MAX_HEAD_BYTES + MOST_BYTES_PER_BYTE * self._size:
+            # Of a head, of interim answers, of what may come with and after chunks.
+            self._fail(AnswerTooLarge(f"Its headers exceed {MAX_HEAD_BYTES:,} bytes."))
 
     def eof_received(self) -> None:
         """Its last word. The transport would first send the rest of the request, to nobody."""

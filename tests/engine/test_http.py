@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import gc
 import ipaddress
 import socket
 import ssl
@@ -29,6 +30,7 @@ from workers.engine.http import (
     Unreachable,
 )
 from workers.engine.http.client import trusted
+from workers.engine.http.connection import Connection
 from workers.engine.http.resolving import Address
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -193,6 +195,24 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script: list[St
         await asyncio.sleep(0.01)
         assert (await client.post(url, b"{}", {})).body == b"hi"
     assert server.connections == 2
+
+
+async def test_a_kept_connection_does_not_keep_the_answer() -> None:
+    async with served(Server()) as url, Client() as client:
+        answer = await client.post(url, b"{}", {})
+        assert not [holder for holder in gc.get_referrers(answer.body) if holder is not answer]
+
+
+async def test_a_closed_connection_is_gone_without_the_collector() -> None:
+    closing = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    gc.collect()
+    gc.disable()
+    try:
+        async with served(Server([closing])) as url, Client() as client:
+            await client.post(url, b"{}", {})
+        assert not [one for one in gc.get_objects() if isinstance(one, Connection)]
+    finally:
+        gc.enable()
 
 
 async def test_a_second_answer_is_nobodys() -> None:

@@ -42,6 +42,7 @@ class Connection(asyncio.Protocol):
             self._answer = None
             if not self.is_reusable:
                 self.close()
+                del self._parser  # it holds us: nothing of this may wait for the collector
 
     def close(self) -> None:
         """At once: nobody reads what may still come, and who waits for it is told."""
@@ -136,6 +137,7 @@ class Connection(asyncio.Protocol):
     def _finish(self) -> None:
         if self._answer is not None and not self._answer.done():
             status, body = self._parser.get_status_code(), b"".join(self._blocks)
+            self._blocks.clear()  # the connection may be kept for long
             self._answer.set_result(Answer(status, self._headers, body))
 
     def _fail(self, error: CallError) -> None:

@@ -197,6 +197,28 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script: list[St
     assert server.connections == 2
 
 
+async def test_connections_that_nobody_needs_any_more_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("workers.engine.http.client.IDLE_SECONDS", 0.05)
+    server = Server()
+    async with served(server) as url, Client() as client:
+        await client.post(url, b"{}", {})
+        async with asyncio.timeout(10):
+            await server.hung_up.wait()  # without another call
+
+
+async def test_a_client_that_is_closed_keeps_no_connection() -> None:
+    server = Server()
+    async with served(server) as url, Client() as client:
+        waiting = asyncio.create_task(client.post(url, b"{}", {}))
+        await asyncio.sleep(0)  # it connects
+        await client.close()
+        await waiting
+        async with asyncio.timeout(10):
+            await server.hung_up.wait()
+
+
 async def test_a_kept_connection_does_not_keep_the_answer() -> None:
     async with served(Server()) as url, Client() as client:
         answer = await client.post(url, b"{}", {})
@@ -347,6 +369,22 @@ async def test_a_name_that_nobody_can_have_is_not_known(host: str) -> None:
     async with Client() as client:
         with pytest.raises(UnknownHost):
             await client.get(f"http://{host}/", {})
+
+
+async def test_a_look_up_ends_with_the_client() -> None:
+    async def resolve(host: str, port: int) -> list[Address]:
+        await asyncio.Event().wait()
+        return []
+
+    async with Client(resolve) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await client.get("http://named.example/", {})
+        waiting = asyncio.create_task(client.get("http://named.example/", {}))
+        await asyncio.sleep(0)
+    with pytest.raises(Unreachable, match="closed"):
+        await waiting
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_nothing_answers_where_nobody_listens() -> None:

@@ -42,6 +42,8 @@ class Client:
         self._addresses = Addresses(resolve)
         self._idle: dict[Place, deque[Connection]] = defaultdict(deque)
         self._in_use: set[Connection] = set()
+        self._is_closed = False
+        self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -55,6 +57,10 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._addresses.close()
         for connection in [*self._in_use, *(one for idle in self._idle.values() for one in idle)]:
             connection.close()
         self._idle.clear()
@@ -89,11 +95,27 @@ class Client:
         return None
 
     def _keep(self, place: Place, connection: Connection) -> None:
-        idle, now = self._idle[place], time.monotonic()
-        connection.idle_since = now
-        idle.append(connection)
-        while now - idle[0].idle_since >= IDLE_SECONDS:
-            idle.popleft().close()
+        if self._is_closed:  # while this exchange went on
+            connection.close()
+            return
+        connection.idle_since = time.monotonic()
+        self._idle[place].append(connection)
+        if self._timer is None:
+            self._ring_later()
+
+    def _ring_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_old)
+
+    def _close_old(self) -> None:
+        """Also those to places that nobody calls any more."""
+        self._timer, now = None, time.monotonic()
+        for place, idle in list(self._idle.items()):
+            while idle and now - idle[0].idle_since >= IDLE_SECONDS:
+                idle.popleft().close()
+            if not idle:
+                del self._idle[place]
+        if self._idle:
+            self._ring_later()
 
     async def _connect(self, place: Place) -> Connection:
         addresses = await self._addresses.of(place.host, place.port)

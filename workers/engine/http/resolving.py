@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
-from workers.engine.http.errors import UnknownHost
+from workers.engine.http.errors import UnknownHost, Unreachable
 
 KEEP_SECONDS = 10.0
 
@@ -37,7 +37,22 @@ class Addresses:
         if found is None or time.monotonic() >= until or has_failed(found):
             found = asyncio.ensure_future(self._resolve(host, port))
             self._known[host, port] = time.monotonic() + KEEP_SECONDS, found
-        return await asyncio.shield(found)  # one that gives up must not end it for the others
+        try:
+            return await asyncio.shield(found)  # one that gives up must not end it for the others
+        except asyncio.CancelledError:
+            if found.cancelled() and not is_cancelled_itself():
+                raise Unreachable("The client was closed.") from None
+            raise
+
+    def close(self) -> None:
+        """End what is being looked up: it would outlive its loop, which tells that to the log."""
+        for _, found in self._known.values():
+            found.cancel()
+
+
+def is_cancelled_itself() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def has_failed(found: asyncio.Future[list[Address]]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.models import Endpoint
-from workers.engine.litellm_config import Server, litellm_config, models_of
+from workers.engine.litellm_config import Server, facts_of, litellm_config, models_of
 from workers.engine.selection_rows import CombinationRow
 
 
@@ -21,15 +21,3 @@ def litellm_of(best: CombinationRow | None, candidates: Mapping[str, Any]) -> di
     rows = Endpoint.objects.filter(name__in=names).values_list("name", "kind", "base_url")
     servers = {name: Server(kind, base_url) for name, kind, base_url in rows}
     return litellm_config(chosen, servers, facts_of(best))
-
-
-def facts_of(best: CombinationRow) -> dict[str, Any]:
-    known = {
-        "accuracy": best.accuracy,
-        "low": best.low,
-        "high": best.high,
-        "latency_ms": best.latency_ms,
-        "dollars_per_sample": best.dollars_per_sample,
-    }
-    rounded = {name: round(value, 6) for name, value in known.items() if value is not None}
-    return {**rounded, "samples": best.n}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 
 from workers.engine.select_best import Answer, select_best
 
@@ -185,6 +186,44 @@ def test_models_may_be_objects_and_come_back_as_they_were_given() -> None:
     found = select_best(Agent, {"only": [Model("small"), large]}, DATASET, is_right)
     assert found.models == {"only": large}
     assert found.rows[0].name == "only=large"
+
+
+def test_models_of_the_same_name_are_told_apart_by_their_parameters() -> None:
+    hot = {"model": "openai/gpt", "temperature": 1, "api_key": "secret"}
+    given = {"only": ["gpt", {"model": "openai/gpt"}, hot, hot]}
+    found = select_best(lambda models, given: 0, given, DATASET[:1], is_right, "brute_force")
+    assert sorted(row.choices["only"] for row in found.rows) == [
+        "gpt",
+        "openai/gpt",
+        'openai/gpt {"temperature":1}',
+        'openai/gpt {"temperature":1} (4)',
+    ]
+
+
+def test_the_best_goes_to_a_litellm_file(tmp_path: Path) -> None:
+    models: dict[str, list[Any]] = {
+        "planner": ["gpt-mini"],
+        "solver": [{"model": "anthropic/claude", "temperature": 0, "api_key": "secret"}],
+    }
+    found = select_best(lambda models, given: given * 2, models, DATASET, is_right, "brute_force")
+    found.export_config(tmp_path / "best.yaml")
+    text = (tmp_path / "best.yaml").read_text()
+    planner, solver = yaml.safe_load(text)["model_list"]
+    assert planner["model_name"] == "planner"
+    assert planner["litellm_params"]["model"] == "openai/gpt-mini"
+    assert solver["litellm_params"] == {
+        "model": "anthropic/claude",
+        "temperature": 0,
+        "api_key": "os.environ/ANTHROPIC_API_KEY",
+    }
+    assert solver["model_info"]["accuracy"] == 1.0
+    assert "secret" not in text
+
+
+def test_nothing_is_exported_when_nothing_ever_answered(tmp_path: Path) -> None:
+    found = select_best(lambda models: 0, MODELS, DATASET[:1], is_right)  # takes no input
+    with pytest.raises(ValueError, match="none to write"):
+        found.export_config(tmp_path / "best.yaml")
 
 
 def test_the_rows_go_to_a_csv_file(tmp_path: Path) -> None:

@@ -43,4 +43,4 @@ def test_its_notebook_finds_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     found = run_block(blocks("python")[1])["found"]
     assert found.best.choices["solver"] == "large"
-    assert os.listdir(tmp_path) == ["combinations.csv"]
+    assert sorted(os.listdir(tmp_path)) == ["chosen.yaml", "combinations.csv"]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from workers.engine.kinds import models_called
+from workers.engine.selection_rows import CombinationRow
 
 PREFIXES = {"openai": "openai", "simulated": "openai", "anthropic": "anthropic", "ollama": "ollama"}
 WITHOUT_KEY = ("ollama",)
@@ -40,6 +41,18 @@ def litellm_config(
     """Its document. `facts` say why it was chosen, and stand beside every model."""
     models = [entry_of(model, servers.get(model.endpoint), facts) for model in chosen]
     return {"model_list": models}
+
+
+def facts_of(best: CombinationRow) -> dict[str, Any]:
+    known = {
+        "accuracy": best.accuracy,
+        "low": best.low,
+        "high": best.high,
+        "latency_ms": best.latency_ms,
+        "dollars_per_sample": best.dollars_per_sample,
+    }
+    rounded = {name: round(value, 6) for name, value in known.items() if value is not None}
+    return {**rounded, "samples": best.n}
 
 
 def entry_of(

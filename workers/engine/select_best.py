@@ -16,6 +16,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from workers.engine.documents import write_document
+from workers.engine.given_models import chosen_model, labels_of
+from workers.engine.litellm_config import Server, facts_of, litellm_config
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.selection_csv import csv_of
 from workers.engine.selection_rows import CombinationRow, RoundRow, rounds_of, rows_of
@@ -25,7 +28,6 @@ from workers.engine.strategies.options import Objective
 
 AGENT_ERROR = "agent_error"
 METHODS = {"auto": "arm_elimination", "random": "random_search"}
-LABELS = ("model", "model_name", "id", "name")
 AT_ONCE = 10_000  # trials planned at once; slots, not plans, decide what runs
 
 Judge = Callable[[Any, Any], float | Awaitable[float]]
@@ -72,6 +74,16 @@ class Found:
 
     def to_csv(self, path: str | Path) -> None:
         Path(path).write_text(csv_of(self.rows), encoding="utf-8")
+
+    def export_config(self, path: str | Path) -> None:
+        """The models of the best as a LiteLLM configuration, each under the name of its step.
+        Keys are left to the environment."""
+        if self.best is None or self.models is None:
+            raise ValueError("No combination has given an answer, so there is none to write.")
+        chosen = [chosen_model(step, model) for step, model in self.models.items()]
+        servers = {model.endpoint: Server(model.endpoint, "") for model in chosen}
+        document = litellm_config(chosen, servers, facts_of(self.best))
+        Path(path).write_text(write_document(document), encoding="utf-8")
 
 
 def select_best(
@@ -149,9 +161,7 @@ class Work:
         self.combinations = [
             dict(zip(models, one, strict=True)) for one in product(*models.values())
         ]
-        self.candidates = [
-            candidate_of(arm, combination) for arm, combination in enumerate(self.combinations)
-        ]
+        self.candidates = candidates_of(models)
         self.scores: list[Score] = []
 
     async def run(self, strategy: Rounds[Any]) -> None:
@@ -202,22 +212,21 @@ class Work:
         return float(judged)
 
 
-def candidate_of(arm: int, combination: Mapping[str, Any]) -> Candidate:
-    choices = {step: label_of(model) for step, model in combination.items()}
-    name = " + ".join(f"{step}={label}" for step, label in choices.items())
-    return Candidate(str(arm), name, {"choices": choices})
+def candidates_of(models: Mapping[str, Sequence[Any]]) -> list[Candidate]:
+    """In the order of the product."""
+    labels = product(*(labels_of(some) for some in models.values()))
+    choices = [dict(zip(models, one, strict=True)) for one in labels]
+    return [
+        Candidate(
+            str(arm), " + ".join(f"{s}={label}" for s, label in one.items()), {"choices": one}
+        )
+        for arm, one in enumerate(choices)
+    ]
 
 
 def total_if_known(costs: Sequence[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None
-
-
-def label_of(model: Any) -> str:
-    if isinstance(model, str):
-        return model
-    named = [getattr(model, name, None) for name in LABELS]
-    return next((name for name in named if isinstance(name, str)), str(model))
 
 
 def run_anywhere(work: Coroutine[Any, Any, None]) -> None:

@@ -33,7 +33,8 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
     context = {
         "section": "runs",
         "run": run,
-        "can_change": can_change_run(request.user, run),
+        # What a choice was decided on cannot be run again: the button would only be refused.
+        "can_rerun": can_change_run(request.user, run) and run.kind != "select",
         "score": score,
         "prompt": [] if score.calls else rendered_prompt(score),
         "calls": step_calls(score),

@@ -89,6 +89,7 @@ def test_each_call_is_shown_and_cached_answers_keep_their_price(
     assert [call[0] for call in score.calls or ()] == ["triage", *["fan.draft"] * 5]
     page = client_of(ada).get(score.get_absolute_url()).content.decode()
     assert "1. triage" in page
+    assert "Run again" not in page
     assert "6. fan.draft" in page
     assert "Not run: vote. A router picked another step." in page
     cached = client_of(ada).get(second.scores.get(position=0).get_absolute_url()).content.decode()

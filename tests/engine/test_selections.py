@@ -129,10 +129,12 @@ def test_repeats_are_more_cases(name: str) -> None:
 
 
 @every_strategy
-def test_one_candidate_on_one_case_is_enough(name: str) -> None:
-    strategy = build_selection(name, MATRIX.candidates()[:1], 1)
-    play(strategy, of_matrix(MATRIX))
-    assert strategy.best in (0, None)  # None: it was never asked, there was nothing to choose
+@pytest.mark.parametrize("cases", [1, 20])
+def test_a_candidate_without_rivals_is_measured(name: str, cases: int) -> None:
+    strategy = build_selection(name, MATRIX.candidates()[8:9], cases)
+    play(strategy, lambda trial: Score(trial, value=1.0, latency_ms=1.0))
+    assert strategy.best == 0
+    assert strategy.eliminations == {}
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class ArmElimination(Rounds[ArmEliminationOptions]):
         return self.board.choose(range(len(self.candidates)), on_equal_data=False)
 
     def next_pulls(self) -> list[Pull]:
-        if len(self.alive) <= 1:
+        if len(self.alive) <= 1 < len(self.candidates):  # one from the start is measured
             return []
         size = self.options.batch or max(1, self.cases // FIRST_SHARE)
         for _ in self.history:

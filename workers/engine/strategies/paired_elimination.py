@@ -50,7 +50,7 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
         self._allowance = Allowance(self.board, len(self.candidates), self.cases)
 
     def next_pulls(self) -> list[Pull]:
-        if len(self.alive) <= 1:
+        if len(self.alive) <= 1 < len(self.candidates):  # one from the start is measured
             return []
         return self.pulls(self.alive, self.options.batch or max(1, self.cases // ROUNDS))
 

@@ -188,6 +188,7 @@ def choice_of(run: HereRun) -> SelectionReport | None:
         rounds_of(strategy, configuration.limits.max_concurrent),
         name=configuration.strategy.name,
         evaluations=len(run.scores),
+        objective=configuration.objective,
         dollars=None if is_unknown else cost,
         seconds=run.seconds,
     )

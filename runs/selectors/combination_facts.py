@@ -89,6 +89,7 @@ class ChoiceFacts(BaseModel):
     it is over, and if not all saw as many cases."""
 
     strategy: str
+    aim: str
     alive: int
     eliminated: int
     evaluations: int
@@ -107,6 +108,7 @@ class ChoiceFacts(BaseModel):
 def facts_of(report: SelectionReport) -> ChoiceFacts:
     return ChoiceFacts(
         strategy=report.strategy,
+        aim=report.aim,
         alive=report.alive,
         eliminated=report.eliminated,
         evaluations=report.evaluations,

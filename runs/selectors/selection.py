@@ -89,6 +89,7 @@ def read_on(run: Run, configuration: Selection, followed: Followed) -> Selection
         rounds_of(strategy, configuration.limits.max_concurrent),
         name=configuration.strategy.name,
         evaluations=session.told + len(early),
+        objective=configuration.objective,
         dollars=None if run.unpriced and not run.cost else run.cost,
         seconds=run.running_seconds(run.ended or timezone.now()) if run.started else None,
         is_over=run.is_finished,

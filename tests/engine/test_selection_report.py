@@ -11,10 +11,11 @@ from workers.engine.matrices import Matrix
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.selection_csv import csv_of
 from workers.engine.selection_layers import MOST_ROWS, last_steps, layers_of
-from workers.engine.selection_report import SelectionReport, report_of
+from workers.engine.selection_report import SelectionReport, aim_text, report_of
 from workers.engine.selection_rows import Tokens, rounds_of, rows_of
 from workers.engine.session import Session
 from workers.engine.strategies import Rounds
+from workers.engine.strategies.options import Objective
 
 WORSE_AND_WORSE = [0.95, 0.9, 0.6, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1]
 
@@ -140,6 +141,18 @@ def test_brute_force_is_estimated_at_the_measured_prices() -> None:
     assert found.brute_force == 15
     assert found.brute_force_dollars == pytest.approx(5 * (0.1 + 0.3 + 0.2))
     assert report(priced({"a": 1}, {"a": None})).brute_force_dollars is None
+
+
+@pytest.mark.parametrize(
+    ("objective", "text"),
+    [
+        (Objective(), "accuracy"),
+        (Objective(lambda_cost=0.2), "accuracy − 0.2 × price"),
+        (Objective(lambda_cost=1, lambda_latency=0.5), "accuracy − 1 × price − 0.5 × latency"),
+    ],
+)
+def test_what_the_bounds_are_of_is_said(objective: Objective, text: str) -> None:
+    assert aim_text(objective) == text
 
 
 def test_alive_counts_go_down_to_the_survivors() -> None:

@@ -11,6 +11,7 @@ from workers.engine.selection_rows import CombinationRow, RoundRow
 from workers.engine.stats import Z
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.intervals import paired_variance
+from workers.engine.strategies.options import Objective
 
 
 class Rival(NamedTuple):
@@ -34,6 +35,7 @@ class SelectionReport:
     brute_force: int  # evaluations that trying everything takes
     dollars: float | None  # what the search has cost; None: unknown
     seconds: float | None
+    aim: str  # what the strategy maximises: its bounds are of that
     confidence: float  # half a bound's width, in standard errors
     threshold: float | None = None  # the strategy sorts by it, and looks for no leader
     rivals: list[Rival] = field(default_factory=list)
@@ -75,6 +77,12 @@ class SelectionReport:
         return math.fsum(usual if price is None else price for price in prices) * each
 
 
+def aim_text(objective: Objective) -> str:
+    """For a person: accuracy − 0.2 × price. Price and latency lie between 0 and 1."""
+    weights = {"price": objective.lambda_cost, "latency": objective.lambda_latency}
+    return "accuracy" + "".join(f" − {w:g} × {what}" for what, w in weights.items() if w)
+
+
 def rivals_of(strategy: Rounds[Any], rows: Sequence[CombinationRow]) -> list[Rival]:
     """Who may be as good as the winner, the closest first. By differences case by case: all see
     the same cases, so what is hard for everybody cancels out."""
@@ -105,6 +113,7 @@ def report_of(
     *,
     name: str,
     evaluations: int,
+    objective: Objective | None = None,
     dollars: float | None = None,
     seconds: float | None = None,
     is_over: bool = True,
@@ -118,6 +127,7 @@ def report_of(
         brute_force=len(rows) * strategy.cases,
         dollars=dollars,
         seconds=seconds,
+        aim=aim_text(objective or Objective()),
         confidence=strategy.options.confidence,
         threshold=getattr(strategy.options, "threshold", None),
         rivals=rivals_of(strategy, rows),

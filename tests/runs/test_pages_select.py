@@ -1,5 +1,6 @@
 """The page of a choice among combinations: who leads, who was given up and why, what was saved."""
 
+import re
 from typing import Any
 
 import pytest
@@ -66,6 +67,12 @@ def test_the_pictures_show_everybody_and_mark_the_front(choice: Run, ada: User) 
     assert 'class="arm arm-best"' in page
     assert 'class="arm arm-gone"' in page
     assert "on the front</span>" in page
+
+
+def test_the_pictures_need_no_script_and_no_inline_style(choice: Run, ada: User) -> None:
+    rows = client_of(ada).get(f"/runs/{choice.pk}/leaderboard/").content.decode()
+    assert not re.search(r"<script|<style|\sstyle=|\son[a-z]+\s*=\s*[\"']", rows)
+    assert "<svg" in rows
 
 
 def test_names_that_look_like_markup_are_text(ada: User) -> None:

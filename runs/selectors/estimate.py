@@ -14,14 +14,12 @@ from runs.selectors.history import ModelHistory, history_of, merged_latency
 from workers.engine.calls import expected_tokens
 from workers.engine.chunks import Allocation
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.kinds import open_selection
 from workers.engine.prices import cost_of, read_prices
 from workers.engine.records import Case
 from workers.engine.schedule import split_slots
 from workers.engine.spec import (
     Budget,
     Configuration,
-    Selection,
     check_against,
     count_trials,
     read_configuration,
@@ -29,7 +27,6 @@ from workers.engine.spec import (
 from workers.engine.stats import percentile
 
 ASSUMED_SECONDS = 1.0  # a call's latency when there is no history
-MOST_OPENED = 100_000  # trials of a choice whose first round is opened to be counted
 COST_SPREAD = 0.25  # answers differ in length; the range says by how much the cost may
 NO_SPLIT = Allocation(candidates=1, cases_per_candidate=1)
 
@@ -41,7 +38,6 @@ class Estimate:
     cases: int = 0
     repeats: int = 1
     trials: int = 0
-    least_trials: int | None = None  # of a choice: its first round
     calls_cached: int = 0
     calls_cached_text: str = ""
     calls_to_send: int = 0
@@ -109,7 +105,6 @@ def measure(
         cases=cases,
         repeats=configuration.repeats,
         trials=trials,
-        least_trials=first_round(configuration, cases, trials),
         calls_cached=calls.cached,
         calls_cached_text=cached_text(calls),
         calls_to_send=calls.to_send,
@@ -125,13 +120,6 @@ def measure(
         limited_by=time.limited_by,
         basis=basis_of(histories),
     )
-
-
-def first_round(configuration: Configuration, cases: int, trials: int) -> int | None:
-    """What a choice takes at least. Of the rest nobody can know how soon it is decided."""
-    if not isinstance(configuration, Selection) or trials > MOST_OPENED:
-        return None
-    return len(open_selection(configuration, cases).ask(trials))
 
 
 class Time(NamedTuple):

@@ -1,15 +1,16 @@
 """What a choice among combinations has found: by replay of what is stored, at any time.
 
-A page asks again every second. Trials of a choice are never taken back, so the strategy is kept
-where it stands and is told only what came since.
+A page asks again every second, so the strategy is kept where it stands and is told only what came
+since; unless something that it was told was taken back: then all is replayed.
 """
 
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.db.models import Count, Max
 from django.utils import timezone
 
 from runs.models import Run
@@ -25,6 +26,13 @@ from workers.engine.strategies import Rounds
 WARM_CHOICES = 8  # some megabytes each with tens of thousands of scores
 
 
+class Told(NamedTuple):
+    """The scores of the trials that a strategy was told of, as they are stored."""
+
+    rows: int
+    newest: int | None  # what is scored anew gets a greater number
+
+
 @dataclass
 class Followed:
     """A choice as far as it was read, and the report of that moment."""
@@ -32,6 +40,7 @@ class Followed:
     strategy: Rounds[Any]
     session: Session
     lock: Lock
+    told: Told
     asked_for: tuple[Any, ...] = ()
     report: SelectionReport | None = None
 
@@ -55,7 +64,7 @@ def selection_of(run: Run) -> SelectionReport:
     configuration = configuration_now(run)
     assert isinstance(configuration, Selection)  # the caller has looked at the kind
     followed = follow(run, configuration)
-    asked_for = (run.asked, run.done, run.state, configuration.limits.max_concurrent)
+    asked_for = (run.asked, run.done, run.state, run.ended, configuration.limits.max_concurrent)
     with followed.lock:
         if followed.report is None or followed.asked_for != asked_for:
             followed.report = read_on(run, configuration, followed)
@@ -67,22 +76,39 @@ def follow(run: Run, configuration: Selection) -> Followed:
     """By the moment of its launch, too: a database that is emptied gives its numbers again."""
     key = (run.pk, run.created)
     with _warm_lock:
-        followed = _warm.pop(key, None)
-        if followed is None or followed.session.asked > run.asked:
-            strategy = open_selection(configuration, run.dataset.rows)
-            followed = Followed(strategy, Session(strategy), Lock())
+        followed = _warm.pop(key, None) or begin(run, configuration)
         _warm[key] = followed
         while len(_warm) > WARM_CHOICES:
             _warm.popitem(last=False)
         return followed
 
 
+def begin(run: Run, configuration: Selection) -> Followed:
+    strategy = open_selection(configuration, run.dataset.rows)
+    return Followed(strategy, Session(strategy), Lock(), Told(0, None))
+
+
+def begin_anew_if_rewound(run: Run, configuration: Selection, followed: Followed) -> None:
+    told = followed.session.told
+    if followed.session.asked <= run.asked and followed.told == told_of(run, told):
+        return
+    fresh = begin(run, configuration)
+    followed.strategy, followed.session, followed.told = fresh.strategy, fresh.session, fresh.told
+
+
+def told_of(run: Run, told: int) -> Told:
+    found = run.scores.filter(position__lt=told).aggregate(rows=Count("pk"), newest=Max("pk"))
+    return Told(**found)
+
+
 def read_on(run: Run, configuration: Selection, followed: Followed) -> SelectionReport:
+    begin_anew_if_rewound(run, configuration, followed)
     strategy, session = followed.strategy, followed.session
     # The run was read before its scores: there may be some of a round that it does not know yet.
     news = [s for s in stored_history(run, session.told) if s.trial.position < run.asked]
     session.replay(run.asked, news)
     early = [score for score in news if score.trial.position >= session.told]
+    followed.told = told_of(run, session.told)
     return report_of(
         strategy,
         rows_of(strategy, early, tokens_of(run)),

@@ -202,12 +202,10 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_lost(
     assert not Run.objects.exists()
 
 
-def test_the_estimate_says_what_is_certain_and_what_is_the_most(
-    ada: User, filled: dict[str, Any]
-) -> None:
+def test_the_estimate_follows_the_steps(ada: User, filled: dict[str, Any]) -> None:
     panel = client_of(ada).post(reverse("run_estimate"), filled).content.decode()
-    assert "4 candidates × 3 cases = <b>12 trials</b> if everything were tried" in panel
-    assert "the first round takes 4" in panel
+    assert "4 candidates × 3 cases" in panel
+    assert "12 trials</b>" in panel
 
 
 def test_steps_are_read_in_the_order_of_their_numbers() -> None:

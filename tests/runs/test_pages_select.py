@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from django.contrib.auth.models import User
+from django.utils.timezone import now
 
 from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
@@ -89,10 +90,25 @@ def test_a_refresh_reads_only_what_is_new(choice: Run, django_assert_max_num_que
     selection_of(choice)
     Run.objects.filter(pk=choice.pk).update(state=RunState.CANCELLED)
     changed = Run.objects.select_related("dataset").get(pk=choice.pk)
-    with django_assert_max_num_queries(2) as asked:
+    with django_assert_max_num_queries(4) as asked:
         again = selection_of(changed)
-    assert f'"position" >= {choice.done}' in asked.captured_queries[0]["sql"]
+    [history] = [q["sql"] for q in asked.captured_queries if '"latency_ms"' in q["sql"]]
+    assert f'"position" >= {choice.done}' in history
     assert again.evaluations == choice.done
+
+
+def test_what_was_scored_anew_is_told_anew(choice: Run) -> None:
+    """As after a retry: the same number of scores, and another value."""
+    before = selection_of(choice).rows[-1]
+    row = choice.scores.filter(candidate__key=before.key).first()
+    assert row is not None
+    row.delete()
+    row.pk, row.value = None, 1.0
+    row.save(force_insert=True)
+    Run.objects.filter(pk=choice.pk).update(ended=now())
+    after = selection_of(Run.objects.get(pk=choice.pk))
+    found = next(one for one in after.rows if one.key == before.key)
+    assert (before.accuracy, found.accuracy) == (0.0, 1 / found.n)
 
 
 def test_a_choice_that_goes_on_is_followed_to_where_a_fresh_look_would_be(choice: Run) -> None:

@@ -119,6 +119,17 @@ def test_in_the_middle_of_a_round_those_who_wait_for_their_turn_are_still_compar
     assert sum(row.n for row in rows_of(strategy, early)) == 34
 
 
+def test_who_was_given_up_is_not_compared_with_those_of_the_next_round() -> None:
+    matrix = make_matrix(WORSE_AND_WORSE, datapoints=100)
+    strategy = select("arm_elimination", matrix)
+    session, outcome = Session(strategy), of_matrix(matrix)
+    session.absorb(map(outcome, session.plan(1000)))
+    second = session.plan(1000)
+    session.absorb(map(outcome, second[: len(second) // 2]))
+    for row in rows_of(strategy):
+        assert row.saw_most == (row.eliminated_in is None)
+
+
 def test_a_winner_that_is_hardly_better_is_said_not_to_be_separable() -> None:
     close = report(played("brute_force", make_matrix([0.8, 0.79, 0.1], datapoints=60)))
     [rival] = close.rivals

@@ -62,6 +62,13 @@ class RoundRow(NamedTuple):
     alive: int  # after it
 
 
+class Most(NamedTuple):
+    """How many samples are as many as anybody has."""
+
+    alive: int  # of those in the race
+    given_up: int
+
+
 class Measured(NamedTuple):
     """What some samples say."""
 
@@ -82,10 +89,10 @@ def rows_of(
     """The best first, then who saw most, then the more accurate. `early` are scores that the
     strategy was not told yet, since an earlier trial has none."""
     samples = samples_of(strategy, early)
-    least = least_that_is_most(strategy, samples)
-    best = best_now(strategy, least)
+    most = least_that_is_most(strategy, samples)
+    best = best_now(strategy, most.alive)
     rows = [
-        row_of(strategy, arm, samples[arm], least, is_best=arm == best)._replace(
+        row_of(strategy, arm, samples[arm], most, is_best=arm == best)._replace(
             tokens=(tokens or {}).get(candidate.key)
         )
         for arm, candidate in enumerate(strategy.candidates)
@@ -117,11 +124,11 @@ def samples_of(strategy: Rounds[Any], early: Iterable[Score]) -> list[list[Sampl
     ]
 
 
-def least_that_is_most(strategy: Rounds[Any], samples: Sequence[Sequence[Sample]]) -> int:
-    """How many samples are as many as anybody has. In the middle of a round those who are a part
-    of it behind are not worse off for it."""
+def least_that_is_most(strategy: Rounds[Any], samples: Sequence[Sequence[Sample]]) -> Most:
+    """In the middle of a round those who are a part of it behind are not worse off for it."""
     most = max((len(samples[arm]) for arm in strategy.alive), default=0)
-    return max(1, most - (strategy.history[-1].cases if is_under_way(strategy) else 0))
+    behind = strategy.history[-1].cases if is_under_way(strategy) else 0
+    return Most(alive=max(1, most - behind), given_up=max(1, most))
 
 
 def is_under_way(strategy: Rounds[Any]) -> bool:
@@ -131,7 +138,7 @@ def is_under_way(strategy: Rounds[Any]) -> bool:
 
 
 def row_of(
-    strategy: Rounds[Any], arm: int, samples: Sequence[Sample], least: int, *, is_best: bool
+    strategy: Rounds[Any], arm: int, samples: Sequence[Sample], most: Most, *, is_best: bool
 ) -> CombinationRow:
     candidate, left = strategy.candidates[arm], strategy.eliminations.get(arm)
     return CombinationRow(
@@ -143,7 +150,7 @@ def row_of(
         **measure(samples)._asdict(),
         tokens=None,
         bounds=strategy.board.interval(arm, strategy.options.confidence),
-        saw_most=len(samples) >= least,
+        saw_most=len(samples) >= (most.given_up if left else most.alive),
         on_front=False,
         eliminated_in=left.round if left else None,
         why=left.why if left else "",

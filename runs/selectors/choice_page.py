@@ -82,7 +82,7 @@ def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
         report=report,
         wanted=wanted,
         found=len(found),
-        arms=draw_arms(report, cut(by_upper_bound(found), is_cut=is_cut)),
+        arms=draw_arms(report, cut(by_upper_bound(found, report.forecasts), is_cut=is_cut)),
         rows=cut(found, is_cut=is_cut),
         hidden=len(found) - FIRST_ROWS - LAST_ROWS if is_cut else 0,
         alive=draw_alive(report.rounds, len(report.rows)),

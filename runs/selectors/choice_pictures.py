@@ -4,7 +4,7 @@ Places are in percent of a picture, so that plain SVG draws them without a scrip
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from runs.selectors.scales import Scale, scale_of
 from workers.engine.pareto import Point, front_of
 from workers.engine.selection_report import SelectionReport
 from workers.engine.selection_rows import CombinationRow, RoundRow
+from workers.engine.strategies.bayesian import Forecast
 
 MOST_TITLE = 200  # characters of a name
 
@@ -29,12 +30,15 @@ class Tick(NamedTuple):
 
 
 class ArmPicture(NamedTuple):
-    """One line of the intervals: None where the combination was not tried."""
+    """One line of the intervals: None where the combination was not tried, and nothing is expected
+    of it."""
 
     row: CombinationRow
     dot: float | None
     left: float | None
     width: float | None
+    forecast: Forecast | None = None  # of one that was not tried: then the picture is of that
+    is_next: bool = False  # by what is expected
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,19 @@ class AlivePicture(NamedTuple):
     y_ticks: list[Tick]
 
 
-def by_upper_bound(rows: Sequence[CombinationRow]) -> list[CombinationRow]:
-    """Who is left first: what was given up long ago has wide intervals that reach far up."""
+def by_upper_bound(
+    rows: Sequence[CombinationRow], forecasts: Mapping[int, Forecast]
+) -> list[CombinationRow]:
+    """Who is left first: what was given up long ago has wide intervals that reach far up. Of the
+    untried those that promise most."""
+    promise = {place: forecast.improvement for place, forecast in forecasts.items()}
     return sorted(
         rows,
-        key=lambda row: (row.n == 0, row.eliminated_in is not None, -finite_high(row)),
+        key=lambda row: (
+            row.n == 0,
+            row.eliminated_in is not None,
+            -finite_high(row) if row.n else -promise.get(row.place, 0.0),
+        ),
     )
 
 
@@ -114,22 +126,36 @@ def finite_high(row: CombinationRow) -> float:
 def draw_arms(report: SelectionReport, shown: Sequence[CombinationRow]) -> ArmsPicture:
     """The scale is that of all, so that it stays when some are looked for."""
     known = [row.bounds for row in report.rows if row.bounds.n]
-    scale = scale_of([edge for bounds in known for edge in (bounds.low, bounds.high)], ticks=5)
+    expected = report.forecasts
+    edges = [edge for bounds in known for edge in (bounds.low, bounds.high)]
+    edges += [f.mean + sign * f.deviation for f in expected.values() for sign in (-1, 1)]
+    scale = scale_of(edges, ticks=5)
+    most = max((f.improvement for f in expected.values()), default=None)
     alive = [row.bounds.low for row in report.rows if row.bounds.n and row.eliminated_in is None]
     line = report.threshold if report.threshold is not None else max(alive, default=None)
     return ArmsPicture(
-        [draw_arm(row, scale) for row in shown],
+        [draw_arm(row, scale, expected.get(row.place), most) for row in shown],
         [Tick(scale.place(tick), f"{tick:.2g}") for tick in scale.ticks],
         None if line is None else scale.place(line),
         line,
     )
 
 
-def draw_arm(row: CombinationRow, scale: Scale) -> ArmPicture:
-    if not row.bounds.n:
+def draw_arm(
+    row: CombinationRow, scale: Scale, forecast: Forecast | None, most: float | None
+) -> ArmPicture:
+    if row.bounds.n:
+        mean, low, high = row.bounds.mean, row.bounds.low, row.bounds.high
+        forecast = None
+    elif forecast:
+        mean, half = forecast.mean, forecast.deviation
+        low, high = mean - half, mean + half
+    else:
         return ArmPicture(row, None, None, None)
-    left, right = scale.place(row.bounds.low), scale.place(row.bounds.high)
-    return ArmPicture(row, scale.place(row.bounds.mean), left, round(max(right - left, 0.5), 2))
+    left, right = scale.place(low), scale.place(high)
+    is_next = forecast is not None and forecast.improvement == most
+    width = round(max(right - left, 0.5), 2)
+    return ArmPicture(row, scale.place(mean), left, width, forecast, is_next)
 
 
 def draw_alive(rounds: Sequence[RoundRow], combinations: int) -> AlivePicture:

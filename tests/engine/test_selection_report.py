@@ -154,6 +154,13 @@ def test_brute_force_is_estimated_at_the_measured_prices() -> None:
     assert report(priced({"a": 1}, {"a": None})).brute_force_dollars is None
 
 
+def test_a_strategy_that_learns_tells_what_it_expects_of_the_untried() -> None:
+    found = report(played("bayesian", make_matrix(WORSE_AND_WORSE), sample_fraction=0.5))
+    untried = {row.place for row in found.rows if not row.n}
+    assert found.forecasts.keys() == untried != set()
+    assert report(played("brute_force", make_matrix([0.9, 0.1]))).forecasts == {}
+
+
 @pytest.mark.parametrize(
     ("objective", "text"),
     [

@@ -70,6 +70,21 @@ def test_the_pictures_show_everybody_and_mark_the_front(choice: Run, ada: User) 
     assert "on the front</span>" in page
 
 
+def test_what_is_expected_of_the_untried_is_drawn_hollow(ada: User) -> None:
+    make_endpoint()
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    steps = [
+        {"name": name, "user": "{{question}}", "models": models} for name in ("one", "two", "three")
+    ]
+    dataset = make_dataset(ada, rows=5)
+    run = make_choice(
+        ada, dataset, steps=steps, strategy={"name": "bayesian", "sample_fraction": 0.5}
+    )
+    page = client_of(ada).get(f"/runs/{run.pk}/").content.decode()
+    assert page.count('class="arm-dot arm-expected"') == 4
+    assert "most promising" in page
+
+
 def test_the_pictures_need_no_script_and_no_inline_style(choice: Run, ada: User) -> None:
     rows = client_of(ada).get(f"/runs/{choice.pk}/leaderboard/").content.decode()
     assert not re.search(r"<script|<style|\sstyle=|\son[a-z]+\s*=\s*[\"']", rows)

@@ -1,7 +1,7 @@
 """A choice among combinations as a whole: what was found, how sure it is, and what it saved."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -10,8 +10,11 @@ from workers.engine.selection_layers import Layer, layers_of
 from workers.engine.selection_rows import CombinationRow, RoundRow
 from workers.engine.stats import Z
 from workers.engine.strategies import Rounds
+from workers.engine.strategies.bayesian import Bayesian, Forecast
 from workers.engine.strategies.intervals import paired_variance
 from workers.engine.strategies.options import Objective
+
+MOST_FORECAST = 200  # combinations; of thousands it takes seconds
 
 
 class Rival(NamedTuple):
@@ -40,6 +43,7 @@ class SelectionReport:
     threshold: float | None = None  # the strategy sorts by it, and looks for no leader
     rivals: list[Rival] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+    forecasts: Mapping[int, Forecast] = field(default_factory=dict)  # of the untried, by place
 
     @property
     def best(self) -> CombinationRow | None:
@@ -75,6 +79,12 @@ class SelectionReport:
             return None
         usual, each = fmean(known), self.brute_force / len(self.rows)
         return math.fsum(usual if price is None else price for price in prices) * each
+
+
+def forecasts_of(strategy: Rounds[Any]) -> Mapping[int, Forecast]:
+    """What is expected of those that were not tried, where a strategy learns that."""
+    is_small = len(strategy.candidates) <= MOST_FORECAST
+    return strategy.forecasts() if isinstance(strategy, Bayesian) and is_small else {}
 
 
 def aim_text(objective: Objective) -> str:
@@ -132,4 +142,5 @@ def report_of(
         threshold=getattr(strategy.options, "threshold", None),
         rivals=rivals_of(strategy, rows),
         layers=layers_of(strategy) if is_over else [],
+        forecasts=forecasts_of(strategy),
     )

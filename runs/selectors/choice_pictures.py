@@ -38,7 +38,7 @@ class ArmPicture(NamedTuple):
     left: float | None
     width: float | None
     forecast: Forecast | None = None  # of one that was not tried: then the picture is of that
-    is_next: bool = False  # by what is expected
+    is_next: bool = False  # it promises most
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ def draw_arms(report: SelectionReport, shown: Sequence[CombinationRow]) -> ArmsP
     edges = [edge for bounds in known for edge in (bounds.low, bounds.high)]
     edges += [f.mean + sign * f.deviation for f in expected.values() for sign in (-1, 1)]
     scale = scale_of(edges, ticks=5)
-    most = max((f.improvement for f in expected.values()), default=None)
+    first = min(expected, key=lambda place: (-expected[place].improvement, place), default=None)
     alive = [row.bounds.low for row in report.rows if row.bounds.n and row.eliminated_in is None]
     line = report.threshold if report.threshold is not None else max(alive, default=None)
     return ArmsPicture(
-        [draw_arm(row, scale, expected.get(row.place), most) for row in shown],
+        [draw_arm(row, scale, expected.get(row.place), first) for row in shown],
         [Tick(scale.place(tick), f"{tick:.2g}") for tick in scale.ticks],
         None if line is None else scale.place(line),
         line,
@@ -142,7 +142,7 @@ def draw_arms(report: SelectionReport, shown: Sequence[CombinationRow]) -> ArmsP
 
 
 def draw_arm(
-    row: CombinationRow, scale: Scale, forecast: Forecast | None, most: float | None
+    row: CombinationRow, scale: Scale, forecast: Forecast | None, first: int | None
 ) -> ArmPicture:
     if row.bounds.n:
         mean, low, high = row.bounds.mean, row.bounds.low, row.bounds.high
@@ -153,9 +153,8 @@ def draw_arm(
     else:
         return ArmPicture(row, None, None, None)
     left, right = scale.place(low), scale.place(high)
-    is_next = forecast is not None and forecast.improvement == most
     width = round(max(right - left, 0.5), 2)
-    return ArmPicture(row, scale.place(mean), left, width, forecast, is_next)
+    return ArmPicture(row, scale.place(mean), left, width, forecast, row.place == first)
 
 
 def draw_alive(rounds: Sequence[RoundRow], combinations: int) -> AlivePicture:

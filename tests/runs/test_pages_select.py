@@ -82,7 +82,7 @@ def test_what_is_expected_of_the_untried_is_drawn_hollow(ada: User) -> None:
     )
     page = client_of(ada).get(f"/runs/{run.pk}/").content.decode()
     assert page.count('class="arm-dot arm-expected"') == 4
-    assert "most promising" in page
+    assert page.count("promising</span>") == 1
 
 
 def test_the_pictures_need_no_script_and_no_inline_style(choice: Run, ada: User) -> None:

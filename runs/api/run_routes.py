@@ -56,13 +56,16 @@ class RunQuery(BaseModel):
 
 
 class EstimateAnswer(BaseModel):
-    """What a run would take. Nothing is started."""
+    """What a run would take. Nothing is started. `trials` and `calls_to_send` are at most: who
+    chooses among combinations may need as few as `trials_low` and `calls_low`."""
 
     candidates: int
     cases: int
     repeats: int
+    trials_low: int
     trials: int
     calls_cached: int
+    calls_low: int
     calls_to_send: int
     max_concurrent: int
     seconds_low: float

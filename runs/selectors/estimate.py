@@ -14,6 +14,7 @@ from runs.selectors.history import ModelHistory, history_of, merged_latency
 from workers.engine.calls import expected_tokens
 from workers.engine.chunks import Allocation
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.kinds import TrialRange, bound_trials
 from workers.engine.prices import cost_of, read_prices
 from workers.engine.records import Case
 from workers.engine.schedule import split_slots
@@ -21,7 +22,6 @@ from workers.engine.spec import (
     Budget,
     Configuration,
     check_against,
-    count_trials,
     read_configuration,
 )
 from workers.engine.stats import percentile
@@ -37,10 +37,12 @@ class Estimate:
     candidates: int = 0
     cases: int = 0
     repeats: int = 1
-    trials: int = 0
+    trials_low: int = 0
+    trials: int = 0  # at most
     calls_cached: int = 0
     calls_cached_text: str = ""
-    calls_to_send: int = 0
+    calls_low: int = 0
+    calls_to_send: int = 0  # at most
     max_concurrent: int = 0
     allocation: Allocation = NO_SPLIT
     usable_slots_static: int = 0
@@ -94,8 +96,8 @@ def measure(
     endpoints: dict[str, Endpoint],
 ) -> Estimate:
     cases = size_of(source)
-    trials = count_trials(configuration, cases)
-    calls = count_calls(configuration, source, endpoints, trials)
+    bounds = bound_trials(configuration, cases)
+    calls = count_calls(configuration, source, endpoints, bounds)
     histories = [history_of(model.endpoint, model.model) for model in configuration.called]
     allocation = split_slots(configuration, cases)
     time = time_of(configuration, endpoints, histories, calls)
@@ -104,9 +106,11 @@ def measure(
         candidates=configuration.candidates,
         cases=cases,
         repeats=configuration.repeats,
-        trials=trials,
+        trials_low=bounds.least,
+        trials=bounds.most,
         calls_cached=calls.cached,
         calls_cached_text=cached_text(calls),
+        calls_low=round(calls.to_send * calls.least_share),
         calls_to_send=calls.to_send,
         max_concurrent=configuration.limits.max_concurrent,
         allocation=allocation,
@@ -118,7 +122,7 @@ def measure(
         seconds_low=time.low,
         seconds_high=time.high,
         limited_by=time.limited_by,
-        basis=basis_of(histories),
+        basis=basis_of(histories) + range_text(bounds),
     )
 
 
@@ -142,7 +146,7 @@ def time_of(
     tokens = tokens_each(histories, calls)
     low, middle, high = (binding_limit(configuration, endpoints, each, tokens) for each in seconds)
     return Time(
-        max(seconds[0], calls.to_send / low.calls_per_second),
+        max(seconds[0], calls.least_share * calls.to_send / low.calls_per_second),
         max(seconds[2], calls.to_send / high.calls_per_second),
         f"{middle.name}; {middle.lever}",
     )
@@ -200,7 +204,7 @@ def cost_of_run(
     if unpriced:
         return Cost(f"unknown: no price for {', '.join(unpriced)}", 0.0)
     total = sum(costs)
-    low, high = total * (1 - COST_SPREAD), total * (1 + COST_SPREAD)
+    low, high = total * calls.least_share * (1 - COST_SPREAD), total * (1 + COST_SPREAD)
     return Cost(f"{formatting.dollars(low)} – {formatting.dollars(high)}", high)
 
 
@@ -212,6 +216,16 @@ def call_tokens(history: ModelHistory, calls: Calls) -> tuple[int, int]:
         return 0, 0
     guessed = sum(expected_tokens(request) for request in calls.requests) / len(calls.requests)
     return round(guessed / 2), round(guessed / 2)
+
+
+def range_text(bounds: TrialRange) -> str:
+    """Why there is a range, where the strategy decides."""
+    if bounds.least == bounds.most:
+        return ""
+    return (
+        " The strategy decides how many trials it needs: at least its first round, at most every "
+        "combination on every case, or its budget. Cached answers are not taken off."
+    )
 
 
 def basis_of(histories: list[ModelHistory]) -> str:

@@ -11,7 +11,7 @@ from runs.selectors.cache import cached_among
 from workers.engine.agents import build_agent
 from workers.engine.cache import cache_key
 from workers.engine.errors import EngineError
-from workers.engine.kinds import make_candidates, models_called
+from workers.engine.kinds import TrialRange, make_candidates, models_called
 from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request
 from workers.engine.spec import AgentStep, Configuration, Selection, Step
@@ -29,17 +29,19 @@ class Calls:
     cached: int
     cached_low: int
     cached_high: int
-    to_send: int  # equal calls fly once
+    to_send: int  # at most; equal calls fly once
     is_sampled: bool
     requests: list[Request] = field(default_factory=list)  # some of them, to guess tokens from
+    least_share: float = 1.0  # of those to send, where a strategy may need fewer
 
 
 def count_calls(
     configuration: Configuration,
     source: Dataset | Sequence[Case],
     endpoints: dict[str, Endpoint],
-    trials: int,
+    bounds: TrialRange,
 ) -> Calls:
+    trials = bounds.most
     is_sampled = trials > MAX_KEYS
     cases = sample_cases(source, configuration.seed) if is_sampled else all_cases(source)
     pairs = list(keys_of(configuration, cases, endpoints))
@@ -49,7 +51,7 @@ def count_calls(
     requests = [request for _, request in pairs[:50]]
     if isinstance(configuration, Selection):  # at most; later steps are asked what nobody knows yet
         most = trials * sum(most_calls(step) for step in configuration.steps)
-        return Calls(0, 0, 0, most, True, requests)
+        return Calls(0, 0, 0, most, True, requests, bounds.least / trials)
     if configuration.cache == "off":
         return Calls(0, 0, 0, trials, is_sampled, requests)
     found = cached_among(list(set(keys))) if configuration.cache == "use" else set()

@@ -33,3 +33,33 @@ def test_every_problem_is_listed(file: Path, document: dict[str, Any]) -> None:
     assert (ran.exit_code, ran.out) == (2, "")
     assert "repeats" in ran.err
     assert "colour" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("strategy", "trials"),
+    [
+        pytest.param({"name": "brute_force"}, (80, 80), id="all of it"),
+        pytest.param({"name": "epsilon_lucb"}, (4, 80), id="as it decides"),
+        pytest.param({"name": "epsilon_lucb", "budget": 50}, (4, 50), id="up to its budget"),
+        pytest.param({"name": "brute_force", "budget": 50}, (50, 50), id="its budget"),
+    ],
+)
+def test_who_chooses_takes_a_range(
+    file: Path, document: dict[str, Any], strategy: dict[str, Any], trials: tuple[int, int]
+) -> None:
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
+    steps = [
+        {"name": "planner", "user": "{{question}}", "models": models},
+        {"name": "solver", "user": "{{planner}}", "models": [*models]},
+    ]
+    write(file, {**kept, "kind": "select", "steps": steps, "strategy": strategy})
+    ran = command("estimate", file, "--json")
+    assert not ran.err
+    found = json.loads(ran.out)
+    assert (found["trials_low"], found["trials"]) == trials
+    assert (found["calls_low"], found["calls_to_send"]) == (2 * trials[0], 2 * trials[1])
+    assert found["seconds_low"] <= found["seconds_high"]
+    assert ("The strategy decides" in found["basis"]) == (trials[0] < trials[1])
+    text = command("estimate", file).out
+    assert ("4 – " in text) == (trials[0] == 4)

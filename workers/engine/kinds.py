@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from workers.engine.json_text import digest, to_json
 from workers.engine.records import Candidate
 from workers.engine.session import Session
-from workers.engine.spec import Configuration, Evaluation, ModelChoice, Selection
+from workers.engine.spec import Configuration, Evaluation, ModelChoice, Selection, count_trials
 from workers.engine.spec_steps import AgentStep, ChatCall, Step, slots_of
 from workers.engine.strategies import Grid, Rounds, build_selection
 
@@ -85,6 +85,25 @@ def open_session(configuration: Configuration, cases: int) -> Session:
     by_candidate = configuration.limits.schedule == "two_level"
     repeats, seed = configuration.repeats, configuration.seed
     return Session(Grid(candidates, cases, repeats, seed, by_candidate=by_candidate))
+
+
+class TrialRange(NamedTuple):
+    """How many trials a run may have."""
+
+    least: int
+    most: int
+
+
+def bound_trials(configuration: Configuration, cases: int) -> TrialRange:
+    """Exactly, but for who chooses among candidates: at least its first round, at most every
+    candidate on every case, or its budget."""
+    trials = count_trials(configuration, cases)
+    if not isinstance(configuration, Selection):
+        return TrialRange(trials, trials)
+    strategy = open_selection(configuration, cases)
+    most = min(trials, strategy.options.budget or trials)
+    first = sum(pull.cases for pull in strategy.next_pulls())
+    return TrialRange(min(first, most), most)
 
 
 def open_selection(configuration: Selection, cases: int) -> Rounds[Any]:

@@ -46,15 +46,19 @@ def text_of(found: Estimate) -> str:
         )
     )
     lines = {
-        "Trials": f"{found.trials:,}  ({product})",
+        "Trials": f"{range_text(found.trials_low, found.trials)}  ({product})",
         "Cached": found.calls_cached_text,
-        "Calls": f"{found.calls_to_send:,}",
+        "Calls": range_text(found.calls_low, found.calls_to_send),
         "Cost": found.cost_text,
         "Time": time_text(found),
         "Limited by": found.limited_by,
         "Basis": found.basis,
     }
     return "\n".join([*(f"{name:11} {text}" for name, text in lines.items()), *found.over_budget])
+
+
+def range_text(low: int, high: int) -> str:
+    return f"{high:,}" if low == high else f"{low:,} – {high:,}"
 
 
 def time_text(found: Estimate) -> str:

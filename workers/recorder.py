@@ -49,6 +49,7 @@ class Recorder:
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._is_urgent = False
+        self._decisive: set[int] = set()  # runs that go on only when what they found is written
         self._pause_seconds = WRITE_SECONDS
         self._sampled = self._wrote = self._stored = 0.0
         self._renewed = time.monotonic()
@@ -92,6 +93,9 @@ class Recorder:
         if self._is_all_finished():
             self._is_urgent = True  # nothing more will come: the run's end need not wait
             self._wake.set()
+        elif lease.parts.learns and self._is_finished(lease.parts.run_id):
+            self._decisive.add(lease.parts.run_id)
+            self._wake.set()
         await self._has_room.wait()
 
     def abandon(self, lease: Lease) -> None:
@@ -126,12 +130,19 @@ class Recorder:
     async def _write_due(self) -> None:
         if self._is_urgent or time.monotonic() - self._wrote >= self._pause_seconds:
             await self.write()
-        else:
-            await self._write_replies()
+            return
+        await self._write_replies()
+        while self._decisive:
+            await self._write_run(self._decisive.pop())
 
     def _is_all_finished(self) -> bool:
         finished = sum(len(results.finished) for results in self._waiting.values())
         return finished == len(self._leases)
+
+    def _is_finished(self, run_id: int) -> bool:
+        """Nothing more will come of a run, while others go on."""
+        open_here = {pk for pk, one in self._leases.items() if one.parts.run_id == run_id}
+        return open_here <= self._waiting[run_id].finished
 
     async def write(self) -> None:
         self._is_urgent, self._wrote = False, time.monotonic()
@@ -166,6 +177,7 @@ class Recorder:
                 raise
 
     async def _write_run(self, run_id: int) -> None:
+        self._decisive.discard(run_id)
         results = self._waiting.pop(run_id, Results())
         results.leases = {
             pk: lease for pk, lease in self._leases.items() if lease.parts.run_id == run_id

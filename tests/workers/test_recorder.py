@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.utils import timezone
 
+import workers.recorder
 from runs.models import Chunk, ChunkState, Run
 from runs.services.leases import Lease, lease_chunk
 from runs.services.planning import advance_run
@@ -17,6 +18,7 @@ from runs.services.recovery import reclaim_expired
 from runs.services.runs import create_run
 from workers.chunk_rests import ChunkRests, models_of
 from workers.database_thread import in_database
+from workers.engine.ending import end_tasks
 from workers.engine.records import Score
 from workers.recorder import Recorder
 
@@ -111,3 +113,33 @@ async def test_what_is_left_of_a_chunk_is_known_of_each_lease(run, recorder):
     for score in answered(heir, 6):
         rests.take(heir, score)
     assert not rests.waits_only_for(heir, places)
+
+
+def only_chunk(ada: User, selection: dict[str, Any]) -> int:
+    """Of a selection that decides after every trial."""
+    strategy = {"name": "matrix_ucb", "batch": 1}
+    chosen = create_run(ada, {**selection, "strategy": strategy})
+    advance_run(chosen.pk)
+    return int(chosen.chunks.get().pk)
+
+
+async def test_the_end_of_a_round_is_written_at_once_though_other_runs_go_on(
+    ada, run, selection, recorder, monkeypatch
+):
+    """A strategy waits for it; the other run's results may wait for each other."""
+    monkeypatch.setattr(workers.recorder, "WRITE_SECONDS", 600.0)
+    other = await in_database(lease, await in_database(first_chunk, run))
+    decisive = await in_database(lease, await in_database(only_chunk, ada, selection))
+    recorder.open(other)
+    recorder.open(decisive)
+    await recorder.write()
+    recorder.add(other, answered(other, 1)[0])
+    recorder.add(decisive, answered(decisive, 1)[0])
+    writing = asyncio.create_task(recorder.run())
+    await recorder.close(decisive)
+    chunk = Chunk.objects.filter(pk=decisive.chunk_id, state=ChunkState.DONE)
+    async with asyncio.timeout(20):
+        while not await in_database(chunk.exists):
+            pass  # each look takes a moment on the database's thread
+    await end_tasks([writing])
+    assert await in_database(run.scores.count) == 0

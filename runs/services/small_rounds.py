@@ -23,7 +23,7 @@ from workers.engine.session import Session
 
 LARGEST_GROWN_CHUNK = 500  # trials; all of them are written again with every write
 
-MOST_READ_AHEAD = 500  # cases
+MOST_READ_AHEAD = 300  # cases
 
 Keys = Callable[[Slice], list[str]]
 """Under what the first calls of trials are cached."""
@@ -40,8 +40,8 @@ def may_grow(lease: Lease) -> bool:
     return lease.parts.learns and trials <= LARGEST_GROWN_CHUNK
 
 
-def smallest_shared(lease: Lease) -> int:
-    """A round of more trials is worth more than one worker's while."""
+def largest_small_round(lease: Lease) -> int:
+    """A round of more trials is several chunks, for several workers."""
     return chunk_size(lease.parts.configuration.limits.max_concurrent)
 
 
@@ -50,7 +50,7 @@ def take_session(lease: Lease, found: Sequence[Score]) -> Session | None:
     the round is open."""
     going = Run.objects.select_related("dataset").filter(state__in=RunState.going())
     run = going.filter(pk=lease.parts.run_id, asked=lease.work.trials[-1].position + 1).first()
-    if run is None:
+    if run is None or is_open_elsewhere(run, lease):
         return None
     session = session_of(run, configuration_now(run))
     is_behind = session.asked < run.asked or session.first_difference(run.asked) is not None
@@ -61,6 +61,12 @@ def take_session(lease: Lease, found: Sequence[Score]) -> Session | None:
     return session
 
 
+def is_open_elsewhere(run: Run, lease: Lease) -> bool:
+    """Seen without the history, which may be long."""
+    others = run.chunks.filter(state__in=ChunkState.at_work()).exclude(pk=lease.chunk_id)
+    return others.exists()
+
+
 def plan_round(
     lease: Lease, session: Session, found: Sequence[Score], keys: Keys, is_turn_over: bool
 ) -> Round | None:
@@ -69,7 +75,7 @@ def plan_round(
     session.absorb(as_stored(one) for one in found if one.trial.position in unscored)
     if not may_grow(lease) or (is_turn_over and do_others_wait(lease.parts.run_id)):
         return None
-    trials = tuple(session.plan_small(smallest_shared(lease)))
+    trials = tuple(session.plan_small(largest_small_round(lease)))
     if not trials:
         return None
     read_ahead(lease, {trial.case for trial in trials})
@@ -78,12 +84,11 @@ def plan_round(
 
 
 def read_ahead(lease: Lease, wanted: set[int]) -> None:
-    """Read more cases than are wanted now: any of them may be next, each of them soon."""
-    known = lease.growth.cases
-    if wanted <= known.keys():
-        return
-    few = range(min(lease.parts.cases, MOST_READ_AHEAD))
-    known.update(read_cases(lease.parts, wanted.union(few), lease.case_ids))
+    """Where there are few cases, read all of them: any may be next, each is wanted soon."""
+    known, parts = lease.growth.cases, lease.parts
+    if missing := wanted - known.keys():
+        all_of_few = range(parts.cases) if parts.cases <= MOST_READ_AHEAD else ()
+        known.update(read_cases(parts, missing.union(all_of_few), lease.case_ids))
 
 
 def do_others_wait(run_id: int) -> bool:

@@ -53,6 +53,10 @@ class Estimate:
     limited_by: str = ""
     basis: str = ""
 
+    @property
+    def everything(self) -> int:
+        return self.candidates * self.cases * self.repeats
+
 
 def estimate(document: dict[str, Any]) -> Estimate:
     """Never raises for a bad document: its problems are part of the answer."""

@@ -45,6 +45,7 @@ def test_a_round_is_given_out_whole_before_any_of_it_is_told(name: str) -> None:
     while trials := session.plan(3):
         asked += len(trials)
     assert asked == strategy.history[0].trials
+    assert asked == sum(pull.cases for pull in select(name, MATRIX).next_pulls())
 
 
 @every_strategy

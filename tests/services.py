@@ -56,6 +56,14 @@ def let_children_be_interrupted() -> None:
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_configure() -> None:
+    """Every test client has a middleware of its own, which would list all static files anew."""
+    from django.conf import settings
+
+    settings.WHITENOISE_AUTOREFRESH = True
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     running.close()
     if "PYTEST_XDIST_WORKER" in os.environ:

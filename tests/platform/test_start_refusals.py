@@ -51,6 +51,7 @@ def test_serve_says_which_port_is_taken_and_leaves_exit_code_2(tmp_path, option)
 
 
 def test_serve_on_a_public_address_asks_for_the_name_it_is_reached_by(tmp_path):
-    done = manage("serve", "--host", "0.0.0.0", "--port", "0", "--data", str(tmp_path))
+    ports = ("--port", "0", "--simulator-port", "0")
+    done = manage("serve", "--host", "0.0.0.0", *ports, "--data", str(tmp_path))
     assert done.returncode == 2
     assert "EVALSITE_ORIGINS=http://" in done.stderr

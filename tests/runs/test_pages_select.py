@@ -45,7 +45,7 @@ def test_the_report_tells_who_won_and_what_was_saved(choice: Run) -> None:
     assert "1.000 worse than solver=simulated/sim-large" in other.why
     assert report.evaluations == choice.done < report.brute_force == 2 * CASES
     assert report.saved_share == 1 - choice.done / (2 * CASES)
-    assert report.rounds[0].split == (50, 1)
+    assert report.rounds[0].split == (5, 10)  # of 50 slots, for rounds of ten cases each
 
 
 def test_the_page_shows_the_combinations_and_their_fate(choice: Run, ada: User) -> None:

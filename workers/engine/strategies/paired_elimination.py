@@ -13,6 +13,7 @@ from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
 
 ROUNDS = 200  # at most: a look after every half percent of the cases
+FULL_ROUND = 20  # trials, at least: with fewer, calls would wait for each other
 MANY = 4  # rivals; of fewer each case costs little, and those that are left are close
 THRIFT = 0.9  # of what arm elimination would have spent: what it means to spend
 HASTIEST, MOST_CAREFUL = 0.75, 1.3  # times the confidence: when that is overspent, or saved
@@ -52,7 +53,8 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
     def next_pulls(self) -> list[Pull]:
         if len(self.alive) <= 1 < len(self.candidates):  # one from the start is measured
             return []
-        return self.pulls(self.alive, self.options.batch or max(1, self.cases // ROUNDS))
+        step = max(1, self.cases // ROUNDS, -(-FULL_ROUND // len(self.alive)))
+        return self.pulls(self.alive, self.options.batch or step)
 
     def learn(self) -> None:
         leader = self.board.leader(self.alive)

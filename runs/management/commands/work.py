@@ -2,8 +2,8 @@
 
 import asyncio
 import gc
+import os
 import signal
-import threading
 from argparse import ArgumentParser
 from typing import Any
 
@@ -15,6 +15,7 @@ from dramatiq.asyncio import get_event_loop_thread
 POLL_MILLISECONDS = 200  # how long an idle worker may take to see a message
 STOP_MILLISECONDS = 25_000
 PATIENCE_SECONDS = 1.0
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Command(BaseCommand):
@@ -29,9 +30,7 @@ class Command(BaseCommand):
         from workers import actors  # connects to Redis on import
         from workers.broker import broker
 
-        stop = threading.Event()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, lambda *_: stop.set())
+        stop = listen_for_stop()
         broker.delay_queues.clear()  # nothing is ever delayed: no thread need look for it
         worker = Worker(broker, worker_threads=threads, worker_timeout=POLL_MILLISECONDS)
         worker.queue_prefetch = threads  # more would keep messages from idle workers
@@ -40,9 +39,25 @@ class Command(BaseCommand):
         wait_patiently(worker)
         on_loop(actors.open_runtime())
         self.stdout.write(f"Worker ready, {threads} chunks at once.")
-        stop.wait()
+        wait_for_stop(stop)
         on_loop(actors.close_runtime())
         worker.stop(timeout=STOP_MILLISECONDS)
+
+
+def listen_for_stop() -> int:
+    """A pipe that signals are written to, whichever thread they meet and whenever they come. An
+    event that their handler sets could miss one that comes just before the wait for it begins."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer)
+    for name in STOPS:
+        signal.signal(name, lambda *_: None)
+    return reader
+
+
+def wait_for_stop(reader: int) -> None:
+    while os.read(reader, 1)[0] not in STOPS:
+        pass
 
 
 def spare_the_collector() -> None:

@@ -38,8 +38,9 @@ class Target(NamedTuple):
 class Client:
     """One per process. How many exchanges go on at once is decided elsewhere."""
 
-    def __init__(self, resolve: Resolver = look_up) -> None:
+    def __init__(self, resolve: Resolver = look_up, idle_seconds: float = IDLE_SECONDS) -> None:
         self._addresses = Addresses(resolve)
+        self._idle_seconds = idle_seconds
         self._idle: dict[Place, deque[Connection]] = defaultdict(deque)
         self._in_use: set[Connection] = set()
         self._is_closed = False
@@ -89,7 +90,7 @@ class Client:
         idle, now = self._idle[place], time.monotonic()
         while idle:
             connection = idle.pop()
-            if connection.is_reusable and now - connection.idle_since < IDLE_SECONDS:
+            if connection.is_reusable and now - connection.idle_since < self._idle_seconds:
                 return connection
             connection.close()
         return None
@@ -104,13 +105,13 @@ class Client:
             self._ring_later()
 
     def _ring_later(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_old)
+        self._timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._close_old)
 
     def _close_old(self) -> None:
         """Also those to places that nobody calls any more."""
         self._timer, now = None, time.monotonic()
         for place, idle in list(self._idle.items()):
-            while idle and now - idle[0].idle_since >= IDLE_SECONDS:
+            while idle and now - idle[0].idle_since >= self._idle_seconds:
                 idle.popleft().close()
             if not idle:
                 del self._idle[place]

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -18,7 +18,7 @@ class Server:
         self.scripts = list(scripts)
         self.requests: list[bytes] = []
         self.connections = 0
-        self.hung_up = asyncio.Event()
+        self.played, self.hung_up = asyncio.Event(), asyncio.Event()
         self.talks: set[asyncio.Task[None]] = set()
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -34,11 +34,14 @@ class Server:
                     writer.write(step)
                     await writer.drain()
                     await asyncio.sleep(0)
+                self.played.set()
         except ConnectionError:
             pass
         finally:
-            self.hung_up.set()
             writer.close()
+            with suppress(ConnectionError):  # the client may have been first
+                await writer.wait_closed()
+            self.hung_up.set()
 
 
 async def read_head(reader: asyncio.StreamReader) -> bytes:

@@ -53,7 +53,7 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script: list[St
     async with served(server) as url, Client() as client:
         await client.post(url, b"{}", {})
         await server.hung_up.wait()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the loop hears of it before any timer
         assert (await client.post(url, b"{}", {})).body == b"hi"
     assert server.connections == 2
 
@@ -116,9 +116,11 @@ async def test_whoever_is_cancelled_hangs_up() -> None:
 
 
 async def test_half_an_answer_is_none_when_the_client_is_closed() -> None:
-    async with served(Server([b"HTTP/1.1 200 OK\r\n\r\nh"])) as url, Client() as client:
+    server = Server([b"HTTP/1.1 200 OK\r\n\r\nh"])
+    async with served(server) as url, Client() as client:
         waiting = asyncio.create_task(client.post(url, b"{}", {}))
-        await asyncio.sleep(0.05)
+        await server.played.wait()
+        await asyncio.sleep(0.01)  # the loop hears of it before any timer
         await client.close()
         with pytest.raises(ClosedWithoutAnswer):
             await waiting

@@ -118,6 +118,19 @@ class Photographer:
                     self.take(page, name, theme, size)
 
     @contextmanager
+    def visitors(self, path: str) -> Iterator[list[tuple[Page, str, str]]]:
+        """The page in every theme and size at once, each with its own socket."""
+        with ExitStack() as open_pages:
+            pages = [
+                (open_pages.enter_context(self.visitor(theme, size)), theme, size)
+                for theme in THEMES
+                for size in SIZES
+            ]
+            for page, _, _ in pages:
+                page.goto(self.site.url + path)
+            yield pages
+
+    @contextmanager
     def visitor(self, theme: str, size: str, *, signed_in: bool = True) -> Iterator[Page]:
         width, height = SIZES[size]
         context = self.browser.new_context(
@@ -187,14 +200,7 @@ def photograph_first_minute(camera: Photographer) -> None:
 def photograph_a_run_under_way(camera: Photographer) -> None:
     """All four pictures of the same moment: each page gets its own socket and waits for 60 %."""
     path = camera.launch({"name": "Which prompt is best?", "cache": "refresh"})
-    with ExitStack() as open_pages:
-        pages = [
-            (open_pages.enter_context(camera.visitor(theme, size)), theme, size)
-            for theme in THEMES
-            for size in SIZES
-        ]
-        for page, _, _ in pages:
-            page.goto(camera.site.url + path)
+    with camera.visitors(path) as pages:
         camera.page.wait_for_selector("[data-live-state=live]")
         camera.page.get_by_text(re.compile(r"^(21\d|2[2-9]\d) of 360 trials$")).wait_for()
         for page, theme, size in pages:
@@ -226,14 +232,7 @@ def photograph_a_paused_run(camera: Photographer) -> None:
 def photograph_a_choice(camera: Photographer) -> None:
     """Nine combinations of models: while it narrows, and its winner."""
     path = camera.launch_document(CHOICE)
-    with ExitStack() as open_pages:
-        pages = [
-            (open_pages.enter_context(camera.visitor(theme, size)), theme, size)
-            for theme in THEMES
-            for size in SIZES
-        ]
-        for page, _, _ in pages:
-            page.goto(camera.site.url + path)
+    with camera.visitors(path) as pages:
         camera.page.locator(".arm-gone").first.wait_for(timeout=RUN_SECONDS * 1000)
         for page, theme, size in pages:
             page.locator(".arm-gone").first.wait_for()

@@ -187,9 +187,9 @@ def test_there_are_no_cors_headers(asker):
 def test_too_many_requests_wait(alice, settings):
     settings.API_REQUESTS_PER_MINUTE = 3
     asker, other = Asker(alice), Asker(alice)
-    answers = [asker.get("/runs") for _ in range(5)]
-    # The minute may end in between; then one more is let through.
-    assert [answer.status_code for answer in answers].count(429) in {1, 2}
+    assert [asker.get("/runs").status_code for _ in range(3)] == [200, 200, 200]
+    # The minute may end in between, and Redis may be too slow to be asked: each lets three more in.
+    answers = [asker.get("/runs") for _ in range(7)]
     over = next(answer for answer in answers if answer.status_code == 429)
     is_problem(over, 429)
     assert 1 <= int(over["Retry-After"]) <= 60

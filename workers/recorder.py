@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 WRITE_SECONDS = 0.5  # a write costs nearly the same for one score as for a hundred,
 MANY_SECONDS, MANY = 1.0, 100  # so that a worker with many writes them less often
 KEEP_SECONDS = 0.1  # paid answers are stored sooner, when as many wait as calls fly
+ASIDE_SECONDS = 0.01  # and not before what the answer leads to, which needs the database too
 SAMPLE_SECONDS = 1.0  # a run without news is still sampled this often: its calls are in flight
 RETRY_SECONDS = 1.0  # when the database does not take a write
 MOST_WAITING = 2000  # scores not yet written; above it, finished chunks wait and none is begun
@@ -81,7 +82,8 @@ class Recorder:
         self._replies.setdefault(run_id, []).append((key, request, reply))
         self._kept += 1
         if time.monotonic() - self._stored >= KEEP_SECONDS and self._kept >= self._flying():
-            self._wake.set()  # or a crash would cost more answers than are in flight
+            # Or a crash would cost more answers than are in flight.
+            asyncio.get_running_loop().call_later(ASIDE_SECONDS, self._wake.set)
 
     async def close(self, lease: Lease) -> None:
         """End with a chunk. It is written soon, under its lease; the next one need not wait for

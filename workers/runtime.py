@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -54,6 +55,7 @@ logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 15.0  # at a stop, calls that are paid for may take this long to end
 EXIT_BROKEN = 70  # as sysexits.h names an internal error
+SWITCH_SECONDS = 0.001  # the loop waits so long for the database's thread; Python's 5 ms add up
 STORE_SECONDS = 8.0  # and storing them so long, if the database is away; then leases expire
 
 
@@ -61,6 +63,7 @@ class Runtime:
     """Made on the worker's loop, before its first message."""
 
     def __init__(self) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
         self.name = worker_name()
         self._parts = build_call_parts(self.name, self._note_change)
         self._client = build_client()

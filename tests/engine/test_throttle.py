@@ -111,6 +111,16 @@ async def test_a_finished_call_hands_its_permit_on_without_asking() -> None:
     await throttle.close()
 
 
+async def test_a_call_that_comes_alone_is_asked_for_at_once() -> None:
+    clock = SystemClock()
+    throttle = Throttle(LocalPermits(clock.monotonic), clock, spacing_seconds=60.0)
+    flights = Flights(throttle)
+    async with asyncio.timeout(10):
+        for _ in range(20):
+            await flights.fly((RUN,), 0)
+    await throttle.close()
+
+
 async def test_a_surplus_goes_back_when_calls_end() -> None:
     permits = Scripted(Grant(2, (2,), 60.0, surplus=2))
     throttle = Throttle(permits, SystemClock())

@@ -38,15 +38,18 @@ class Throttle:
         permits: Permits,
         clock: Clock,
         on_change: OnChange = lambda change, groups: None,
+        spacing_seconds: float = SPACING_SECONDS,
     ) -> None:
         self._permits = permits
         self._clock = clock
         self._on_change = on_change
+        self._spacing_seconds = spacing_seconds
         self._pools: dict[Places, Pool] = {}
         self._holding: Counter[tuple[str, str]] = Counter()
         self._in_use: dict[str, int] = {}
         self._gates: dict[str, float] = {}
         self._wake = asyncio.Event()
+        self._hurry = asyncio.Event()  # somebody waits and nothing flies: the spacing is over
         self._keeper: asyncio.Task[None] | None = None
         self._is_draining = False
 
@@ -123,6 +126,8 @@ class Throttle:
         pool.waiters.append(waiter)
         self._ensure_keeper()
         self._wake.set()
+        if not pool.held:
+            self._hurry.set()
         try:
             await waiter
         except asyncio.CancelledError:
@@ -159,13 +164,12 @@ class Throttle:
     async def _keep(self) -> None:
         """Exchange permits whenever something changed, or when it is time to ask again."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._until_next()):
-                    await self._wake.wait()
+            await wait_for(self._wake, self._until_next())
             self._wake.clear()
+            self._hurry.clear()
             for pool in list(self._pools.values()):
                 await self._exchange(pool)
-            await self._clock.sleep(SPACING_SECONDS)
+            await wait_for(self._hurry, self._spacing_seconds)
 
     def _until_next(self) -> float | None:
         now = self._clock.monotonic()
@@ -247,6 +251,12 @@ class Slot:
 
     async def __aexit__(self, *_: object) -> None:
         self._throttle.end_call(self._pool, self._permit)
+
+
+async def wait_for(event: asyncio.Event, seconds: float | None) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 def retry_seconds(pool: Pool, grant: Grant, want: int) -> float:

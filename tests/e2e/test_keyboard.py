@@ -99,6 +99,7 @@ def test_j_and_k_walk_the_scores_and_enter_opens_the_trial(page, witness, demo):
     first = page.get_by_role("heading", level=1).inner_text()
     page.keyboard.press("]")
     expect(page.get_by_role("heading", level=1)).not_to_have_text(first)
+    page.wait_for_load_state()  # its heading is there before its scripts listen to keys
     page.keyboard.press("[")
     expect(page.get_by_role("heading", level=1)).to_have_text(first)
 

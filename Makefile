@@ -3,11 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Checks load the settings, which keep a secret key in a data folder: not in the one you work with.
 CHECK := EVALSITE_DATA=.cache/check $(BIN)
-# Tests wait for processes and timers more than they compute: twice as many at once as small machines
-# have cores. Those that measure time come last, alone.
-SIDE_BY_SIDE := -n 4 -m "not alone"
-# Three sites are broken side by side: nothing here is judged by fractions of a second.
-FAULTS_SHORT := $(BIN)/pytest -n 3 --dist loadgroup -m alone tests/faults
+# Tests wait for processes and timers more than they compute: three times as many at once as small
+# machines have cores. Those that measure time come last, alone.
+SIDE_BY_SIDE := -n 6 -m "not alone"
+# Four sites are broken side by side: nothing here is judged by fractions of a second.
+FAULTS_SHORT := $(BIN)/pytest -n 4 --dist loadgroup -m alone tests/faults
+
+# Tests start hundreds of processes: none need compile again what another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types screenshots commands lock clean
 

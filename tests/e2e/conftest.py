@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from scripts.install_chromium import find_chromium
 from tests.e2e.first_minute import FirstMinute, watch_first_minute
 from tests.e2e.inspection import WIDE
 from tests.e2e.run_page import run_number
@@ -24,6 +24,9 @@ CHROMIUM_OPTIONS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # one process for all tabs, and no second one for what the GPU would do
+    "--disable-site-isolation-trials",
+    "--disable-software-rasterizer",
 ]
 DIARY = Path(__file__).with_name("diary.js").read_text()
 
@@ -32,8 +35,9 @@ DIARY = Path(__file__).with_name("diary.js").read_text()
 def browser() -> Iterator[Browser]:
     """Closed with the package: as long as Playwright runs, no other event loop can."""
     with sync_playwright() as playwright:
-        path = shutil.which("chromium") or "/usr/bin/chromium"
-        chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_OPTIONS)
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=CHROMIUM_OPTIONS
+        )
         yield chromium
         chromium.close()
 

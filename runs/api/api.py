@@ -1,5 +1,6 @@
 """Puts the groups of routes together, and writes the OpenAPI document from them."""
 
+from functools import cache
 from typing import Any
 
 import orjson
@@ -113,10 +114,16 @@ def make_api() -> Api:
 api = make_api()
 
 
+@cache
+def openapi_document() -> OpenAPISchema:
+    """The routes do not change while the process runs."""
+    return api.get_openapi_schema()
+
+
 @about.get("/openapi.json", auth=needs(Scope.READ), response=dict[str, Any], summary="This API")
 def openapi(request: HttpRequest) -> HttpResponse:
     """The OpenAPI 3.1 document."""
-    return answer(api.get_openapi_schema())
+    return answer(openapi_document())
 
 
 def urls() -> tuple[list[URLPattern | URLResolver], str, str]:

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.api.api import api
+from runs.api.api import openapi_document
 from runs.api.reference import Reference, read_reference
 from runs.permissions import requires
 from runs.roles import Permission
@@ -14,8 +14,7 @@ from runs.roles import Permission
 
 @cache
 def reference() -> Reference:
-    """The routes do not change while the process runs."""
-    return read_reference(api.get_openapi_schema())
+    return read_reference(openapi_document())
 
 
 @requires(Permission.SEE)

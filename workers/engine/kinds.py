@@ -1,5 +1,6 @@
 """What each kind of run is made of: its candidates and its strategy."""
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import product
 from typing import Any, NamedTuple
@@ -20,12 +21,15 @@ def make_candidates(configuration: Configuration) -> list[Candidate]:
 
 
 def make_prompts_with_models(configuration: Evaluation) -> list[Candidate]:
-    """Every prompt with every model, in the order given."""
+    """Every prompt with every model, in the order given. Parameters are told where the same model
+    is there with others: else the name stays when they are changed, and runs can be compared."""
+    labels = Counter(model.label for model in configuration.models)
     candidates = []
     for prompt in configuration.prompts:
         for model in configuration.models:
             document = {"prompt": prompt.model_dump(), "model": model.model_dump()}
-            name = f"{prompt.name} · {model.label}"
+            label = label_of(model) if labels[model.label] > 1 else model.label
+            name = f"{prompt.name} · {label}"
             candidates.append(Candidate(digest(document)[:16], name, document))
     return candidates
 

@@ -108,6 +108,9 @@ class Run(models.Model):
     cost_saved = models.FloatField(default=0.0, help_text="Dollars that the cache saved.")
     unpriced = models.PositiveIntegerField(default=0, help_text="Answers of unknown price.")
     peak_in_flight = models.PositiveIntegerField(default=0)
+    chosen = models.PositiveIntegerField(
+        null=True, blank=True, help_text="The place of the candidate that its strategy chose."
+    )
 
     class Meta:
         ordering: ClassVar[list[str]] = ["-id"]

@@ -33,17 +33,19 @@ def find_leaders(runs: Sequence[Run]) -> Mapping[int, Candidate]:
 
 
 def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
-    """Of a choice those who saw most come first: the others were given up, or not tried."""
+    """Of a choice what it chose comes first. Choices of earlier versions do not tell: there those
+    who saw most do, as the others were given up, or not tried."""
     total = Cast("value_sum", FloatField())
     is_choice = {"run__kind": "select"}
     return (
         candidates.filter(scored__gt=0)
         .annotate(
+            is_chosen=Case(When(position=F("run__chosen"), then=1), default=0),
             with_failures=total / F("done"),
             seen=Case(When(**is_choice, then=F("done")), default=0, output_field=IntegerField()),
             mean=Case(When(**is_choice, then=total / F("done")), default=total / F("scored")),
         )
-        .order_by("-seen", "-mean", "-with_failures", "position")
+        .order_by("-is_chosen", "-seen", "-mean", "-with_failures", "position")
         .select_related("run")
         .defer("document", "latency_bins", "run__document")
     )

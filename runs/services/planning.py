@@ -61,7 +61,7 @@ def advance_run(run_id: int) -> None:
     _store_chunks(run, chunks, candidates)
     is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
     if not is_open and not _reopen_unscored(run):
-        _finish(run)
+        _finish(run, session.best)
 
 
 def take_up_set_aside(run: Run) -> None:
@@ -174,11 +174,16 @@ def _reopen_unscored(run: Run) -> bool:
     return bool(early)
 
 
-def _finish(run: Run) -> None:
+def _finish(run: Run, chosen: int | None) -> None:
     run.state = RunState.COMPLETED_WITH_ERRORS if run.failed else RunState.COMPLETED
     run.version += 1
     Run.objects.filter(pk=run.pk).update(
-        state=run.state, reason="", ended=Now(), version=run.version, planned=run.asked
+        state=run.state,
+        reason="",
+        ended=Now(),
+        version=run.version,
+        planned=run.asked,
+        chosen=chosen,
     )
     level = EventLevel.WARNING if run.failed else EventLevel.INFO
     note(run, f"Finished: {run.done:,} trials, {run.failed:,} failed.", level)

@@ -14,6 +14,7 @@ class Chasing:
 
     learns = listens = True
     planned: int | None = None
+    best: int | None = None
 
     def __init__(self, rounds: int = 4) -> None:
         self._rounds = rounds

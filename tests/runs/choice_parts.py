@@ -43,7 +43,13 @@ def play(run: Run) -> None:
         session.absorb(stored_history(run, session.told))
     count(run)
     Run.objects.filter(pk=run.pk).update(
-        asked=asked, done=asked, planned=asked, state=RunState.COMPLETED, started=now(), ended=now()
+        asked=asked,
+        done=asked,
+        planned=asked,
+        state=RunState.COMPLETED,
+        started=now(),
+        ended=now(),
+        chosen=session.best,
     )
     run.refresh_from_db()
 

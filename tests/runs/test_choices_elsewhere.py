@@ -48,6 +48,25 @@ def test_the_api_tells_the_winner_alone_and_among_many(choice: Run, ada: User) -
         assert found.score.n == found.best.n
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_what_was_chosen_leads_though_another_is_more_accurate(
+    choice: Run, ada: User, many: bool
+) -> None:
+    """As it may be where price and latency count."""
+    small = choice.candidates.get(name__endswith="sim-small")
+    choice.candidates.filter(pk=small.pk).update(scored=1)
+    Run.objects.filter(pk=choice.pk).update(chosen=small.position)
+    choice.refresh_from_db()
+    others = [make_choice(ada, choice.dataset)] if many else []
+    assert find_leaders([choice, *others])[choice.pk] == small
+
+
+def test_a_choice_of_an_earlier_version_is_told_by_who_saw_most(choice: Run) -> None:
+    Run.objects.filter(pk=choice.pk).update(chosen=None)
+    choice.refresh_from_db()
+    assert find_leaders([choice])[choice.pk].name == "solver=simulated/sim-large"
+
+
 def test_a_choice_that_is_not_decided_has_no_leader_in_lists(choice: Run) -> None:
     choice.state = RunState.RUNNING
     assert find_leaders([choice]) == {}

@@ -64,6 +64,10 @@ def test_each_ends_though_a_model_and_a_case_always_fail(
         for run in runs.values():
             finish(run)
     assert {run.state for run in runs.values()} == {RunState.COMPLETED_WITH_ERRORS}
+    for run in runs.values():
+        told = [row.key for row in selection_of(run).rows if row.is_best]
+        keys = list(run.candidates.order_by("position").values_list("key", flat=True))
+        assert told == ([] if run.chosen is None else [keys[run.chosen]])
     best = [row for run in runs.values() for row in selection_of(run).rows if row.is_best]
     assert len(best) >= len(runs) - 1  # a random search may see only combinations that fail
     assert [row.name for row in best if row.name.endswith(":400")] == []

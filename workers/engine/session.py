@@ -31,6 +31,10 @@ class Session:
         return self._strategy.learns
 
     @property
+    def best(self) -> int | None:
+        return self._strategy.best
+
+    @property
     def is_finished(self) -> bool:
         """Everything was asked and everything asked was told."""
         return self._is_exhausted and self.told == self.asked

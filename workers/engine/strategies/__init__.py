@@ -53,6 +53,11 @@ class Strategy(Protocol):
         """How many trials there will be, if that is known."""
         ...
 
+    @property
+    def best(self) -> int | None:
+        """The place of the candidate that it chooses by what is known now, if it is to choose."""
+        ...
+
     def ask(self, limit: int) -> list[Trial]:
         """The next trials, at most `limit`; the limit must not change their order."""
         ...

@@ -12,7 +12,7 @@ FAULTS_SHORT := $(BIN)/pytest -n 4 --dist loadgroup -m alone tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types screenshots commands lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected screenshots commands lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,7 +28,8 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 .venv/.dev-is-installed: requirements/dev.lock requirements/run.lock package-lock.json scripts/set_up.py
 	@$(PYTHON) scripts/set_up.py dev
 
-test: setup lint types ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
+test: setup ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync lint types collected
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers tests/api $(ARGS)
@@ -47,6 +48,10 @@ lint: setup
 
 types: setup
 	$(CHECK)/mypy
+
+collected: setup # finds tests that cannot be loaded, and compiles the others for all who run them
+	@mkdir -p .cache
+	@$(BIN)/pytest --collect-only -qq > .cache/collected.txt || { cat .cache/collected.txt; exit 1; }
 
 faults-short: setup ## Break the most important things, with small loads
 	$(FAULTS_SHORT) $(ARGS)

@@ -7,7 +7,7 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # machines have cores. Those that measure time come last, alone.
 SIDE_BY_SIDE := -n 6 -m "not alone"
 # Four sites are broken side by side: nothing here is judged by fractions of a second.
-FAULTS_SHORT := $(BIN)/pytest -n 4 --dist loadgroup -m alone tests/faults
+FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,7 +34,6 @@ test: setup ## Everything: checks, all tests on SQLite, services and workers on 
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers tests/api $(ARGS)
 	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
-	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -m alone tests/workers $(ARGS)
 	$(FAULTS_SHORT) $(ARGS)
 
 check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests

@@ -11,15 +11,6 @@ pytestmark = [pytest.mark.late, pytest.mark.alone]
 
 SEED = 7
 SHORT_ROWS = sorted((row for row in ROWS if row.is_short), key=lambda row: row.shape)
-# They may be played side by side, each group in a process and on sites of its own, and take about
-# as long as each other and as all the rest.
-GROUPS = {"deaths": ("1", "3", "45"), "troubles": ("4", "7", "9", "10", "17", "18")}
-
-
-def as_parameter(row: Row) -> object:
-    groups = (name for name, rows in GROUPS.items() if row.name in rows)
-    mark = pytest.mark.xdist_group(next(groups, "rest"))
-    return pytest.param(row, marks=mark, id=f"row {row.name}")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +19,7 @@ def house() -> Iterator[Playhouse]:
         yield house
 
 
-@pytest.mark.parametrize("row", [as_parameter(row) for row in SHORT_ROWS])
+@pytest.mark.parametrize("row", SHORT_ROWS, ids=lambda row: f"row {row.name}")
 def test_the_promises_hold_under(row: Row, house: Playhouse) -> None:
     result = house.play(row, SEED)
     assert result["violations"] == [], result

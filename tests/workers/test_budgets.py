@@ -56,6 +56,7 @@ def warnings_of(run: Run) -> list[str]:
     return list(run.events.filter(kind="budget").values_list("message", flat=True))
 
 
+@pytest.mark.late
 def test_not_one_call_more_than_the_budget_and_on_with_it_when_it_is_raised(
     ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:
@@ -143,6 +144,7 @@ def test_seconds_count_while_the_run_goes_on(
     assert 1 <= run.ran_seconds - before < 4
 
 
+@pytest.mark.late
 def test_a_budget_holds_when_redis_forgets_everything(
     ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:

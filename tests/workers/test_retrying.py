@@ -20,6 +20,7 @@ def is_in(run: Run, state: RunState) -> bool:
     return run.state == state
 
 
+@pytest.mark.late
 def test_only_failed_trials_are_tried_again_and_one_trial_past_the_cache(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:

@@ -142,6 +142,7 @@ def test_a_stopped_worker_gives_its_chunks_back_and_the_next_one_finishes(
     assert table_hash(run) == table_hash(undisturbed)
 
 
+@pytest.mark.late
 def test_a_killed_worker_loses_nothing(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:

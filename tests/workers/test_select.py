@@ -31,6 +31,7 @@ def test_workers_choose_as_one_process_does(
     assert run.calls_retried == 0
 
 
+@pytest.mark.late
 @pytest.mark.parametrize(
     "strategy",
     [

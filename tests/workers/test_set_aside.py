@@ -30,6 +30,7 @@ def test_the_other_models_of_a_run_go_on_while_one_fails(
     assert not run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
 
 
+@pytest.mark.late
 def test_what_was_set_aside_is_taken_up_when_the_model_answers_again(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:

@@ -25,6 +25,7 @@ def rows() -> list[dict[str, str]]:
     return [question._asdict() for question in make_questions(10)]
 
 
+@pytest.mark.late
 def test_each_keeps_to_its_slots_and_gives_the_table_of_one_call_at_a_time(
     ada: User, selection: dict[str, Any], simulator: SimulatorClient, rows: list[dict[str, str]]
 ) -> None:
@@ -51,6 +52,7 @@ def test_each_keeps_to_its_slots_and_gives_the_table_of_one_call_at_a_time(
     assert peaks["brute_force"] == SLOTS
 
 
+@pytest.mark.late
 def test_each_ends_though_a_model_and_a_case_always_fail(
     ada: User, selection: dict[str, Any], simulator: SimulatorClient, rows: list[dict[str, str]]
 ) -> None:

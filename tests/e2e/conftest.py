@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from scripts.install_chromium import find_chromium
 from tests.e2e.first_minute import FirstMinute, watch_first_minute
@@ -28,12 +28,14 @@ CHROMIUM_OPTIONS = [
     "--disable-site-isolation-trials",
     "--disable-software-rasterizer",
 ]
+PATIENCE_MS = 15_000  # other tests may need the machine as well
 DIARY = Path(__file__).with_name("diary.js").read_text()
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Closed with the package: as long as Playwright runs, no other event loop can."""
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=find_chromium(), args=CHROMIUM_OPTIONS
@@ -54,7 +56,7 @@ def open_context(browser: Browser, site: Site, **options: Any) -> BrowserContext
     options = {"viewport": WIDE, "base_url": site.url, "reduced_motion": "reduce", **options}
     context = browser.new_context(**options)
     context.add_init_script(DIARY)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_MS)
     return context
 
 

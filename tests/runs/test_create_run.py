@@ -151,8 +151,8 @@ def test_a_grid_of_a_billion_trials_is_refused_at_once_and_writes_nothing(
     store_rows(ada, "sums", [{"question": str(n), "expected": "1"} for n in range(2000)])
     rows = Dataset.objects.count(), Run.objects.count(), Candidate.objects.count()
     prompts = [{"name": f"p{n}"} for n in range(500)]
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(ConfigurationError, match="1,000,000,000 trials"):
         create_run(ada, {**document, "prompts": prompts, "repeats": 1000})
-    assert time.perf_counter() - began < 0.3
+    assert time.thread_time() - began < 0.3
     assert (Dataset.objects.count(), Run.objects.count(), Candidate.objects.count()) == rows

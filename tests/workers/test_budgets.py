@@ -127,6 +127,7 @@ def test_dollars_are_reserved_before_they_are_spent(
     assert run.cost == pytest.approx(whole.cost)
 
 
+@pytest.mark.alone
 def test_seconds_count_while_the_run_goes_on(
     ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:

@@ -56,6 +56,9 @@ class Follower:
             await in_database(stop_for_budget, run_id, spent)
         is_drained = not self._throttle.held_here(key)
         if current.drops_calls or (current.is_waiting and is_drained):
+            await asyncio.sleep(LANDING_SECONDS)
+            if self._throttle.held_here(key) and not current.drops_calls:
+                return  # it was resumed meanwhile: these calls would be made twice
             await self._give_back(run_id)
         else:
             await self._set_aside(run_id)
@@ -80,7 +83,6 @@ class Follower:
     async def _give_back(self, run_id: int) -> None:
         """A run waits for a person and its calls ended, or shall: let others have its threads.
         Nobody takes its chunks until the run, or the endpoint it waits for, is resumed."""
-        await asyncio.sleep(LANDING_SECONDS)
         await self._at_work.stop(self._at_work.of_run(run_id), release_chunk)
         await in_database(settle_pause, run_id)
         for seconds in SETTLE_SECONDS:

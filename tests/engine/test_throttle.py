@@ -119,6 +119,7 @@ async def test_a_call_that_comes_alone_is_asked_for_at_once() -> None:
     async with asyncio.timeout(10):
         for _ in range(20):
             await flights.fly((RUN,), 0)
+    assert flights.done == 20
     await throttle.close()
 
 

@@ -67,6 +67,16 @@ def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float
     return (-found.value, -candidate.value_sum / candidate.done, candidate.position)
 
 
+def model_of(candidate: Candidate) -> str:
+    """As the name tells it: with its parameters, where the same model is there with others."""
+    document = candidate.document
+    if "prompt" in document:
+        start = f"{document['prompt']['name']} · "
+        if candidate.name.startswith(start):
+            return candidate.name.removeprefix(start)
+    return " → ".join(f"{m['endpoint']}/{m['model']}" for m in models_called(document))
+
+
 def row_of(
     run: Run,
     place: int,
@@ -84,7 +94,7 @@ def row_of(
         key=candidate.key,
         name=candidate.name,
         prompt_name=document["prompt"]["name"] if "prompt" in document else candidate.name,
-        model=" → ".join(f"{m['endpoint']}/{m['model']}" for m in models_called(document)),
+        model=model_of(candidate),
         value=found.value if found else None,
         low=found.low if found else None,
         high=found.high if found else None,

@@ -67,6 +67,13 @@ def test_a_candidate_that_fails_can_not_win(run: Run) -> None:
     assert rows[2].value is None
 
 
+def test_parameters_tell_one_model_from_itself(ada: User, document: dict[str, Any]) -> None:
+    hot = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1.0}}
+    run = create_run(ada, {**document, "models": ["simulated/sim-small", hot]})
+    told = ["simulated/sim-small", 'simulated/sim-small {"temperature":1.0}']
+    assert sorted({row.model for row in leaderboard(run)}) == told
+
+
 def test_only_clear_differences_count_as_such(run: Run) -> None:
     set_candidate(run, 0, done=10, scored=10, value_sum=9.0)
     set_candidate(run, 1, done=10, scored=10, value_sum=8.0)

@@ -96,13 +96,7 @@ class Runtime:
             task.add_done_callback(die_with)
 
     async def advance(self, run_id: int) -> None:
-        try:
-            await in_database(advance_run, run_id)
-        except DatabaseError:
-            raise  # the sweep sends the message again
-        except Exception as error:
-            logger.exception("Run %s could not be planned.", run_id)
-            await in_database(fail_run, Run(pk=run_id), f"Planning failed: {type(error).__name__}.")
+        await in_database(advance_run, run_id)
 
     async def execute(self, chunk_id: int) -> None:
         """Lease a chunk, run it, write what came of it."""

@@ -11,7 +11,7 @@ from runs.live import publish
 from runs.models import ChunkState, EventLevel, Run, RunState
 from runs.selectors.outcome import PAUSED_BY
 from runs.services.events import note
-from runs.services.planning import advance_run
+from runs.services.planning import advance_soon
 
 LONGEST_REASON = 300  # characters, with the name of who paused it
 
@@ -53,7 +53,7 @@ def settle_pause(run_id: int) -> bool:
         return False
     if run.done >= run.planned:
         Run.objects.filter(pk=run_id).update(state=RunState.RUNNING, drops_calls=False)
-        transaction.on_commit(partial(advance_run, run_id), robust=True)
+        advance_soon(run_id)
         return False
     Run.objects.filter(pk=run_id).update(
         state=RunState.PAUSED,

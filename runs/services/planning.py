@@ -1,11 +1,12 @@
 """Advances a run: asks its strategy for trials, cuts them into chunks, finishes it at the end."""
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
 from runs.live import publish
@@ -15,6 +16,7 @@ from runs.selectors.stored_history import stored_history
 from runs.services.events import note, note_reopened
 from runs.services.leases import SUSPICIOUS_DEATHS
 from runs.services.rewinding import forget_from
+from runs.services.runs import fail_run
 from runs.services.webhooks import announce_end
 from workers.engine.chunks import chunk_size
 from workers.engine.kinds import open_session
@@ -24,6 +26,8 @@ from workers.engine.session import Session
 from workers.engine.spec import Configuration
 from workers.engine.stats import percentile
 from workers.queue import enqueue_chunk
+
+logger = logging.getLogger(__name__)
 
 CHUNKS_AHEAD = 64  # chunks of one run that wait or work at once; bounds what a run takes of a queue
 FIRST_CHUNKS = 20  # the same while the latency is unknown, and with it the best size of a chunk
@@ -36,9 +40,26 @@ TAKEN_UP_AT_ONCE = 8
 _warm: OrderedDict[int, tuple[datetime | None, Session]] = OrderedDict()
 
 
-@transaction.atomic
 def advance_run(run_id: int) -> None:
-    """Plan what can be planned. Safe to call at any time, by any number of workers."""
+    """Plan what can be planned. Safe to call at any time, by any number of workers. A strategy
+    that raises fails its own run, never the worker."""
+    try:
+        _advance(run_id)
+    except DatabaseError:
+        raise  # not the run's fault: the sweep tries again
+    except Exception as error:
+        logger.exception("Run %s could not be planned.", run_id)
+        fail_run(Run(pk=run_id), f"Planning failed: {type(error).__name__}: {error}")
+
+
+def advance_soon(run_id: int) -> None:
+    """The same after the commit, in this process: a trip through the queue would let the pipe run
+    dry. A function, not a partial: Django names it in the log when it raises."""
+    transaction.on_commit(lambda: advance_run(run_id), robust=True)
+
+
+@transaction.atomic
+def _advance(run_id: int) -> None:
     run = Run.objects.select_for_update().filter(pk=run_id, state__in=RunState.going()).first()
     if run is None:
         return

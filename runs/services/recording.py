@@ -23,7 +23,7 @@ from runs.services.failures import watch_failures
 from runs.services.inserting import Row, insert_rows, moment
 from runs.services.leases import Lease
 from runs.services.pauses import settle_pause
-from runs.services.planning import advance_run, send_next_suspect
+from runs.services.planning import advance_soon, send_next_suspect
 from runs.services.small_rounds import hand_back_sessions, store_growth
 from runs.services.totals import (
     add_to_candidates,
@@ -112,7 +112,7 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
             hand_back_sessions([results.leases[pk] for pk in done])
             _plan_more_if_low(run)
         if any(results.leases[pk].is_suspect for pk in done):
-            transaction.on_commit(partial(send_next_suspect, run.pk), robust=True)
+            transaction.on_commit(lambda: send_next_suspect(run.pk), robust=True)
         watch_budget(run, run.clock)
         watch_failures(run)
         if run.state == RunState.PAUSING:
@@ -191,8 +191,7 @@ def _plan_more_if_low(run: Run) -> None:
     open_chunks = Chunk.objects.filter(run=run, state__in=ChunkState.at_work()).count()
     is_all_asked = run.asked >= run.planned
     if open_chunks == 0 or (open_chunks < LOW_WATER and not is_all_asked):
-        # At once and in this process: a trip through the queue would let the pipe run dry.
-        transaction.on_commit(partial(advance_run, run.pk), robust=True)
+        advance_soon(run.pk)
 
 
 def store_replies(run_id: int, replies: Sequence[tuple[str, Request, Reply]]) -> None:

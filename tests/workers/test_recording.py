@@ -7,13 +7,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import Chunk, ChunkState, Run, Score
+from runs.models import Chunk, ChunkState, Run, RunState, Score
 from runs.services.leases import Lease, lease_chunk, release_chunk, renew_leases
 from runs.services.planning import advance_run
 from runs.services.recording import Results, record_results
 from runs.services.recovery import reclaim_expired, sweep
 from runs.services.runs import create_run
 from workers.engine import records
+from workers.engine.strategies import SELECTIONS
+from workers.engine.strategies.brute_force import BruteForce
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -164,3 +166,24 @@ def test_no_run_ends_without_some_of_its_trials(run: Run) -> None:
     record_results(run.pk, results_of(again))
     run.refresh_from_db()
     assert (run.state, run.done) == ("completed", 120)
+
+
+class Raising(BruteForce):
+    def learn(self) -> None:
+        raise ZeroDivisionError("no arms are left")
+
+
+def test_a_strategy_that_raises_fails_its_own_run_and_not_the_worker(
+    ada: User, selection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SELECTIONS, "raising", Raising)
+    run = create_run(ada, {**selection, "strategy": "raising"})
+    advance_run(run.pk)
+    while chunk := run.chunks.filter(state=ChunkState.PENDING).first():
+        lease = lease_chunk(chunk.pk, "worker")
+        assert lease is not None
+        record_results(run.pk, results_of(lease))  # the last one plans, and must not raise
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED
+    assert run.reason == "Planning failed: ZeroDivisionError: no arms are left"
+    assert run.done == run.asked > 0

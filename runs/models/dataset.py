@@ -9,12 +9,18 @@ from django.urls import reverse
 
 
 class Dataset(models.Model):
-    """One version of a named dataset. Changing a dataset means adding a version."""
+    """One version of a named dataset. Changing its rows means adding a version; which column is the
+    expected answer may change, since a run freezes the one it used."""
 
     name = models.CharField(max_length=120)
     version = models.PositiveIntegerField(default=1)
     columns = models.JSONField(default=list)
     rows = models.PositiveIntegerField(default=0)
+    expected_column = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text="The column that scorers compare answers with; empty: none.",
+    )
     digest = models.CharField(max_length=64, help_text="SHA-256 over the rows in order.")
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
@@ -35,7 +41,7 @@ class Dataset(models.Model):
 
 
 class Case(models.Model):
-    """One row of a dataset: the fields a prompt may name, among them `expected`."""
+    """One row of a dataset: the fields a prompt may name."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="cases")
     position = models.PositiveIntegerField()

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import yaml
 from django.http import QueryDict
 
 from runs.forms.model_parameters import (
@@ -19,7 +18,7 @@ from runs.forms.model_parameters import (
     read_parameters,
 )
 from runs.forms.selection import SelectionInput, blank_selection, read_selection
-from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.documents import read_document
 from workers.engine.presets import DEFAULT_PRESET, PRESETS
 from workers.engine.scorers import ScorerDescription, describe
 
@@ -174,10 +173,7 @@ class NewRunInput:
         return {"budget": budget} if budget else {}
 
     def yaml_document(self) -> Any:
-        try:
-            return yaml.safe_load(self.yaml)
-        except yaml.YAMLError as error:
-            raise ConfigurationError([Problem("", f"This is not YAML or JSON: {error}")]) from None
+        return read_document(self.yaml)
 
 
 def blank_input() -> NewRunInput:

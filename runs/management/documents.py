@@ -8,6 +8,7 @@ from typing import Any
 from runs.selectors.configurations import configuration_names, find_configuration
 from workers.engine.documents import read_document
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.line_ends import with_plain_line_ends
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -32,7 +33,8 @@ def load_document(choice: str, changes: list[str]) -> dict[str, Any]:
     document = read_file(path) if path.is_file() else read_stored(choice)
     for change in changes:
         put(document, change)
-    return document
+    plain: dict[str, Any] = with_plain_line_ends(document)
+    return plain
 
 
 def read_file(path: Path) -> dict[str, Any]:

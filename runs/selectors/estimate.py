@@ -15,6 +15,7 @@ from workers.engine.calls import expected_tokens
 from workers.engine.chunks import Allocation
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import TrialRange, bound_trials
+from workers.engine.line_ends import with_plain_line_ends
 from workers.engine.prices import cost_of, read_prices
 from workers.engine.records import Case
 from workers.engine.schedule import split_slots
@@ -61,7 +62,7 @@ class Estimate:
 def estimate(document: dict[str, Any]) -> Estimate:
     """Never raises for a bad document: its problems are part of the answer."""
     try:
-        configuration = read_configuration(document)
+        configuration = read_configuration(with_plain_line_ends(document))
         source = source_of(configuration)
         endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
         check_against(

@@ -8,6 +8,7 @@ from django.db import transaction
 from runs.models import Configuration
 from workers.engine.documents import read_document
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.line_ends import with_plain_line_ends
 from workers.engine.spec import read_configuration
 
 LONGEST_NAME = 120  # characters, as in the table
@@ -28,6 +29,7 @@ def save_configuration(
     ConfigurationError lists every problem; then nothing was stored.
     """
     plain = name.strip()
+    document = with_plain_line_ends(document)
     kind = check_configuration(plain, document, description)
     stored = Configuration.objects.select_for_update().filter(name=plain).first()
     if stored is None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from workers.engine.line_ends import plain_line_ends
+
 Format = Literal["csv", "jsonl"]
 Row = dict[str, str]
 
@@ -219,7 +221,7 @@ def _line(number: int, given: Mapping[str, Any], columns: list[str]) -> Line:
 
 def _as_text(value: Any) -> str | None:
     if isinstance(value, str):
-        return value
+        return plain_line_ends(value)  # quoted fields of CSV and texts of JSON keep theirs
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -19,6 +19,7 @@ from runs.services.events import note
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import make_candidates
+from workers.engine.line_ends import with_plain_line_ends
 from workers.engine.spec import Configuration, check_against, count_trials, read_configuration
 from workers.queue import enqueue_advance
 
@@ -43,6 +44,7 @@ def create_run(
     made_from = source or Source(key)
     if earlier := _earlier(owner, made_from):
         return earlier
+    document = with_plain_line_ends(document)
     configuration = read_configuration(document)
     try:
         _refuse_too_many(owner)

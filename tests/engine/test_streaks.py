@@ -44,11 +44,19 @@ def test_the_same_permanent_error_in_a_row_is_told(error, times):
         ),
         pytest.param([failed(ServerError.name)] * 40, id="may get better by itself"),
         pytest.param([failed(MalformedAnswer.name)] * 40, id="was tried again already"),
-        pytest.param([failed(ScorerFailed.name, "words")] * 40, id="answers that cannot be scored"),
+        pytest.param(
+            [*[failed(ScorerFailed.name, "words")] * 19, GOOD] * 3, id="some cannot be scored"
+        ),
     ],
 )
 def test_nothing_less_stops_a_run(scores):
     assert verdict(*scores) == ""
+
+
+def test_answers_that_cannot_be_scored_are_told_with_what_to_do():
+    found = verdict(*[failed(ScorerFailed.name, "words")] * LONGEST_STREAK)
+    assert found.startswith("20 trials in a row failed with “scorer error”: 404: no such model. ")
+    assert found.endswith("then duplicate the run: cached answers cost nothing.")
 
 
 def test_one_model_that_is_refused_does_not_stop_the_others():

@@ -98,7 +98,10 @@ class ForbiddenAddress(CallError):
 
 class ScorerFailed(CallError):
     name = "scorer_error"
-    advice = "The answer arrived but could not be scored. See the scorer's message."
+    advice = (
+        "The answer arrived but could not be scored. Mend the dataset or the scorer, then "
+        "duplicate the run: cached answers cost nothing."
+    )
 
 
 class NoRoute(CallError):

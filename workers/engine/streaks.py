@@ -1,4 +1,5 @@
-"""Notices a run that only burns money: the same permanent error, again and again."""
+"""Notices a run that only burns money: the same permanent error, again and again, be it that calls
+are refused or that no answer can be scored."""
 
 from collections.abc import Hashable
 
@@ -33,7 +34,7 @@ class Streak:
     def note(self, score: Score, model: Hashable) -> str:
         """Why the run should be paused, when the streak is too long; else nothing."""
         error = CALL_ERRORS.get(score.error)
-        if error is None or error.is_transient or score.answer:
+        if error is None or error.is_transient:
             self._count = 0
             return ""
         if score.error != self._error or not self._count:

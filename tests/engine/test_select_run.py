@@ -137,7 +137,7 @@ async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
             "strategy",
             "has no option 'epsilon'",
         ),
-        ({"steps": []}, "steps", "at least 1"),
+        ({"steps": []}, "steps", "Add at least one step."),
         ({"prompts": []}, "prompts", "Allowed here: name, kind, seed"),
         ({"objective": {"lambda_cost": -1}}, "objective.lambda_cost", "greater than or equal to 0"),
         ({"objective": {"mode": "pareto", "lambda_cost": 1}}, "objective", "Leave lambda_cost"),

@@ -115,17 +115,21 @@ def test_each_form_has_a_key_of_its_own(alice, dataset):
 @pytest.mark.parametrize(
     ("changes", "field", "says"),
     [
-        pytest.param({"models": [], "other_models": ""}, "id_models", "at least 1", id="no model"),
+        pytest.param(
+            {"models": [], "other_models": ""}, "id_models", "at least one model", id="no model"
+        ),
         pytest.param({"other_models": "gpt-4"}, "id_models", "endpoint/model", id="short model"),
         pytest.param({"models": ["gone/x"]}, "id_models", "no endpoint", id="unknown endpoint"),
         pytest.param({"dataset": "nope"}, "id_dataset", "no dataset", id="unknown dataset"),
-        pytest.param({"scorers": []}, "id_scorers", "at least 1", id="no scorer"),
+        pytest.param({"scorers": []}, "id_scorers", "at least one scorer", id="no scorer"),
         pytest.param({"repeats": "two"}, "id_repeats", "valid integer", id="letters"),
         pytest.param({"max_concurrent": "0"}, "id_max_concurrent", "greater", id="no slots"),
         pytest.param({"attempts": "99"}, "id_attempts", "less than", id="too many"),
         pytest.param({"prompt-4-name": "plain"}, "id_prompts", "twice", id="twins"),
         pytest.param({"prompt-4-user": "{{x}}"}, "id_prompt-4-user", "not a column", id="column"),
-        pytest.param({"prompt-0-user": ""}, "id_prompt-0-user", "at least 1", id="empty prompt"),
+        pytest.param(
+            {"prompt-0-user": ""}, "id_prompt-0-user", "Enter a prompt", id="empty prompt"
+        ),
         pytest.param(
             {"scorers": ["regex"], "scorer-regex-pattern": "("}, "id_scorers", "regex", id="regex"
         ),
@@ -137,7 +141,7 @@ def test_each_form_has_a_key_of_its_own(alice, dataset):
             {"dataset_source": "paste", "rows": "a,b\n1,2,3"}, "id_rows", "Line 2", id="bad rows"
         ),
         pytest.param(
-            {"dataset_source": "paste", "rows": " "}, "id_rows", "at least 1", id="no rows"
+            {"dataset_source": "paste", "rows": " "}, "id_rows", "at least one row", id="no rows"
         ),
     ],
 )

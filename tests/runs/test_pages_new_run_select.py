@@ -172,8 +172,10 @@ def test_steps_are_added_and_removed_without_a_script(ada: User, filled: dict[st
 @pytest.mark.parametrize(
     ("changes", "field", "says"),
     [
-        pytest.param({"steps": []}, "id_steps", "at least 1", id="no step"),
-        pytest.param({"step-0-models": []}, "id_step-0-models", "at least 1", id="no model"),
+        pytest.param({"steps": []}, "id_steps", "at least one step", id="no step"),
+        pytest.param(
+            {"step-0-models": []}, "id_step-0-models", "at least one model", id="no model"
+        ),
         pytest.param({"step-3-name": "2 b"}, "id_step-3-name", "match", id="odd name"),
         pytest.param({"step-3-user": "{{nobody}}"}, "id_step-3-user", "nobody", id="template"),
         pytest.param({"strategy": "luck"}, "id_strategy", "Choose one of", id="strategy"),

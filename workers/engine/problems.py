@@ -7,9 +7,21 @@ from pydantic import BaseModel, ValidationError
 
 from workers.engine.errors import Problem
 
+TOO_SHORT = ("string_too_short", "too_short")
+# What to do about a field that is empty, by its name, or by that of its parent and its own.
 EMPTY = {
-    "string_too_short": "Nothing is given here. It needs at least 1 character.",
-    "too_short": "Nothing is given here. It needs at least 1.",
+    "dataset.name": "Choose a dataset.",
+    "name": "Enter a name.",
+    "rows": "Add at least one row.",
+    "prompts": "Add at least one prompt.",
+    "user": "Enter a prompt.",
+    "models": "Choose at least one model.",
+    "endpoint": "Name an endpoint.",
+    "model": "Name a model.",
+    "scorers": "Choose at least one scorer.",
+    "steps": "Add at least one step.",
+    "calls": "Add at least one call.",
+    "agent": "Name an agent.",
 }
 
 
@@ -29,11 +41,17 @@ def sentence(item: dict[str, Any], model: type[BaseModel]) -> str:
         return f"Unknown field. Allowed here: {allowed}."
     if kind == "missing":
         return "This field is needed."
-    if kind in EMPTY and not item["input"]:
-        return EMPTY[kind]
+    if kind in TOO_SHORT and not item["input"]:
+        return empty_sentence(path_of(item["loc"], model))
     if kind == "value_error":
         return str(item["ctx"]["error"])
     return f"{item['msg']}, got {shorten(item['input'])}."
+
+
+def empty_sentence(path: str) -> str:
+    names = [part for part in path.split(".") if not part.isdecimal()]
+    last_two, last = ".".join(names[-2:]), ".".join(names[-1:])
+    return EMPTY.get(last_two) or EMPTY.get(last) or "This is empty. Fill it in."
 
 
 def shorten(value: Any) -> str:

@@ -34,6 +34,11 @@ def exact_count(number: float | None) -> str:
     return f"{number:,.0f}"
 
 
+def counted(number: int, word: str) -> str:
+    """1 row, 1,319 rows."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def percent(share: float | None) -> str:
     """A share of one: 0.125 becomes "12.5 %"."""
     if share is None or _is_missing(share):

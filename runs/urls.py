@@ -66,6 +66,7 @@ urlpatterns = [
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.dataset_import, name="dataset_import"),
     path("datasets/<int:pk>/", datasets.dataset, name="dataset"),
+    path("datasets/<int:pk>/expected/", datasets.dataset_expected, name="dataset_expected"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.endpoint_new, name="endpoint_new"),
     path("endpoints/use/", endpoint_use.endpoints_use, name="endpoints_use"),

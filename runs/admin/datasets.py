@@ -14,7 +14,17 @@ class DatasetAdmin(ReadOnlyAdmin[Dataset]):
     list_filter = ("created",)
     search_fields = ("name", "digest")
     list_select_related = ("owner",)
-    fields = ("name", "version", "rows", "column_names", "used_by", "digest", "owner", "created")
+    fields = (
+        "name",
+        "version",
+        "rows",
+        "column_names",
+        "expected_column",
+        "used_by",
+        "digest",
+        "owner",
+        "created",
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:
         return super().get_queryset(request).annotate(run_count=Count("runs"))

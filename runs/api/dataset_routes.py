@@ -28,9 +28,20 @@ DatasetName = Annotated[
 ]
 
 
+Expected = Annotated[
+    str,
+    Field(
+        max_length=100,
+        description="The column with the right answers. Empty: the one of the version before, else "
+        "a column named expected, answer, target, label or output.",
+    ),
+]
+
+
 class DatasetBody(Strict):
     name: Annotated[str, Field(min_length=1, max_length=120)]
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100_000)]
+    expected: Expected = ""
 
 
 class DatasetAnswer(BaseModel):
@@ -38,6 +49,7 @@ class DatasetAnswer(BaseModel):
     version: int
     rows: int
     columns: list[str]
+    expected: Annotated[str, Field(description="The column with the right answers; empty: none.")]
     created: datetime
 
 
@@ -55,6 +67,7 @@ UPLOAD = {
     "properties": {
         "name": {"type": "string", "minLength": 1, "maxLength": 120},
         "file": {"type": "string", "contentMediaType": "text/csv", "description": "CSV or JSONL"},
+        "expected": {"type": "string", "maxLength": 100},
     },
     "required": ["name", "file"],
 }
@@ -78,7 +91,8 @@ ROWS = Listing("rows", RowAnswer, "case")
 )
 def import_rows(request: HttpRequest) -> HttpResponse:
     """The rows become the next version of the name; all of them or none. Send JSON, or upload a
-    CSV or JSONL file as multipart form data. The same rows again give the same version."""
+    CSV or JSONL file as multipart form data. The same rows again give the same version, with the
+    column that is named as `expected` now."""
     dataset = from_upload(request) if is_upload(request) else from_json(request)
     where = address_of("datasets", f"{dataset.name}@{dataset.version}")
     return answer(dataset_answer(dataset).model_dump(), 201, Location=where)
@@ -115,18 +129,20 @@ def from_json(request: HttpRequest) -> Dataset:
         body = DatasetBody.model_validate(json_of(request))
     except ValidationError as error:
         raise of_problems(explain(error, DatasetBody)) from None
-    return store_rows(caller(request), body.name, body.rows)
+    return store_rows(caller(request), body.name, body.rows, body.expected)
 
 
 def from_upload(request: HttpRequest) -> Dataset:
-    unknown = [name for name in (*request.POST, *request.FILES) if name not in {"name", "file"}]
+    allowed = ("name", "file", "expected")
+    unknown = [name for name in (*request.POST, *request.FILES) if name not in allowed]
     if unknown:
-        raise refuse(unknown[0], "Unknown field. Allowed here: name, file.")
+        raise refuse(unknown[0], f"Unknown field. Allowed here: {', '.join(allowed)}.")
     name, file = request.POST.get("name", ""), request.FILES.get("file")
     if not isinstance(file, UploadedFile):
         raise refuse("file", "Send the rows as a file, in CSV or JSONL.")
     text = decode_dataset(file.read())
-    return import_dataset(caller(request), name, text, guess_format(text))
+    expected = request.POST.get("expected", "")
+    return import_dataset(caller(request), name, text, guess_format(text), expected)
 
 
 def dataset_answer(dataset: Dataset) -> DatasetAnswer:
@@ -135,6 +151,7 @@ def dataset_answer(dataset: Dataset) -> DatasetAnswer:
         version=dataset.version,
         rows=dataset.rows,
         columns=dataset.columns,
+        expected=dataset.expected_column,
         created=dataset.created,
     )
 

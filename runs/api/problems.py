@@ -18,7 +18,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError
 from pydantic import BaseModel
 
-from runs.services.datasets import DatasetError
+from runs.services.datasets import DatasetError, NoColumnError
 from runs.services.runs import OtherRequestError
 from workers.engine.errors import ConfigurationError, Problem
 
@@ -123,6 +123,7 @@ TRANSLATIONS: dict[type[Exception], Callable[..., RequestProblem]] = {
     RequestProblem: lambda error: error,
     ConfigurationError: lambda error: of_problems(error.problems),
     DatasetError: of_dataset,
+    NoColumnError: lambda error: refuse("expected", error.problems[0].message),
     ValidationError: of_fields,
     OtherRequestError: lambda error: refuse("Idempotency-Key", str(error)),
     Http404: lambda error: RequestProblem(404, NOT_FOUND),

@@ -57,10 +57,13 @@ class RunQuery(BaseModel):
 
 class EstimateAnswer(BaseModel):
     """What a run would take. Nothing is started. `trials` and `calls_to_send` are at most: who
-    chooses among combinations may need as few as `trials_low` and `calls_low`."""
+    chooses among combinations may need as few as `trials_low` and `calls_low`. `cases` are the
+    first of the dataset's `rows`; `expected` is the column that answers are compared with."""
 
     candidates: int
     cases: int
+    rows: int
+    expected: str
     repeats: int
     trials_low: int
     trials: int

@@ -1,11 +1,24 @@
-"""The import form: a name, and rows from a file or pasted."""
+"""The import form: a name, and rows from a file or pasted; and what is said of a dataset later."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 
+from runs.models import Dataset
+
 MEGABYTE = 1024 * 1024
 LARGEST_FILE = 20 * MEGABYTE
+
+
+class ExpectedForm(forms.Form):
+    """Which column of a stored dataset holds the expected answers."""
+
+    expected = forms.ChoiceField(required=False, label="Expected answer")
+
+    def __init__(self, data: Any, dataset: Dataset) -> None:
+        super().__init__(data, initial={"expected": dataset.expected_column})
+        choices = [("", "none"), *((column, column) for column in dataset.columns)]
+        cast(forms.ChoiceField, self.fields["expected"]).choices = choices
 
 
 class ImportForm(forms.Form):
@@ -29,6 +42,17 @@ class ImportForm(forms.Form):
                 "spellcheck": "false",
                 "placeholder": "question,expected\nWhat is the capital of France?,Paris",
             }
+        ),
+    )
+
+    expected = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Expected answer",
+        help_text="The column with the right answers, which scorers compare with. Empty: the one "
+        "of the version before, else a column named expected, answer, target, label or output.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "found by its name"}
         ),
     )
 

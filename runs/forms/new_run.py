@@ -112,6 +112,8 @@ class NewRunInput:
     dataset_source: str = "stored"
     dataset: str = ""
     rows: str = ""
+    first: str = ""
+    expected: str = ""
     prompts: list[PromptInput] = field(default_factory=list)
     models: list[str] = field(default_factory=list)
     other_models: str = ""
@@ -131,7 +133,8 @@ class NewRunInput:
             "name": self.name or "unnamed",
             "kind": self.kind,
             "seed": number_or_text(self.seed or "0"),
-            "dataset": {"rows": list(rows)} if self.dataset_source == "paste" else self.dataset,
+            "dataset": self.dataset_document(rows),
+            **({"expected": self.expected} if self.expected else {}),
             **self.kind_document(),
             "repeats": number_or_text(self.repeats or "1"),
             "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
@@ -139,6 +142,13 @@ class NewRunInput:
             "cache": self.cache,
             **self.budget_document(),
         }
+
+    def dataset_document(self, rows: Sequence[Mapping[str, str]]) -> Any:
+        """Its name alone where nothing else is said."""
+        first = {"first": number_or_text(self.first)} if self.first else {}
+        if self.dataset_source == "paste":
+            return {"rows": list(rows), **first}
+        return {"name": self.dataset, **first} if first else self.dataset
 
     def kind_document(self) -> dict[str, Any]:
         """What only documents of this kind have."""
@@ -236,6 +246,8 @@ def read_post(post: QueryDict) -> NewRunInput:
         dataset_source="paste" if post.get("dataset_source") == "paste" else "stored",
         dataset=post.get("dataset", ""),
         rows=post.get("rows", ""),
+        first=post.get("first", "").strip(),
+        expected=post.get("expected", "").strip(),
         prompts=read_prompts(post),
         models=post.getlist("models"),
         other_models=post.get("other_models", ""),

@@ -10,6 +10,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "name": ("id_name", "Name"),
     "seed": ("id_seed", "Seed"),
     "dataset": ("id_dataset", "Dataset"),
+    "expected": ("id_expected", "Expected answer"),
     "prompts": ("id_prompts", "Prompts"),
     "models": ("id_models", "Models"),
     "steps": ("id_steps", "Steps"),
@@ -42,6 +43,8 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
     if filled.mode == "yaml":
         return "id_yaml", path or "Configuration"
     parts = path.split(".")
+    if parts[:2] == ["dataset", "first"]:
+        return "id_first", "How many rows"
     if parts[0] == "dataset" and filled.dataset_source == "paste":
         return "id_rows", "Rows"
     if parts[0] == "limits" and len(parts) > 1 and parts[1] in LIMIT_FIELDS:

@@ -54,6 +54,8 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         name=configuration.name,
         dataset_source="stored" if rows is None else "paste",
         dataset=configuration.dataset.name or "",
+        first=number_text(configuration.dataset.first),
+        expected=configuration.expected or "",
         rows="\n".join(json.dumps(row, ensure_ascii=False) for row in rows or []),
         parameters=parameters_of(configuration.called),
         scorers=read_scorers(chosen),

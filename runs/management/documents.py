@@ -74,6 +74,8 @@ def put(document: dict[str, Any], change: str) -> None:
     if not equals or not path:
         raise problem(f"--set {change}: write path=value, as in limits.max_concurrent=50.")
     *parents, last = path.split(".")
+    if parents[:1] == ["dataset"] and isinstance(document.get("dataset"), str):
+        document["dataset"] = {"name": document["dataset"]}  # the short form has no parts
     place: Any = document
     for depth, name in enumerate(parents):
         place = step_into(place, name, ".".join(parents[: depth + 1]))

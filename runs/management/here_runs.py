@@ -10,11 +10,11 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from runs.management.voices import Standing, Voice
-from runs.models import Dataset, Endpoint
+from runs.models import Endpoint
 from runs.selectors.cache import find_replies
+from runs.selectors.case_sources import read_cases, source_of
 from runs.selectors.compare import Side, scorers_of
 from runs.selectors.endpoints_in_use import endpoints_of, known_prices
-from runs.selectors.estimate import columns_of, size_of, source_of
 from runs.selectors.outcome import choice_score
 from workers.engine.cache import MemoryCache
 from workers.engine.comparing import Result
@@ -29,9 +29,11 @@ from workers.engine.session import Session
 from workers.engine.spec import (
     Configuration,
     Selection,
+    cases_of,
     check_against,
     count_trials,
     read_configuration,
+    with_expected,
 )
 from workers.engine.stats import Estimate, estimate_mean
 from workers.quotas import model_quota
@@ -83,19 +85,20 @@ def prepare(document: dict[str, Any]) -> HereRun:
     """ConfigurationError with every problem; then nothing was sent."""
     configuration = read_configuration(document)
     source = source_of(configuration)
+    configuration = with_expected(configuration, source.expected)
     check_against(
         configuration,
         endpoints=known_prices(),
-        columns=columns_of(source),
-        cases=size_of(source),
+        columns=source.columns,
+        cases=cases_of(configuration, source.rows),
     )
     endpoints = endpoints_of(configuration)
     refuse_paused(endpoints)
-    if isinstance(source, Dataset):
-        cases = [Case(c.position, c.fields) for c in source.cases.order_by("position").iterator()]
-        name = f"{source.name}@{source.version}"
-        return HereRun(configuration, cases, name, source.digest, endpoints)
-    return HereRun(configuration, source, "rows of the configuration", "", endpoints)
+    cases, dataset = read_cases(source, configuration), source.dataset
+    if dataset is not None:
+        name = f"{dataset.name}@{dataset.version}"
+        return HereRun(configuration, cases, name, dataset.digest, endpoints)
+    return HereRun(configuration, cases, "rows of the configuration", "", endpoints)
 
 
 def refuse_paused(endpoints: Mapping[str, Endpoint]) -> None:
@@ -244,6 +247,7 @@ def side_of(run: HereRun) -> Side:
         dataset=run.dataset,
         digest=run.digest,
         scorers=scorers_of(run.configuration),
+        expected=run.configuration.expected_column,
         candidates=names,
         cases={case.position: case.fields for case in run.cases},
         results=[

@@ -27,6 +27,7 @@ class Side:
     dataset: str
     digest: str  # equal where the cases are; empty: unknown
     scorers: tuple[Any, ...]
+    expected: str  # the column that answers were compared with; empty: none
     candidates: Mapping[str, str]  # names by key, in order
     cases: Mapping[int, Mapping[str, str]]  # fields by position
     results: Sequence[Result]  # their case is the position
@@ -116,12 +117,14 @@ def side_of(run: Run) -> Side:
     rows = scores.order_by("position").values_list(
         "candidate_id", "case_id", "repeat", "value", "passed", "position"
     )
+    configuration = read_configuration(run.document)
     return Side(
         run_id=run.pk,
         name=run.name,
         dataset=f"{run.dataset.name}@{run.dataset.version}",
         digest=run.dataset.digest,
-        scorers=scorers_of(read_configuration(run.document)),
+        scorers=scorers_of(configuration),
+        expected=expected_in(configuration, run.dataset.columns),
         candidates={key: name for _, key, name in candidates},
         cases={position: fields for _, position, fields in cases},
         results=[
@@ -143,6 +146,10 @@ def compared_candidates(run: Run) -> QuerySet[Candidate]:
 
 def scorers_of(configuration: Configuration) -> tuple[Any, ...]:
     return tuple((scorer.name, scorer.options) for scorer in configuration.scorers)
+
+
+def expected_in(configuration: Configuration, columns: Sequence[str]) -> str:
+    return configuration.expected_column if configuration.expected_column in columns else ""
 
 
 def compare_sides(base: Side, other: Side) -> RunComparison:
@@ -233,6 +240,11 @@ def _marks(base: Side, other: Side, found: Comparison, is_same_data: bool) -> It
         )
     if base.scorers != other.scorers:
         yield "The scorers differ: the scores do not measure the same."
+    if base.expected != other.expected:
+        yield (
+            f"The expected answers differ (column {base.expected or 'none'} and column "
+            f"{other.expected or 'none'}): the scores do not measure the same."
+        )
     for side, word in ((base, "The baseline"), (other, "The other run")):
         if not side.is_complete:
             yield f"{word} is not complete."

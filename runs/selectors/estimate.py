@@ -1,13 +1,12 @@
 """What a run would take, before it is started: calls, cached calls, money, time, and its limit."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from runs import formatting
-from runs.models import Dataset, Endpoint
+from runs.models import Endpoint
 from runs.selectors.budgets import amount_text
-from runs.selectors.choices import find_dataset
+from runs.selectors.case_sources import CaseSource, source_of
 from runs.selectors.estimate_calls import Calls, count_calls
 from runs.selectors.estimate_limits import binding_limit
 from runs.selectors.history import ModelHistory, history_of, merged_latency
@@ -17,13 +16,14 @@ from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import TrialRange, bound_trials
 from workers.engine.line_ends import with_plain_line_ends
 from workers.engine.prices import cost_of, read_prices
-from workers.engine.records import Case
 from workers.engine.schedule import split_slots
 from workers.engine.spec import (
     Budget,
     Configuration,
+    cases_of,
     check_against,
     read_configuration,
+    with_expected,
 )
 from workers.engine.stats import percentile
 
@@ -37,6 +37,8 @@ class Estimate:
     problems: list[Problem] = field(default_factory=list)
     candidates: int = 0
     cases: int = 0
+    rows: int = 0  # of the dataset, of which the cases are the first
+    expected: str = ""  # the column that answers are compared with
     repeats: int = 1
     trials_low: int = 0
     trials: int = 0  # at most
@@ -64,43 +66,23 @@ def estimate(document: dict[str, Any]) -> Estimate:
     try:
         configuration = read_configuration(with_plain_line_ends(document))
         source = source_of(configuration)
+        configuration = with_expected(configuration, source.expected)
         endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
         check_against(
             configuration,
             endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},
-            columns=columns_of(source),
-            cases=size_of(source),
+            columns=source.columns,
+            cases=cases_of(configuration, source.rows),
         )
     except ConfigurationError as error:
         return Estimate(problems=error.problems)
     return measure(configuration, source, endpoints)
 
 
-def source_of(configuration: Configuration) -> Dataset | list[Case]:
-    if configuration.dataset.rows is not None:
-        return [Case(place, row) for place, row in enumerate(configuration.dataset.rows)]
-    dataset = find_dataset(configuration.dataset.name or "")
-    if dataset is None:
-        raise ConfigurationError(
-            [Problem("dataset", f"There is no dataset {configuration.dataset.name!r}.")]
-        )
-    return dataset
-
-
-def columns_of(source: Dataset | Sequence[Case]) -> list[str]:
-    return list(source.columns if isinstance(source, Dataset) else source[0].fields)
-
-
-def size_of(source: Dataset | Sequence[Case]) -> int:
-    return source.rows if isinstance(source, Dataset) else len(source)
-
-
 def measure(
-    configuration: Configuration,
-    source: Dataset | Sequence[Case],
-    endpoints: dict[str, Endpoint],
+    configuration: Configuration, source: CaseSource, endpoints: dict[str, Endpoint]
 ) -> Estimate:
-    cases = size_of(source)
+    cases = cases_of(configuration, source.rows)
     bounds = bound_trials(configuration, cases)
     calls = count_calls(configuration, source, endpoints, bounds)
     histories = [history_of(model.endpoint, model.model) for model in configuration.called]
@@ -110,6 +92,8 @@ def measure(
     return Estimate(
         candidates=configuration.candidates,
         cases=cases,
+        rows=source.rows,
+        expected=configuration.expected_column,
         repeats=configuration.repeats,
         trials_low=bounds.least,
         trials=bounds.most,

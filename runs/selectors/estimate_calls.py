@@ -1,20 +1,20 @@
 """How many calls a run would send: counted exactly for small runs, from a sample for large ones."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from runs.models import Case as CaseRow
-from runs.models import Dataset, Endpoint
+from runs.models import Endpoint
 from runs.outbound import base_url_of
 from runs.selectors.cache import cached_among
+from runs.selectors.case_sources import CaseSource, cases_at, read_cases
 from workers.engine.agents import build_agent
 from workers.engine.cache import cache_key
 from workers.engine.errors import EngineError
 from workers.engine.kinds import TrialRange, make_candidates, models_called
 from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request
-from workers.engine.spec import AgentStep, Configuration, Selection, Step
+from workers.engine.spec import AgentStep, Configuration, Selection, Step, cases_of
 from workers.engine.stats import wilson
 from workers.engine.targets import TARGETS, TargetParts
 
@@ -37,13 +37,13 @@ class Calls:
 
 def count_calls(
     configuration: Configuration,
-    source: Dataset | Sequence[Case],
+    source: CaseSource,
     endpoints: dict[str, Endpoint],
     bounds: TrialRange,
 ) -> Calls:
     trials = bounds.most
     is_sampled = trials > MAX_KEYS
-    cases = sample_cases(source, configuration.seed) if is_sampled else all_cases(source)
+    cases = (sample_cases if is_sampled else read_cases)(source, configuration)
     pairs = list(keys_of(configuration, cases, endpoints))
     if is_sampled:
         pairs = Random(configuration.seed).sample(pairs, min(SAMPLE, len(pairs)))
@@ -77,25 +77,11 @@ def scale_up(hits: int, sample: int, trials: int, requests: list[Request]) -> Ca
     return Calls(cached, round(trials * low), round(trials * high), trials - cached, True, requests)
 
 
-def all_cases(source: Dataset | Sequence[Case]) -> list[Case]:
-    if not isinstance(source, Dataset):
-        return list(source)
-    return read_cases(source, None)
-
-
-def sample_cases(source: Dataset | Sequence[Case], seed: int) -> list[Case]:
+def sample_cases(source: CaseSource, configuration: Configuration) -> list[Case]:
     """As many cases as a sample needs, never all of a large dataset."""
-    if not isinstance(source, Dataset):
-        return Random(seed).sample(list(source), min(SAMPLE, len(source)))
-    positions = Random(seed).sample(range(source.rows), min(SAMPLE, source.rows))
-    return read_cases(source, positions)
-
-
-def read_cases(dataset: Dataset, positions: Iterable[int] | None) -> list[Case]:
-    rows = CaseRow.objects.filter(dataset=dataset).order_by("position")
-    if positions is not None:
-        rows = rows.filter(position__in=list(positions))
-    return [Case(position, fields) for position, fields in rows.values_list("position", "fields")]
+    cases = cases_of(configuration, source.rows)
+    positions = Random(configuration.seed).sample(range(cases), min(SAMPLE, cases))
+    return cases_at(source, configuration, positions)
 
 
 def keys_of(

@@ -20,7 +20,7 @@ from workers.engine.kinds import open_selection
 from workers.engine.selection_report import SelectionReport, report_of
 from workers.engine.selection_rows import Tokens, rounds_of, rows_of
 from workers.engine.session import Session
-from workers.engine.spec import Selection
+from workers.engine.spec import Selection, cases_of
 from workers.engine.strategies import Rounds
 
 WARM_CHOICES = 8  # some megabytes each with tens of thousands of scores
@@ -84,7 +84,7 @@ def follow(run: Run, configuration: Selection) -> Followed:
 
 
 def begin(run: Run, configuration: Selection) -> Followed:
-    strategy = open_selection(configuration, run.dataset.rows)
+    strategy = open_selection(configuration, cases_of(configuration, run.dataset.rows))
     return Followed(strategy, Session(strategy), Lock(), Told(0, None))
 
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 from runs.models import Run, Score
 from workers.engine import records
+from workers.engine.spec import read_configuration
 from workers.engine.targets.chat import messages_of
 from workers.engine.template import TemplateError
 
@@ -193,8 +194,8 @@ def list_scores(
 
 
 def get_trial(run: Run, position: int) -> Score | None:
-    scores = Score.objects.select_related("candidate", "case", "case__dataset")
-    return scores.filter(run=run, position=position).first()
+    scores = run.scores.select_related("candidate", "case", "case__dataset")
+    return scores.filter(position=position).first()
 
 
 def find_candidate(run: Run, key: str) -> int | None:
@@ -223,12 +224,17 @@ def steps_not_run(score: Score) -> list[str]:
     return [n for n in names if not any(one == n or one.startswith(f"{n}.") for one in ran)]
 
 
+def case_of(score: Score) -> records.Case:
+    """As the scorers saw it: with the expected answer that the run was launched with."""
+    column = read_configuration(score.run.document).expected_column
+    return records.Case(score.case.position, score.case.fields, column)
+
+
 def rendered_prompt(score: Score) -> list[dict[str, Any]]:
     """The messages as they were sent; a prompt that cannot be filled says why instead."""
     stored = score.candidate
     candidate = records.Candidate(stored.key, stored.name, stored.document)
-    case = records.Case(score.case.position, score.case.fields)
     try:
-        return messages_of(candidate, case)
+        return messages_of(candidate, case_of(score))
     except TemplateError as error:
         return [{"role": "error", "content": str(error)}]

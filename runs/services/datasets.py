@@ -23,15 +23,19 @@ from runs.services.dataset_reading import (
     read_lines,
     read_rows,
 )
+from workers.engine.expected import guess_expected
 
 __all__ = [
     "DatasetError",
     "LineProblem",
+    "NoColumnError",
     "Preview",
     "decode_dataset",
     "guess_format",
     "import_dataset",
     "preview_dataset",
+    "set_expected_column",
+    "settle_expected",
     "store_rows",
 ]
 
@@ -50,6 +54,10 @@ class DatasetError(Exception):
         super().__init__("; ".join(f"line {p.line}: {p.message}" for p in self.problems))
 
 
+class NoColumnError(DatasetError):
+    """What was named as the expected answer is no column."""
+
+
 @dataclass(slots=True)
 class Preview:
     """The first rows of a dataset, how many there are, and everything wrong with them."""
@@ -59,23 +67,54 @@ class Preview:
     total: int = 0
     problems: list[LineProblem] = field(default_factory=list)
     digest: str = ""
+    expected: str = ""  # the column with the expected answers; empty: none
 
 
-def import_dataset(owner: AbstractBaseUser | None, name: str, text: str, format: Format) -> Dataset:
-    """Store the rows as the next version of the name. DatasetError if a single row is wrong."""
-    return _store(owner, name, lambda: read_lines(text, format))
+def import_dataset(
+    owner: AbstractBaseUser | None, name: str, text: str, format: Format, expected: str = ""
+) -> Dataset:
+    """Store the rows as the next version of the name. DatasetError if a single row is wrong, or if
+    `expected` names no column; empty, the column is the one of the version before, or guessed."""
+    return _store(owner, name, lambda: read_lines(text, format), expected)
 
 
 def store_rows(
-    owner: AbstractBaseUser | None, name: str, rows: Sequence[Mapping[str, Any]]
+    owner: AbstractBaseUser | None,
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    expected: str = "",
 ) -> Dataset:
     """The same for rows that are already in memory; problems count rows from 1."""
-    return _store(owner, name, lambda: read_rows(rows))
+    return _store(owner, name, lambda: read_rows(rows), expected)
 
 
 def preview_dataset(text: str, format: Format, limit: int = 20) -> Preview:
     """Read everything, keep the first rows, store nothing."""
     return _survey(lambda: read_lines(text, format), limit)
+
+
+def settle_expected(name: str, columns: Sequence[str], chosen: str) -> str:
+    """The column with the expected answers: the one chosen, that of the newest version, or a guess.
+    NoColumnError if there is none of that name."""
+    if chosen and chosen not in columns:
+        told = f"There is no column {chosen!r} for the expected answer. The columns are: "
+        raise NoColumnError([LineProblem(1, f"{told}{', '.join(columns)}.")])
+    newest = _newest(name.strip())
+    before = newest.expected_column if newest else ""
+    return chosen or (before if before in columns else "") or guess_expected(columns)
+
+
+def set_expected_column(dataset: Dataset, column: str) -> None:
+    """Say which column of a stored version holds the expected answers; empty: none. Runs that were
+    launched keep theirs."""
+    if column:
+        settle_expected(dataset.name, dataset.columns, column)
+    dataset.expected_column = column
+    dataset.save(update_fields=["expected_column"])
+
+
+def _newest(name: str) -> Dataset | None:
+    return Dataset.objects.filter(name=name).order_by("-version").first()
 
 
 def decode_dataset(data: bytes) -> str:
@@ -86,15 +125,16 @@ def decode_dataset(data: bytes) -> str:
         raise DatasetError([error.problem]) from None
 
 
-def _store(owner: AbstractBaseUser | None, name: str, lines: Lines) -> Dataset:
+def _store(owner: AbstractBaseUser | None, name: str, lines: Lines, expected: str) -> Dataset:
     # Two passes over the rows instead of a copy of them: memory stays flat.
     survey = _survey(lines, limit=0)
     problems = _name_problems(name) + survey.problems
     if problems:
         raise DatasetError(problems)
+    survey.expected = settle_expected(name, survey.columns, expected)
     for _ in range(VERSION_TRIES):
         try:
-            return _add_version(owner, name.strip(), survey, lines)
+            return _add_version(owner, name.strip(), survey, lines, expected)
         except IntegrityError:
             continue  # somebody else took the version number
     raise DatasetError(
@@ -104,16 +144,19 @@ def _store(owner: AbstractBaseUser | None, name: str, lines: Lines) -> Dataset:
 
 @transaction.atomic
 def _add_version(
-    owner: AbstractBaseUser | None, name: str, survey: Preview, lines: Lines
+    owner: AbstractBaseUser | None, name: str, survey: Preview, lines: Lines, chosen: str
 ) -> Dataset:
-    newest = Dataset.objects.filter(name=name).order_by("-version").first()
+    newest = _newest(name)
     if newest is not None and newest.digest == survey.digest:
+        if chosen:
+            set_expected_column(newest, chosen)
         return newest  # the same rows again: runs stay comparable
     dataset = Dataset.objects.create(
         name=name,
         version=newest.version + 1 if newest else 1,
         columns=survey.columns,
         rows=survey.total,
+        expected_column=survey.expected,
         digest=survey.digest,
         owner_id=owner.pk if owner else None,
     )

@@ -17,7 +17,7 @@ from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Case as EngineCase
 from workers.engine.records import Slice, Trial
 from workers.engine.session import Session
-from workers.engine.spec import Configuration, read_configuration
+from workers.engine.spec import Configuration, cases_of, read_configuration
 
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)  # a dead worker is noticed after this long
 RENEW_SECONDS = SWEEP_SECONDS = settings.LEASE_SECONDS / 4  # a lease survives two lost renewals
@@ -148,9 +148,10 @@ def read_cases(
     of_run = Case.objects.filter(dataset_id=parts.dataset_id)
     rows = of_run.filter(position__in=positions).values_list("pk", "position", "fields")
     cases: dict[int, EngineCase] = {}
+    expected_column = parts.configuration.expected_column
     for pk, position, fields in rows:
         ids[position] = pk
-        cases[position] = EngineCase(position, fields)
+        cases[position] = EngineCase(position, fields, expected_column)
     return cases
 
 
@@ -165,14 +166,15 @@ def scored_positions(chunk: Chunk) -> frozenset[int]:
 def load_parts(run_id: int) -> RunParts:
     run = Run.objects.select_related("dataset").get(pk=run_id)
     rows = list(Candidate.objects.filter(run=run).order_by("position"))
+    configuration = read_configuration(run.document)
     return RunParts(
         run_id=run.pk,
-        configuration=read_configuration(run.document),
+        configuration=configuration,
         candidates={row.key: EngineCandidate(row.key, row.name, row.document) for row in rows},
         keys=[row.key for row in rows],
         candidate_ids={row.key: row.pk for row in rows},
         dataset_id=run.dataset_id,
-        cases=run.dataset.rows,
+        cases=cases_of(configuration, run.dataset.rows),
     )
 
 

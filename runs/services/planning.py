@@ -23,7 +23,7 @@ from workers.engine.kinds import open_session
 from workers.engine.records import Trial
 from workers.engine.schedule import Room, plan_chunks
 from workers.engine.session import Session
-from workers.engine.spec import Configuration
+from workers.engine.spec import Configuration, cases_of
 from workers.engine.stats import percentile
 from workers.queue import enqueue_chunk
 
@@ -78,7 +78,8 @@ def _advance(run_id: int) -> None:
     room = Room(max(0, ahead - len(at_work)), size)
     candidates = dict(run.candidates.values_list("key", "position"))
     open_keys = {key for key, position in candidates.items() if position in at_work}
-    chunks = plan_chunks(session, configuration, run.dataset.rows, open_keys, room)
+    cases = cases_of(configuration, run.dataset.rows)
+    chunks = plan_chunks(session, configuration, cases, open_keys, room)
     _store_chunks(run, chunks, candidates)
     is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
     if not is_open and not _reopen_unscored(run):
@@ -110,7 +111,7 @@ def session_of(run: Run, configuration: Configuration) -> Session:
     """Where the strategy stands: kept warm in this process, else replayed."""
     since, session = _warm.pop(run.pk, (None, None))
     if session is None or since != run.going_since or not session.may_become(run.asked):
-        session = open_session(configuration, run.dataset.rows)
+        session = open_session(configuration, cases_of(configuration, run.dataset.rows))
     session.replay(run.asked, stored_history(run, session.told) if session.learns else [])
     keep_warm(run.pk, run.going_since, session)
     return session

@@ -13,7 +13,8 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState, Score
-from runs.selectors.estimate_calls import keys_of_candidate, read_cases
+from runs.selectors.case_sources import stored_cases
+from runs.selectors.estimate_calls import keys_of_candidate
 from runs.selectors.limits import configuration_now
 from runs.services.budgets import refuse_if_spent
 from runs.services.events import note
@@ -21,7 +22,7 @@ from runs.services.planning import send_pending
 from runs.services.rewinding import parts_of, take_out
 from workers.engine import records
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.spec import count_trials
+from workers.engine.spec import cases_of, count_trials
 
 DECIDED_ON = (
     "What came of a trial was decided on, so a single one is not run again in a selection. Retry "
@@ -71,7 +72,8 @@ def _prepare_selection(run: Run) -> None:
     if not run.is_finished and run.state != RunState.PAUSED:
         told = "A selection is still going. Let it end, or pause it, then retry what failed."
         raise ConfigurationError([Problem("", told)])
-    run.planned = count_trials(configuration_now(run), run.dataset.rows)
+    configuration = configuration_now(run)
+    run.planned = count_trials(configuration, cases_of(configuration, run.dataset.rows))
     run.save(update_fields=["planned"])
 
 
@@ -83,7 +85,7 @@ def _forget_answer(run: Run, score: Score) -> None:
         raise ConfigurationError([Problem("", "The endpoint of this trial was removed.")])
     stored = score.candidate
     candidate = records.Candidate(stored.key, stored.name, stored.document)
-    cases = read_cases(run.dataset, [score.case.position])
+    cases = stored_cases(run.dataset, configuration, [score.case.position])
     found = list(keys_of_candidate(candidate, cases, configuration, endpoints))
     CachedReply.objects.filter(key__in=[k for k, r in found if r.repeat == score.repeat]).delete()
 

@@ -13,14 +13,23 @@ from runs import __version__
 from runs.live import publish
 from runs.models import Candidate, ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
 from runs.models import Configuration as StoredConfiguration
+from runs.selectors.case_sources import no_dataset
 from runs.selectors.choices import find_dataset
 from runs.services.datasets import DatasetError, store_rows
 from runs.services.events import note
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.expected import guess_expected
 from workers.engine.kinds import make_candidates
 from workers.engine.line_ends import with_plain_line_ends
-from workers.engine.spec import Configuration, check_against, count_trials, read_configuration
+from workers.engine.spec import (
+    Configuration,
+    cases_of,
+    check_against,
+    count_trials,
+    read_configuration,
+    with_expected,
+)
 from workers.queue import enqueue_advance
 
 
@@ -82,18 +91,20 @@ def _store_run(
     owner: AbstractBaseUser, configuration: Configuration, document: dict[str, Any], source: Source
 ) -> Run:
     dataset = _dataset_of(configuration, owner)
+    configuration = with_expected(configuration, _expected_of(configuration, dataset))
+    cases = cases_of(configuration, dataset.rows)
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     check_against(
         configuration,
         endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},
         columns=dataset.columns,
-        cases=dataset.rows,
+        cases=cases,
     )
     run = Run.objects.create(
         owner_id=owner.pk,
         name=configuration.name,
         kind=configuration.kind,
-        document={**document, "dataset": f"{dataset.name}@{dataset.version}"},
+        document={**document, **_frozen(configuration, dataset)},
         dataset=dataset,
         snapshot_of=_facts(configuration, endpoints),
         configuration=source.configuration,
@@ -101,7 +112,7 @@ def _store_run(
         request_digest=source.request_digest,
         seed=configuration.seed,
         priority=configuration.priority,
-        planned=count_trials(configuration, dataset.rows),
+        planned=count_trials(configuration, cases),
         reason="Waiting for a worker.",
     )
     _store_candidates(run, configuration)
@@ -116,17 +127,23 @@ def _dataset_of(configuration: Configuration, owner: AbstractBaseUser) -> Datase
         return _store_given_rows(owner, configuration.name, choice.rows)
     dataset = find_dataset(choice.name or "")
     if dataset is None:
-        names = ", ".join(sorted(set(Dataset.objects.values_list("name", flat=True)))[:20])
-        raise ConfigurationError(
-            [
-                Problem(
-                    "dataset",
-                    f"There is no dataset {choice.name!r}. "
-                    f"Choose one of: {names or 'none yet; import one under Datasets'}.",
-                )
-            ]
-        )
+        raise ConfigurationError([Problem("dataset", no_dataset(choice.name))])
     return dataset
+
+
+def _expected_of(configuration: Configuration, dataset: Dataset) -> str:
+    """Of rows given in place by their names alone, whatever was said of equal rows before."""
+    is_given = configuration.dataset.rows is not None
+    return guess_expected(dataset.columns) if is_given else dataset.expected_column
+
+
+def _frozen(configuration: Configuration, dataset: Dataset) -> dict[str, Any]:
+    """What a document may leave open: the version of the dataset, and its expected answer."""
+    name, first = f"{dataset.name}@{dataset.version}", configuration.dataset.first
+    return {
+        "dataset": name if first is None else {"name": name, "first": first},
+        "expected": configuration.expected,
+    }
 
 
 def _store_given_rows(owner: AbstractBaseUser, name: str, rows: list[dict[str, str]]) -> Dataset:

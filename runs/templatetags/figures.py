@@ -13,6 +13,7 @@ register = template.Library()
 
 register.filter("count", formatting.count)
 register.filter("exact_count", formatting.exact_count)
+register.filter("counted", formatting.counted)
 register.filter("percent", formatting.percent)
 register.filter("duration", formatting.duration)
 register.filter("milliseconds", formatting.milliseconds)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.access import datasets_for, get_dataset_for, runs_for
-from runs.forms.datasets import ImportForm
+from runs.formatting import counted
+from runs.forms.datasets import ExpectedForm, ImportForm
 from runs.forms.filters import read_whole_number
 from runs.models import Case
 from runs.permissions import requires
@@ -18,11 +19,14 @@ from runs.selectors.datasets import list_cases, newest_versions, recent_runs, ve
 from runs.services.datasets import (
     DatasetError,
     LineProblem,
+    NoColumnError,
     Preview,
     decode_dataset,
     guess_format,
     import_dataset,
     preview_dataset,
+    set_expected_column,
+    settle_expected,
 )
 from runs.views.people import person
 
@@ -60,8 +64,24 @@ def dataset(request: HttpRequest, pk: int) -> HttpResponse:
         "last_number": page.cases[-1].position + 1 if page.cases else 0,
         "versions": versions_of(datasets_for(request.user), found),
         "runs": recent_runs(runs_for(request.user), found),
+        "expected_form": ExpectedForm(None, found),
     }
     return render(request, "datasets/detail.html", context)
+
+
+@requires(Permission.IMPORT)
+@require_POST
+def dataset_expected(request: HttpRequest, pk: int) -> HttpResponse:
+    """Its rows never change; which of its columns is the expected answer may."""
+    found = get_dataset_for(request.user, pk)
+    form = ExpectedForm(request.POST, found)
+    if not form.is_valid():
+        messages.error(request, "That is no column of this dataset. Choose one of the list.")
+        return redirect(found)
+    set_expected_column(found, form.cleaned_data["expected"])
+    now = f"the column {found.expected_column}" if found.expected_column else "no column"
+    messages.success(request, f"The expected answer is {now} now. Past runs keep theirs.")
+    return redirect(found)
 
 
 def row_of(case: Case, columns: list[str]) -> TableRow:
@@ -79,13 +99,19 @@ def dataset_import(request: HttpRequest) -> HttpResponse:
     try:
         text = text_of(form)
         preview = preview_dataset(text, guess_format(text), limit=PREVIEW_ROWS)
-        if preview.problems or request.POST.get("step") != "import":
+        if preview.problems:
             return show_import(request, form, text=text, preview=preview)
-        name = form.cleaned_data["name"]
-        saved = import_dataset(person(request), name, text, guess_format(text))
+        name, expected = form.cleaned_data["name"], form.cleaned_data["expected"]
+        preview.expected = settle_expected(name, preview.columns, expected)
+        if request.POST.get("step") != "import":
+            return show_import(request, form, text=text, preview=preview)
+        saved = import_dataset(person(request), name, text, guess_format(text), expected)
+    except NoColumnError as error:
+        form.add_error("expected", error.problems[0].message)
+        return show_import(request, form, text=text)
     except DatasetError as error:
         return show_import(request, form, problems=error.problems)
-    messages.success(request, f"{saved} is there, with {saved.rows:,} rows.")
+    messages.success(request, f"{saved} is there, with {counted(saved.rows, 'row')}.")
     return redirect(saved)
 
 

@@ -12,17 +12,24 @@ from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, r
 from runs.forms.problems import place
 from runs.forms.selection import StepInput
 from runs.forms.starting_points import from_document
+from runs.models import Run
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.datasets import newest_versions
 from runs.selectors.endpoints import group_models
 from runs.selectors.estimate import estimate
-from runs.selectors.starting_points import configurations_for, recent_runs
+from runs.selectors.starting_points import (
+    configurations_for,
+    document_to_repeat,
+    older_version,
+    recent_runs,
+)
 from runs.services.datasets import guess_format, preview_dataset
 from runs.services.runs import create_run
 from runs.views.people import person
 from workers.engine.documents import write_document
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.expected import USUAL_NAMES
 from workers.engine.presets import PRESETS
 
 MOST_ROWS = 100_000
@@ -32,6 +39,15 @@ CACHE_MODES = {
     "use": "Use stored answers",
     "refresh": "Ask again and store",
     "off": "Neither read nor store",
+}
+
+
+DATASET_HELP = {
+    "example": "question,expected\nWhat is 2 + 3?,5",
+    "rows": "CSV with a header line, or one JSON object a line.",
+    "expected": "The column that scorers compare with. Blank: the one that the dataset names; of "
+    f"pasted rows, a column named {', '.join(USUAL_NAMES[:-1])} or {USUAL_NAMES[-1]}.",
+    "first": "The first so many. Blank: all of them.",
 }
 
 
@@ -73,11 +89,24 @@ def starting_point(request: HttpRequest) -> NewRunInput:
     if configuration_id := read_whole_number(request.GET.get("configuration")):
         found = get_object_or_404(configurations_for(request.user), pk=configuration_id)
         return from_document(found.as_document)
-    if run_id := read_whole_number(request.GET.get("run")):
-        return from_document(get_run_for(request.user, run_id).document)
+    if past := past_run(request):
+        return repeat(past)
     blank = blank_input()
     blank.kind = "select" if request.GET.get("kind") == "select" else "evaluate"
     return blank
+
+
+def repeat(past: Run) -> NewRunInput:
+    filled, older = from_document(document_to_repeat(past)), older_version(past)
+    if older and filled.mode == "yaml":
+        filled.yaml = f"# {older}\n{filled.yaml}"  # where the form's note is not seen
+    return filled
+
+
+def past_run(request: HttpRequest) -> Run | None:
+    """The run that the form was filled in from, if any; it stays in the address."""
+    run_id = read_whole_number(request.GET.get("run"))
+    return get_run_for(request.user, run_id) if run_id else None
 
 
 def changed_rows(request: HttpRequest, filled: NewRunInput) -> NewRunInput | None:
@@ -147,12 +176,17 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
     datasets = list(newest_versions(datasets_for(request.user)))
     groups = group_models(endpoints_for(request.user))
     offered = {model for group in groups for model in group.models}
+    past = past_run(request)
+    older = older_version(past) if past else None
+    listed = {dataset.name for dataset in datasets} | ({older.choice} if older else set())
     context = {
         "section": "run_new",
         "filled": filled,
         "problems": placed,
         "datasets": datasets,
-        "is_dataset_listed": any(dataset.name == filled.dataset for dataset in datasets),
+        "is_dataset_listed": filled.dataset in listed,
+        "older_version": older,
+        "dataset_help": DATASET_HELP,
         "model_groups": groups,
         "unlisted_models": [model for model in filled.models if model not in offered],
         "blank_prompt": PromptInput(TEMPLATE_ROW, user="{{question}}"),

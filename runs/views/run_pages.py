@@ -29,6 +29,7 @@ from runs.selectors.trials import (
     list_scores,
 )
 from workers.engine.documents import write_document
+from workers.engine.spec import cases_of
 
 
 def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
@@ -134,8 +135,11 @@ def run_events(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 def run_configuration(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
+    configuration = configuration_now(found)
     context = {
         **frame(request, found, "configuration"),
+        "cases": cases_of(configuration, found.dataset.rows),
+        "expected": configuration.expected_column,
         "yaml": write_document(found.document),
         "curl": as_curl(request.build_absolute_uri("/api/v1/runs"), found.document),
         "facts": write_document(found.snapshot_of),

@@ -11,6 +11,7 @@ from runs.roles import Permission
 from runs.selectors.costs import trial_cost_text
 from runs.selectors.errors import advice_for
 from runs.selectors.trials import (
+    case_of,
     get_trial,
     neighbours,
     rendered_prompt,
@@ -41,7 +42,7 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "not_run": steps_not_run(score) if score.calls else [],
         "answer": score.answer[:LONGEST_SHOWN],
         "is_cut": len(score.answer) > LONGEST_SHOWN,
-        "expected": score.case.fields.get("expected"),
+        "case": case_of(score),
         "judgements": [records.Judgement(*row) for row in score.details],
         "attempts": [records.Attempt(*row) for row in score.attempts],
         "advice": advice_for(score.error_class) if score.is_error else "",

@@ -152,7 +152,7 @@ def test_a_case_that_expects_no_number_cannot_be_judged(expected):
 @pytest.mark.parametrize("name", ["exact", "contains", "numeric"])
 @pytest.mark.parametrize("expected", [None, "", "  \n"])
 def test_a_case_without_an_expected_answer_says_what_to_add(name, expected):
-    with pytest.raises(ScorerFailed, match="Add an `expected` column"):
+    with pytest.raises(ScorerFailed, match="Fill in the right answer in the dataset"):
         build_scorer(name, {}).judge("5", case(expected, question="?"))
 
 

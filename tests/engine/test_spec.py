@@ -79,6 +79,7 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
         ({"cache": "maybe"}, "cache", "'use', 'refresh' or 'off'"),
         ({"dataset": {"rows": []}}, "dataset.rows", "Add at least one row."),
         ({"dataset": ""}, "dataset.name", "Choose a dataset."),
+        ({"dataset": {"name": "sums", "first": 0}}, "dataset.first", "greater than or equal to 1"),
         ({"models": []}, "models", "Choose at least one model."),
         ({"scorers": []}, "scorers", "Choose at least one scorer."),
         ({"name": ""}, "name", "Enter a name."),
@@ -128,7 +129,7 @@ def test_what_the_stored_parts_tell_is_checked_too(document: dict[str, Any]) -> 
     with pytest.raises(ConfigurationError) as caught:
         check_against(configuration, endpoints={"other": []}, columns=["question"], cases=1000)
     paths = [problem.path for problem in caught.value.problems]
-    assert paths == ["models.0.endpoint", "models.1.endpoint", "prompts.0.user", ""]
+    assert paths == ["models.0.endpoint", "models.1.endpoint", "prompts.0.user", "expected", ""]
     assert "It has: question." in str(caught.value)
     assert "4,000,000 trials" in str(caught.value)
 

@@ -75,6 +75,7 @@ PAGES: dict[str, Rule] = {
     "POST trial_rerun": CHANGE_RUN,
     "GET datasets": VIEWER,
     "GET dataset": VIEWER,
+    "POST dataset_expected": RUNNER,
     "GET dataset_import": RUNNER,
     "POST dataset_import": RUNNER,
     "GET endpoints": VIEWER,

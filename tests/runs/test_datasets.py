@@ -248,7 +248,7 @@ def test_the_command_imports_a_file(tmp_path):
     file.write_text(GOOD_JSONL)
     out = StringIO()
     call_command("import_dataset", "sums", str(file), stdout=out)
-    assert out.getvalue() == "sums v1: 2 rows, 2 columns.\n"
+    assert out.getvalue() == "sums v1: 2 rows, 2 columns. Expected answer: expected.\n"
     assert fields_of(Dataset.objects.get()) == ROWS
 
 

@@ -102,7 +102,7 @@ def test_a_filled_form_becomes_the_choice_it_describes(ada: User, filled: dict[s
     answer = client_of(ada).post(reverse("run_new"), filled)
     run = Run.objects.get()
     assert answer["Location"] == run.get_absolute_url()
-    assert run.document == DOCUMENT
+    assert run.document == {**DOCUMENT, "expected": "expected"}
     assert run.candidates.count() == 4
 
 
@@ -111,7 +111,9 @@ def test_a_duplicate_is_shown_in_the_form_again(ada: User) -> None:
     page = client_of(ada).get(reverse("run_new"), {"run": run.pk})
     shown = page.context["filled"]
     assert (shown.mode, shown.kind) == ("form", "select")
-    assert read_configuration(shown.document()) == read_configuration(run.document)
+    assert shown.dataset == run.dataset.name
+    given = {**DOCUMENT, "dataset": run.dataset.name}
+    assert read_configuration(shown.document()) == read_configuration(given)
     assert [step.name for step in shown.selection.steps] == ["planner", "solver"]
     assert "simulated/other" in page.content.decode()
 

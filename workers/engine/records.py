@@ -20,10 +20,11 @@ class Case:
 
     position: int
     fields: Mapping[str, str]
+    expected_column: str = "expected"  # as the run's configuration says; empty: there is none
 
     @property
     def expected(self) -> str | None:
-        return self.fields.get("expected")
+        return self.fields.get(self.expected_column)
 
 
 class Trial(NamedTuple):

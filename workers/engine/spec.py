@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.expected import expected_problems
 from workers.engine.problems import explain
 from workers.engine.spec_parts import (
     Amount,
@@ -65,9 +66,11 @@ __all__ = [
     "Step",
     "Strict",
     "TokenRate",
+    "cases_of",
     "check_against",
     "count_trials",
     "read_configuration",
+    "with_expected",
 ]
 
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
@@ -80,6 +83,8 @@ class Configuration(Strict):
     kind: str
     seed: Seed = 0
     dataset: DatasetChoice
+    # The column that scorers compare with. None: the one that the dataset names; empty: none.
+    expected: Annotated[str, Field(max_length=100)] | None = None
     repeats: Annotated[int, Field(ge=1, le=1000), NotSwitch] = 1
     scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)]
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
@@ -96,6 +101,11 @@ class Configuration(Strict):
         if most is not None and most > 1 and most != int(most):
             raise ValueError("Give a share of the trials, as in 0.1, or a whole number of them.")
         return most
+
+    @property
+    def expected_column(self) -> str:
+        """Runs from before it could be chosen name none in their documents: it was `expected`."""
+        return "expected" if self.expected is None else self.expected
 
     @property
     @abstractmethod
@@ -275,7 +285,7 @@ def check_against(
     cases: int,
 ) -> None:
     """Refuse what only the stored parts can tell: endpoints, with the models whose price is known;
-    dataset columns; size."""
+    dataset columns, among them the expected answer; size."""
     problems = [
         Problem(
             f"{configuration.model_path(index)}.endpoint",
@@ -287,6 +297,12 @@ def check_against(
     ]
     problems += configuration.plugin_problems()
     problems += template_problems(configuration, columns)
+    problems += expected_problems(
+        configuration.expected_column,
+        [scorer.name for scorer in configuration.scorers],
+        columns,
+        {name for template in configuration.templates() for name in names_in(template.text)},
+    )
     problems += budget_problems(configuration, endpoints)
     trials = count_trials(configuration, cases)
     if trials > MAX_TRIALS:
@@ -330,6 +346,19 @@ def template_problems(configuration: Configuration, columns: Sequence[str]) -> l
 def unknown_name(name: str, columns: Sequence[str], steps: Sequence[str]) -> str:
     told = f"{{{{{name}}}}} is not a column of the dataset. It has: {', '.join(columns)}."
     return f"{told} Earlier steps: {', '.join(steps)}." if steps else told
+
+
+def with_expected(configuration: Configuration, column: str) -> Configuration:
+    """With the column that its dataset names, unless it names one itself."""
+    if configuration.expected is not None:
+        return configuration
+    return configuration.model_copy(update={"expected": column})
+
+
+def cases_of(configuration: Configuration, rows: int) -> int:
+    """How many cases a dataset with so many rows gives: its first ones, or all."""
+    first = configuration.dataset.first
+    return rows if first is None else min(first, rows)
 
 
 def count_trials(configuration: Configuration, cases: int) -> int:

@@ -27,6 +27,7 @@ Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False), No
 ShareOrCount = Annotated[float, Field(gt=0, le=2_000_000), NotSwitch]
 Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), NotSwitch]
 PriorityName = Literal["low", "normal", "high"]
+LONGEST_DATASET = 140  # characters: those of a name, and @ with a version
 
 
 class Strict(BaseModel):
@@ -94,14 +95,18 @@ class ModelChoice(Strict):
 
 
 class DatasetChoice(Strict):
-    """A stored dataset by name (its newest version, or `name@3`), or rows given in place."""
+    """A stored dataset by name (its newest version, or `name@3`), or rows given in place; all of
+    them, or the first."""
 
     model_config = ConfigDict(
-        json_schema_extra=also_written({"type": "string", "minLength": 1, "maxLength": 100})
+        json_schema_extra=also_written(
+            {"type": "string", "minLength": 1, "maxLength": LONGEST_DATASET}
+        )
     )
 
-    name: Name | None = None
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_DATASET)] | None = None
     rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = None
+    first: Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch] | None = None
 
     @model_validator(mode="before")
     @classmethod

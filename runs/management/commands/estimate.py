@@ -47,6 +47,7 @@ def text_of(found: Estimate) -> str:
     )
     lines = {
         "Trials": f"{range_text(found.trials_low, found.trials)}  ({product})",
+        "Rows": f"{found.cases:,} of {found.rows:,}; expected answer: {found.expected or 'none'}",
         "Cached": found.calls_cached_text,
         "Calls": range_text(found.calls_low, found.calls_to_send),
         "Cost": found.cost_text,

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from runs.formatting import counted
 from runs.services.dataset_reading import Format
 from runs.services.datasets import DatasetError, decode_dataset, guess_format, import_dataset
 
@@ -19,12 +20,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="the dataset's name; an existing one gets a new version")
         parser.add_argument("file", type=Path, help="a .csv or .jsonl file in UTF-8")
+        parser.add_argument(
+            "--expected",
+            metavar="COLUMN",
+            default="",
+            help="the column with the right answers; else the one of the version before, or one "
+            "named expected, answer, target, label or output",
+        )
 
-    def handle(self, *args: Any, name: str, file: Path, **options: Any) -> None:
+    def handle(self, *args: Any, name: str, file: Path, expected: str, **options: Any) -> None:
         try:
             text = decode_dataset(file.read_bytes())
             format = FORMATS.get(file.suffix.lower()) or guess_format(text)
-            dataset = import_dataset(None, name, text, format)
+            dataset = import_dataset(None, name, text, format, expected)
         except OSError as error:
             raise CommandError(
                 f"{file} cannot be read: {error.strerror}.", returncode=BAD_INPUT
@@ -34,4 +42,6 @@ class Command(BaseCommand):
             raise CommandError(
                 f"Nothing was imported from {file}:\n{lines}", returncode=BAD_INPUT
             ) from None
-        self.stdout.write(f"{dataset}: {dataset.rows:,} rows, {len(dataset.columns)} columns.")
+        rows, columns = counted(dataset.rows, "row"), counted(len(dataset.columns), "column")
+        answers = dataset.expected_column or "none; name one with --expected COLUMN"
+        self.stdout.write(f"{dataset}: {rows}, {columns}. Expected answer: {answers}.")

@@ -18,6 +18,7 @@ class Scorer(BaseModel):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    needs_expected: ClassVar[bool]  # whether no case can be judged without an expected answer
 
     @abstractmethod
     def judge(self, answer: str, case: Case) -> Judgement:
@@ -29,12 +30,12 @@ class Scorer(BaseModel):
 
 def expected_of(case: Case, scorer: str) -> str:
     """The case's expected answer; a missing label is the case's fault, not a wrong answer."""
-    expected = case.expected
+    expected, column = case.expected, case.expected_column or "expected"
     if expected is None or not expected.strip():
         state = "has no field" if expected is None else "has an empty"
         raise ScorerFailed(
-            f"Case {case.position} {state} `expected`, which the scorer {scorer} compares with. "
-            "Add an `expected` column with the right answer to the dataset."
+            f"Case {case.position} {state} `{column}`, which the scorer {scorer} compares with. "
+            "Fill in the right answer in the dataset, or choose another column as `expected`."
         )
     return expected
 

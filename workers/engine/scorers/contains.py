@@ -12,13 +12,14 @@ from workers.engine.scorers.base import Scorer, expected_of, quote
 class Contains(Scorer):
     name: ClassVar[str] = "contains"
     summary: ClassVar[str] = "The expected text occurs somewhere in the answer."
+    needs_expected: ClassVar[bool] = True
 
     ignore_case: bool = Field(default=True, description="Treat capitals and small letters alike.")
     separator: str = Field(
         default="",
         max_length=10,
-        description="Splits `expected` into alternatives, one of which is enough, as | does in "
-        "Paris|Lutetia. Empty: `expected` is one text.",
+        description="Splits the expected answer into alternatives, one of which is enough, "
+        "as | does in Paris|Lutetia. Empty: it is one text.",
     )
 
     def judge(self, answer: str, case: Case) -> Judgement:
@@ -36,7 +37,7 @@ class Contains(Scorer):
         alternatives = [part.strip() for part in parts if part.strip()]
         if not alternatives:
             raise ScorerFailed(
-                f"Case {case.position} has only separators in `expected`. "
+                f"Case {case.position} has only separators in `{case.expected_column}`. "
                 f"Write at least one text that the answer should contain."
             )
         return alternatives

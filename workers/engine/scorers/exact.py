@@ -11,6 +11,7 @@ from workers.engine.scorers.base import Scorer, expected_of, quote
 class Exact(Scorer):
     name: ClassVar[str] = "exact"
     summary: ClassVar[str] = "The answer is exactly the expected text."
+    needs_expected: ClassVar[bool] = True
 
     ignore_case: bool = Field(default=False, description="Treat capitals and small letters alike.")
     strip: bool = Field(default=True, description="Ignore white space around both texts.")

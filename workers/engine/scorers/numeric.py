@@ -34,6 +34,7 @@ class Numeric(Scorer):
         "The number in the answer (after ####, after “Answer:”, or the last one) "
         "is the expected number."
     )
+    needs_expected: ClassVar[bool] = True
 
     tolerance: float = Field(
         default=0.001,
@@ -58,7 +59,8 @@ class Numeric(Scorer):
         if number is None:
             raise ScorerFailed(
                 f"Case {case.position} expects {quote(text)}, which is not a number. "
-                "Put a number into `expected`, as in 42 or 1,234.5, or use another scorer."
+                f"Put a number into `{case.expected_column}`, as in 42, 1,234.5 or #### 42, or use "
+                "another scorer."
             )
         return number
 

@@ -25,6 +25,7 @@ class Regex(Scorer):
         "A regular expression is found in the answer; "
         "its first group, if it has one, equals the expected text."
     )
+    needs_expected: ClassVar[bool] = False  # without one, finding the pattern is enough
 
     pattern: str = Field(
         default="",

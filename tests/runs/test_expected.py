@@ -1,0 +1,281 @@
+"""The column of the expected answer: guessed, said at import, changed later, frozen with a run."""
+
+import json
+from importlib import import_module
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.urls import reverse
+
+from runs.models import Configuration, Dataset, Run, Scope
+from runs.services.datasets import import_dataset, set_expected_column, store_rows
+from runs.services.runs import create_run
+from runs.services.tokens import create_token
+from tests.runs.page_parts import client_of, make_endpoint, make_person, run_document
+from workers.engine.expected import guess_expected
+from workers.engine.spec import read_configuration
+
+pytestmark = pytest.mark.django_db
+
+ROWS = [{"question": "2 + 3?", "solution": "5"}, {"question": "4 + 4?", "solution": "8"}]
+CSV = "question,solution\n2 + 3?,5\n4 + 4?,8\n"
+REFUSED = (
+    "The scorer exact compares with an expected answer, and the dataset has no such column. "
+    "Its columns: question, solution. Say which one it is: expected: solution."
+)
+
+
+@pytest.fixture
+def alice():
+    make_endpoint()
+    return make_person("alice")
+
+
+@pytest.fixture
+def dataset(alice) -> Dataset:
+    return store_rows(alice, "solved", ROWS)
+
+
+def ask(person, path: str, body: Any) -> Any:
+    token = create_token(person, "t", list(Scope)).text
+    headers = {"Authorization": f"Bearer {token}"}
+    return client_of(person).post(
+        f"/api/v1{path}", json.dumps(body), content_type="application/json", headers=headers
+    )
+
+
+def words_of(answer: Any) -> str:
+    return " ".join(answer.content.decode().split())
+
+
+def form(**fields: Any) -> dict[str, Any]:
+    return {
+        "name": "sent",
+        "mode": "form",
+        "dataset_source": "stored",
+        "dataset": "solved",
+        "prompts": ["0"],
+        "prompt-0-name": "plain",
+        "prompt-0-user": "{{question}}",
+        "models": ["simulated/sim-small"],
+        "scorers": ["exact"],
+        "scorer-exact-strip": "on",
+        "preset": "balanced",
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    ("columns", "guess"),
+    [
+        (["question", "expected", "answer"], "expected"),
+        (["output", "label", "Target", "question"], "Target"),
+        (["question", "Answer"], "Answer"),
+        (["Expected", "expected"], "expected"),
+        (["question", "solution"], ""),
+    ],
+)
+def test_a_column_is_guessed_by_its_name(columns, guess):
+    assert guess_expected(columns) == guess
+    assert store_rows(None, "d", [dict.fromkeys(columns, "1")]).expected_column == guess
+
+
+def test_the_import_page_says_what_it_found_and_takes_another(alice):
+    client, page = client_of(alice), reverse("dataset_import")
+    given = {"name": "solved", "text": CSV.replace("solution", "answer"), "step": "preview"}
+    assert 'Expected answer: column <b class="mono">answer</b>' in words_of(
+        client.post(page, given)
+    )
+    unknown = words_of(client.post(page, {"name": "solved", "text": CSV, "step": "preview"}))
+    assert "No column is the expected answer" in unknown
+    wrong = client.post(
+        page, {"name": "solved", "text": CSV, "step": "import", "expected": "answer"}
+    )
+    assert wrong.status_code == 400
+    assert "The columns are: question, solution." in words_of(wrong)
+    assert not Dataset.objects.exists()
+    named = {"name": "solved", "text": CSV, "step": "import", "expected": "solution"}
+    shown = client.post(page, named, follow=True)
+    assert Dataset.objects.get().expected_column == "solution"
+    assert 'Expected answer: column <b class="mono">solution</b>' in words_of(shown)
+    assert '<span class="chip mono">solution</span> </td>' in words_of(
+        client.get(reverse("datasets"))
+    )
+
+
+def test_a_new_version_keeps_the_column_and_the_same_rows_take_another(alice):
+    import_dataset(alice, "solved", CSV, "csv", "solution")
+    assert import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv").expected_column == "solution"
+    assert import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv").version == 2
+    again = import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv", "question")
+    assert (again.version, again.expected_column) == (2, "question")
+
+
+def test_one_row_of_one_column_is_told_as_one(alice):
+    given = {"name": "one", "text": "question\nWhy?", "step": "import"}
+    page = words_of(client_of(alice).post(reverse("dataset_import"), given, follow=True))
+    assert "with 1 row." in page
+    assert "1 row, 1 column." in page
+
+
+def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
+    made = ask(alice, "/datasets", {"name": "rest", "rows": ROWS, "expected": "solution"})
+    assert (made.status_code, made.json()["expected"]) == (201, "solution")
+    wrong = ask(alice, "/datasets", {"name": "other", "rows": ROWS, "expected": "gone"})
+    assert (wrong.status_code, wrong.json()["problems"][0]["path"]) == (422, "expected")
+    token = create_token(alice, "t", list(Scope)).text
+    upload = {
+        "name": "up",
+        "file": SimpleUploadedFile("a.csv", CSV.encode()),
+        "expected": "solution",
+    }
+    headers = {"Authorization": f"Bearer {token}"}
+    sent = client_of(alice).post("/api/v1/datasets", upload, headers=headers)
+    assert sent.json()["expected"] == "solution"
+    file, out = tmp_path / "a.csv", StringIO()
+    file.write_text(CSV)
+    call_command("import_dataset", "filed", file, "--expected", "solution", stdout=out)
+    assert out.getvalue() == "filed v1: 2 rows, 2 columns. Expected answer: solution.\n"
+    with pytest.raises(CommandError, match="no column 'gone'"):
+        call_command("import_dataset", "filed", file, "--expected", "gone")
+
+
+def test_it_is_changed_on_the_page_of_the_dataset_and_past_runs_keep_theirs(alice, dataset):
+    client = client_of(alice)
+    run = create_run(alice, run_document(dataset, expected="question"))
+    address = reverse("dataset_expected", args=[dataset.pk])
+    assert "expected answer is the column solution now" in words_of(
+        client.post(address, {"expected": "solution"}, follow=True)
+    )
+    refused = client.post(address, {"expected": "gone"}, follow=True)
+    assert "That is no column of this dataset." in words_of(refused)
+    dataset.refresh_from_db()
+    assert dataset.expected_column == "solution"
+    assert create_run(alice, run_document(dataset)).document["expected"] == "solution"
+    run.refresh_from_db()
+    assert run.document["expected"] == "question"
+
+
+def test_a_run_that_cannot_be_judged_is_refused_at_every_door(alice, dataset):
+    client, document = client_of(alice), run_document(dataset)
+    page = client.post(reverse("run_new"), form())
+    assert page.status_code == 400
+    assert (REFUSED, "id_expected") in {
+        (problem.message, problem.field) for problem in page.context["problems"]
+    }
+    assert REFUSED in words_of(client.post(reverse("run_estimate"), form()))
+    as_yaml = form(mode="yaml", yaml=json.dumps(document))
+    assert REFUSED in words_of(client.post(reverse("run_new"), as_yaml))
+    for path in ("/runs", "/runs/estimate"):
+        answer = ask(alice, path, {"configuration": document})
+        assert answer.status_code == 422
+        assert answer.json()["problems"] == [{"path": "expected", "message": REFUSED}]
+    assert not Run.objects.exists()
+
+
+def test_a_run_says_the_column_itself(alice, dataset):
+    client = client_of(alice)
+    client.post(reverse("run_new"), form(expected="solution", first="1"))
+    run = Run.objects.get()
+    assert (run.document["expected"], run.planned) == ("solution", 1)
+    assert run.document["dataset"] == {"name": "solved@1", "first": 1}
+    panel = words_of(client.post(reverse("run_estimate"), form(expected="solution", first="1")))
+    assert "1 case (of 2)" in panel
+    assert "column solution" in panel
+    estimate = ask(alice, "/runs/estimate", {"configuration": run.document}).json()
+    assert (estimate["cases"], estimate["rows"], estimate["expected"]) == (1, 2, "solution")
+    again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert (again.mode, again.dataset, again.first, again.expected) == (
+        "form", "solved", "1", "solution",
+    )  # fmt: skip
+    wrong = client.post(reverse("run_new"), form(expected="gone", first="0"))
+    fields = {problem.field for problem in wrong.context["problems"]}
+    assert fields == {"id_first"}  # the schema first, then the dataset
+    gone = client.post(reverse("run_new"), form(expected="gone"))
+    assert "The dataset has no column &#x27;gone&#x27;. Its columns: question" in words_of(gone)
+
+
+def test_a_scorer_that_compares_with_nothing_runs_without(alice, dataset):
+    run = create_run(alice, run_document(dataset, scorers=[{"regex": {"pattern": "[0-9]"}}]))
+    assert run.document["expected"] == ""
+    assert read_configuration(run.document).expected_column == ""
+
+
+def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice):
+    rows = "question,answer\n2 + 3?,5\n"
+    client_of(alice).post(reverse("run_new"), form(dataset_source="paste", rows=rows))
+    run = Run.objects.get()
+    assert run.document["expected"] == "answer"
+    set_expected_column(run.dataset, "question")
+    again = form(name="sent", dataset_source="paste", rows=rows)
+    client_of(alice).post(reverse("run_new"), again)
+    newest = Run.objects.latest("pk")
+    assert newest.dataset == run.dataset
+    assert newest.document["expected"] == "answer"
+
+
+def test_the_longest_name_with_rows_in_place_makes_a_run_that_can_be_read(alice):
+    rows = {"rows": [{"question": "2 + 3?", "expected": "5"}]}
+    document = {**run_document(Dataset(name="x")), "name": "n" * 100, "dataset": rows}
+    run = create_run(alice, document)
+    assert read_configuration(run.document).dataset.name == f"{'n' * 100} rows@1"
+
+
+def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(alice):
+    old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
+    run = create_run(alice, run_document(old))
+    client, address = client_of(alice), reverse("run_new")
+    assert "The run used" not in words_of(client.get(address, {"run": run.pk}))
+    for n in (2, 3):
+        store_rows(alice, "sums", [{"question": f"{n}?", "expected": "1"}])
+    page = client.get(address, {"run": run.pk})
+    assert page.context["filled"].dataset == "sums"
+    assert "The run used v1; v3 is the newest. To keep the old one, choose sums@1." in words_of(
+        page
+    )
+    assert '<option value="sums@1">' in words_of(page)
+    kept = client.post(f"{address}?run={run.pk}", form(dataset="sums@1", scorers=[]))
+    assert '<option value="sums@1" selected>' in words_of(kept)
+    client.post(f"{address}?run={run.pk}", form(dataset="sums"))
+    assert Run.objects.latest("pk").dataset.version == 3
+
+
+def test_a_duplicate_that_opens_as_yaml_says_so_in_the_document(alice):
+    old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
+    run = create_run(alice, run_document(old, fail_on_error=0.5))
+    store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
+    filled = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert filled.yaml.startswith("# The run used v1; v2 is the newest.")
+    assert filled.yaml_document()["dataset"] == "sums"
+
+
+def test_a_configuration_that_names_a_version_stays_with_it(alice):
+    old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
+    store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
+    document = run_document(old)
+    stored = Configuration.objects.create(
+        name="pinned", kind="evaluate", document=document, owner=alice
+    )
+    page = client_of(alice).get(reverse("run_new"), {"configuration": stored.pk})
+    assert page.context["filled"].dataset == "sums@1"
+    assert '<option value="sums@1" selected>' in words_of(page)
+    assert "newest version is used" not in words_of(page)
+
+
+def test_old_datasets_are_judged_by_the_column_that_they_were_judged_by(alice):
+    names = (("both", ["answer", "expected"]), ("other", ["question", "answer"]))
+    for name, columns in names:
+        Dataset.objects.create(name=name, columns=columns, digest=name)
+    import_module("runs.migrations.0016_dataset_expected_column").fill(apps, None)
+    found = dict(Dataset.objects.values_list("name", "expected_column"))
+    assert found == {"both": "expected", "other": ""}
+
+
+def test_runs_from_before_are_judged_by_the_column_named_expected():
+    document = {**run_document(Dataset(name="x")), "dataset": "x"}
+    assert read_configuration(document).expected_column == "expected"

@@ -53,6 +53,7 @@ MIDDLEWARE = [
     "evalsite.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "runs.large_bodies.LargeBodyMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "evalsite.session_age.SessionAgeMiddleware",

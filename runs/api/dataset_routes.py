@@ -62,11 +62,12 @@ class DatasetPage(Page[RowAnswer]):
     dataset: DatasetAnswer
 
 
+FORMATS = "CSV, JSON or JSONL"
 UPLOAD = {
     "type": "object",
     "properties": {
         "name": {"type": "string", "minLength": 1, "maxLength": 120},
-        "file": {"type": "string", "contentMediaType": "text/csv", "description": "CSV or JSONL"},
+        "file": {"type": "string", "contentMediaType": "text/csv", "description": FORMATS},
         "expected": {"type": "string", "maxLength": 100},
     },
     "required": ["name", "file"],
@@ -91,8 +92,8 @@ ROWS = Listing("rows", RowAnswer, "case")
 )
 def import_rows(request: HttpRequest) -> HttpResponse:
     """The rows become the next version of the name; all of them or none. Send JSON, or upload a
-    CSV or JSONL file as multipart form data. The same rows again give the same version, with the
-    column that is named as `expected` now."""
+    CSV, JSON or JSONL file as multipart form data. Lists and objects in a field become JSON text.
+    The same rows again give the same version, with the column that is named as `expected` now."""
     dataset = from_upload(request) if is_upload(request) else from_json(request)
     where = address_of("datasets", f"{dataset.name}@{dataset.version}")
     return answer(dataset_answer(dataset).model_dump(), 201, Location=where)
@@ -139,7 +140,7 @@ def from_upload(request: HttpRequest) -> Dataset:
         raise refuse(unknown[0], f"Unknown field. Allowed here: {', '.join(allowed)}.")
     name, file = request.POST.get("name", ""), request.FILES.get("file")
     if not isinstance(file, UploadedFile):
-        raise refuse("file", "Send the rows as a file, in CSV or JSONL.")
+        raise refuse("file", f"Send the rows as a file, in {FORMATS}.")
     text = decode_dataset(file.read())
     expected = request.POST.get("expected", "")
     return import_dataset(caller(request), name, text, guess_format(text), expected)

@@ -29,8 +29,8 @@ class ImportForm(forms.Form):
     )
     file = forms.FileField(
         required=False,
-        label="CSV or JSONL file",
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.jsonl,.ndjson,.txt"}),
+        label="CSV, JSON or JSONL file",
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.json,.jsonl,.ndjson,.txt"}),
     )
     text = forms.CharField(
         required=False,

@@ -27,6 +27,8 @@ class Dataset(models.Model):
     )
     created = models.DateTimeField(auto_now_add=True)
 
+    is_new = False  # not stored: whether the import that answered with it also stored it
+
     class Meta:
         ordering: ClassVar[list[str]] = ["name", "-version"]
         constraints: ClassVar[list[models.BaseConstraint]] = [

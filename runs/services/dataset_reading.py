@@ -1,12 +1,11 @@
-"""Reads datasets row by row, from CSV, JSONL or memory, and says line by line what is wrong."""
+"""Reads datasets row by row, from CSV, JSON or memory, and says line by line what is wrong."""
 
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from workers.engine.line_ends import plain_line_ends
+from runs.services.json_rows import BrokenJsonError, as_text, is_nested, read_json
 
 Format = Literal["csv", "jsonl"]
 Row = dict[str, str]
@@ -17,13 +16,17 @@ MAX_FIELD_BYTES = 256 * 1024
 MAX_COLUMNS = 200
 MAX_COLUMN_NAME = 100  # characters
 
+NO_ROWS: dict[Format, str] = {
+    "csv": "There are no rows. Give a header line and at least one row.",
+    "jsonl": "There are no rows. Give at least one object.",
+}
+
 # One limit for the whole process; its default is half of what a field may have here.
 csv.field_size_limit(MAX_FIELD_BYTES)
 
 
 # Instead of StringIO, which would hold four bytes for every character of the text.
 CSV_LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-JSON_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class LineProblem(NamedTuple):
@@ -39,6 +42,7 @@ class Line(NamedTuple):
     number: int
     row: Row | None = None
     problem: str = ""
+    nested: tuple[str, ...] = ()  # the columns whose list or object became JSON text
 
 
 class UnreadableError(Exception):
@@ -50,14 +54,14 @@ class UnreadableError(Exception):
 
 
 def guess_format(text: str) -> Format:
-    """JSONL starts with a brace (or a bracket, which its reader explains); all else is CSV."""
+    """JSONL starts with a brace, an array with a bracket (one reader for both); all else is CSV."""
     return "jsonl" if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") else "csv"
 
 
 def decode(data: bytes) -> str:
     """The text of a file, with or without a byte-order mark."""
     if len(data) > MAX_BYTES:
-        raise UnreadableError(1, _too_large(len(data)))
+        raise UnreadableError(1, too_large(len(data)))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -80,7 +84,7 @@ def read_lines(text: str, format: Format) -> Iterator[Line]:
             raise UnreadableError(line.number, _too_many_rows())
         yield line
     if not rows:
-        raise UnreadableError(1, "There are no rows. Give a header line and at least one row.")
+        raise UnreadableError(1, NO_ROWS[format])
 
 
 def read_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
@@ -100,7 +104,7 @@ def read_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
 def _check_text(text: str) -> None:
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
-        raise UnreadableError(1, _too_large(size))
+        raise UnreadableError(1, too_large(size))
     nul = text.find("\x00")
     if nul >= 0:
         line = text.count("\n", 0, nul) + 1
@@ -152,56 +156,25 @@ def _csv_problem(error: str) -> str:
 
 def _ragged(found: int, expected: int) -> str:
     return (
-        f"This row has {found} fields and the header has {expected}. "
+        f"This row has {found} field{'' if found == 1 else 's'} and the header has {expected}. "
         "Put fields that contain the separator in double quotes."
     )
 
 
 def _read_jsonl(text: str) -> Iterator[Line]:
     columns: list[str] | None = None
-    for number, content in enumerate(_split(text, JSON_LINES), start=1):
-        if not content.strip():
-            continue
-        try:
-            row = _read_object(content)
-        except ValueError as error:
-            yield Line(number, problem=str(error))
-            continue
-        if columns is None:
-            columns = list(row)
-            _check_columns(columns, number)
-        yield _line(number, row, columns)
-
-
-def _read_object(content: str) -> dict[str, Any]:
-    """One JSON object. Numbers stay as they are written: 1.0 is not 1 in a prompt."""
     try:
-        value = json.loads(
-            content,
-            parse_int=str,
-            parse_float=str,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_refuse_twins,
-        )
-    except json.JSONDecodeError as error:
-        raise ValueError(f"Not JSON at column {error.colno}: {error.msg}.") from None
-    except RecursionError:
-        raise ValueError("Nested too deeply. Give texts, numbers, true or false.") from None
-    if not isinstance(value, dict):
-        raise ValueError('Every line is one object, as in {"question": "2 + 3?", "expected": "5"}.')
-    return value
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON. Give a number, or a text in quotes.")
-
-
-def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        twins = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"A field is given twice: {', '.join(map(repr, twins[:5]))}.")
-    return dict(pairs)
+        for found in read_json(text):
+            if found.fields is None:
+                yield Line(found.line, problem=found.place + found.problem)
+                continue
+            if columns is None:
+                columns = list(found.fields)
+                _check_columns(columns, found.line)
+            line = _line(found.line, found.fields, columns)
+            yield line._replace(problem=found.place + line.problem) if line.problem else line
+    except BrokenJsonError as error:
+        raise UnreadableError(error.line, str(error)) from None
 
 
 def _line(number: int, given: Mapping[str, Any], columns: list[str]) -> Line:
@@ -210,23 +183,14 @@ def _line(number: int, given: Mapping[str, Any], columns: list[str]) -> Line:
         return Line(number, problem=_wrong_fields(given, columns))
     row: Row = {}
     for name in columns:
-        text = _as_text(given[name])
-        if text is None:
-            return Line(number, problem=f"{name!r} is a list or an object. Give a text or number.")
+        try:
+            text = as_text(given[name])
+        except RecursionError:
+            return Line(number, problem=f"{name!r} is nested too deeply. Give fewer lists in it.")
         if problem := _text_problem(name, text):
             return Line(number, problem=problem)
         row[name] = text
-    return Line(number, row)
-
-
-def _as_text(value: Any) -> str | None:
-    if isinstance(value, str):
-        return plain_line_ends(value)  # quoted fields of CSV and texts of JSON keep theirs
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else None
+    return Line(number, row, nested=tuple(name for name in columns if is_nested(given[name])))
 
 
 def _text_problem(name: str, text: str) -> str:
@@ -278,7 +242,8 @@ def _too_long(what: str) -> str:
     return f"{what} is larger than {MAX_FIELD_BYTES // 1024} KB. Shorten it."
 
 
-def _too_large(size: int) -> str:
+def too_large(size: int) -> str:
+    """What is said of so many bytes, by whichever door they come."""
     return (
         f"The data has {size / 1024 / 1024:.1f} MB; at most {MAX_BYTES // 1024 // 1024} MB can be "
         "imported. Split it into several datasets."

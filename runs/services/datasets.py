@@ -22,6 +22,7 @@ from runs.services.dataset_reading import (
     guess_format,
     read_lines,
     read_rows,
+    too_large,
 )
 from workers.engine.expected import guess_expected
 
@@ -37,6 +38,7 @@ __all__ = [
     "set_expected_column",
     "settle_expected",
     "store_rows",
+    "too_large",
 ]
 
 MOST_PROBLEMS = 50  # shown; a wrong separator makes one problem per row
@@ -68,6 +70,7 @@ class Preview:
     problems: list[LineProblem] = field(default_factory=list)
     digest: str = ""
     expected: str = ""  # the column with the expected answers; empty: none
+    nested: list[str] = field(default_factory=list)  # columns with lists or objects, as JSON text
 
 
 def import_dataset(
@@ -151,7 +154,7 @@ def _add_version(
         if chosen:
             set_expected_column(newest, chosen)
         return newest  # the same rows again: runs stay comparable
-    dataset = Dataset.objects.create(
+    dataset = Dataset(
         name=name,
         version=newest.version + 1 if newest else 1,
         columns=survey.columns,
@@ -160,6 +163,8 @@ def _add_version(
         digest=survey.digest,
         owner_id=owner.pk if owner else None,
     )
+    dataset.save()
+    dataset.is_new = True
     cases = (
         Case(dataset=dataset, position=position, fields=line.row)
         for position, line in enumerate(lines())
@@ -179,6 +184,7 @@ def _survey(lines: Lines, limit: int) -> Preview:
                 continue
             found.columns = found.columns or list(line.row)
             found.total += 1
+            found.nested += [name for name in line.nested if name not in found.nested]
             if len(found.rows) < limit:
                 found.rows.append(line.row)
             digest.update(json.dumps(list(line.row.items())).encode() + b"\n")

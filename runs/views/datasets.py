@@ -12,6 +12,7 @@ from runs.access import datasets_for, get_dataset_for, runs_for
 from runs.formatting import counted
 from runs.forms.datasets import ExpectedForm, ImportForm
 from runs.forms.filters import read_whole_number
+from runs.large_bodies import size_of, when_too_large
 from runs.models import Case
 from runs.permissions import requires
 from runs.roles import Permission
@@ -27,6 +28,7 @@ from runs.services.datasets import (
     preview_dataset,
     set_expected_column,
     settle_expected,
+    too_large,
 )
 from runs.views.people import person
 
@@ -89,7 +91,13 @@ def row_of(case: Case, columns: list[str]) -> TableRow:
     return TableRow(case.position + 1, [case.fields.get(column, "") for column in columns])
 
 
+def refuse_large_import(request: HttpRequest) -> HttpResponse:
+    problem = LineProblem(0, too_large(size_of(request)))
+    return show_import(request, ImportForm(), problems=[problem])
+
+
 @requires(Permission.IMPORT)
+@when_too_large(refuse_large_import)
 @require_http_methods(["GET", "POST"])
 def dataset_import(request: HttpRequest) -> HttpResponse:
     initial = {"name": request.GET.get("name", "")}
@@ -98,6 +106,8 @@ def dataset_import(request: HttpRequest) -> HttpResponse:
         return show_import(request, form)
     try:
         text = text_of(form)
+        if form.errors:
+            return show_import(request, form)
         preview = preview_dataset(text, guess_format(text), limit=PREVIEW_ROWS)
         if preview.problems:
             return show_import(request, form, text=text, preview=preview)
@@ -111,14 +121,27 @@ def dataset_import(request: HttpRequest) -> HttpResponse:
         return show_import(request, form, text=text)
     except DatasetError as error:
         return show_import(request, form, problems=error.problems)
-    messages.success(request, f"{saved} is there, with {counted(saved.rows, 'row')}.")
+    if saved.is_new:
+        messages.success(request, f"Imported {saved} ({counted(saved.rows, 'row')}).")
+    else:
+        messages.info(request, f"These rows are {saved} already.")
     return redirect(saved)
 
 
 def text_of(form: ImportForm) -> str:
-    """The rows: of the file if there is one, else of the box."""
-    file = form.cleaned_data["file"]
-    return decode_dataset(file.read()) if file else form.cleaned_data["text"]
+    """The rows: of the file if there is one, else of the box. Other rows in both are an error."""
+    file, pasted = form.cleaned_data["file"], form.cleaned_data["text"]
+    if not file:
+        return str(pasted)
+    text = decode_dataset(file.read())
+    if pasted.strip() and plain_lines(pasted) != plain_lines(text):
+        form.add_error("file", "You chose a file and pasted rows. Remove one of them.")
+    return text
+
+
+def plain_lines(text: str) -> str:
+    """For comparing: a browser sends the text of a box with other line ends than the file's."""
+    return text.strip("\ufeff \t\r\n").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def show_import(

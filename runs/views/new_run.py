@@ -12,6 +12,7 @@ from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, r
 from runs.forms.problems import place
 from runs.forms.selection import StepInput
 from runs.forms.starting_points import from_document
+from runs.large_bodies import size_of, when_too_large
 from runs.models import Run
 from runs.permissions import requires
 from runs.roles import Permission
@@ -24,7 +25,7 @@ from runs.selectors.starting_points import (
     older_version,
     recent_runs,
 )
-from runs.services.datasets import guess_format, preview_dataset
+from runs.services.datasets import guess_format, preview_dataset, too_large
 from runs.services.runs import create_run
 from runs.views.people import person
 from workers.engine.documents import write_document
@@ -44,7 +45,7 @@ CACHE_MODES = {
 
 DATASET_HELP = {
     "example": "question,expected\nWhat is 2 + 3?,5",
-    "rows": "CSV with a header line, or one JSON object a line.",
+    "rows": "CSV with a header line, a JSON array of objects, or one JSON object a line.",
     "expected": "The column that scorers compare with. Blank: the one that the dataset names; of "
     f"pasted rows, a column named {', '.join(USUAL_NAMES[:-1])} or {USUAL_NAMES[-1]}.",
     "first": "The first so many. Blank: all of them.",
@@ -58,7 +59,27 @@ class Drawn(NamedTuple):
     problems: list[Problem]
 
 
+def refuse_large_form(request: HttpRequest) -> HttpResponse:
+    filled, problem = too_large_to_read(request)
+    back = Problem("", "The form could not be read. Your browser's Back button brings it back.")
+    return show_form(request, filled, [problem, back])
+
+
+def refuse_large_estimate(request: HttpRequest) -> HttpResponse:
+    filled, problem = too_large_to_read(request)
+    context = {"estimate": None, "problems": place([problem], filled)}
+    return render(request, "runs/new/_estimate.html", context)
+
+
+def too_large_to_read(request: HttpRequest) -> tuple[NewRunInput, Problem]:
+    """Only pasted rows can be that many."""
+    filled = blank_input()
+    filled.dataset_source = "paste"
+    return filled, Problem("dataset.rows", too_large(size_of(request)))
+
+
 @requires(Permission.LAUNCH)
+@when_too_large(refuse_large_form)
 @require_http_methods(["GET", "POST"])
 def run_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
@@ -77,6 +98,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
 
 
 @requires(Permission.LAUNCH)
+@when_too_large(refuse_large_estimate)
 @require_POST
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """The estimate panel anew, for what the form says at this moment."""

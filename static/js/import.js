@@ -14,9 +14,21 @@ function allow(isGood) {
   form.querySelector("[value=preview]").classList.toggle("button-primary", !isGood);
 }
 
+/** The server would not read it; say so before it is sent. */
+function isTooLarge() {
+  const { size } = new Blob([form.elements.text.value]);
+  if (size <= Number(form.dataset.largest)) return false;
+  const notice = form.querySelector("[data-too-large]").content.cloneNode(true);
+  notice.querySelector("[data-megabytes]").textContent = (size / 1024 / 1024).toFixed(1);
+  place.replaceChildren(notice);
+  allow(false);
+  return true;
+}
+
 async function preview() {
   clearTimeout(timer);
   const mine = ++asked;
+  if (isTooLarge()) return;
   const data = new FormData(form);
   if (!data.get("name")) data.set("name", "preview"); // the rows can be checked before they have a name
   data.set("step", "preview");
@@ -33,9 +45,9 @@ async function preview() {
 }
 
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.value !== "preview") return;
+  if (event.submitter?.value !== "preview" && !isTooLarge()) return;
   event.preventDefault();
-  preview();
+  if (event.submitter?.value === "preview") preview();
 });
 form.elements.file.addEventListener("change", () => {
   const [file] = form.elements.file.files;

@@ -32,8 +32,8 @@ def test_a_dataset_is_made_of_rows(asker):
 
 @pytest.mark.parametrize(
     "content",
-    ["question,expected\nWhat is 2 + 3?,5\n", json.dumps(ROWS[0]) + "\n"],
-    ids=["CSV", "JSONL"],
+    ["question,expected\nWhat is 2 + 3?,5\n", json.dumps(ROWS[0]) + "\n", json.dumps(ROWS)],
+    ids=["CSV", "JSONL", "JSON"],
 )
 def test_a_dataset_is_uploaded(asker, content):
     file = SimpleUploadedFile("rows.txt", content.encode())
@@ -45,6 +45,32 @@ def test_a_dataset_is_uploaded(asker, content):
     )
     assert answer.status_code == 201
     assert Dataset.objects.get().cases.get().fields == ROWS[0]
+
+
+def test_lists_and_objects_in_rows_are_kept_as_json_text(asker):
+    rows = [{"question": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]
+    assert asker.post("/datasets", {"name": "choices", "rows": rows}).status_code == 201
+    (row,) = asker.get("/datasets/choices").json()["data"]
+    assert row["fields"] == {
+        "question": "Which?",
+        "choices": '["A","B"]',
+        "meta": '{"level":2}',
+    }
+
+
+@pytest.mark.parametrize("kind", ["application/json", MULTIPART_CONTENT], ids=["JSON", "form"])
+def test_too_large_a_body_is_a_problem_without_a_traceback(asker, caplog, kind):
+    text = "x" * (21 * 1024 * 1024)
+    body = {"name": "sums", "rows": text} if kind == MULTIPART_CONTENT else f'{{"name": "{text}"}}'
+    answer = asker.client.post(
+        "/api/v1/datasets",
+        body,
+        headers={"Authorization": f"Bearer {asker.text}"},
+        content_type=kind,
+    )
+    assert answer.status_code == 413
+    assert "at most 20 MB" in answer.json()["detail"]
+    assert not [entry for entry in caplog.records if entry.exc_info]
 
 
 @pytest.mark.parametrize(

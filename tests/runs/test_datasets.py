@@ -31,6 +31,13 @@ ROWS = [
 ]
 
 
+def nested(depth):
+    value: list[object] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def fields_of(dataset):
     return list(Case.objects.filter(dataset=dataset).values_list("fields", flat=True))
 
@@ -73,6 +80,21 @@ def test_rows_become_cases_in_their_order(text, format):
             id="fields in another order",
         ),
         pytest.param('{"a": "x\u2028y"}', "jsonl", [{"a": "x\u2028y"}], id="a line separator"),
+        pytest.param(
+            '[{"a": 1.0}, {"a": "x"}]', "jsonl", [{"a": "1.0"}, {"a": "x"}], id="an array"
+        ),
+        pytest.param(
+            '\ufeff\r\n[\r\n {"a": 1},\r\n {"a": 2}\r\n]\r\n',
+            "jsonl",
+            [{"a": "1"}, {"a": "2"}],
+            id="an array over several lines",
+        ),
+        pytest.param(
+            '{"a": ["Zürich", 1.0, null, true, {"b": []}], "c": {"d": "x, y"}}',
+            "jsonl",
+            [{"a": '["Zürich",1.0,null,true,{"b":[]}]', "c": '{"d":"x, y"}'}],
+            id="lists and objects are compact JSON",
+        ),
         pytest.param('{"a": "\\ud83d\\ude42"}', "jsonl", [{"a": "🙂"}], id="a surrogate pair"),
     ],
 )
@@ -88,8 +110,8 @@ def test_every_common_way_of_writing_is_read(text, format, rows):
         ("a,b\n", "csv", 1, "no rows"),
         ("\n\n", "jsonl", 1, "no rows"),
         ("a,b\n1,2\n\n1,2,3\n", "csv", 4, "3 fields and the header has 2"),
-        ("a,b\n1\n", "csv", 2, "1 fields and the header has 2"),
-        ('a,b\n"x\ny",2\n1\n', "csv", 4, "1 fields"),
+        ("a,b\n1\n", "csv", 2, "1 field and the header has 2"),
+        ('a,b\n"x\ny",2\n1\n', "csv", 4, "1 field "),
         ("a,a\n1,2\n", "csv", 1, "Two columns are named 'a'"),
         ("a,\n1,2\n", "csv", 1, "Column 2 has no name"),
         ("a, ,c\n1,2,3\n", "csv", 1, "Column 2 has no name"),
@@ -102,11 +124,30 @@ def test_every_common_way_of_writing_is_read(text, format, rows):
         ("a\n" + "x" * 262_145 + "\n", "csv", 2, "larger than 256 KB"),
         ("a\n" + "é" * 131_073 + "\n", "csv", 2, "'a' is larger than 256 KB"),
         ("a\n\ud800\n", "csv", 2, "lone surrogate"),
-        ('{"a": 1}\n{"a": \n', "jsonl", 2, "Not JSON at column"),
-        ('{"a": 1}\n[1]\n', "jsonl", 2, "Every line is one object"),
-        ('[{"a": 1}]', "jsonl", 1, "Every line is one object"),
-        ('{"a": {"b": 1}}', "jsonl", 1, "'a' is a list or an object"),
-        ('{"a": [1]}', "jsonl", 1, "'a' is a list or an object"),
+        ('{"a": 1}\n{"a": \n', "jsonl", 2, "Not JSON at column 6: a value is missing"),
+        ('{"a": 1}\n{"a":    \r\n', "jsonl", 2, "Not JSON at column 6: a value is missing"),
+        ('{"a": 1}\n  {a: 1}\n', "jsonl", 2, "Not JSON at column 4: a name in double"),
+        ('{"a": 1}\n{"a": "x}\n', "jsonl", 2, "Not JSON at column 7: this text has no closing"),
+        ('{"a": "é🙂" "b": 1}', "jsonl", 1, "Not JSON at column 12: a comma"),
+        ('{"a": 1,}\n', "jsonl", 1, "Not JSON at column 9"),
+        ('{"a" 1}', "jsonl", 1, "Not JSON at column 6: a colon is missing"),
+        ('{"a": 1} {"a": 2}\n', "jsonl", 1, "Not JSON at column 10: there is more after"),
+        ('{"a": "\t"}\n', "jsonl", 1, "Not JSON at column 8: a line break or control character"),
+        ('{"a": "\\x"}\n', "jsonl", 1, "Not JSON at column 8: Invalid \\escape."),
+        ('{"a": 1}\n[1]\n', "jsonl", 2, "Give one object per row"),
+        ('[{"a": 1},\n {"a": }]', "jsonl", 2, "Row 2: Not JSON at column 8: a value is missing"),
+        ('[{"a": 1}\n {"a": 2}]', "jsonl", 2, "After row 1: Not JSON at column 2: a comma"),
+        ('[{"a": 1},\n]', "jsonl", 2, "Row 2: Not JSON at column 1: a value is missing"),
+        ('\n[{"a": 1},\n\n {"b": 1}]', "jsonl", 4, "Row 2: This row lacks 'a'"),
+        ('[{"a": 1}, 5]', "jsonl", 1, "Row 2: Give one object per row"),
+        ('[{"a": 1}, {"a": NaN}]', "jsonl", 1, "Row 2: NaN is not JSON"),
+        ('[{"a": 1},\n{"a": 1, "a": 2}]', "jsonl", 2, "Row 2: A field is given twice: 'a'"),
+        ('[{"a": 1}', "jsonl", 1, "After row 1: Not JSON at column 10: a comma or a closing"),
+        ('[{"a": 1}]\n{"a": 2}', "jsonl", 2, "Not JSON at column 1: There is more after the end"),
+        ("[]", "jsonl", 1, "no rows"),
+        ("[", "jsonl", 1, "Row 1: Not JSON at column 2"),
+        ('{"a": ["\\ud800"]}', "jsonl", 1, "lone surrogate"),
+        ('{"a": ["' + "x" * 262_142 + '"]}', "jsonl", 1, "'a' is larger than 256 KB"),
         ('{"a": NaN}', "jsonl", 1, "NaN is not JSON"),
         ('{"a": Infinity}', "jsonl", 1, "Infinity is not JSON"),
         ('{"a": 1, "a": 2}', "jsonl", 1, "given twice: 'a'"),
@@ -115,7 +156,7 @@ def test_every_common_way_of_writing_is_read(text, format, rows):
         ('{"a": "\\ud800"}', "jsonl", 1, "lone surrogate"),
         ('{"": 1}', "jsonl", 1, "Column 1 has no name"),
         ("{}", "jsonl", 1, "no columns"),
-        ('{"a": ' + "[" * 100_000, "jsonl", 1, "Nested too deeply"),
+        ('{"a": ' + "[" * 100_000, "jsonl", 1, "nested too deeply"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line_and_nothing_is_stored(text, format, line, message):
@@ -203,6 +244,15 @@ def test_the_format_is_guessed_from_the_first_character(text, format):
     assert guess_format(text) == format
 
 
+def test_a_nested_field_in_memory_is_the_same_text_as_in_a_file():
+    text = '[{"q": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]'
+    (from_file,) = preview_dataset(text, "jsonl").rows
+    rows = [{"q": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]
+    assert fields_of(store_rows(None, "choices", rows)) == [from_file]
+    assert from_file == {"q": "Which?", "choices": '["A","B"]', "meta": '{"level":2}'}
+    assert preview_dataset(text, "jsonl").nested == ["choices", "meta"]
+
+
 def test_the_same_rows_give_the_same_version_and_others_the_next():
     first = import_dataset(None, "sums", GOOD_CSV, "csv")
     assert import_dataset(None, "sums", GOOD_JSONL, "jsonl") == first
@@ -233,7 +283,7 @@ def test_a_strange_name_is_only_a_name(name):
         ([], "no rows"),
         ([{}], "no columns"),
         ([{"a": "1"}, {"b": "1"}], "lacks 'a'"),
-        ([{"a": {"b": 1}}], "a list or an object"),
+        ([{"a": nested(600)}], "'a' is nested too deeply"),
         ([{"a": "\x00"}], "NUL"),
     ],
 )
@@ -255,7 +305,7 @@ def test_the_command_imports_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a,b\n1\n2,3\n4\n", "  line 2: This row has 1 fields"),
+        (b"a,b\n1\n2,3\n4\n", "  line 2: This row has 1 field"),
         (b"a\n\xff\n", "  line 2: Byte 2 of the file"),
         (None, "cannot be read: No such file"),
     ],

@@ -1,4 +1,4 @@
-"""`manage.py import_dataset NAME FILE`: a dataset from a CSV or JSONL file."""
+"""`manage.py import_dataset NAME FILE`: a dataset from a CSV, JSON or JSONL file."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -10,16 +10,25 @@ from runs.formatting import counted
 from runs.services.dataset_reading import Format
 from runs.services.datasets import DatasetError, decode_dataset, guess_format, import_dataset
 
-FORMATS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+FORMATS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "jsonl",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
 BAD_INPUT = 2  # exit code
 
 
 class Command(BaseCommand):
-    help = "Import a CSV or JSONL file as the next version of a dataset; all of it or nothing."
+    help = (
+        "Import a CSV, JSON or JSONL file as the next version of a dataset; all of it or nothing. "
+        "Lists and objects in a field become JSON text."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="the dataset's name; an existing one gets a new version")
-        parser.add_argument("file", type=Path, help="a .csv or .jsonl file in UTF-8")
+        parser.add_argument("file", type=Path, help="a .csv, .json or .jsonl file in UTF-8")
         parser.add_argument(
             "--expected",
             metavar="COLUMN",
@@ -44,4 +53,5 @@ class Command(BaseCommand):
             ) from None
         rows, columns = counted(dataset.rows, "row"), counted(len(dataset.columns), "column")
         answers = dataset.expected_column or "none; name one with --expected COLUMN"
-        self.stdout.write(f"{dataset}: {rows}, {columns}. Expected answer: {answers}.")
+        known = "" if dataset.is_new else " already"
+        self.stdout.write(f"{dataset}{known}: {rows}, {columns}. Expected answer: {answers}.")

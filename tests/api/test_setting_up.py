@@ -165,6 +165,15 @@ def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff, changes, path)
     assert not Endpoint.objects.exists()
 
 
+def test_a_private_address_is_refused_with_what_to_set(staff):
+    answer = add(staff, base_url="http://127.0.0.1:8080")
+    (problem,) = answer.json()["problems"]
+    assert (
+        "set the environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=127.0.0.1:8080 "
+        "(several: separated by commas) and restart the site." in problem["message"]
+    )
+
+
 def test_a_stored_key_is_not_sent_to_another_host(staff):
     add(staff)
     answer = staff.patch("/endpoints/provider", {"base_url": "https://evil.example/v1"})

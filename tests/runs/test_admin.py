@@ -166,7 +166,7 @@ def test_a_connection_is_tested_from_the_list(page):
     )
     chosen = {"action": "test_connections", "_selected_action": [Endpoint.objects.get().pk]}
     shown = text_of(page.post(address(Endpoint), chosen, follow=True))
-    assert "Lost: 127.0.0.1:9999 is at a loopback address" in shown
+    assert "Lost: 127.0.0.1:9999 is at a private address (loopback)" in shown
 
 
 def test_an_endpoint_is_deleted_from_page_and_list(page):

@@ -142,7 +142,11 @@ def test_every_address_of_a_name_must_be_allowed(addresses):
 def test_the_message_says_what_to_do_but_not_the_private_address():
     with pytest.raises(ForbiddenAddress) as error:
         AddressPolicy().check("models.lan", 8000, ["10.1.2.3"])
-    assert "add models.lan:8000 to EVALSITE_ALLOWED_PRIVATE_ENDPOINTS" in str(error.value)
+    assert str(error.value) == (
+        "models.lan:8000 is at a private address (private network). To allow it, set the "
+        "environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=models.lan:8000 "
+        "(several: separated by commas) and restart the site."
+    )
     assert "10.1.2.3" not in str(error.value)
 
 

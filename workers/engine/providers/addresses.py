@@ -23,7 +23,7 @@ UNSAFE_CHARACTERS = re.compile(r"[\x00-\x20\x7f\\]")
 # Reached only when the host's operator allowed this host and port.
 IF_ALLOWED = {
     "loopback": ("127.0.0.0/8", "::1/128"),
-    "private": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+    "private network": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
     "carrier-grade NAT": ("100.64.0.0/10",),
 }
 # Never reached: no model lives there, and some hand out credentials or lead elsewhere.
@@ -76,7 +76,7 @@ class AddressPolicy:
         if port < 1024 and port not in LOW_PORTS and place not in self.allowed:
             raise ForbiddenAddress(
                 f"Port {port} of {place} belongs to another protocol. Use 80, 443, or a port from "
-                "1024 up; the host's operator can allow others."
+                f"1024 up. {_how_to_allow(place)}"
             )
 
 
@@ -142,10 +142,14 @@ def _check_address(place: str, text: str, is_allowed: bool) -> None:
     if kind in NEVER:
         raise ForbiddenAddress(f"{place} is at a {kind} address, which is never called.")
     if kind is not None and not is_allowed:
-        raise ForbiddenAddress(
-            f"{place} is at a {kind} address. If it is meant, the host's operator must add "
-            f"{place} to EVALSITE_ALLOWED_PRIVATE_ENDPOINTS."
-        )
+        raise ForbiddenAddress(f"{place} is at a private address ({kind}). {_how_to_allow(place)}")
+
+
+def _how_to_allow(place: str) -> str:
+    return (
+        f"To allow it, set the environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS={place} "
+        "(several: separated by commas) and restart the site."
+    )
 
 
 def kind_of(address: IPv4Address | IPv6Address) -> str | None:

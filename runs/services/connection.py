@@ -1,7 +1,7 @@
 """Asks an endpoint for its models and tells a person, in our words, how that went."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -40,6 +40,7 @@ class ConnectionReport:
     status: int | None = None
     latency_ms: float | None = None
     models: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()  # of the endpoint's own models, those the server does not list
 
 
 def check_connection(
@@ -55,7 +56,30 @@ def check_connection(
         return ConnectionReport(ok=False, message=str(error), advice=BadCredentials.advice)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
-        return loop.run_until_complete(_ask_all(endpoint.kind, urls, key, deadline_seconds))
+        report = loop.run_until_complete(_ask_all(endpoint.kind, urls, key, deadline_seconds))
+    return _compare_models(endpoint, report) if report.ok else report
+
+
+def _compare_models(endpoint: Endpoint, report: ConnectionReport) -> ConnectionReport:
+    """A server that answers does not yet have the models that are entered for it."""
+    listed, shown = set(report.models), report.models[:MOST_MODELS]
+    unlisted = tuple(name for name in endpoint.model_names if not _is_listed(name, listed))
+    if not unlisted:
+        return replace(report, models=shown)
+    names = ", ".join(unlisted)
+    return replace(
+        report,
+        message="The server answers, but it does not list the "
+        f"{'model' if len(unlisted) == 1 else 'models'} {names}.",
+        advice="No call was made to find out whether it works anyway. Check the spelling, or take "
+        "a name that is listed.",
+        models=shown,
+        unlisted=unlisted,
+    )
+
+
+def _is_listed(name: str, listed: Collection[str]) -> bool:
+    return name in listed or f"{name}:latest" in listed  # how Ollama lists a name without a tag
 
 
 async def _ask_all(
@@ -147,4 +171,4 @@ def _read_models(listing: Listing, body: bytes, key: str) -> tuple[str, ...] | N
     except MalformedAnswer:
         return None
     shown = (name for name in names if name.isprintable() and not (key and key in name))
-    return tuple(name[:LONGEST_MODEL_NAME] for name in list(shown)[:MOST_MODELS])
+    return tuple(name[:LONGEST_MODEL_NAME] for name in shown)

@@ -78,10 +78,10 @@ def models_answer(*names):
     return 200, {}, json.dumps({"data": [{"id": name} for name in names]}).encode()
 
 
-def ask(server, settings, key=CANARY, **options):
+def ask(server, settings, key=CANARY, models=(), **options):
     port = server.server_address[1]
     settings.ALLOWED_PRIVATE_ENDPOINTS = (f"127.0.0.1:{port}",)
-    endpoint = new_endpoint(base_url=f"http://127.0.0.1:{port}/v1")
+    endpoint = new_endpoint(base_url=f"http://127.0.0.1:{port}/v1", model_names=list(models))
     if key:
         endpoint.key_ciphertext = secrets.encrypt(key)
     return check_connection(endpoint, **options)
@@ -99,6 +99,32 @@ def test_a_good_connection_lists_the_models(settings):
     assert path == "/v1/models"
     assert headers["Authorization"] == f"Bearer {CANARY}"
     assert headers["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.parametrize(
+    ("entered", "listed", "unlisted"),
+    [
+        (["small"], ["small", "large"], ()),
+        (["smal"], ["small", "large"], ("smal",)),
+        (["small", "b", "c"], ["small"], ("b", "c")),
+        (["llama3"], ["llama3:latest"], ()),
+        (["llama3:8b"], ["llama3:latest"], ("llama3:8b",)),
+        (["last"], [*(f"model-{n}" for n in range(300)), "last"], ()),
+        (["small"], [], ("small",)),
+        ([], ["small"], ()),
+    ],
+)
+def test_a_model_that_the_server_does_not_list_is_named(settings, entered, listed, unlisted):
+    with provider(models_answer(*listed)) as server:
+        report = ask(server, settings, models=entered)
+    assert report.ok  # the server did answer
+    assert report.unlisted == unlisted
+    assert len(report.models) <= 200
+    if unlisted:
+        word = "model" if len(unlisted) == 1 else "models"
+        said = f"The server answers, but it does not list the {word} {', '.join(unlisted)}."
+        assert report.message == said
+        assert "No call was made" in report.advice
 
 
 def test_without_a_key_none_is_sent(settings):

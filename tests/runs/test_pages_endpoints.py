@@ -93,6 +93,19 @@ def test_a_connection_test_shows_its_report(staff, settings, part):
     assert ("<html" in page) is (not part)
 
 
+def test_a_connection_test_warns_of_a_model_that_is_not_listed(staff, settings):
+    endpoint = make_endpoint()
+    Endpoint.objects.update(model_names=["sim-small", "sim-smal"])
+    with running_simulator(latency_ms=0) as simulator:
+        settings.SIMULATOR_URL = simulator.url
+        answer = staff.post(reverse("endpoint_test", args=[endpoint.pk]))
+    page = answer.content.decode()
+    assert "The server answers, but it does not list the model sim-smal." in page
+    assert "notice-warning" in page
+    assert "It works" not in page
+    assert "sim-large" in page  # what it lists
+
+
 def test_prices_and_servers_are_typed_a_line_each_and_shown_as_typed(staff):
     typed = {"prices": "model-a 2.50 10\n\nllama 3 8b  $0.05  0\n"}
     staff.post(

@@ -55,16 +55,28 @@ def datasets_for(user: Person) -> QuerySet[Dataset]:
     return Dataset.objects.all() if may(user, Permission.SEE) else Dataset.objects.none()
 
 
-def get_dataset_for(user: Person, dataset_id: int) -> Dataset:
-    return get_object_or_404(datasets_for(user), pk=dataset_id)
+def can_change_dataset(user: Person, dataset: Dataset) -> bool:
+    """Delete or archive it. All versions must be theirs, since a name is archived as a whole."""
+    if not may(user, Permission.IMPORT):
+        return False
+    others = Dataset.objects.filter(name=dataset.name).exclude(owner_id=user.pk)
+    return may(user, Permission.OTHERS_WORK) or not others.exists()
 
 
-def find_dataset_for(user: Person, choice: str) -> Dataset:
+def get_dataset_for(user: Person, dataset_id: int, *, write: bool = False) -> Dataset:
+    dataset = get_object_or_404(datasets_for(user), pk=dataset_id)
+    if write and not can_change_dataset(user, dataset):
+        check_permission(user, Permission.IMPORT)
+        raise PermissionDenied("Only its owner and operators may delete or archive this dataset.")
+    return dataset
+
+
+def find_dataset_for(user: Person, choice: str, *, write: bool = False) -> Dataset:
     """By `name`, its newest version, or exactly `name@3`."""
     dataset = find_dataset(choice)
-    if dataset is None or not datasets_for(user).filter(pk=dataset.pk).exists():
+    if dataset is None:
         raise Http404(choice)
-    return dataset
+    return get_dataset_for(user, dataset.pk, write=write)
 
 
 def stored_configurations_for(user: Person) -> QuerySet[Configuration]:
@@ -81,6 +93,15 @@ def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Co
     if write and found.owner_id != user.pk and not may(user, Permission.OTHERS_WORK):
         raise PermissionDenied("Only its owner and operators may change this configuration.")
     return found
+
+
+def usable_datasets_for(user: Person) -> QuerySet[Dataset]:
+    """What forms and lists offer."""
+    return datasets_for(user).filter(archived=None)
+
+
+def usable_endpoints_for(user: Person) -> QuerySet[Endpoint]:
+    return endpoints_for(user).filter(archived=None)
 
 
 def endpoints_for(user: Person) -> QuerySet[Endpoint]:

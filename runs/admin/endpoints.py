@@ -1,5 +1,6 @@
 """Endpoints: a key goes in and never comes out; addresses are judged before they are stored."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -10,12 +11,9 @@ from django.http import HttpRequest
 
 from runs.forms.endpoints import EndpointForm
 from runs.models import Endpoint
-from runs.services.endpoints import (
-    delete_endpoint,
-    save_endpoint,
-    test_connection,
-    validate_endpoint,
-)
+from runs.selectors.dependents import dependents_of_endpoint
+from runs.services.archiving import delete_endpoint
+from runs.services.endpoints import save_endpoint, test_connection, validate_endpoint
 
 MOST_TESTS = 5  # at once; each may take its full deadline
 
@@ -82,6 +80,16 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
         save_endpoint(request.user, obj, form.key_change)
+
+    def get_deleted_objects(
+        self, objs: QuerySet[Endpoint] | Sequence[Endpoint], request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
+        """What is used is protected, from its page and from the list."""
+        gone, counts, missing, protected = super().get_deleted_objects(objs, request)
+        for endpoint in objs:
+            if used := dependents_of_endpoint(endpoint):
+                protected.append(f"{endpoint.name}: used by {used.text}. Archive it on its page.")
+        return gone, counts, missing, protected
 
     def delete_model(self, request: HttpRequest, obj: Endpoint) -> None:
         delete_endpoint(request.user, obj)

@@ -1,4 +1,4 @@
-"""Datasets: import rows as JSON or as a file, list them, and read one version."""
+"""Datasets: import rows as JSON or as a file, list, read, archive and delete them."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -10,13 +10,21 @@ from pydantic import BaseModel, Field, ValidationError
 
 from runs.access import datasets_for, find_dataset_for
 from runs.api.bodies import address_of, json_of, media_type_of
+from runs.api.control_routes import Applied
 from runs.api.doors import caller, needs
-from runs.api.pages import Listing, Page, PageQuery, answer
+from runs.api.pages import ArchiveQuery, Listing, Page, PageQuery, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.routes import Routes
 from runs.models import Case, Dataset, Scope
 from runs.roles import Permission
+from runs.selectors.choices import split_choice
 from runs.selectors.listings import list_cases_from, list_datasets
+from runs.services.archiving import (
+    archive_dataset,
+    delete_dataset,
+    delete_version,
+    restore_dataset,
+)
 from runs.services.datasets import decode_dataset, guess_format, import_dataset, store_rows
 from workers.engine.problems import explain
 from workers.engine.spec import Strict
@@ -51,6 +59,11 @@ class DatasetAnswer(BaseModel):
     columns: list[str]
     expected: Annotated[str, Field(description="The column with the right answers; empty: none.")]
     created: datetime
+    archived: datetime | None
+
+
+class DatasetChanges(Strict):
+    archived: Annotated[bool, Field(strict=True)]
 
 
 class RowAnswer(BaseModel):
@@ -102,11 +115,12 @@ def import_rows(request: HttpRequest) -> HttpResponse:
 @routes.get(
     "/datasets", auth=needs(Scope.READ), response=Page[DatasetAnswer], summary="List datasets"
 )
-def list_all_datasets(request: HttpRequest, query: Query[PageQuery]) -> HttpResponse:
-    """The newest version of each, by name."""
-    start = DATASETS.place(query.cursor)
-    found = list_datasets(datasets_for(caller(request)), query.limit + 1, start)
-    return DATASETS.page([dataset_answer(dataset) for dataset in found], query)
+def list_all_datasets(request: HttpRequest, query: Query[ArchiveQuery]) -> HttpResponse:
+    """The newest version of each, by name. Archived ones only when asked for."""
+    start = DATASETS.place(query.cursor, query.archived)
+    datasets = datasets_for(caller(request)).filter(archived__isnull=not query.archived)
+    found = list_datasets(datasets, query.limit + 1, start)
+    return DATASETS.page([dataset_answer(dataset) for dataset in found], query, query.archived)
 
 
 @routes.get(
@@ -119,6 +133,37 @@ def show_dataset(request: HttpRequest, name: DatasetName, query: Query[PageQuery
     found = list_cases_from(dataset, query.limit + 1, start)
     about = dataset_answer(dataset).model_dump()
     return ROWS.page([row_answer(case) for case in found], query, dataset.pk, dataset=about)
+
+
+@routes.patch(
+    "/datasets/{path:name}",
+    auth=needs(Scope.MANAGE, Permission.IMPORT),
+    response=Applied,
+    summary="Archive a dataset, or bring it back",
+)
+def archive_rows(request: HttpRequest, name: DatasetName, body: DatasetChanges) -> Applied:
+    """All its versions, for its owner and operators. An archived dataset is refused for new runs;
+    runs that use it go on."""
+    found = find_dataset_for(caller(request), name, write=True)
+    change = archive_dataset if body.archived else restore_dataset
+    return Applied(changed=change(caller(request), found.name))
+
+
+@routes.delete(
+    "/datasets/{path:name}",
+    auth=needs(Scope.MANAGE, Permission.IMPORT),
+    response=Applied,
+    summary="Delete a dataset",
+)
+def delete_rows(request: HttpRequest, name: DatasetName) -> Applied:
+    """All versions of a name, or only `name@3`, for its owner and operators. 409 while a run or a
+    stored configuration uses it: archive it instead."""
+    found = find_dataset_for(caller(request), name, write=True)
+    if split_choice(name).version is None:
+        delete_dataset(caller(request), found.name)
+    else:
+        delete_version(caller(request), found)
+    return Applied(changed=True)
 
 
 def is_upload(request: HttpRequest) -> bool:
@@ -154,6 +199,7 @@ def dataset_answer(dataset: Dataset) -> DatasetAnswer:
         columns=dataset.columns,
         expected=dataset.expected_column,
         created=dataset.created,
+        archived=dataset.archived,
     )
 
 

@@ -1,4 +1,4 @@
-"""Endpoints: add, list, show, change, pause. A key goes in and never comes out."""
+"""Endpoints: add, list, show, change, pause, delete. No answer holds a key."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,11 +11,12 @@ from runs.access import endpoints_for, find_endpoint_for
 from runs.api.bodies import address_of
 from runs.api.control_routes import NOTHING, Applied, NoBody
 from runs.api.doors import caller, needs
-from runs.api.pages import Listing, Page, PageQuery, answer
+from runs.api.pages import ArchiveQuery, Listing, Page, answer
 from runs.api.routes import Routes
 from runs.models import Endpoint, EndpointKind, Scope
 from runs.roles import Permission
 from runs.selectors.listings import list_endpoints_from
+from runs.services.archiving import archive_endpoint, delete_endpoint, restore_endpoint
 from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.endpoints import LONGEST_KEY, save_endpoint
 from workers.engine.spec import Concurrency, NotSwitch, RequestRate, Strict, TokenRate
@@ -63,6 +64,10 @@ class EndpointChanges(Strict):
         return self
 
 
+class EndpointPatch(EndpointChanges):
+    archived: Annotated[bool, Field(strict=True)] = False
+
+
 class EndpointBody(EndpointChanges):
     name: Annotated[str, Field(min_length=1, max_length=60, pattern="^[a-z0-9][a-z0-9._-]*$")]
     kind: EndpointKind
@@ -84,6 +89,7 @@ class EndpointAnswer(BaseModel):
     is_paused: bool
     has_key: bool
     key_set_at: datetime | None
+    archived: datetime | None
 
 
 ENDPOINTS = Listing("endpoints", EndpointAnswer, "name")
@@ -106,11 +112,12 @@ def add_endpoint(request: HttpRequest, body: EndpointBody) -> HttpResponse:
 @routes.get(
     "/endpoints", auth=needs(Scope.READ), response=Page[EndpointAnswer], summary="List endpoints"
 )
-def list_all_endpoints(request: HttpRequest, query: Query[PageQuery]) -> HttpResponse:
-    """By name."""
-    start = ENDPOINTS.place(query.cursor)
-    found = list_endpoints_from(endpoints_for(caller(request)), query.limit + 1, start)
-    return ENDPOINTS.page([endpoint_answer(endpoint) for endpoint in found], query)
+def list_all_endpoints(request: HttpRequest, query: Query[ArchiveQuery]) -> HttpResponse:
+    """By name. Archived ones only when asked for."""
+    start = ENDPOINTS.place(query.cursor, query.archived)
+    endpoints = endpoints_for(caller(request)).filter(archived__isnull=not query.archived)
+    found = list_endpoints_from(endpoints, query.limit + 1, start)
+    return ENDPOINTS.page([endpoint_answer(endpoint) for endpoint in found], query, query.archived)
 
 
 @routes.get(
@@ -131,11 +138,29 @@ def show_endpoint(request: HttpRequest, name: EndpointName) -> EndpointAnswer:
     summary="Change an endpoint",
 )
 def change_endpoint(
-    request: HttpRequest, name: EndpointName, body: EndpointChanges
+    request: HttpRequest, name: EndpointName, body: EndpointPatch
 ) -> EndpointAnswer:
-    """For operators. The next call of every run keeps to it. Another host needs the key again."""
+    """For operators. The next call of every run keeps to it. Another host needs the key again. An
+    archived endpoint is refused for new runs; runs that use it go on."""
     found = find_endpoint_for(caller(request), name, write=True)
-    return endpoint_answer(save(request, found, body))
+    saved = save(request, found, body)
+    if "archived" in body.model_fields_set:
+        change = archive_endpoint if body.archived else restore_endpoint
+        change(caller(request), saved)
+        saved.refresh_from_db(fields=["archived"])
+    return endpoint_answer(saved)
+
+
+@routes.delete(
+    "/endpoints/{name}",
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
+    response=Applied,
+    summary="Delete an endpoint",
+)
+def remove_endpoint(request: HttpRequest, name: EndpointName) -> Applied:
+    """For operators. 409 while a run or a stored configuration uses it: archive it instead."""
+    delete_endpoint(caller(request), find_endpoint_for(caller(request), name, write=True))
+    return Applied(changed=True)
 
 
 @routes.post(
@@ -187,4 +212,5 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         is_paused=endpoint.is_paused,
         has_key=endpoint.has_key,
         key_set_at=endpoint.key_set_at,
+        archived=endpoint.archived,
     )

@@ -67,6 +67,8 @@ EXAMPLES: dict[str, Example] = {
     "import_rows": Example("POST", "/datasets", body={"name": "capitals", "rows": CAPITALS}),
     "list_all_datasets": Example("GET", "/datasets"),
     "show_dataset": Example("GET", "/datasets/sums", {"limit": 20}),
+    "archive_rows": Example("PATCH", "/datasets/capitals", body={"archived": True}),
+    "delete_rows": Example("DELETE", "/datasets/capitals"),
     "add_endpoint": Example(
         "POST",
         "/endpoints",
@@ -84,6 +86,7 @@ EXAMPLES: dict[str, Example] = {
     "list_all_endpoints": Example("GET", "/endpoints"),
     "show_endpoint": Example("GET", "/endpoints/simulated"),
     "change_endpoint": Example("PATCH", "/endpoints/simulated", body={"max_concurrent": 40}),
+    "remove_endpoint": Example("DELETE", "/endpoints/old-provider"),
     "pause_calls": Example("POST", "/endpoints/simulated/pause"),
     "resume_calls": Example("POST", "/endpoints/simulated/resume"),
     "add_configuration": Example(

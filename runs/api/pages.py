@@ -55,6 +55,10 @@ class PageQuery(BaseModel):
     cursor: Cursor = ""
 
 
+class ArchiveQuery(PageQuery):
+    archived: Annotated[bool, Field(description="The archived ones instead.")] = False
+
+
 class Page(BaseModel, Generic[Item]):
     data: list[Item]
     next_cursor: str | None

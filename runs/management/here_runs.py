@@ -13,6 +13,7 @@ from runs.management.voices import Standing, Voice
 from runs.models import Endpoint
 from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of
+from runs.selectors.choices import refuse_archived
 from runs.selectors.compare import Side, scorers_of
 from runs.selectors.endpoints_in_use import endpoints_of, known_prices
 from runs.selectors.outcome import choice_score
@@ -95,6 +96,7 @@ def prepare(document: dict[str, Any]) -> HereRun:
     endpoints = endpoints_of(configuration)
     refuse_paused(endpoints)
     cases, dataset = read_cases(source, configuration), source.dataset
+    refuse_archived(configuration, dataset, endpoints)
     if dataset is not None:
         name = f"{dataset.name}@{dataset.version}"
         return HereRun(configuration, cases, name, dataset.digest, endpoints)

@@ -26,6 +26,9 @@ class Dataset(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
     created = models.DateTimeField(auto_now_add=True)
+    archived = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Since then offered for no new run."
+    )
 
     is_new = False  # not stored: whether the import that answered with it also stored it
 

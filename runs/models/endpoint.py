@@ -89,6 +89,17 @@ class Endpoint(models.Model):
     )
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
+    updated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    archived = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Since then offered for no new run."
+    )
 
     class Meta:
         ordering: ClassVar[list[str]] = ["name"]

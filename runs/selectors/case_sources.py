@@ -33,7 +33,9 @@ def source_of(configuration: Configuration) -> CaseSource:
 
 
 def no_dataset(name: str | None) -> str:
-    names = ", ".join(sorted(set(Dataset.objects.values_list("name", flat=True)))[:20])
+    names = ", ".join(
+        sorted(set(Dataset.objects.filter(archived=None).values_list("name", flat=True)))[:20]
+    )
     there = names or "none yet; import one under Datasets"
     return f"There is no dataset {name!r}. Choose one of: {there}."
 

@@ -7,6 +7,7 @@ from runs import formatting
 from runs.models import Endpoint
 from runs.selectors.budgets import amount_text
 from runs.selectors.case_sources import CaseSource, source_of
+from runs.selectors.choices import refuse_archived
 from runs.selectors.estimate_calls import Calls, count_calls
 from runs.selectors.estimate_limits import binding_limit
 from runs.selectors.history import ModelHistory, history_of, merged_latency
@@ -68,6 +69,7 @@ def estimate(document: dict[str, Any]) -> Estimate:
         source = source_of(configuration)
         configuration = with_expected(configuration, source.expected)
         endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
+        refuse_archived(configuration, source.dataset, endpoints)
         check_against(
             configuration,
             endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},

@@ -150,6 +150,9 @@ def _add_version(
     owner: AbstractBaseUser | None, name: str, survey: Preview, lines: Lines, chosen: str
 ) -> Dataset:
     newest = _newest(name)
+    if newest is not None and newest.archived:  # who imports a name wants to use it
+        Dataset.objects.filter(name=name).update(archived=None)
+        newest.archived = None
     if newest is not None and newest.digest == survey.digest:
         if chosen:
             set_expected_column(newest, chosen)

@@ -27,7 +27,10 @@ def start_demo(owner: AbstractBaseUser) -> Run:
 
 
 def ensure_demo_parts(owner: AbstractBaseUser | None = None) -> None:
-    """The simulated endpoint, the questions and the preset. Changes nothing that exists."""
+    """The simulated endpoint, the questions and the preset. Of what exists it changes nothing, but
+    brings back what was archived."""
+    Endpoint.objects.filter(name=DEMO_ENDPOINT, archived__isnull=False).update(archived=None)
+    Dataset.objects.filter(name=DEMO_DATASET, archived__isnull=False).update(archived=None)
     Endpoint.objects.get_or_create(
         name=DEMO_ENDPOINT,
         defaults={

@@ -16,7 +16,6 @@ from workers.engine.prices import read_prices
 
 __all__ = [
     "ConnectionReport",
-    "delete_endpoint",
     "rotate_endpoint_keys",
     "save_endpoint",
     "test_connection",
@@ -59,12 +58,6 @@ def save_endpoint(user: Person, endpoint: Endpoint, new_key: str | None = None) 
     changed = FIELDS if new_key is None else FIELDS + KEY_FIELDS
     endpoint.save(update_fields=changed if endpoint.pk else None)
     return endpoint
-
-
-def delete_endpoint(user: Person, endpoint: Endpoint) -> None:
-    """Remove an endpoint and its key. Finished runs keep the name they were made with."""
-    check_permission(user, Permission.EDIT_ENDPOINTS)
-    endpoint.delete()
 
 
 def test_connection(endpoint: Endpoint) -> ConnectionReport:

@@ -14,7 +14,7 @@ from runs.live import publish
 from runs.models import Candidate, ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
 from runs.models import Configuration as StoredConfiguration
 from runs.selectors.case_sources import no_dataset
-from runs.selectors.choices import find_dataset
+from runs.selectors.choices import find_dataset, refuse_archived
 from runs.services.datasets import DatasetError, store_rows
 from runs.services.events import note
 from runs.services.webhooks import announce_end
@@ -94,6 +94,7 @@ def _store_run(
     configuration = with_expected(configuration, _expected_of(configuration, dataset))
     cases = cases_of(configuration, dataset.rows)
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
+    refuse_archived(configuration, dataset, endpoints)
     check_against(
         configuration,
         endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},

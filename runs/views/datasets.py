@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from runs.access import datasets_for, get_dataset_for, runs_for
+from runs.access import can_change_dataset, datasets_for, get_dataset_for, runs_for
 from runs.formatting import counted
 from runs.forms.datasets import ExpectedForm, ImportForm
 from runs.forms.filters import read_whole_number
@@ -45,8 +45,14 @@ class TableRow(NamedTuple):
 @requires(Permission.SEE)
 @require_safe
 def datasets(request: HttpRequest) -> HttpResponse:
-    rows = newest_versions(datasets_for(request.user))
-    return render(request, "datasets/list.html", {"section": "datasets", "datasets": rows})
+    found, shows_archived = newest_versions(datasets_for(request.user)), "archived" in request.GET
+    context = {
+        "section": "datasets",
+        "datasets": found.filter(archived__isnull=not shows_archived),
+        "shows_archived": shows_archived,
+        "archived": found.filter(archived__isnull=False).count(),
+    }
+    return render(request, "datasets/list.html", context)
 
 
 @requires(Permission.SEE)
@@ -67,6 +73,7 @@ def dataset(request: HttpRequest, pk: int) -> HttpResponse:
         "versions": versions_of(datasets_for(request.user), found),
         "runs": recent_runs(runs_for(request.user), found),
         "expected_form": ExpectedForm(None, found),
+        "can_change": can_change_dataset(request.user, found),
     }
     return render(request, "datasets/detail.html", context)
 

@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.access import endpoints_for, get_endpoint_for, visible_live_runs
+from runs.access import get_endpoint_for, usable_endpoints_for, visible_live_runs
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.endpoint_use import use_of, use_of_all
@@ -23,7 +23,7 @@ from runs.views.people import person
 @require_safe
 def endpoints_use(request: HttpRequest) -> HttpResponse:
     """The table of all endpoints alone."""
-    endpoints = list_endpoints(endpoints_for(request.user))
+    endpoints = list_endpoints(usable_endpoints_for(request.user))
     board = use_of_all(endpoints, visible_live_runs(request.user))
     return render(request, "endpoints/_use_of_all.html", {"board": board})
 

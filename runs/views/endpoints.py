@@ -20,10 +20,13 @@ from runs.views.people import person
 @requires(Permission.SEE)
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
-    listed = list_endpoints(endpoints_for(request.user))
+    found, shows_archived = endpoints_for(request.user), "archived" in request.GET
+    listed = list_endpoints(found.filter(archived__isnull=not shows_archived))
     context = {
         "section": "endpoints",
         "endpoints": listed,
+        "shows_archived": shows_archived,
+        "archived": found.filter(archived__isnull=False).count(),
         "board": use_of_all(listed, visible_live_runs(request.user)),
     }
     return render(request, "endpoints/list.html", context)

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.access import datasets_for, endpoints_for, runs_for
+from runs.access import runs_for, usable_datasets_for, usable_endpoints_for
 from runs.forms.filters import read_text
 from runs.permissions import requires
 from runs.roles import Permission, permissions_of
@@ -18,6 +18,6 @@ def jump(request: HttpRequest) -> HttpResponse:
     text = read_text(request.GET.get("q"))
     places = [
         *find_pages(text, permissions_of(user)),
-        *find_places(text, runs_for(user), datasets_for(user), endpoints_for(user)),
+        *find_places(text, runs_for(user), usable_datasets_for(user), usable_endpoints_for(user)),
     ]
     return render(request, "parts/jump_places.html", {"places": places})

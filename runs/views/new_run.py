@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs.access import datasets_for, endpoints_for, get_run_for, runs_for
+from runs.access import get_run_for, runs_for, usable_datasets_for, usable_endpoints_for
 from runs.forms.filters import read_whole_number
 from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, read_post
 from runs.forms.problems import place
@@ -195,8 +195,8 @@ def unlisted_of_steps(filled: NewRunInput, offered: set[str]) -> set[str]:
 def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]) -> HttpResponse:
     placed = place(problems, filled)
     filled.key = filled.key or new_key()
-    datasets = list(newest_versions(datasets_for(request.user)))
-    groups = group_models(endpoints_for(request.user))
+    datasets = list(newest_versions(usable_datasets_for(request.user)))
+    groups = group_models(usable_endpoints_for(request.user))
     offered = {model for group in groups for model in group.models}
     past = past_run(request)
     older = older_version(past) if past else None

@@ -10,7 +10,7 @@ import pytest
 from runs.api.api import api
 from runs.api.examples import EXAMPLES, as_curl, as_python
 from runs.api.openapi import operations_of
-from runs.models import Configuration, Endpoint, Run, RunState
+from runs.models import Configuration, Dataset, Endpoint, Run, RunState
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
 from tests.runs.benchmark_parts import make_benchmark
@@ -38,6 +38,7 @@ def environ(live_server):
     """The variables of the examples, and what they name: runs 1 to 3, sums, benchmark 1."""
     ada = make_person("ada", staff=True)
     make_endpoint()
+    make_endpoint("old-provider")
     dataset = make_dataset(ada)
     run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
     add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
@@ -60,6 +61,7 @@ def what_they_did():
         "limit": run.limits_now,
         "runs": Run.objects.count(),
         "endpoints": sorted(Endpoint.objects.values_list("name", flat=True)),
+        "datasets": sorted(set(Dataset.objects.values_list("name", flat=True))),
         "configurations": sorted(Configuration.objects.values_list("name", flat=True)),
     }
 
@@ -69,6 +71,7 @@ DID = {
     "limit": {"max_concurrent": 20},
     "runs": 4,
     "endpoints": ["my-provider", "simulated"],
+    "datasets": ["sums"],
     "configurations": ["more sums", "sums"],
 }
 

@@ -22,6 +22,7 @@ class Thing(Enum):
     RUN = "a run or a part of it: a shared one may be seen"
     CONFIGURATION = "a stored configuration"
     CACHED = "an answer that a run paid for"
+    DATASET = "a dataset: seen by everybody, removed by its owner and operators"
     TOKEN = "a token or a webhook: nobody's but its owner's"
 
 
@@ -36,6 +37,7 @@ PUBLIC, SIGNED_IN = Rule(Anybody.PUBLIC), Rule(Anybody.SIGNED_IN)
 VIEWER, RUNNER = Rule(Role.VIEWER), Rule(Role.RUNNER)
 OPERATOR, ADMIN = Rule(Role.OPERATOR), Rule(Role.ADMIN)
 SEE_RUN, CHANGE_RUN = Rule(Role.VIEWER, Thing.RUN), Rule(Role.RUNNER, Thing.RUN)
+CHANGE_DATASET = Rule(Role.RUNNER, Thing.DATASET)
 
 PAGES: dict[str, Rule] = {
     "GET healthz": PUBLIC,
@@ -78,6 +80,9 @@ PAGES: dict[str, Rule] = {
     "POST dataset_expected": RUNNER,
     "GET dataset_import": RUNNER,
     "POST dataset_import": RUNNER,
+    "GET dataset_remove": CHANGE_DATASET,
+    "POST dataset_remove": CHANGE_DATASET,
+    "POST dataset_restore": CHANGE_DATASET,
     "GET endpoints": VIEWER,
     "GET endpoints_use": VIEWER,
     "GET endpoint": VIEWER,
@@ -89,6 +94,9 @@ PAGES: dict[str, Rule] = {
     "POST endpoint_resume": OPERATOR,
     "POST endpoint_reset": OPERATOR,
     "POST endpoint_test": OPERATOR,
+    "GET endpoint_remove": OPERATOR,
+    "POST endpoint_remove": OPERATOR,
+    "POST endpoint_restore": OPERATOR,
     "GET cache": VIEWER,
     "GET cache_entry": Rule(Role.VIEWER, Thing.CACHED),
     "GET cache_prune": OPERATOR,
@@ -129,10 +137,13 @@ API: dict[str, Rule] = {
     "GET /datasets": VIEWER,
     "POST /datasets": RUNNER,
     "GET /datasets/{path:name}": VIEWER,
+    "PATCH /datasets/{path:name}": CHANGE_DATASET,
+    "DELETE /datasets/{path:name}": CHANGE_DATASET,
     "GET /endpoints": VIEWER,
     "POST /endpoints": OPERATOR,
     "GET /endpoints/{name}": VIEWER,
     "PATCH /endpoints/{name}": OPERATOR,
+    "DELETE /endpoints/{name}": OPERATOR,
     "POST /endpoints/{name}/pause": OPERATOR,
     "POST /endpoints/{name}/resume": OPERATOR,
     "GET /configurations": VIEWER,

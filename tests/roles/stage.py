@@ -26,6 +26,7 @@ from tests.runs.page_parts import (
 OWNERS = ("own", "foreign", "shared")
 BODIES: dict[str, Any] = {
     "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
+    "PATCH /datasets/{path:name}": {"archived": True},
 }
 QUERIES = {"GET /compare": "?base={run_id}&with={run_id}"}
 
@@ -65,8 +66,6 @@ def set_stage(actor: User | None) -> Stage:
     common = {
         "endpoints.pk": make_endpoint().pk,
         "endpoints.name": "simulated",
-        "datasets.pk": dataset.pk,
-        "datasets.name": dataset.name,
         "benchmark_id": make_benchmark().pk,
         "people.pk": make_person("third").pk,
         "position": 0,
@@ -92,7 +91,10 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
     add_cached_reply(run, key, created=now())
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
     token = create_token(owner, whose, [Scope.READ]).token
+    data = make_dataset(owner, f"data {whose}")
     return {
+        "datasets.pk": data.pk,
+        "datasets.name": data.name,
         "run_id": run.pk,
         "key": key,
         "webhook_id": webhook.pk,

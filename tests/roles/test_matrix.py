@@ -84,6 +84,8 @@ def for_object(actor: str, route: Route, thing: Thing, whose: str) -> str | int:
         return 404
     if RANKS[actor] >= RANKS[Role.OPERATOR]:
         return LET_IN
+    if thing == Thing.DATASET:
+        return 403
     if whose == "foreign" or thing == Thing.CONFIGURATION:
         return 404
     return LET_IN if route.is_safe else 403

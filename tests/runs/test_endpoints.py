@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from runs import secrets
 from runs.models import Endpoint, EndpointKind
 from runs.services import endpoints
+from runs.services.archiving import delete_endpoint
 
 CANARY = "sk-canary-0123456789abcdef"
 
@@ -82,9 +83,9 @@ def test_only_staff_change_endpoints(staff, member):
         endpoints.save_endpoint(member, new_endpoint(), None)
     saved = endpoints.save_endpoint(staff, new_endpoint(), None)
     with pytest.raises(PermissionDenied):
-        endpoints.delete_endpoint(member, saved)
+        delete_endpoint(member, saved)
     assert Endpoint.objects.filter(pk=saved.pk).exists()
-    endpoints.delete_endpoint(staff, saved)
+    delete_endpoint(staff, saved)
     assert not Endpoint.objects.exists()
 
 

@@ -196,7 +196,7 @@ def test_stored_configurations_are_mended_and_stored_runs_are_not(ada):
     broken = Configuration.objects.create(name="broken", kind="evaluate", document=document)
     good = Configuration.objects.create(name="good", kind="evaluate", document={"a": LINES})
     run = Run.objects.create(owner=ada, dataset=dataset, name="old", document=document)
-    import_module("runs.migrations.0019_plain_line_ends").mend(apps, None)
+    import_module("runs.migrations.0017_plain_line_ends").mend(apps, None)
     for stored in (broken, good, run):
         stored.refresh_from_db()
     assert broken.document["prompts"][0]["user"] == LINES

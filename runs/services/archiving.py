@@ -1,0 +1,86 @@
+"""Deletes datasets and endpoints that nothing uses, archives the others, and brings them back.
+
+What is archived is offered for no new run; runs and retries go on with it."""
+
+from django.db import transaction
+from django.utils.timezone import now
+
+from runs.models import Case, Dataset, Endpoint
+from runs.roles import Permission, Person, check_permission
+from runs.selectors.dependents import (
+    Dependents,
+    dependents_of_dataset,
+    dependents_of_endpoint,
+    dependents_of_version,
+)
+
+
+class InUseError(Exception):
+    """It is not deleted, because something uses it."""
+
+
+@transaction.atomic
+def delete_endpoint(user: Person, endpoint: Endpoint) -> None:
+    """Remove an endpoint and its key. InUseError while a run or a configuration names it."""
+    check_permission(user, Permission.EDIT_ENDPOINTS)
+    _refuse_used(endpoint.name, dependents_of_endpoint(endpoint))
+    endpoint.delete()
+
+
+def archive_endpoint(user: Person, endpoint: Endpoint) -> bool:
+    """False if it was archived already."""
+    check_permission(user, Permission.EDIT_ENDPOINTS)
+    open_one = Endpoint.objects.filter(pk=endpoint.pk, archived=None)
+    return bool(open_one.update(archived=now()))
+
+
+def restore_endpoint(user: Person, endpoint: Endpoint) -> bool:
+    """False if it was not archived."""
+    check_permission(user, Permission.EDIT_ENDPOINTS)
+    archived = Endpoint.objects.filter(pk=endpoint.pk, archived__isnull=False)
+    return bool(archived.update(archived=None))
+
+
+@transaction.atomic
+def delete_dataset(user: Person, name: str) -> int:
+    """Remove all versions; tell how many. InUseError while something uses one of them."""
+    check_permission(user, Permission.IMPORT)
+    _refuse_used(name, dependents_of_dataset(name))
+    versions = list(Dataset.objects.filter(name=name))
+    for version in versions:
+        _delete_rows(version)
+    return len(versions)
+
+
+@transaction.atomic
+def delete_version(user: Person, dataset: Dataset) -> None:
+    """Remove one version. InUseError while something uses it."""
+    check_permission(user, Permission.IMPORT)
+    _refuse_used(str(dataset), dependents_of_version(dataset))
+    _delete_rows(dataset)
+
+
+def archive_dataset(user: Person, name: str) -> bool:
+    """All versions: an older one must not take the place of the newest. False: it was already."""
+    check_permission(user, Permission.IMPORT)
+    return bool(Dataset.objects.filter(name=name, archived=None).update(archived=now()))
+
+
+def restore_dataset(user: Person, name: str) -> bool:
+    """False if it was not archived."""
+    check_permission(user, Permission.IMPORT)
+    archived = Dataset.objects.filter(name=name, archived__isnull=False)
+    return bool(archived.update(archived=None))
+
+
+def _delete_rows(dataset: Dataset) -> None:
+    # Straight, as Django would look for the scores of every single case. There are none: a score
+    # belongs to a run, and no run uses this version.
+    cases = Case.objects.filter(dataset=dataset)
+    cases._raw_delete(cases.db)
+    dataset.delete()
+
+
+def _refuse_used(name: str, dependents: Dependents) -> None:
+    if dependents:
+        raise InUseError(f"{name} is used by {dependents.text}. Archive it instead.")

@@ -1,11 +1,19 @@
 """The endpoint form. The key goes in and never comes out again."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 
 from runs.forms.lines import LinesField, PricesField
 from runs.models import Endpoint
+
+
+class Difference(NamedTuple):
+    """A field that somebody else may have changed while this form was open."""
+
+    label: str
+    stored: str
+    typed: str
 
 
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be written at run time
@@ -37,6 +45,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         help_text="Dollars per million tokens, one model a line: name, input, output. "
         "The cost of a model without a price is shown as unknown.",
     )
+    opened = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput())
     new_key = forms.CharField(
         required=False,
         strip=True,
@@ -70,9 +79,29 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            self.fields["opened"].initial = self.instance.revision
         if self.instance.has_key:
             self.fields["new_key"].label = "Replace key"
             self.fields["new_key"].help_text = "Leave empty to keep the key that is set."
+
+    def differences(self, stored: Endpoint) -> list[Difference]:
+        """What is stored now against what was typed, field by field."""
+        return [
+            Difference(str(self.fields[name].label or name), was, typed)
+            for name in self._meta.fields or ()
+            if name != "new_key"
+            for was, typed in [(self._text(name, stored), self._text(name, self.instance))]
+            if was != typed
+        ]
+
+    def _text(self, name: str, endpoint: Endpoint) -> str:
+        if name == "kind":
+            return endpoint.get_kind_display()
+        value = self.fields[name].prepare_value(getattr(endpoint, name))
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return "empty" if value in (None, "") else str(value)
 
     def _get_validation_exclusions(self) -> set[str]:
         judged = {"base_url", "more_urls", "prices"}  # by the service

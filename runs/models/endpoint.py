@@ -111,5 +111,10 @@ class Endpoint(models.Model):
         return reverse("endpoint", args=[self.pk])
 
     @property
+    def revision(self) -> str:
+        """Another one after every change of its settings."""
+        return self.updated.isoformat()
+
+    @property
     def has_key(self) -> bool:
         return bool(self.key_ciphertext)

@@ -15,6 +15,7 @@ from workers.engine.errors import ForbiddenAddress
 from workers.engine.prices import read_prices
 
 __all__ = [
+    "ChangedMeanwhileError",
     "ConnectionReport",
     "rotate_endpoint_keys",
     "save_endpoint",
@@ -40,20 +41,33 @@ FIELDS = [
     "more_urls",
     "prices",
     "updated",
+    "updated_by",
 ]
 KEY_FIELDS = ["key_ciphertext", "key_hint", "key_set_at", "key_set_by"]
 
 
+class ChangedMeanwhileError(Exception):
+    """Somebody saved the endpoint after this person opened it; nothing was stored."""
+
+
 @transaction.atomic
-def save_endpoint(user: Person, endpoint: Endpoint, new_key: str | None = None) -> Endpoint:
+def save_endpoint(
+    user: Person, endpoint: Endpoint, new_key: str | None = None, opened: str = ""
+) -> Endpoint:
     """Store an endpoint. `new_key`: None keeps the key, "" removes it, a text replaces it.
+    `opened`: the `revision` that the person changed; empty to overwrite whatever is stored.
 
     ValidationError names the fields that are wrong; `new_key` is one of them.
     """
     check_permission(user, Permission.EDIT_ENDPOINTS)
+    if opened and endpoint.pk:
+        stored = Endpoint.objects.select_for_update().only("updated").get(pk=endpoint.pk)
+        if stored.revision != opened:
+            raise ChangedMeanwhileError
     validate_endpoint(endpoint, new_key)
     if new_key is not None:
         _put_key(user, endpoint, new_key.strip())
+    endpoint.updated_by_id = user.pk
     # A form that was open for an hour must not bring back the key that was replaced meanwhile.
     changed = FIELDS if new_key is None else FIELDS + KEY_FIELDS
     endpoint.save(update_fields=changed if endpoint.pk else None)

@@ -7,13 +7,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.access import endpoints_for, get_endpoint_for, visible_live_runs
-from runs.forms.endpoints import EndpointForm
+from runs.forms.endpoints import Difference, EndpointForm
 from runs.models import Endpoint
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.endpoint_use import use_of, use_of_all
 from runs.selectors.endpoints import list_endpoints
-from runs.services.endpoints import save_endpoint, test_connection
+from runs.services.endpoints import ChangedMeanwhileError, save_endpoint, test_connection
 from runs.views.people import person
 
 
@@ -47,8 +47,11 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=request.method == "POST")
     form = EndpointForm(request.POST or None, instance=found)
-    if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
-        return redirect(saved)
+    try:
+        if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
+            return redirect(saved)
+    except ChangedMeanwhileError:
+        return show_changes(request, pk, form)
     return show_endpoint(request, pk, form)
 
 
@@ -66,7 +69,12 @@ def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
     """The stored endpoint, or None with the reasons on the form's fields."""
     changed = form.save(commit=False)
     try:
-        saved = save_endpoint(person(request), changed, form.cleaned_data["new_key"] or None)
+        saved = save_endpoint(
+            person(request),
+            changed,
+            form.cleaned_data["new_key"] or None,
+            form.cleaned_data["opened"],
+        )
     except ValidationError as error:
         for field, reasons in error.message_dict.items():
             form.add_error(field if field in form.fields else None, reasons)
@@ -75,8 +83,25 @@ def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
     return saved
 
 
+def show_changes(request: HttpRequest, pk: int, form: EndpointForm) -> HttpResponse:
+    """Somebody saved it first: what is stored now beside what was typed, to be sent again."""
+    stored = get_endpoint_for(request.user, pk)
+    differences = form.differences(stored)
+    if not differences and not form.cleaned_data["new_key"]:
+        messages.info(request, f"{stored.name} has these settings already.")
+        return redirect(stored)
+    form.data = request.POST.copy()
+    form.data["opened"] = stored.revision
+    return show_endpoint(request, pk, form, differences=differences)
+
+
 def show_endpoint(
-    request: HttpRequest, pk: int, form: EndpointForm, *, report: object = None
+    request: HttpRequest,
+    pk: int,
+    form: EndpointForm,
+    *,
+    report: object = None,
+    differences: list[Difference] | None = None,
 ) -> HttpResponse:
     stored = get_endpoint_for(request.user, pk)  # whatever was typed
     context = {
@@ -85,5 +110,8 @@ def show_endpoint(
         "board": use_of(stored, visible_live_runs(request.user)),
         "form": form,
         "report": report,
+        "changed_meanwhile": differences is not None,
+        "differences": differences,
     }
-    return render(request, "endpoints/detail.html", context, status=400 if form.errors else 200)
+    status = 409 if differences is not None else 400 if form.errors else 200
+    return render(request, "endpoints/detail.html", context, status=status)

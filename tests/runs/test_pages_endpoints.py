@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Endpoint
+from runs.roles import Role
 from tests.runs.page_parts import client_of, make_endpoint, make_person
 from workers.simulator.testing import running_simulator
 
@@ -104,6 +105,59 @@ def test_a_connection_test_warns_of_a_model_that_is_not_listed(staff, settings):
     assert "notice-warning" in page
     assert "It works" not in page
     assert "sim-large" in page  # what it lists
+
+
+def opened(client, endpoint):
+    """The page as somebody opens it, with what its form would send."""
+    page = client.get(endpoint.get_absolute_url())
+    return page.context["form"]["opened"].value()
+
+
+def test_a_second_tab_does_not_undo_a_change_without_a_word(staff):
+    staff.post(reverse("endpoint_new"), fields())
+    endpoint = Endpoint.objects.get()
+    first = second = opened(staff, endpoint)
+    olga = client_of(make_person("olga", role=Role.OPERATOR))
+    olga.post(endpoint.get_absolute_url(), fields(max_concurrent="50", opened=first))
+    typed = fields(max_concurrent="5", model_names="model-a", opened=second)
+    answer = staff.post(endpoint.get_absolute_url(), typed)
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "olga changed main" in page
+    assert "Nothing was saved." in page
+    shown = {one.label: (one.stored, one.typed) for one in answer.context["differences"]}
+    assert shown["Calls at once"] == ("50", "5")
+    assert shown["Models"] == ("model-a\nmodel-b", "model-a")
+    assert Endpoint.objects.get().max_concurrent == 50
+    again = answer.context["form"]["opened"].value()
+    assert f'value="{again}"' in page
+    assert 'value="5"' in page  # what was typed is kept
+    staff.post(endpoint.get_absolute_url(), {**typed, "opened": again})
+    stored = Endpoint.objects.get()
+    assert (stored.max_concurrent, stored.model_names) == (5, ["model-a"])
+    assert str(stored.updated_by) == "ada"
+
+
+def test_the_same_change_twice_is_no_conflict(staff):
+    staff.post(reverse("endpoint_new"), fields())
+    endpoint = Endpoint.objects.get()
+    before = opened(staff, endpoint)
+    typed = fields(max_concurrent="5", opened=before)
+    staff.post(endpoint.get_absolute_url(), typed)
+    answer = staff.post(endpoint.get_absolute_url(), typed, follow=True)
+    assert "main has these settings already." in answer.content.decode()
+
+
+def test_a_key_typed_into_a_conflict_is_neither_stored_nor_sent_back(staff):
+    staff.post(reverse("endpoint_new"), fields())
+    endpoint = Endpoint.objects.get()
+    before = opened(staff, endpoint)
+    staff.post(endpoint.get_absolute_url(), fields(max_concurrent="5", opened=before))
+    answer = staff.post(endpoint.get_absolute_url(), fields(new_key=CANARY, opened=before))
+    assert answer.status_code == 409
+    assert "Enter the key once more" in answer.content.decode()
+    assert CANARY not in answer.content.decode()
+    assert not Endpoint.objects.get().has_key
 
 
 def test_prices_and_servers_are_typed_a_line_each_and_shown_as_typed(staff):

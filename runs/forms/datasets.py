@@ -24,7 +24,8 @@ class ExpectedForm(forms.Form):
 class ImportForm(forms.Form):
     name = forms.CharField(
         max_length=120,
-        help_text="An existing name gets a new version; runs of older versions keep theirs.",
+        error_messages={"required": "Enter a name for the dataset."},
+        help_text="An existing name gets a new version. Earlier runs keep the version they used.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "capital-cities"}),
     )
     file = forms.FileField(

@@ -1,4 +1,4 @@
-"""The endpoint form. The key goes in and never comes out again."""
+"""The endpoint form. A stored key is never sent back to it."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
     model_names = LinesField(
         required=False,
         label="Models",
-        help_text="One a line, as the provider names them. They are offered on the new-run page.",
+        help_text="One per line, as the provider names them. They are offered on the new-run page.",
     )
     # The service judges the address: unlike Django's URL field it knows which hosts are allowed.
     base_url = forms.CharField(
@@ -35,14 +35,14 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
     more_urls = LinesField(
         required=False,
         label="Further servers",
-        help_text="One a line, like the base URL: servers with the same models. The least loaded "
-        "one gets the next call; one that is down is left out until it is back.",
+        help_text="One per line, like the base URL: servers with the same models. The least loaded "
+        "one gets the next call; a server that is down gets none until it is back.",
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
     )
     prices = PricesField(
         required=False,
         label="Prices",
-        help_text="Dollars per million tokens, one model a line: name, input, output. "
+        help_text="Dollars per million tokens, one model per line: name, input, output. "
         "The cost of a model without a price is shown as unknown.",
     )
     opened = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput())

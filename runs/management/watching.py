@@ -87,7 +87,7 @@ def trouble_of(run: Run) -> str:
     """Why nothing moves, and what to do about it."""
     if run.state in RunState.held():
         who = run.reason if run.reason.startswith(PAUSED_BY) else "Pausing"
-        return f"{who}. It goes on when somebody resumes it."
+        return f"{who.rstrip('.')}. It goes on when somebody resumes it."
     if run.reason.startswith(WAITING):
         return f"{run.reason}. It goes on when that is resumed."
     alive = count_workers()

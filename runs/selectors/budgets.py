@@ -85,7 +85,7 @@ def notice_text(run: Run, lines: Sequence[BudgetLine]) -> str:
         return ""
     if run.state in RunState.held():
         word = "Pausing. " if run.state == RunState.PAUSING else ""
-        return f"{word}{run.reason}. {run.done:,} of {run.planned:,} trials are stored."
+        return f"{word}{run.reason.rstrip('.')}. {run.done:,} of {run.planned:,} trials are stored."
     near = [line.text for line in lines if line.share >= WARN_SHARE]
     if not near:
         return ""

@@ -147,9 +147,9 @@ def condition_of(use: ModelUse) -> Condition:
         return Condition("paused", "pause", "Paused", detail)
     if state.is_broken and state.broken_seconds:
         left = formatting.duration(state.broken_seconds)
-        return Condition("error", "ban", "Breaker open", f"It failed; tried again in {left}.")
+        return Condition("error", "ban", "Failing", f"No calls; the next try is in {left}.")
     if state.is_broken:
-        return Condition("warning", "alert", "Breaker half open", "One call at a time tries it.")
+        return Condition("warning", "alert", "Trying again", "One call at a time.")
     if state.gate_seconds:
         left = formatting.duration(state.gate_seconds)
         return Condition("warning", "clock", "Told to wait", f"429: no calls for {left}.")

@@ -105,13 +105,11 @@ def breaker_troubles() -> list[Trouble]:
         return []
     shown = ", ".join(names[place] for place in broken[:MOST_NAMED])
     more = f" and {len(broken) - MOST_NAMED} more" if len(broken) > MOST_NAMED else ""
-    what = "Breaker open" if len(broken) == 1 else f"{len(broken)} breakers open"
+    what = "A model is failing" if len(broken) == 1 else f"{len(broken)} models are failing"
     pks = {pk for pk, _ in broken}
     one = len(pks) == 1
     address = reverse("endpoint", args=[pks.pop()]) if one else reverse("endpoints")
-    return [
-        Trouble(what, f"{shown}{more} failed again and again; it is tried again soon.", address)
-    ]
+    return [Trouble(what, f"{shown}{more} failed again and again. The next try is soon.", address)]
 
 
 def is_without_worker() -> bool:

@@ -213,5 +213,9 @@ def _name_problems(name: str) -> list[LineProblem]:
     if not plain or len(plain) > 120 or not plain.isprintable():
         return [LineProblem(1, "A dataset's name has 1 to 120 printable characters.")]
     if re.search(r"@\d+$", plain):
-        return [LineProblem(1, "A name does not end in @ and a number: that names a version.")]
+        return [
+            LineProblem(
+                1, "A name cannot end in @ and a number, as in sums@3: that names a version."
+            )
+        ]
     return []

@@ -88,7 +88,7 @@ def _close_breakers(client: redis.Redis, endpoint: Endpoint) -> int:
 @transaction.atomic
 def _note_reset(user: AbstractBaseUser, endpoint: Endpoint) -> None:
     run_ids = live_runs_using(endpoint)
-    reason = f"breaker reset by {user.get_username()}"
+    reason = f"calls are tried again now, asked for by {user.get_username()}"
     note_endpoint(run_ids, endpoint, (0, endpoint.max_concurrent), reason)
     failing = Run.objects.filter(pk__in=run_ids, reason__startswith=f"{endpoint.name}/")
     failing.update(reason="", version=F("version") + 1)

@@ -1,4 +1,4 @@
-"""The only writer of endpoints. A key goes in here, encrypted, and never comes out to a page."""
+"""The only writer of endpoints. Keys are stored encrypted and shown on no page."""
 
 from urllib.parse import urlsplit
 
@@ -180,12 +180,16 @@ def _check_key_stays_at_home(endpoint: Endpoint, new_key: str | None) -> None:
     known = {_origin(url) for url in (stored.base_url, *stored.more_urls)}
     if _origin(endpoint.base_url) not in known:
         raise ValidationError(
-            {"base_url": "The host changes, so enter the key again: it is not sent elsewhere."}
+            {
+                "base_url": "The host is another one, so enter the key again: a stored key stays with its host."
+            }
         )
     urls = endpoint.more_urls if isinstance(endpoint.more_urls, list) else []
     if any(_origin(str(url)) not in known for url in urls):
         raise ValidationError(
-            {"more_urls": "A host is new, so enter the key again: it is not sent elsewhere."}
+            {
+                "more_urls": "A host is new, so enter the key again: a stored key stays with its hosts."
+            }
         )
 
 

@@ -1,4 +1,4 @@
-"""Endpoints at work: the parts that are fetched again, and pausing, resuming, resetting."""
+"""Endpoints at work: the parts that are fetched again, pausing, resuming and trying again."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -41,7 +41,9 @@ def endpoint_use(request: HttpRequest, pk: int) -> HttpResponse:
 def endpoint_pause(request: HttpRequest, pk: int) -> HttpResponse:
     endpoint = get_endpoint_for(request.user, pk, write=True)
     if pause_endpoint(person(request), endpoint):
-        messages.success(request, f"{endpoint.name} is paused: calls in flight end, none begins.")
+        messages.success(
+            request, f"Paused {endpoint.name}. Calls in flight finish; no new ones start."
+        )
     return redirect(endpoint)
 
 
@@ -50,7 +52,7 @@ def endpoint_pause(request: HttpRequest, pk: int) -> HttpResponse:
 def endpoint_resume(request: HttpRequest, pk: int) -> HttpResponse:
     endpoint = get_endpoint_for(request.user, pk, write=True)
     if resume_endpoint(person(request), endpoint):
-        messages.success(request, f"{endpoint.name} goes on.")
+        messages.success(request, f"Resumed {endpoint.name}. Calls start again.")
     return redirect(endpoint)
 
 
@@ -64,7 +66,7 @@ def endpoint_reset(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, str(error))
         return redirect(endpoint)
     if opened:
-        messages.success(request, f"{endpoint.name} is tried again at once.")
+        messages.success(request, f"Calls to {endpoint.name} are tried again now.")
     else:
-        messages.info(request, "No breaker was open.")
+        messages.info(request, f"No calls to {endpoint.name} were held back after failures.")
     return redirect(endpoint)

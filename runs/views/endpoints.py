@@ -79,7 +79,7 @@ def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
         for field, reasons in error.message_dict.items():
             form.add_error(field if field in form.fields else None, reasons)
         return None
-    messages.success(request, f"{saved.name} is saved. The next call uses it as it is now.")
+    messages.success(request, f"Saved {saved.name}. The next call uses these settings.")
     return saved
 
 

@@ -20,7 +20,7 @@ def test_an_endpoint_is_added_and_tested_and_its_key_is_never_shown(page, witnes
     page.get_by_label("Base URL").fill(f"{site.simulator.url}/v1")
     page.get_by_label("Models").fill("sim-small\nsim-large")
     page.get_by_label("API key").fill(KEY)
-    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Add endpoint").click()
     page.wait_for_url(re.compile(r"/endpoints/\d+/"))
 
     shown = [page.content()]

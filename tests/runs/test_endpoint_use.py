@@ -140,14 +140,17 @@ def broken(settings, endpoint, run):
 
 
 def test_an_open_breaker_is_told_and_reset(settings, broken, run, staff):
-    assert small(broken).condition.text == "Breaker open"
+    assert small(broken).condition.text == "Failing"
     assert exchange(settings, quota_of(broken, run), Demand((0,), 1)).permits == 0
     assert reset_breaker(staff, broken) == 1
     assert small(broken).condition.text == "Idle"
     assert exchange(settings, quota_of(broken, run), Demand((0,), 1)).permits == 1
     run.refresh_from_db()
     assert run.reason == ""
-    assert run.events.get().message == "Endpoint simulated: breaker reset by ada."
+    assert (
+        run.events.get().message
+        == "Endpoint simulated: calls are tried again now, asked for by ada."
+    )
 
 
 def test_resetting_what_is_not_broken_is_no_event(endpoint, run, staff):

@@ -62,11 +62,11 @@ def test_an_open_breaker_is_named_with_its_page(store):
     endpoint = make_endpoint("openai-main")
     store.hset(f"permits:state:endpoint:{endpoint.pk}/sim-small", "rest", 15_000)
     (found,) = find_troubles()
-    assert found.what == "Breaker open"
+    assert found.what == "A model is failing"
     assert "openai-main/sim-small" in found.advice
     assert found.address == endpoint.get_absolute_url()
     store.hset(f"permits:state:endpoint:{endpoint.pk}/sim-large", "rest", 15_000)
-    assert "2 breakers open" in troubles()
+    assert "2 models are failing" in troubles()
 
 
 def test_redis_away_is_the_one_thing_that_is_said(settings):

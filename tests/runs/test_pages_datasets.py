@@ -66,7 +66,7 @@ def test_importing_a_file_saves_it_as_a_version(alice):
         pytest.param({"text": "  \n"}, ["no rows"], id="nothing"),
         pytest.param({"file": b""}, ["empty"], id="empty file"),
         pytest.param({"text": GOOD, "name": "x@2"}, ["names a version"], id="name"),
-        pytest.param({"text": GOOD, "name": ""}, ["required"], id="no name"),
+        pytest.param({"text": GOOD, "name": ""}, ["Enter a name"], id="no name"),
     ],
 )
 def test_wrong_rows_are_named_by_line_and_nothing_is_saved(alice, step, data, says):

@@ -220,3 +220,11 @@ def test_the_runs_list_says_paused_in_a_word_with_its_icon_and_reason(run, alice
     row = page.split('class="state" data-state="paused"', 1)
     assert "#icon-pause" in row[1].split("</td>", 1)[0]
     assert "Paused by alice: lunch" in row[0]
+
+
+def test_a_reason_that_is_a_sentence_gets_no_second_stop(run, alice):
+    reason = "Paused: the provider did not accept the key. Replace the endpoint's key and test it."
+    Run.objects.filter(pk=run.pk).update(state=RunState.PAUSED, reason=reason)
+    page = client_of(alice).get(run.get_absolute_url()).content.decode()
+    assert "and test it. 0 of" in page
+    assert "test it.." not in page

@@ -1,5 +1,6 @@
 """The new-run page and its estimate."""
 
+import re
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -36,6 +37,9 @@ from workers.engine.presets import PRESETS
 MOST_ROWS = 100_000
 TEMPLATE_ROW = 99_999  # the number a script replaces when it adds a prompt
 LARGEST_SHOWN_ROWS = 50_000  # characters
+LAUNCHED_DRAFT = "launched_draft"  # a cookie that the next page's script reads and deletes
+DRAFT_SECONDS = 24 * 3600  # the next page may be opened much later, when the network is back
+DRAFT_ID = re.compile(r"[0-9a-f-]{1,40}")
 CACHE_MODES = {
     "use": "Use stored answers",
     "refresh": "Ask again and store",
@@ -94,7 +98,20 @@ def run_new(request: HttpRequest) -> HttpResponse:
         run = create_run(person(request), drawn.document, filled.key)
     except ConfigurationError as error:
         return show_form(request, filled, error.problems)
-    return redirect(run)
+    return forget_draft(redirect(run), draft_of(request))
+
+
+def draft_of(request: HttpRequest) -> str:
+    """The number that the browser gave to the draft that it keeps of this form."""
+    sent = request.POST.get("draft", "")
+    return sent if DRAFT_ID.fullmatch(sent) else ""
+
+
+def forget_draft(response: HttpResponse, draft: str) -> HttpResponse:
+    """Only the server knows that a launch succeeded, and only the browser has the draft."""
+    if draft:
+        response.set_cookie(LAUNCHED_DRAFT, draft, max_age=DRAFT_SECONDS, samesite="Lax")
+    return response
 
 
 @requires(Permission.LAUNCH)
@@ -192,6 +209,14 @@ def unlisted_of_steps(filled: NewRunInput, offered: set[str]) -> set[str]:
     return {m for step in filled.selection.steps for m in step.models if m not in offered}
 
 
+def start_of(request: HttpRequest) -> str:
+    """What the script may do with a draft: restore it, or only offer it, or leave the form as it
+    was sent."""
+    if request.method == "POST":
+        return "refused"
+    return "given" if request.GET else "blank"
+
+
 def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]) -> HttpResponse:
     placed = place(problems, filled)
     filled.key = filled.key or new_key()
@@ -221,5 +246,7 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
         "past_runs": recent_runs(runs_for(request.user)),
         "started_from": {name: request.GET.get(name, "") for name in ("configuration", "run")},
         "panel": estimate_context(filled),
+        "start": start_of(request),
+        "draft": draft_of(request),
     }
     return render(request, "runs/new/page.html", context, status=400 if problems else 200)

@@ -1,4 +1,6 @@
 /** The new-run form: rows of prompts and steps, presets that fill fields, and an estimate that follows. */
+import { keepFormAsDraft } from "./draft_form.js";
+
 const ESTIMATE_MS = 300;
 const ANNOUNCE_MS = 2000;
 
@@ -47,9 +49,7 @@ function announce() {
 // --- Rows of prompts and of steps
 
 /** @param {"prompt"|"step"} kind */
-function addRow(kind) {
-  const numbers = [...form.querySelectorAll(`input[name=${kind}s]`)].map((field) => Number(field.value));
-  const number = Math.max(-1, ...numbers) + 1;
+function makeRow(kind, number) {
   const row = document.querySelector(`[data-template=${kind}]`).content.cloneNode(true);
   const stale = "99999";
   for (const element of row.querySelectorAll("*")) {
@@ -58,8 +58,19 @@ function addRow(kind) {
     }
   }
   form.querySelector(`[data-rows-of=${kind}]`).append(row);
+}
+
+function setRows(kind, numbers) {
+  form.querySelector(`[data-rows-of=${kind}]`).replaceChildren();
+  for (const number of numbers) makeRow(kind, number);
+}
+
+function addRow(kind) {
+  const numbers = [...form.querySelectorAll(`input[name=${kind}s]`)].map((field) => Number(field.value));
+  const number = Math.max(-1, ...numbers) + 1;
+  makeRow(kind, number);
   document.getElementById(`id_${kind}-${number}-name`).focus();
-  estimateSoon();
+  changed();
 }
 
 form.addEventListener("click", (event) => {
@@ -74,7 +85,7 @@ form.addEventListener("click", (event) => {
     const row = button.closest("[data-row]");
     row.remove();
     form.querySelector(`[data-add=${row.dataset.row}]`).focus();
-    estimateSoon();
+    changed();
   }
 });
 
@@ -101,7 +112,7 @@ limits.addEventListener("input", () => {
   back.addEventListener("click", () => {
     form.elements.preset.value = before;
     fillFromPreset(before);
-    estimateSoon();
+    changed();
   });
   note.replaceChildren(back);
 });
@@ -118,15 +129,38 @@ function fillYaml() {
   box.value = filledYaml;
 }
 
+/** What was only shown there is not kept, so that it follows the form the next time. */
+function clearYaml() {
+  const box = form.elements.yaml;
+  if (box.value === filledYaml) box.value = filledYaml = "";
+}
+
 form.addEventListener("change", (event) => {
   if (event.target.name === "preset") fillFromPreset(event.target.value);
-  if (event.target.name === "mode" && event.target.value === "yaml") fillYaml();
+  if (event.target.name === "mode") event.target.value === "yaml" ? fillYaml() : clearYaml();
 });
 form.addEventListener("input", estimateSoon);
 form.addEventListener("change", estimateSoon);
 
+// --- The draft, and launching
+
+const draft = keepFormAsDraft({ form, setRows, onFilled: estimateNow });
+
+function changed() {
+  estimateSoon();
+  draft.keepSoon();
+}
+
+let isLaunched = false;
+
 // A second press while the first is on its way would only be answered with the same run.
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.matches("[data-launch]")) setTimeout(() => (event.submitter.disabled = true));
+  isLaunched = event.submitter?.matches("[data-launch]") ?? false;
+  if (isLaunched) setTimeout(() => (event.submitter.disabled = true));
 });
-addEventListener("pageshow", () => (form.querySelector("[data-launch]").disabled = false));
+
+addEventListener("pageshow", (event) => {
+  if (event.persisted && isLaunched) location.reload(); // its key is used up, and may have made a run
+  form.querySelector("[data-launch]").disabled = false;
+  if (event.persisted) estimateNow();
+});

@@ -1,4 +1,5 @@
-/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts, jump box, health. */
+/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts, jump box, drafts, health. */
+import { watchDrafts } from "./draft.js";
 import { watchHealth } from "./health.js";
 import { listenForJump } from "./jump.js";
 import { listenForKeys } from "./keyboard.js";
@@ -95,5 +96,6 @@ wireCopy();
 wireConfirm();
 listenForKeys();
 listenForJump();
+watchDrafts();
 watchHealth();
 document.querySelector("[data-errors]")?.focus();

@@ -1,4 +1,4 @@
-"""A run of one's own: a mistake on the way, nothing typed is lost, and once more with Duplicate."""
+"""A run of one's own: a mistake and a way out of the page in between, and nothing typed is lost."""
 
 from __future__ import annotations
 
@@ -53,17 +53,70 @@ def assert_filled_in(page: Page, texts: dict[str, str]) -> None:
     expect(page.get_by_label(re.compile("^Custom"))).to_be_checked()
 
 
+READ_DRAFTS = """() => JSON.stringify(Object.entries(localStorage).filter(
+    ([name]) => name.startsWith("evalsite.drafts.")))"""
+
+
+def assert_draft_is_back(page: Page) -> None:
+    """With an estimate of what the form shows, not of the empty form that the server sent."""
+    expect(page.locator("[data-draft]")).to_contain_text(re.compile(r"Draft of \d\d:\d\d restored"))
+    assert_filled_in(page, TYPED)
+    expect(page.locator("#source-paste")).to_be_checked()
+    expect(field(page, "Rows")).to_have_value(ROWS)
+    expect(page.locator("[data-estimate-panel]")).to_contain_text("{{qestion}}")
+
+
+def leave_and_press_back(page: Page) -> None:
+    page.get_by_role("link", name="Datasets", exact=True).click()
+    page.wait_for_url("**/datasets/")
+    page.go_back()
+    page.wait_for_url("**/runs/new/**")
+
+
+def keep_and_throw_away(page: Page) -> None:
+    """From a form that was just filled in, to the same form."""
+    page.get_by_role("button", name="Add a prompt").click()
+    page.locator(".prompt").get_by_label("Name", exact=True).last.fill("second")
+    leave_and_press_back(page)
+    second = page.locator("[data-row=prompt]").nth(1)
+    expect(second.get_by_label("Name", exact=True)).to_have_value("second")
+    second.get_by_role("button", name="Remove").click()
+    leave_and_press_back(page)
+    assert_draft_is_back(page)
+    page.reload()
+    assert_draft_is_back(page)
+    kept = page.evaluate(READ_DRAFTS)
+    assert ROWS.splitlines()[1] in kept
+    for secret in ("key", "csrfmiddlewaretoken"):
+        assert page.locator(f"[data-new-run] [name={secret}]").input_value() not in kept
+
+    page.get_by_role("button", name="Throw it away").click()
+    expect(page.locator("#id_name")).to_have_value("")
+    expect(page.locator("#source-stored")).to_be_checked()
+    expect(page.locator("[data-estimate-panel]")).not_to_contain_text("{{qestion}}")
+    assert "Sums" not in page.evaluate(READ_DRAFTS)
+    page.get_by_role("button", name="Bring it back").click()
+    assert_draft_is_back(page)
+
+    page.goto("/runs/new/?kind=select")  # asked for, so the draft is only offered
+    expect(page.locator("#kind-select")).to_be_checked()
+    expect(page.locator("#id_name")).to_have_value("")
+    page.get_by_role("button", name="Continue with it").click()
+    assert_draft_is_back(page)
+
+
 def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, demo):
     site.simulator.answer_in(milliseconds=5)
-    witness.expect_status(400, "/runs/new/")
+    witness.expect_status(400, "/runs/new/?kind=select")
     page.goto("/runs/new/")
     fill_in(page, TYPED)
     expect(page.locator("[data-estimate-panel]")).to_contain_text("{{qestion}}")
+    keep_and_throw_away(page)
     page.get_by_role("button", name="Launch").click()
 
     problems = page.locator("[data-errors]")
     expect(problems).to_be_focused()
-    expect(problems).to_contain_text("1 thing to mend before this can run")
+    expect(problems).to_contain_text("Fix 1 problem to launch")
     expect(problems).to_contain_text("{{qestion}} is not a column of the dataset")
     assert_filled_in(page, TYPED)
     expect(page.locator("#source-paste")).to_be_checked()
@@ -71,6 +124,9 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     problems.get_by_role("link", name="Prompt 1, user").click()
     expect(field(page, "User prompt")).to_be_focused()
     expect(field(page, "User prompt")).to_have_attribute("aria-invalid", "true")
+
+    leave_and_press_back(page)  # a refused launch keeps the draft, and Back asks for no sending again
+    assert_draft_is_back(page)
 
     field(page, "User prompt").fill(MENDED["User prompt"])
     expect(page.locator("[data-estimate-panel]")).to_contain_text("= 6 trials")
@@ -81,9 +137,11 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     assert live_texts(page)["progress"] == "6 of 6 trials"
     assert_page_equals_database(page, site.database)
 
+    assert page.evaluate(READ_DRAFTS) == "[]"  # it is a run now
     page.get_by_role("link", name="Duplicate").click()
     page.wait_for_url("**/runs/new/?run=*")
     assert_filled_in(page, MENDED)
     expect(page.locator("#source-stored")).to_be_checked()  # the rows were kept as a dataset
     expect(page.get_by_label("Dataset", exact=True)).to_have_value(re.compile(TYPED["Name"]))
     expect(page.locator("[data-estimate-panel]")).to_contain_text("6 from the cache")
+    expect(page.locator("[data-draft]")).to_be_hidden()

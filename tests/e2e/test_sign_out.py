@@ -1,4 +1,4 @@
-"""Signing out in one tab ends the live updates of the others."""
+"""Signing out in one tab ends the live updates of the others, and leaves no draft behind."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ def test_signing_out_in_another_tab_closes_the_socket_and_asks_to_sign_in(browse
     launch(page, document("is watched by nobody", repeats=5))
     expect(page.locator("[data-live-state=live]")).to_be_visible()
 
-    other_tab.goto("/runs/")
+    other_tab.goto("/runs/new/")
+    other_tab.locator("#id_name").fill("half a run")
     other_tab.get_by_role("button", name="Sign out").first.click()
     other_tab.wait_for_url("**/sign-in/")
+    assert other_tab.evaluate("localStorage.length") == 0
 
     banner = page.locator("[data-banner]")
     expect(banner).to_contain_text(

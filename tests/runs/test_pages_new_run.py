@@ -106,6 +106,31 @@ def test_a_double_click_makes_one_run(alice, filled):
     assert Run.objects.count() == 1
 
 
+@pytest.mark.parametrize(
+    ("changes", "forgets"),
+    [
+        pytest.param({"draft": "0f3c-9a"}, "0f3c-9a", id="launched"),
+        pytest.param({"draft": "0f3c-9a", "models": "gpt"}, None, id="refused"),
+        pytest.param({"draft": "x; path=/admin"}, None, id="not ours"),
+        pytest.param({}, None, id="no script"),
+    ],
+)
+def test_only_a_launch_lets_the_browser_forget_its_draft(alice, filled, changes, forgets):
+    answer = launch(client_of(alice), filled, **changes)
+    cookie = answer.cookies.get("launched_draft")
+    assert (cookie and cookie.value) == forgets
+    if answer.status_code == 400:
+        assert answer.context["draft"] == changes["draft"]  # the next try is of the same draft
+
+
+def test_a_draft_is_restored_only_in_a_form_that_asks_for_nothing_else(alice, filled):
+    client = client_of(alice)
+    address = reverse("run_new")
+    assert 'data-start="blank"' in client.get(address).content.decode()
+    assert 'data-start="given"' in client.get(address, {"kind": "select"}).content.decode()
+    assert 'data-start="refused"' in launch(client, filled, models="gpt").content.decode()
+
+
 def test_each_form_has_a_key_of_its_own(alice, dataset):
     client = client_of(alice)
     keys = {client.get(reverse("run_new")).context["filled"].key for _ in range(3)}

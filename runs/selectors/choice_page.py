@@ -15,7 +15,6 @@ from runs.selectors.choice_pictures import (
     draw_arms,
     draw_plots,
 )
-from runs.selectors.limits import configuration_now
 from runs.selectors.selection import selection_of
 from workers.engine.selection_layers import Layer
 from workers.engine.selection_report import SelectionReport
@@ -56,7 +55,6 @@ class ChoicePage:
     layers: list[Layer]
     hidden_layers: int
     rounds: list[RoundRow]  # the newest first
-    slots: int
     prefix: str  # of every model: an endpoint that all share is not repeated in each name
 
     first_rows: ClassVar[int] = FIRST_ROWS
@@ -65,12 +63,6 @@ class ChoicePage:
     @property
     def untried(self) -> int:
         return len(self.report.rows) - self.report.tried
-
-    @property
-    def lent(self) -> int:
-        """Slots that the split of this round leaves over; they go to whoever is next."""
-        last = self.report.last_round
-        return self.slots - last.split.candidates * last.split.cases_per_candidate if last else 0
 
 
 def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
@@ -92,7 +84,6 @@ def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
         ],
         hidden_layers=max(0, len(report.layers) - MOST_LAYERS),
         rounds=report.rounds[: -ROUNDS_LISTED - 1 : -1],
-        slots=configuration_now(run).limits.max_concurrent,
         prefix=prefix,
     )
 

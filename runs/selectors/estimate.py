@@ -10,6 +10,7 @@ from runs.selectors.case_sources import CaseSource, source_of
 from runs.selectors.choices import refuse_archived
 from runs.selectors.estimate_calls import Calls, count_calls
 from runs.selectors.estimate_limits import binding_limit
+from runs.selectors.estimate_slots import slots_of, slots_text
 from runs.selectors.history import ModelHistory, history_of, merged_latency
 from workers.engine.calls import expected_tokens
 from workers.engine.chunks import Allocation
@@ -17,7 +18,6 @@ from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import TrialRange, bound_trials
 from workers.engine.line_ends import with_plain_line_ends
 from workers.engine.prices import cost_of, read_prices
-from workers.engine.schedule import split_slots
 from workers.engine.spec import (
     Budget,
     Configuration,
@@ -48,8 +48,11 @@ class Estimate:
     calls_low: int = 0
     calls_to_send: int = 0  # at most
     max_concurrent: int = 0
+    slots: int = 0  # of them: what the endpoints allow, too
     allocation: Allocation = NO_SPLIT
     usable_slots_static: int = 0
+    slots_lent: int = 0
+    slots_text: str = ""
     cost_text: str = ""
     over_budget: list[str] = field(default_factory=list)
     seconds_low: float = 0.0
@@ -88,7 +91,7 @@ def measure(
     bounds = bound_trials(configuration, cases)
     calls = count_calls(configuration, source, endpoints, bounds)
     histories = [history_of(model.endpoint, model.model) for model in configuration.called]
-    allocation = split_slots(configuration, cases)
+    plan = slots_of(configuration, cases, endpoints)
     time = time_of(configuration, endpoints, histories, calls)
     cost = cost_of_run(configuration, endpoints, histories, calls)
     return Estimate(
@@ -104,8 +107,11 @@ def measure(
         calls_low=round(calls.to_send * calls.least_share),
         calls_to_send=calls.to_send,
         max_concurrent=configuration.limits.max_concurrent,
-        allocation=allocation,
-        usable_slots_static=allocation.candidates * allocation.cases_per_candidate,
+        slots=plan.slots,
+        allocation=plan.split,
+        usable_slots_static=plan.in_split,
+        slots_lent=plan.lent,
+        slots_text=slots_text(configuration, plan),
         cost_text=cost.text,
         over_budget=over_budget(
             configuration.budget, calls=calls.to_send, dollars=cost.high, seconds=time.high

@@ -33,15 +33,17 @@ def limits_of_run(
 ) -> list[Limit]:
     limits = configuration.limits
     slots = limits.max_concurrent
-    found = [Limit(slots / latency_seconds, f"{slots:,} slots of this run", "max_concurrent")]
+    name = f"{slots:,} calls at once of this run"
+    found = [Limit(slots / latency_seconds, name, "Calls at once (max_concurrent)")]
     if limits.requests_per_minute:
         rate = limits.requests_per_minute
-        name = f"{rate:,} requests per minute of this run"
-        found.append(Limit(rate / 60, name, "requests_per_minute"))
+        name = f"{rate:,} requests a minute of this run"
+        found.append(Limit(rate / 60, name, "Requests a minute (requests_per_minute)"))
     if limits.tokens_per_minute:
         rate = limits.tokens_per_minute
-        name = f"{rate:,} tokens per minute of this run"
-        found.append(Limit(rate / 60 / tokens_each, name, "tokens_per_minute"))
+        name = f"{rate:,} tokens a minute of this run"
+        lever = "Tokens a minute (tokens_per_minute)"
+        found.append(Limit(rate / 60 / tokens_each, name, lever))
     return found
 
 
@@ -53,24 +55,24 @@ def limits_of_model(
     found = [
         Limit(
             shares * slots / latency_seconds,
-            f"{slots:,} calls in flight of {label}",
-            f"the concurrency of the endpoint {endpoint.name}",
+            f"{slots:,} calls at once of {label}",
+            f"Calls at once of the endpoint {endpoint.name}",
         )
     ]
     if rate := endpoint.requests_per_minute:
         found.append(
             Limit(
                 shares * rate / 60,
-                f"{rate:,} requests per minute of {label}",
-                f"the requests per minute of the endpoint {endpoint.name}",
+                f"{rate:,} requests a minute of {label}",
+                f"Requests a minute of the endpoint {endpoint.name}",
             )
         )
     if rate := endpoint.tokens_per_minute:
         found.append(
             Limit(
                 shares * rate / 60 / tokens_each,
-                f"{rate:,} tokens per minute of {label}",
-                f"the tokens per minute of the endpoint {endpoint.name}",
+                f"{rate:,} tokens a minute of {label}",
+                f"Tokens a minute of the endpoint {endpoint.name}",
             )
         )
     return found
@@ -80,8 +82,8 @@ def lever_text(found: list[Limit]) -> str:
     """What raising the first limit would bring, up to where the next one binds."""
     first = found[0]
     if len(found) == 1:
-        return f"raising {first.lever} would help"
+        return f"raising {first.lever} makes it faster"
     gain = found[1].calls_per_second / first.calls_per_second
     if gain < 1.05:
-        return f"the next limit is as close: {found[1].name}"
+        return f"raising it alone does not help, because of {found[1].name}"
     return f"raising {first.lever} makes it up to {gain:.1f} times as fast"

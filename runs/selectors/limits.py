@@ -6,6 +6,7 @@ from typing import NamedTuple
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.endpoints_in_use import endpoints_of
 from workers.engine.retuning import retune
+from workers.engine.schedule import slots_allowed
 from workers.engine.spec import Configuration, read_configuration
 
 WAITING = "Waiting: "  # how the reasons begin that are taken back when an endpoint is resumed
@@ -23,6 +24,13 @@ def limits_text(configuration: Configuration) -> str:
     if limits.tokens_per_minute:
         parts.append(f"{limits.tokens_per_minute:,} tokens a minute")
     return ", ".join([*parts, f"{configuration.priority} priority"])
+
+
+def slots_at_launch(run: Run, configuration: Configuration) -> int:
+    """Calls at once by the run's limit now, and by those of its endpoints when it was launched."""
+    endpoints = run.snapshot_of.get("endpoints", {})
+    at_once = {name: facts["max_concurrent"] for name, facts in endpoints.items()}
+    return slots_allowed(configuration, at_once)
 
 
 class Current(NamedTuple):

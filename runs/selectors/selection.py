@@ -14,7 +14,7 @@ from django.db.models import Count, Max
 from django.utils import timezone
 
 from runs.models import Run
-from runs.selectors.limits import configuration_now
+from runs.selectors.limits import configuration_now, slots_at_launch
 from runs.selectors.stored_history import stored_history
 from workers.engine.kinds import open_selection
 from workers.engine.selection_report import SelectionReport, report_of
@@ -64,10 +64,11 @@ def selection_of(run: Run) -> SelectionReport:
     configuration = configuration_now(run)
     assert isinstance(configuration, Selection)  # the caller has looked at the kind
     followed = follow(run, configuration)
-    asked_for = (run.asked, run.done, run.state, run.ended, configuration.limits.max_concurrent)
+    slots = slots_at_launch(run, configuration)
+    asked_for = (run.asked, run.done, run.state, run.ended, slots)
     with followed.lock:
         if followed.report is None or followed.asked_for != asked_for:
-            followed.report = read_on(run, configuration, followed)
+            followed.report = read_on(run, configuration, followed, slots)
             followed.asked_for = asked_for
         return followed.report
 
@@ -101,7 +102,7 @@ def told_of(run: Run, told: int) -> Told:
     return Told(**found)
 
 
-def read_on(run: Run, configuration: Selection, followed: Followed) -> SelectionReport:
+def read_on(run: Run, configuration: Selection, followed: Followed, slots: int) -> SelectionReport:
     begin_anew_if_rewound(run, configuration, followed)
     strategy, session = followed.strategy, followed.session
     # The run was read before its scores: there may be some of a round that it does not know yet.
@@ -112,7 +113,7 @@ def read_on(run: Run, configuration: Selection, followed: Followed) -> Selection
     return report_of(
         strategy,
         rows_of(strategy, early, tokens_of(run)),
-        rounds_of(strategy, configuration.limits.max_concurrent),
+        rounds_of(strategy, slots),
         name=configuration.strategy.name,
         evaluations=session.told + len(early),
         objective=configuration.objective,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from django import template
 
 from runs.models import RunState
+from runs.selectors.estimate import Estimate
 
 register = template.Library()
 
@@ -106,17 +107,16 @@ def whisker(value: float | None, low: float | None, high: float | None) -> dict[
 
 
 @register.inclusion_tag("parts/slots.html")
-def slot_picture(candidates: int, cases_per_candidate: int, max_concurrent: int) -> dict[str, Any]:
-    """The two-level split: a box per slot, grouped by candidate, and the slots left to lend."""
+def slot_picture(found: Estimate) -> dict[str, Any]:
+    """A box for every call at once, grouped by candidate, then those that are lent."""
     room = SLOTS_DRAWN
     groups: list[range] = []
-    for _ in range(candidates):
+    for _ in range(found.allocation.candidates):
         if room <= 0:
             break
-        groups.append(range(min(cases_per_candidate, room)))
-        room -= cases_per_candidate
-    used = candidates * cases_per_candidate
-    lent = max(max_concurrent - used, 0)
-    drawn_lent = min(lent, max(room, 0))
-    drawn = sum(len(group) for group in groups) + drawn_lent
-    return {"groups": groups, "lent": range(drawn_lent), "more": max(max_concurrent - drawn, 0)}
+        groups.append(range(min(found.allocation.cases_per_candidate, room)))
+        room -= found.allocation.cases_per_candidate
+    lent = min(found.slots_lent, max(room, 0))
+    drawn = sum(len(group) for group in groups) + lent
+    more = found.usable_slots_static + found.slots_lent - drawn
+    return {"groups": groups, "lent": range(lent), "more": more}

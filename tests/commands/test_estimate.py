@@ -19,11 +19,13 @@ def test_calls_cost_time_and_the_limit_are_told(file: Path, endpoint: Endpoint) 
     ran = command("estimate", file, "--json", "--set", "limits.requests_per_minute=60")
     found = json.loads(ran.out)
     assert (found["trials"], found["calls_to_send"], found["calls_cached"]) == (120, 120, 0)
-    assert "60 requests per minute of this run" in found["limited_by"]
+    assert "60 requests a minute of this run" in found["limited_by"]
     assert found["cost_text"].startswith("$")
     text = command("estimate", file).out
     assert "120  (6 candidates x 20 cases x 1 repeat)" in text
-    assert "Limited by  12 slots of this run; raising max_concurrent" in text
+    assert (
+        "Limited by  12 calls at once of this run; raising Calls at once (max_concurrent)" in text
+    )
     assert not Run.objects.exists()
 
 

@@ -125,7 +125,9 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     expect(field(page, "User prompt")).to_be_focused()
     expect(field(page, "User prompt")).to_have_attribute("aria-invalid", "true")
 
-    leave_and_press_back(page)  # a refused launch keeps the draft, and Back asks for no sending again
+    leave_and_press_back(
+        page
+    )  # a refused launch keeps the draft, and Back asks for no sending again
     assert_draft_is_back(page)
 
     field(page, "User prompt").fill(MENDED["User prompt"])

@@ -140,7 +140,7 @@ def test_without_a_key_none_is_sent(settings):
         (403, "did not accept the key (403)", "Replace the endpoint's key"),
         (404, "no list of models there (404)", "base URL ends with the version"),
         (400, "refused the request (400)", "parameters"),
-        (429, "limits the rate of calls", "Lower max_concurrent"),
+        (429, "limits the rate of calls", "Lower Calls at once (max_concurrent)"),
         (500, "failed on its side (500)", "Retry later"),
         (503, "failed on its side (503)", "Retry later"),
     ],

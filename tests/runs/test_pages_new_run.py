@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from runs.forms.new_run import read_post
-from runs.models import Configuration, Dataset, Run
+from runs.models import Configuration, Dataset, Endpoint, Run
 from runs.services.runs import create_run
 from tests.runs.page_parts import (
     client_of,
@@ -329,8 +329,40 @@ def test_the_estimate_counts_calls_without_starting_anything(alice, filled, data
     assert answer.status_code == 200
     text = re.sub(r"<[^>]+>|\s+", " ", answer.content.decode())
     assert "24 trials" in re.sub(" +", " ", text)
-    assert "8 slots: 2 candidates × 3 cases = 6" in re.sub(" +", " ", text)
+    assert "8 calls at once: 4 candidates × 2 cases." in re.sub(" +", " ", text)
+    assert "raising Calls at once (max_concurrent)" in text
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "endpoint", "says"),
+    [
+        pytest.param(
+            {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "4"},
+            200,
+            "4 calls at once: 1 candidate × 3 cases; 1 stay unused: there are no more trials.",
+            id="one candidate, few cases",
+        ),
+        pytest.param(
+            {"max_concurrent": "50"},
+            2,
+            "4 calls at once (the endpoints allow no more of the 50): 4 candidates × 1 case.",
+            id="two models of an endpoint with two calls at once each",
+        ),
+        pytest.param(
+            {"max_concurrent": "50"},
+            200,
+            "50 calls at once: 4 candidates × 6 cases; 26 stay unused: there are no more trials.",
+            id="repeats are cases",
+        ),
+    ],
+)
+def test_the_estimate_shares_the_calls_that_are_really_allowed(
+    alice, filled, changes, endpoint, says
+):
+    Endpoint.objects.update(max_concurrent=endpoint)
+    answer = client_of(alice).post(reverse("run_estimate"), {**filled, **changes})
+    assert says in answer.content.decode()
 
 
 def test_the_estimate_of_an_unfinished_form_says_what_is_missing(alice, filled):

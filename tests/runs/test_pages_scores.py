@@ -146,7 +146,7 @@ def test_errors_are_grouped_by_kind_with_advice_and_lead_to_their_trials(alice, 
     page = client.get(reverse("run_errors", args=[run.pk]))
     (group,) = page.context["groups"]
     assert group.count == run.scores.exclude(error_class="").count()
-    assert "Raise timeout_seconds" in page.content.decode()
+    assert "Raise Timeout, seconds (timeout_seconds)" in page.content.decode()
     (link,) = re.findall(r'href="(/runs/\d+/scores/\?error=[^"]+)"', page.content.decode())
     answer = client.get(link.replace("&amp;", "&"))
     assert answer.context["total"] == group.count

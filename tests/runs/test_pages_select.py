@@ -45,7 +45,21 @@ def test_the_report_tells_who_won_and_what_was_saved(choice: Run) -> None:
     assert "1.000 worse than solver=simulated/sim-large" in other.why
     assert report.evaluations == choice.done < report.brute_force == 2 * CASES
     assert report.saved_share == 1 - choice.done / (2 * CASES)
-    assert report.rounds[0].split == (5, 10)  # of 50 slots, for rounds of ten cases each
+    assert report.rounds[0].split == (2, 10)  # of 40 slots: there are two, in rounds of ten cases
+
+
+def test_the_page_shows_no_more_at_once_than_there_is_and_may_be(choice: Run, ada: User) -> None:
+    page = client_of(ada).get(f"/runs/{choice.pk}/").content.decode()
+    assert re.search(
+        r'Calls at once in the last round</span>\s*<span class="tile-value">2 × 10<', page
+    )
+    assert "combinations × cases; 40 calls are allowed<" in page
+    choice.snapshot_of["endpoints"]["simulated"]["max_concurrent"] = 4  # of each of its two models
+    choice.save(update_fields=["snapshot_of"])
+    Run.objects.filter(pk=choice.pk).update(ended=now())
+    page = client_of(ada).get(f"/runs/{choice.pk}/").content.decode()
+    assert '<span class="tile-value">1 × 8<' in page
+    assert "combinations × cases; 8 calls are allowed<" in page
 
 
 def test_the_page_shows_the_combinations_and_their_fate(choice: Run, ada: User) -> None:

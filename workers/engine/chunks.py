@@ -28,6 +28,40 @@ def allocate(max_concurrent: int, batch_size: int) -> Allocation:
     return Allocation(candidates=slots // cases, cases_per_candidate=cases)
 
 
+class Work(NamedTuple):
+    """What could be done at once, had it slots enough."""
+
+    candidates: int
+    cases: int  # of one candidate
+    trials: int
+
+
+class SlotPlan(NamedTuple):
+    """How the slots are used: the split, and more trials that are lent what it leaves over."""
+
+    slots: int
+    split: Allocation
+    lent: int
+
+    @property
+    def in_split(self) -> int:
+        return self.split.candidates * self.split.cases_per_candidate
+
+    @property
+    def empty(self) -> int:
+        return self.slots - self.in_split - self.lent
+
+
+def share_slots(max_concurrent: int, work: Work) -> SlotPlan:
+    """The split of real work: never more candidates, cases or trials than there are."""
+    slots = max(max_concurrent, 1)
+    found = allocate(slots, min(work.cases, work.trials))
+    most = max(1, min(work.candidates, work.trials // found.cases_per_candidate))
+    split = found._replace(candidates=min(found.candidates, most))
+    used = split.candidates * split.cases_per_candidate
+    return SlotPlan(slots, split, lent=max(0, min(slots, work.trials) - used))
+
+
 def chunk_size(max_concurrent: int, latency_seconds: float | None = None) -> int:
     """The number of trials that one message stands for.
 

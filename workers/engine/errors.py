@@ -44,7 +44,7 @@ class TransientError(CallError):
 
 class ServerError(TransientError):
     name = "server_error"
-    advice = "The provider failed on its side (5xx). Retry later or lower the concurrency."
+    advice = "The provider failed on its side (5xx). Retry later, or lower Calls at once."
 
 
 class ConnectionFailed(TransientError):
@@ -54,7 +54,10 @@ class ConnectionFailed(TransientError):
 
 class TimedOut(TransientError):
     name = "timeout"
-    advice = "No full answer within the time limit. Raise timeout_seconds or lower concurrency."
+    advice = (
+        "No full answer within the time limit. Raise Timeout, seconds (timeout_seconds) or lower "
+        "Calls at once (max_concurrent)."
+    )
 
 
 class MalformedAnswer(TransientError):
@@ -67,7 +70,10 @@ class RateLimited(TransientError):
     """The provider said 429. Waiting for it is not an attempt."""
 
     name = "rate_limited"
-    advice = "Lower max_concurrent or requests_per_minute, or raise the provider's quota."
+    advice = (
+        "Lower Calls at once (max_concurrent) or Requests a minute (requests_per_minute), or raise "
+        "the provider's quota."
+    )
 
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
@@ -88,7 +94,7 @@ class BadCredentials(Refused):
 
 class AnswerTooLarge(CallError):
     name = "too_large"
-    advice = "The answer was cut at the size cap. Lower max_tokens in the model's parameters."
+    advice = "The answer was longer than a run may store. Lower Max tokens (max_tokens)."
 
 
 class ForbiddenAddress(CallError):
@@ -112,10 +118,10 @@ class NoRoute(CallError):
 
 
 class AgentFailed(CallError):
-    """An installed agent raised an exception, or answered with something else than text."""
+    """An installed agent raised an exception, or answered with something other than text."""
 
     name = "agent_error"
-    advice = "The agent of this pipeline failed by itself. See its message, then mend the agent."
+    advice = "The agent of this pipeline failed by itself. See its message, then fix the agent."
 
 
 class Poison(CallError):

@@ -1,11 +1,13 @@
 """Which trials may be worked on at once: all that fit, or the documented two-level split."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from workers.engine.chunks import Allocation, allocate, split
+from workers.engine.chunks import Allocation, SlotPlan, Work, allocate, share_slots, split
+from workers.engine.kinds import open_selection
 from workers.engine.records import Trial
 from workers.engine.session import Session
-from workers.engine.spec import Configuration
+from workers.engine.spec import Configuration, Selection
 
 
 class Room(NamedTuple):
@@ -36,8 +38,39 @@ def plan_by_candidate(
 
 
 def split_slots(configuration: Configuration, cases: int) -> Allocation:
-    """Candidates at once x cases of each at once."""
+    """Candidates at once x cases of each at once, as the schedule two_level plans them."""
     limits = configuration.limits
     found = allocate(limits.max_concurrent, min(limits.batch_size, cases))
     most = limits.max_concurrent_candidates or found.candidates
     return found._replace(candidates=min(found.candidates, most))
+
+
+def slots_allowed(configuration: Configuration, endpoints: Mapping[str, int]) -> int:
+    """Calls at once: the run's own limit, or less where its models allow less together.
+    `endpoints` gives the calls at once that each endpoint allows for each of its models."""
+    models = {(model.endpoint, model.model) for model in configuration.called}
+    known = [endpoints[endpoint] for endpoint, _ in models if endpoint in endpoints]
+    own = configuration.limits.max_concurrent
+    return min(own, sum(known)) if known else own
+
+
+def plan_slots(configuration: Configuration, cases: int, slots: int) -> SlotPlan:
+    """What a run does with its slots when it starts."""
+    if isinstance(configuration, Selection):
+        return share_slots(slots, first_round(configuration, cases))
+    trials = configuration.candidates * cases * configuration.repeats
+    if configuration.limits.schedule == "two_level":
+        most = configuration.limits.max_concurrent_candidates or configuration.candidates
+        batch = min(configuration.limits.batch_size, cases)
+        work = Work(min(most, configuration.candidates), batch, trials)
+        return share_slots(slots, work)._replace(lent=0)  # it leaves them empty
+    # Case by case: all candidates of a case, then the next case.
+    candidates = min(configuration.candidates, slots)
+    rows = min(slots // candidates, cases * configuration.repeats)
+    return share_slots(slots, Work(candidates, rows, trials))
+
+
+def first_round(configuration: Selection, cases: int) -> Work:
+    pulls = open_selection(configuration, cases).next_pulls()
+    most = max((pull.cases for pull in pulls), default=0)
+    return Work(len(pulls), most, sum(pull.cases for pull in pulls))

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from workers.engine.chunks import Allocation, allocate
+from workers.engine.chunks import Allocation, SlotPlan, Work, share_slots
 from workers.engine.pareto import Point, front_of
 from workers.engine.records import Score
 from workers.engine.stats import Estimate, estimate_mean
@@ -58,8 +58,13 @@ class RoundRow(NamedTuple):
     combinations: int
     cases: int
     trials: int
-    split: Allocation  # of the slots: combinations at once x cases of each
+    slots: SlotPlan
     alive: int  # after it
+
+    @property
+    def split(self) -> Allocation:
+        """Of the slots: combinations at once x cases of each."""
+        return self.slots.split
 
 
 class Most(NamedTuple):
@@ -187,7 +192,8 @@ def rounds_of(strategy: Rounds[Any], max_concurrent: int) -> list[RoundRow]:
     alive, rounds = len(strategy.candidates), []
     for record in strategy.history:
         alive -= gone[record.number]
-        rounds.append(RoundRow(*record, split=allocate(max_concurrent, record.cases), alive=alive))
+        work = Work(record.arms, record.cases, record.trials)
+        rounds.append(RoundRow(*record, slots=share_slots(max_concurrent, work), alive=alive))
     return rounds
 
 

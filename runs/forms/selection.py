@@ -9,6 +9,7 @@ from django.http import QueryDict
 from runs.forms.model_parameters import number_or_text, number_text
 from workers.engine.spec import Selection, Step
 from workers.engine.strategies.describing import (
+    RECOMMENDED,
     OptionDescription,
     StrategyDescription,
     describe_options,
@@ -16,7 +17,15 @@ from workers.engine.strategies.describing import (
 )
 from workers.engine.strategies.options import Objective
 
-DEFAULT_STRATEGY = "arm_elimination"
+DEFAULT_STRATEGY = "arm_elimination"  # of a document that names none
+CHOICE_LABELS = {
+    "weighted": "One winner",
+    "pareto": "All that no other beats",
+    "survivors": "Combinations not given up",
+    "anyone": "All combinations",
+    "wrong": "Count as wrong answers",
+    "dropped": "Are left out",
+}
 MOST_STEPS = 20
 AIM = "objective"
 
@@ -52,8 +61,9 @@ class OptionField(NamedTuple):
     value: str
 
     @property
-    def label(self) -> str:
-        return self.described.name.replace("_", " ").capitalize()
+    def choices(self) -> list[tuple[str, str]]:
+        """Each value with what a person reads."""
+        return [(value, CHOICE_LABELS.get(value, value)) for value in self.described.choices]
 
 
 @dataclass(slots=True)
@@ -141,7 +151,8 @@ def text_of(value: Any) -> str:
 
 
 def blank_selection() -> SelectionInput:
-    return with_defaults(SelectionInput(steps=[StepInput(0, "solver", "", "{{question}}")]))
+    step = StepInput(0, "solver", "", "{{question}}")
+    return with_defaults(SelectionInput(steps=[step], strategy=RECOMMENDED))
 
 
 def with_defaults(given: SelectionInput) -> SelectionInput:

@@ -1,5 +1,6 @@
 """The new-run form for a choice among combinations: what it sends, keeps, and says is wrong."""
 
+import re
 from typing import Any
 
 import pytest
@@ -154,12 +155,25 @@ def test_steps_that_are_more_than_a_call_are_shown_as_yaml(more: dict[str, Any])
     assert shown.mode == "yaml"
 
 
-def test_arm_elimination_is_what_a_blank_form_takes(ada: User) -> None:
-    page = client_of(ada).get(reverse("run_new"), {"kind": "select"})
-    shown = page.context["filled"]
-    assert shown.selection.strategy == "arm_elimination"
-    assert shown.document()["strategy"] == "arm_elimination"
+def test_a_blank_form_takes_the_recommended_strategy(ada: User) -> None:
+    answer = client_of(ada).get(reverse("run_new"), {"kind": "select"})
+    shown = answer.context["filled"]
+    assert shown.selection.strategy == "paired_elimination"
+    assert shown.document()["strategy"] == "paired_elimination"
     assert "objective" not in shown.document()
+    page = answer.content.decode()
+    names = re.findall(r'name="strategy" value="(\w+)"', page)
+    assert names[0] == "paired_elimination"
+    assert sorted(names) == sorted(SELECTIONS)
+    assert "Paired elimination (recommended)" in page
+    assert "Weight of cost" in page
+    fields = page[page.index('id="id_strategy"') : page.index('id="id_prompts"')]
+    assert "lambda" not in re.sub(r"<[^>]+>", "", fields)  # names of the YAML are no labels
+
+
+def test_the_default_of_documents_stays() -> None:
+    document = {name: value for name, value in DOCUMENT.items() if name != "strategy"}
+    assert from_document(document).selection.strategy == "arm_elimination"
 
 
 def test_steps_are_added_and_removed_without_a_script(ada: User, filled: dict[str, Any]) -> None:
@@ -208,7 +222,7 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_lost(
 
 def test_the_estimate_follows_the_steps(ada: User, filled: dict[str, Any]) -> None:
     panel = client_of(ada).post(reverse("run_estimate"), filled).content.decode()
-    assert "4 candidates × 3 cases" in panel
+    assert "4 combinations × 3 cases" in panel
     assert "12 trials</b>" in panel
 
 

@@ -12,11 +12,17 @@ FIRST_SHARE = 10  # the first round is a tenth of the cases
 
 class ArmEliminationOptions(Options):
     growth: float = Field(
-        default=2.0, ge=1, le=10, description="How much larger each round is than the one before."
+        default=2.0,
+        ge=1,
+        le=10,
+        title="Growth of the rounds",
+        description="Each round has this many times the cases of the one before.",
     )
     winner: Literal["survivors", "anyone"] = Field(
         default="survivors",
-        description="anyone: also who was given up, by a lucky small sample (as published).",
+        title="Who can win",
+        description="Only combinations that were not given up (survivors), or also one that was, "
+        "if its few cases went better (anyone, as published).",
     )
 
 
@@ -24,6 +30,11 @@ class ArmElimination(Rounds[ArmEliminationOptions]):
     """The default, and the easiest to follow: an arm leaves when its interval ends below where a
     better one's begins. A smaller confidence is cheaper, a greater one surer."""
 
+    label = "Arm elimination"
+    when = (
+        "Better if the decisions must be easy to explain: a combination is given up when its "
+        "interval lies below that of a better one. Usually needs more evaluations."
+    )
     options_type = ArmEliminationOptions
     keeps_front = True
 

@@ -16,7 +16,11 @@ NORMAL = NormalDist()
 
 class BayesianOptions(Options):
     sample_fraction: float = Field(
-        default=0.25, gt=0, le=1, description="The share of the candidates that is tried."
+        default=0.25,
+        gt=0,
+        le=1,
+        title="Share of combinations to try",
+        description="From 0 to 1: 0.25 tries a quarter of them.",
     )
 
 
@@ -34,6 +38,11 @@ class Bayesian(Rounds[BayesianOptions]):
     the expected improvement decides. The first candidates are drawn by the seed and run together.
     """
 
+    label = "Bayesian search"
+    when = (
+        "Better for very many combinations: tries a part of them on all cases, and learns "
+        "from those which one to try next."
+    )
     options_type = BayesianOptions
 
     def next_pulls(self) -> list[Pull]:

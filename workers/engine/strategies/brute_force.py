@@ -7,6 +7,11 @@ from workers.engine.strategies.rounds import Pull, Rounds
 class BruteForce(Rounds[Options]):
     """For few candidates and cases, or when every number is wanted: nothing is left to chance."""
 
+    label = "Brute force"
+    when = (
+        "Better for a handful of combinations, or if you want every number: tries all of them "
+        "on all cases."
+    )
     keeps_front = True
 
     def next_pulls(self) -> list[Pull]:

@@ -1,15 +1,17 @@
-"""What a form offers of the strategies: each with a line on what it does, and its options."""
+"""What a form offers of the strategies: when each is the right one, and its options."""
 
-import inspect
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from workers.engine.strategies import SELECTIONS
 
+RECOMMENDED = "paired_elimination"  # to people; who names none gets the schema's default
+
 
 class OptionDescription(NamedTuple):
     name: str
+    label: str
     kind: str  # "number", "boolean", "choice" or "text"
     default: Any
     help: str
@@ -18,20 +20,24 @@ class OptionDescription(NamedTuple):
 
 class StrategyDescription(NamedTuple):
     name: str
-    summary: str
+    label: str
+    when: str
     options: tuple[OptionDescription, ...]
+
+    @property
+    def is_recommended(self) -> bool:
+        return self.name == RECOMMENDED
 
 
 def describe_strategies() -> list[StrategyDescription]:
-    """The summary is the first line of a strategy's own file."""
-    return [
+    """The recommended one first."""
+    found = [
         StrategyDescription(
-            name,
-            (inspect.getdoc(inspect.getmodule(strategy)) or "").partition("\n")[0],
-            describe_options(strategy.options_type),
+            name, strategy.label, strategy.when, describe_options(strategy.options_type)
         )
         for name, strategy in SELECTIONS.items()
     ]
+    return sorted(found, key=lambda each: not each.is_recommended)
 
 
 def describe_options(model: type[BaseModel]) -> tuple[OptionDescription, ...]:
@@ -52,4 +58,4 @@ def describe_option(name: str, schema: dict[str, Any]) -> OptionDescription:
     else:
         kind = "boolean" if "boolean" in types else "text"
     help_text = schema.get("description", "")
-    return OptionDescription(name, kind, schema.get("default"), help_text, choices)
+    return OptionDescription(name, schema["title"], kind, schema.get("default"), help_text, choices)

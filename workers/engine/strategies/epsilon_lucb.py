@@ -8,14 +8,29 @@ from workers.engine.strategies.rounds import Pull, Rounds
 
 
 class EpsilonLucbOptions(Options):
-    epsilon: float = Field(default=0.01, ge=0, description="A difference that does not matter.")
-    n_initial: int = Field(default=1, ge=1, description="Cases that every candidate sees first.")
+    epsilon: float = Field(
+        default=0.01,
+        ge=0,
+        title="Difference that does not matter",
+        description="In score: the search ends when no rival can be better by more than this.",
+    )
+    n_initial: int = Field(
+        default=1,
+        ge=1,
+        title="First cases",
+        description="Cases that every combination sees before they are compared.",
+    )
 
 
 class EpsilonLucb(Rounds[EpsilonLucbOptions]):
     """For a quick answer where a small difference does not matter: few evaluations, and often the
     second best. A greater confidence and more first cases make it surer."""
 
+    label = "Epsilon LUCB"
+    when = (
+        "Better for a quick answer, if a small difference does not matter: compares only the "
+        "leader and its strongest rival. Often ends with the second best."
+    )
     options_type = EpsilonLucbOptions
 
     def next_pulls(self) -> list[Pull]:

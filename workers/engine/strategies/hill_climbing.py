@@ -11,9 +11,24 @@ from workers.engine.strategies.rounds import Pull, Rounds
 
 
 class HillClimbingOptions(Options):
-    max_iterations: int = Field(default=20, ge=1, description="Steps of one climb at most.")
-    num_restarts: int = Field(default=3, ge=1, description="Climbs, each from another start.")
-    patience: int = Field(default=3, ge=1, description="Steps without gain before a climb ends.")
+    max_iterations: int = Field(
+        default=20,
+        ge=1,
+        title="Changes in a climb, at most",
+        description="A change is another model for one step.",
+    )
+    num_restarts: int = Field(
+        default=3,
+        ge=1,
+        title="Climbs",
+        description="Each starts from another combination, drawn at random.",
+    )
+    patience: int = Field(
+        default=3,
+        ge=1,
+        title="Patience, changes",
+        description="A climb ends after so many changes in a row that did not help.",
+    )
 
 
 class HillClimbing(Rounds[HillClimbingOptions]):
@@ -22,6 +37,11 @@ class HillClimbing(Rounds[HillClimbingOptions]):
     is learned: the one whose changed model did best so far in that step, then the cheaper one.
     Every candidate that was tried counts in the end."""
 
+    label = "Hill climbing"
+    when = (
+        "Better for many steps, if a model that is good in one combination is good in others: "
+        "changes the model of one step at a time while that helps."
+    )
     options_type = HillClimbingOptions
     _here: int | None = None  # where the climb stands
     _climbs = _steps = _without_gain = 0

@@ -13,10 +13,18 @@ ROUND = 10  # evaluations decided on at once
 
 class MatrixUcbOptions(Options):
     share: float = Field(
-        default=0.3, gt=0, le=1, description="Of all candidates x cases, how many are evaluated."
+        default=0.3,
+        gt=0,
+        le=1,
+        title="Share of evaluations",
+        description="From 0 to 1: 0.3 makes 30 % of the evaluations that trying everything takes.",
     )
     exploration: float = Field(
-        default=1.0, gt=0, description="How far above its mean an arm of one sample may be."
+        default=1.0,
+        gt=0,
+        title="Exploration",
+        description="Greater: more evaluations for combinations that few cases were seen of. "
+        "Smaller: more for those that lead.",
     )
 
 
@@ -26,6 +34,11 @@ class MatrixUcb(Rounds[MatrixUcbOptions]):
     sqrt(exploration / n). A round is spread over arms: each evaluation that it gives an arm counts
     as seen when it gives the next."""
 
+    label = "Matrix UCB"
+    when = (
+        "Better if the number of evaluations is fixed beforehand: gives each to the "
+        "combination that may still be the best."
+    )
     options_type = MatrixUcbOptions
 
     def next_pulls(self) -> list[Pull]:

@@ -25,8 +25,10 @@ class PairedEliminationOptions(Options):
         default=1.9,
         gt=0,
         le=10,
-        description="In standard errors: how sure the first eliminations must be. Later ones, and "
-        "those among a few, save less and must be surer; so must all while money was saved.",
+        title="Confidence, standard errors",
+        description="How clear the difference must be before a combination is given up. Greater: "
+        "safer, and more evaluations. The strategy asks for more by itself when few cases or few "
+        "combinations are left, and while it needs fewer evaluations than arm elimination would.",
     )
 
 
@@ -43,6 +45,11 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
     the winner is chosen on equal data.
     """
 
+    label = "Paired elimination"
+    when = (
+        "Finds the best combination most often, and with few evaluations: it gives up a "
+        "combination once it cannot catch up with the leader, compared case by case."
+    )
     options_type = PairedEliminationOptions
     keeps_front = True
 

@@ -10,13 +10,22 @@ from workers.engine.strategies.rounds import Pull, Rounds
 
 class RandomSearchOptions(Options):
     sample_fraction: float = Field(
-        default=0.25, gt=0, le=1, description="The share of the candidates that is tried."
+        default=0.25,
+        gt=0,
+        le=1,
+        title="Share of combinations to try",
+        description="From 0 to 1: 0.25 tries a quarter of them.",
     )
 
 
 class RandomSearch(Rounds[RandomSearchOptions]):
     """For a first impression at a known price: the best of a sample, which is seldom the best."""
 
+    label = "Random search"
+    when = (
+        "Better for a first impression at a known price: tries some combinations, drawn at "
+        "random, on all cases. Often misses the best."
+    )
     options_type = RandomSearchOptions
     keeps_front = True
 

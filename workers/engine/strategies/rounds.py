@@ -44,6 +44,8 @@ class Rounds(ABC, Generic[OptionsType]):
     """
 
     learns = True
+    label: ClassVar[str] = ""  # as a form names it
+    when: ClassVar[str] = ""  # a line that helps to choose among the strategies
     keeps_front = False  # whether it gives nobody up that the mode pareto would keep
     options_type: ClassVar[type[Options]] = Options
 

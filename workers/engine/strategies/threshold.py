@@ -9,13 +9,22 @@ FIRST_SHARE = 10  # the first round is a tenth of the cases
 
 
 class ThresholdOptions(Options):
-    threshold: float = Field(default=0.75, description="The value that a candidate must reach.")
+    threshold: float = Field(
+        default=0.75,
+        title="Score to reach",
+        description="The mean score from which on a combination is good enough.",
+    )
 
 
 class Threshold(Rounds[ThresholdOptions]):
     """For the question who is good enough, not who is best: who is clearly above the threshold is
     done with, who is clearly below it is given up, and the better of those above is a guess."""
 
+    label = "Threshold"
+    when = (
+        "Better if the question is which combinations are good enough: sorts them into those "
+        "above and those below a score."
+    )
     options_type = ThresholdOptions
 
     @property

@@ -5,12 +5,13 @@ to the fields by their paths, so that form, YAML, admin and REST always agree.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.http import QueryDict
 
+from runs.forms.limit_fields import LIMIT_FIELDS, FilledLimit, fill_limits
 from runs.forms.model_parameters import (
     ParametersInput,
     number_or_text,
@@ -23,13 +24,6 @@ from workers.engine.presets import DEFAULT_PRESET, PRESETS
 from workers.engine.scorers import ScorerDescription, describe
 
 CUSTOM = "custom"
-LIMIT_FIELDS = (
-    "max_concurrent",
-    "batch_size",
-    "requests_per_minute",
-    "timeout_seconds",
-    "attempts",
-)
 BUDGET_FIELDS = ("dollars", "calls", "seconds")
 MOST_PROMPTS = 500
 
@@ -74,7 +68,7 @@ class ScorerInput:
         return [
             OptionInput(
                 name=option.name,
-                label=option.name.replace("_", " ").capitalize(),
+                label=option.label,
                 kind=option.kind,
                 value=self.values.get(option.name, ""),
                 help=option.help,
@@ -170,6 +164,9 @@ class NewRunInput:
     @property
     def typed_models(self) -> list[str]:
         return [line.strip() for line in self.other_models.splitlines() if line.strip()]
+
+    def limit_fields(self) -> Iterator[FilledLimit]:
+        return fill_limits(self.limits)
 
     def limits_document(self) -> dict[str, Any]:
         if self.preset != CUSTOM:

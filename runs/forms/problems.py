@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from runs.forms.new_run import BUDGET_FIELDS, LIMIT_FIELDS, NewRunInput
+from runs.forms.limit_fields import LIMIT_FIELDS
+from runs.forms.new_run import BUDGET_FIELDS, NewRunInput
 from workers.engine.errors import Problem
+from workers.engine.strategies.describing import describe_options
+from workers.engine.strategies.options import Objective
 
 _FIELDS: dict[str, tuple[str, str]] = {
     "name": ("id_name", "Name"),
@@ -25,7 +28,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
 
 
 class FieldProblem(NamedTuple):
-    """A problem and the field to mend it in; no field when it is about the whole."""
+    """A problem and the field to fix it in; no field when it is about the whole."""
 
     field: str
     label: str
@@ -48,7 +51,7 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
     if parts[0] == "dataset" and filled.dataset_source == "paste":
         return "id_rows", "Rows"
     if parts[0] == "limits" and len(parts) > 1 and parts[1] in LIMIT_FIELDS:
-        return f"id_{parts[1]}", parts[1].replace("_", " ").capitalize()
+        return f"id_{parts[1]}", LIMIT_FIELDS[parts[1]].label
     if parts[0] == "budget" and len(parts) > 1 and parts[1] in BUDGET_FIELDS:
         return f"id_budget_{parts[1]}", f"Budget, {parts[1]}"
     if parts[0] in ("models", "steps") and "parameters" in parts:
@@ -58,7 +61,8 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
     if parts[0] == "steps" and len(parts) > 1:
         return find_step(parts[1:], filled)
     if parts[0] == "objective" and len(parts) > 1:
-        return f"id_objective-{parts[1]}", f"What is best, {parts[1].replace('_', ' ')}"
+        labels = {option.name: option.label for option in describe_options(Objective)}
+        return f"id_objective-{parts[1]}", labels.get(parts[1], _FIELDS["objective"][1])
     return _FIELDS.get(parts[0], ("", ""))
 
 

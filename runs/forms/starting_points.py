@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from runs.forms.limit_fields import LIMIT_FIELDS
 from runs.forms.model_parameters import number_text, parameters_of
 from runs.forms.new_run import (
     CUSTOM,
-    LIMIT_FIELDS,
     NewRunInput,
     PromptInput,
     blank_input,

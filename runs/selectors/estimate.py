@@ -10,7 +10,7 @@ from runs.selectors.case_sources import CaseSource, source_of
 from runs.selectors.choices import refuse_archived
 from runs.selectors.estimate_calls import Calls, count_calls
 from runs.selectors.estimate_limits import binding_limit
-from runs.selectors.estimate_slots import slots_of, slots_text
+from runs.selectors.estimate_slots import product_text, slots_of, slots_text
 from runs.selectors.history import ModelHistory, history_of, merged_latency
 from workers.engine.calls import expected_tokens
 from workers.engine.chunks import Allocation
@@ -41,6 +41,7 @@ class Estimate:
     rows: int = 0  # of the dataset, of which the cases are the first
     expected: str = ""  # the column that answers are compared with
     repeats: int = 1
+    product: str = ""
     trials_low: int = 0
     trials: int = 0  # at most
     calls_cached: int = 0
@@ -100,6 +101,7 @@ def measure(
         rows=source.rows,
         expected=configuration.expected_column,
         repeats=configuration.repeats,
+        product=product_text(configuration, cases, source.rows),
         trials_low=bounds.least,
         trials=bounds.most,
         calls_cached=calls.cached,
@@ -167,8 +169,8 @@ def cached_text(calls: Calls) -> str:
 def over_budget(budget: Budget, **needed: float) -> list[str]:
     """A sentence for each budget that the run may use up before it is done."""
     return [
-        f"It may take {amount_text(name, needed[name])}: more than the budget of "
-        f"{amount_text(name, total)}, where it pauses."
+        f"It may take {amount_text(name, needed[name])}, and pauses at the budget of "
+        f"{amount_text(name, total)}."
         for name, total in budget
         if total is not None and needed[name] > total
     ]
@@ -220,13 +222,13 @@ def range_text(bounds: TrialRange) -> str:
     if bounds.least == bounds.most:
         return ""
     return (
-        " The strategy decides how many trials it needs: at least its first round, at most every "
-        "combination on every case, or its budget. Cached answers are not taken off."
+        " The lower numbers are for the first round alone, the higher ones for every trial that "
+        "the strategy may ask for. Answers from the cache are not subtracted."
     )
 
 
 def basis_of(histories: list[ModelHistory]) -> str:
     calls = sum(history.calls for history in histories)
     if not calls:
-        return f"No history of these models: assumed {ASSUMED_SECONDS:g} s a call."
+        return f"No past calls of these models: {ASSUMED_SECONDS:g} s a call is assumed."
     return f"From {formatting.exact_count(calls)} past calls of these models."

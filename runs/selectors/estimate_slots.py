@@ -1,4 +1,4 @@
-"""How a run would share its calls at once between candidates and cases."""
+"""How many trials a run has, and how it would share its calls at once between them."""
 
 from collections.abc import Mapping
 
@@ -19,12 +19,22 @@ def slots_text(configuration: Configuration, plan: SlotPlan) -> str:
     """As in `8 calls at once: 4 candidates × 2 cases.`"""
     wanted = configuration.limits.max_concurrent
     limit = "" if plan.slots == wanted else f" (the endpoints allow no more of the {wanted:,})"
-    what = "combination" if isinstance(configuration, Selection) else "candidate"
-    split = f"{counted(plan.split.candidates, what)} × "
-    split += counted(plan.split.cases_per_candidate, "case")
+    split = product(configuration, *plan.split)
     lent = f", and {plan.lent:,} more" if plan.lent else ""
     unused = f"; {plan.empty:,} stay unused: {why_unused(configuration)}" if plan.empty else ""
     return f"{counted(plan.slots, 'call')} at once{limit}: {split}{lent}{unused}."
+
+
+def product_text(configuration: Configuration, cases: int, rows: int) -> str:
+    """As in `2 candidates × 3 cases (of 1,319) × 2 repeats`."""
+    text = product(configuration, configuration.candidates, cases)
+    text += f" (of {rows:,})" if cases < rows else ""
+    return text if configuration.repeats == 1 else f"{text} × {configuration.repeats:,} repeats"
+
+
+def product(configuration: Configuration, candidates: int, cases: int) -> str:
+    what = "combination" if isinstance(configuration, Selection) else "candidate"
+    return f"{counted(candidates, what)} × {counted(cases, 'case')}"
 
 
 def why_unused(configuration: Configuration) -> str:

@@ -62,6 +62,6 @@ def test_who_chooses_takes_a_range(
     assert (found["trials_low"], found["trials"]) == trials
     assert (found["calls_low"], found["calls_to_send"]) == (2 * trials[0], 2 * trials[1])
     assert found["seconds_low"] <= found["seconds_high"]
-    assert ("The strategy decides" in found["basis"]) == (trials[0] < trials[1])
+    assert ("for the first round alone" in found["basis"]) == (trials[0] < trials[1])
     text = command("estimate", file).out
     assert ("4 – " in text) == (trials[0] == 4)

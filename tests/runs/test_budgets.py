@@ -312,10 +312,10 @@ def test_the_form_says_what_is_wrong_at_the_field(
 @pytest.mark.parametrize(
     ("budget", "told"),
     [
-        ({"calls": 2}, ["It may take 3 calls: more than the budget of 2 calls, where it pauses."]),
+        ({"calls": 2}, ["It may take 3 calls, and pauses at the budget of 2 calls."]),
         ({"calls": 3, "seconds": 3600}, []),
-        ({"dollars": 1e-6}, ["more than the budget of $0.000001, where it pauses."]),
-        ({"seconds": 0.01}, ["more than the budget of 0.0 s, where it pauses."]),
+        ({"dollars": 1e-6}, ["and pauses at the budget of $0.000001."]),
+        ({"seconds": 0.01}, ["and pauses at the budget of 0.0 s."]),
     ],
 )
 def test_the_estimate_says_when_it_exceeds_the_budget(dataset, endpoint, budget, told):
@@ -328,4 +328,4 @@ def test_the_estimate_says_when_it_exceeds_the_budget(dataset, endpoint, budget,
 def test_the_estimate_panel_shows_it(alice, dataset, endpoint, form):
     client: Client = client_of(alice)
     page = client.post(reverse("run_estimate"), {**form, "budget_calls": "2"}).content.decode()
-    assert "more than the budget of 2 calls" in page
+    assert "pauses at the budget of 2 calls" in page

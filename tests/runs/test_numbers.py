@@ -164,7 +164,7 @@ def test_an_estimate_counts_calls_and_names_the_limit(document: dict[str, Any]) 
     )
     assert found.cost_text == "unknown: no price for simulated/sim-small"
     assert found.seconds_low == found.seconds_high == 1.5
-    assert found.basis == "No history of these models: assumed 1 s a call."
+    assert found.basis == "No past calls of these models: 1 s a call is assumed."
 
 
 def test_an_estimate_knows_what_is_cached(document: dict[str, Any]) -> None:

@@ -216,6 +216,16 @@ def read_again(filled):
     return {name: value for name, value in fields.items() if value or name not in optional}
 
 
+def test_a_limit_is_named_as_its_field_is(alice, filled):
+    answer = launch(client_of(alice), filled, max_concurrent="0", batch_size="0", attempts="")
+    page = answer.content.decode()
+    for field, label in (("max_concurrent", "Calls at once"), ("batch_size", "Batch size")):
+        assert f'<a href="#id_{field}">{label}</a>' in page
+        assert f'<label for="id_{field}">{label}</label>' in page
+    assert "Fix 2 problems to launch" in page
+    assert "Never limits how many rows are tried." in page
+
+
 def test_pasted_rows_become_a_dataset(alice, filled):
     rows = '{"question": "1 + 1?", "expected": "2"}\n{"question": "2 + 2?", "expected": "4"}'
     launch(client_of(alice), filled, dataset_source="paste", rows=rows)

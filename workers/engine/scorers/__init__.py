@@ -33,6 +33,7 @@ class OptionDescription(NamedTuple):
     """One option of a scorer, for a form."""
 
     name: str
+    label: str
     kind: str  # "boolean", "number" or "text"
     default: Any
     help: str
@@ -104,6 +105,7 @@ def _options_of(scorer: type[Scorer]) -> list[OptionDescription]:
     return [
         OptionDescription(
             name=name,
+            label=field.title or name.replace("_", " ").capitalize(),
             kind=kinds.get(field.annotation, "text"),
             default=None if field.default is PydanticUndefined else field.default,
             help=field.description or "",

@@ -18,8 +18,8 @@ class Contains(Scorer):
     separator: str = Field(
         default="",
         max_length=10,
-        description="Splits the expected answer into alternatives, one of which is enough, "
-        "as | does in Paris|Lutetia. Empty: it is one text.",
+        description="With | here, Paris|Lutetia expects either of the two texts. Empty: the "
+        "expected text is one text.",
     )
 
     def judge(self, answer: str, case: Case) -> Judgement:

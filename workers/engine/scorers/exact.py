@@ -14,7 +14,11 @@ class Exact(Scorer):
     needs_expected: ClassVar[bool] = True
 
     ignore_case: bool = Field(default=False, description="Treat capitals and small letters alike.")
-    strip: bool = Field(default=True, description="Ignore white space around both texts.")
+    strip: bool = Field(
+        default=True,
+        title="Ignore spaces around",
+        description="Ignore spaces and line breaks around both texts.",
+    )
 
     def judge(self, answer: str, case: Case) -> Judgement:
         expected = expected_of(case, self.name)

@@ -22,27 +22,27 @@ class PatternError(ValueError):
 class Regex(Scorer):
     name: ClassVar[str] = "regex"
     summary: ClassVar[str] = (
-        "A regular expression is found in the answer; "
-        "its first group, if it has one, equals the expected text."
+        "A regular expression matches somewhere in the answer. If it has a group, the text in it "
+        "is the expected text."
     )
     needs_expected: ClassVar[bool] = False  # without one, finding the pattern is enough
 
     pattern: str = Field(
         default="",
         max_length=LONGEST_PATTERN,
-        description=r"RE2 syntax, as in (?m)^Result: (\d+)$. Leave empty to use pattern_field.",
+        description=r"RE2 syntax, as in (?m)^Result: (\d+)$. Empty: the pattern field is used.",
     )
     pattern_field: str = Field(
         default="",
         max_length=200,
-        description="The field of the case that holds the pattern, if each case has its own.",
+        description="The dataset column with the pattern, if each case has its own.",
     )
     ignore_case: bool = Field(default=False, description="Treat capitals and small letters alike.")
 
     @model_validator(mode="after")
     def _has_one_good_pattern(self) -> Self:
         if bool(self.pattern) == bool(self.pattern_field):
-            raise ValueError("Give either pattern or pattern_field, not both and not neither.")
+            raise ValueError("Give exactly one of pattern and pattern_field.")
         if self.pattern:
             compiled(self.pattern, self.ignore_case)
         return self

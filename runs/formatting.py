@@ -78,12 +78,16 @@ def milliseconds(number: float | None) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """48.2/s, 12.3k/s: how many in a second."""
+    """48.2/s, 12.3k/s; 6.2/min or 4.0/h where a second, or a minute, has less than one."""
     if per_second is None or _is_missing(per_second):
         return NOTHING
-    if abs(per_second) < 1_000:
+    if per_second >= 1_000:
+        return f"{count(per_second)}/s"
+    if per_second >= 0.995 or per_second == 0:  # below it, 60.0/min would be another word for 1/s
         return f"{per_second:.1f}/s"
-    return f"{count(per_second)}/s"
+    if per_second * _MINUTE >= 0.95:
+        return f"{per_second * _MINUTE:.1f}/min"
+    return f"{per_second * _HOUR:.1f}/h"
 
 
 def dollars(amount: float | None) -> str:

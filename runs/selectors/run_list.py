@@ -1,18 +1,16 @@
 """The runs page: four counters and one page of runs, in a fixed number of queries."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
-from operator import or_
 from typing import NamedTuple
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from runs.models import Candidate, Run, RunSample, RunState
+from runs.models import Candidate, Run, RunState
 from runs.selectors.leaders import find_leaders, leader_score
-from runs.selectors.snapshot import mean_rate, recent_window
+from runs.selectors.rates import Answered, mean_rate, read_newest, recent_rate
 from workers.engine.stats import Estimate, estimate_mean
 
 PAGE_SIZE = 50
@@ -70,7 +68,7 @@ class RunRow(NamedTuple):
     failed_share: float | None
     cached_share: float | None
     seconds: float | None
-    rate: float | None  # trials a second: just now while it goes on, the mean when it is over
+    rate: float | None  # trials a second: just now, or the mean when it is over
 
 
 class RunPage(NamedTuple):
@@ -157,40 +155,21 @@ def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 def describe(runs: Iterable[Run]) -> list[RunRow]:
     read, now = list(runs), timezone.now()
-    recent = count_recent(read, now)
+    newest = read_newest(read, now)
     leaders = find_leaders([run for run in read if run.kind == "select"])
-    return [describe_one(run, recent, now, leaders.get(run.pk)) for run in read]
-
-
-def count_recent(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
-    """Trials of the last seconds, by run; one question for all runs that go on."""
-    seconds = {
-        run.pk: run.running_seconds(now) for run in runs if run.started and not run.is_finished
-    }
-    windows = [
-        Q(run_id=pk, second__gte=elapsed - recent_window(elapsed))
-        for pk, elapsed in seconds.items()
-    ]
-    if not windows:
-        return {}
-    samples = RunSample.objects.filter(reduce(or_, windows)).order_by().values_list("run_id")
-    return dict(samples.annotate(trials=Sum(F("fresh") + F("cached") + F("failed"))))
+    return [describe_one(run, newest.get(run.pk, ()), now, leaders.get(run.pk)) for run in read]
 
 
 def describe_one(
-    run: Run, recent: Mapping[int, int], now: datetime, leader: Candidate | None = None
+    run: Run, newest: Sequence[Answered], now: datetime, leader: Candidate | None = None
 ) -> RunRow:
-    elapsed = run.running_seconds(now) if run.started else None
-    rate = mean_rate(run, now)
-    if elapsed is not None and not run.is_finished:
-        rate = recent.get(run.pk, 0) / recent_window(elapsed)
     return RunRow(
         run,
         score=score_of(run, leader),
         failed_share=run.failed / run.done if run.done else None,
         cached_share=run.cached / run.done if run.done else None,
-        seconds=elapsed,
-        rate=rate,
+        seconds=run.running_seconds(now) if run.started else None,
+        rate=mean_rate(run, now) if run.is_finished else recent_rate(run, newest, now),
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
 
 from django.db.models import Q
 from django.utils import timezone
@@ -14,8 +13,8 @@ from runs.models import Candidate, Run, RunSample, RunState
 from runs.selectors.leaders import find_leaders, leader_score
 from runs.selectors.limits import WAITING
 from runs.selectors.pickable import Pickable
+from runs.selectors.rates import mean_rate, read_newest
 from runs.selectors.run_list import RunRow, describe_one
-from runs.selectors.snapshot import mean_rate, recent_window
 from workers.engine.stats import percentile
 
 SAMPLED_SECONDS = 5  # how old the newest sample may be to tell what is in flight
@@ -45,7 +44,9 @@ class ScoreSummary(BaseModel):
 
 
 class Rates(BaseModel):
-    """Latencies in milliseconds. Trials a second: just now, or the mean when it is over."""
+    """Trials a second: just now (at least the last 5 seconds and the last 10 answers), null while
+    it is paused or waits, or the mean when it is over. Latencies in milliseconds, of the calls
+    made in this run: cached answers do not count."""
 
     trials_per_second: float | None
     cache_hit_rate: float | None
@@ -95,12 +96,11 @@ class RunSummary(Pickable):
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
     """In the order given. The runs come with their datasets."""
     now = timezone.now()
-    recent, best = read_recent(runs, now), find_leaders(runs)
-    counts = {run_id: found.trials for run_id, found in recent.items()}
+    newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
     return [
         summary_of(
-            describe_one(run, counts, now, best.get(run.pk)),
-            in_flight_of(run, recent.get(run.pk)),
+            describe_one(run, newest.get(run.pk, ()), now, best.get(run.pk)),
+            in_flight_of(run, flying.get(run.pk, 0)),
             best.get(run.pk),
             now,
         )
@@ -180,36 +180,24 @@ def eta_of(run: Run, rate: float | None, now: datetime) -> float | None:
     return (run.planned - run.done) / speed
 
 
-class Recent(NamedTuple):
-    trials: int = 0
-    in_flight: int = 0
-
-
-def read_recent(runs: Iterable[Run], now: datetime) -> Mapping[int, Recent]:
-    """What was sampled in the last seconds, by run; one question for all that go on."""
-    elapsed = {
-        run.pk: run.running_seconds(now) for run in runs if run.started and not run.is_finished
-    }
+def read_in_flight(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
+    """As sampled last, a few seconds ago at most; one question for all runs that go on."""
     windows = [
-        Q(run_id=pk, second__gte=seconds - SAMPLED_SECONDS) for pk, seconds in elapsed.items()
+        Q(run_id=run.pk, second__gte=run.running_seconds(now) - SAMPLED_SECONDS)
+        for run in runs
+        if run.started and not run.is_finished
     ]
     if not windows:
         return {}
-    found: dict[int, Recent] = {}
-    columns = ("run_id", "second", "fresh", "cached", "failed", "in_flight")
     samples = RunSample.objects.filter(reduce(or_, windows)).order_by("second")
-    for run_id, second, fresh, cached, failed, in_flight in samples.values_list(*columns):
-        is_counted = second >= elapsed[run_id] - recent_window(elapsed[run_id])
-        trials = fresh + cached + failed if is_counted else 0
-        found[run_id] = Recent(found.get(run_id, Recent()).trials + trials, in_flight)
-    return found
+    return dict(samples.values_list("run_id", "in_flight"))  # the newest stays
 
 
-def in_flight_of(run: Run, recent: Recent | None) -> int:
-    """As last sampled; nothing flies in a run that is over or paused, or not sampled of late."""
-    if recent is None or run.is_finished or run.state == RunState.PAUSED:
+def in_flight_of(run: Run, sampled: int) -> int:
+    """Nothing flies in a run that is over or paused."""
+    if run.is_finished or run.state == RunState.PAUSED:
         return 0
-    return min(recent.in_flight, run.planned - run.done)
+    return min(sampled, run.planned - run.done)
 
 
 def best_of(candidate: Candidate | None) -> Best | None:

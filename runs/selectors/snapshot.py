@@ -16,10 +16,10 @@ from runs.selectors.costs import cost_text
 from runs.selectors.health import NO_WORKER, is_without_worker
 from runs.selectors.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
 from runs.selectors.limits import WAITING, configuration_now, limits_text
+from runs.selectors.rates import mean_rate, recent_rate
 from runs.selectors.series import Series, read_series
 from workers.engine.stats import estimate_mean, percentile
 
-RECENT_SECONDS = 5  # "now" in throughput is the mean over this long
 TICK_ROWS = 5  # a tick repeats the newest seconds, so that a lost one heals
 
 
@@ -124,24 +124,6 @@ def most_word(run: Run) -> str:
     return "at most " if run.kind == "select" and not run.is_finished else ""
 
 
-def recent_rate(run: Run, chart: Series, now: datetime) -> float | None:
-    """Trials a second over the last few whole seconds."""
-    if run.started is None or run.is_finished:
-        return None
-    elapsed = run.running_seconds(now)
-    window = recent_window(elapsed)
-    return chart.count_since(elapsed - window) / window
-
-
-def recent_window(elapsed: float) -> float:
-    return max(min(elapsed, RECENT_SECONDS), 0.5)
-
-
-def mean_rate(run: Run, now: datetime) -> float | None:
-    elapsed = run.running_seconds(now)
-    return run.done / elapsed if elapsed else None
-
-
 def eta_text(run: Run, chart: Series, now: datetime) -> str:
     elapsed = formatting.duration(run.running_seconds(now))
     if run.state == RunState.QUEUED:
@@ -157,7 +139,7 @@ def eta_text(run: Run, chart: Series, now: datetime) -> str:
         return "waiting until it is resumed"
     if not run.done:
         return f"waiting for the first answers, {elapsed} so far"
-    rate = recent_rate(run, chart, now) or mean_rate(run, now)
+    rate = recent_rate(run, chart.newest, now) or mean_rate(run, now)
     if not rate:
         return "waiting for answers"
     word = most_word(run) or "about "
@@ -181,19 +163,30 @@ def score_text(run: Run) -> dict[str, str]:
 
 def speed_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
     mean = formatting.rate(mean_rate(run, now))
-    recent = formatting.rate(recent_rate(run, chart, now))
-    p50, p95 = percentile(run.latency_bins, 0.5), percentile(run.latency_bins, 0.95)
-    throughput, context = recent, f"mean {mean}"
+    throughput = formatting.rate(recent_rate(run, chart.newest, now))
+    context = f"trials; mean {mean}"
     if run.is_finished:
-        throughput, context = mean, "trials a second, mean"
-    if run.state == RunState.PAUSED:
+        throughput, context = mean, "trials, mean over the run"
+    elif run.state == RunState.PAUSED:
         throughput, context = "Paused", f"mean {mean} while it ran"
+    elif run.reason.startswith(WAITING):
+        throughput, context = "Waiting", f"mean {mean} so far"
+    return {"throughput": throughput, "throughput_context": context, **latency_text(run)}
+
+
+def latency_text(run: Run) -> dict[str, str]:
+    """Of the calls made in this run, as its chart draws them."""
+    p50, p95 = percentile(run.latency_bins, 0.5), percentile(run.latency_bins, 0.95)
+    calls = sum(run.latency_bins.values())
+    context = "every answer came from the cache" if run.cached else "no answer yet"
+    if calls:
+        answers = "answer" if calls == 1 else "answers"
+        beside = ", without cached ones" if run.cached else ""
+        context = f"p95 {formatting.milliseconds(p95)}, of {calls:,} {answers}{beside}"
     return {
-        "throughput": throughput,
-        "throughput_context": context,
         "latency_p50": formatting.milliseconds(p50),
         "latency_p95": formatting.milliseconds(p95),
-        "latency_context": f"p95 {formatting.milliseconds(p95)}",
+        "latency_context": context,
     }
 
 

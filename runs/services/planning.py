@@ -72,7 +72,7 @@ def _advance(run_id: int) -> None:
     at_work = list(open_chunks.values_list("trials__0__1", flat=True))  # candidate of the first
     if session.learns and (session.asked < run.asked or (at_work and not session.unscored())):
         return  # scores are missing; or a worker is about to end its chunk, or goes on by itself
-    latency_ms = percentile(run.latency_bins, 0.5)
+    latency_ms = _usual_latency_ms(run)
     size = chunk_size(configuration.limits.max_concurrent, (latency_ms or 0) / 1000)
     ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
     room = Room(max(0, ahead - len(at_work)), size)
@@ -84,6 +84,14 @@ def _advance(run_id: int) -> None:
     is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
     if not is_open and not _reopen_unscored(run):
         _finish(run, session.best)
+
+
+def _usual_latency_ms(run: Run) -> float | None:
+    """Of the calls made; while every answer is cached, what the original calls took."""
+    if run.latency_bins or not run.cached:
+        return percentile(run.latency_bins, 0.5)
+    cached = run.candidates.filter(cached__gt=0).values_list("latency_bins", flat=True)
+    return percentile(cached.first() or {}, 0.5)
 
 
 def take_up_set_aside(run: Run) -> None:

@@ -27,7 +27,11 @@ class Scored(Protocol):
 
 @dataclass
 class Tally:
-    """What a run and a candidate count alike: fields of the same names in both models."""
+    """What a run and a candidate count alike: fields of the same names in both models.
+
+    Only latencies differ. A run shows how its calls go, so it counts those that it made; candidates
+    are compared, so a cached answer counts with the latency of its original call.
+    """
 
     done: int = 0
     failed: int = 0
@@ -38,6 +42,7 @@ class Tally:
     tokens_in: int = 0
     tokens_out: int = 0
     latency_bins: dict[str, int] = field(default_factory=dict)
+    called_bins: dict[str, int] = field(default_factory=dict)
 
     def add(self, score: Scored) -> None:
         self.done += 1
@@ -52,6 +57,8 @@ class Tally:
         self.value_square_sum += score.value**2
         if score.latency_ms is not None:
             add_to_bins(self.latency_bins, score.latency_ms)
+            if not score.cached:
+                add_to_bins(self.called_bins, score.latency_ms)
 
     def add_to(self, totals: Run | Candidate) -> None:
         self._change(totals, 1)
@@ -64,11 +71,12 @@ class Tally:
         for name in self.names():
             if name != "latency_bins":
                 setattr(totals, name, getattr(totals, name) + sign * getattr(self, name))
-        merge_bins(totals.latency_bins, self.latency_bins, sign)
+        bins = self.called_bins if isinstance(totals, Run) else self.latency_bins
+        merge_bins(totals.latency_bins, bins, sign)
 
     @classmethod
     def names(cls) -> list[str]:
-        return [one.name for one in fields(cls)]
+        return [one.name for one in fields(cls) if one.name != "called_bins"]
 
 
 @dataclass

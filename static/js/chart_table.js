@@ -1,17 +1,17 @@
 /** A chart in words and as a table, for those who do not see it. */
 
-function write(value) {
-  return value === null || value === undefined ? "–" : String(Math.round(value * 10) / 10);
+function text(value, write) {
+  return value === null || value === undefined ? "–" : write(value);
 }
 
 /** One sentence on where each series stands and how high it went. */
-export function summarise(plan, columns) {
+export function summarise(plan, columns, write) {
   if (!columns[plan.x ?? "second"].length) return "No data yet.";
   return plan.series
     .filter(({ key }) => key !== "limit")
     .map(({ key, label }) => {
       const values = columns[key].filter((value) => value !== null);
-      return `${label}: last ${write(values.at(-1) ?? null)}, highest ${write(values.length ? Math.max(...values) : null)}`;
+      return `${label}: last ${text(values.at(-1), write)}, highest ${text(values.length ? Math.max(...values) : null, write)}`;
     })
     .join("; ");
 }
@@ -23,7 +23,7 @@ function notesOf(marks, seconds, place) {
   return marks.filter(({ second }) => second >= from && second < to).map(({ text }) => text).join("; ");
 }
 
-export function fillTable(holder, plan, columns, marks = []) {
+export function fillTable(holder, plan, columns, write, marks = []) {
   const table = document.createElement("table");
   table.className = "table";
   const head = table.createTHead().insertRow();
@@ -38,10 +38,10 @@ export function fillTable(holder, plan, columns, marks = []) {
   const body = table.createTBody();
   columns[plan.x ?? "second"].forEach((second, place) => {
     const row = body.insertRow();
-    for (const value of [second, ...plan.series.map(({ key }) => columns[key][place])]) {
+    for (const value of [String(second), ...plan.series.map(({ key }) => text(columns[key][place], write))]) {
       const cell = row.insertCell();
       cell.className = "number";
-      cell.textContent = write(value);
+      cell.textContent = value;
     }
     if (plan.notes) row.insertCell().textContent = notesOf(marks, columns.second, place);
   });

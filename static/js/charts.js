@@ -81,14 +81,36 @@ export function withOpacity(colour, opacity) {
   return colour.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
 }
 
-const UNITS = {
-  rate: (value) => `${Number.isInteger(value) || value >= 100 ? Math.round(value) : value.toFixed(1)}/s`,
+/** Where a value has none beside it: a line cannot show it, so a point does. */
+export function isolatedIn(values) {
+  const isThere = (place) => (values[place] ?? null) !== null;
+  return values.flatMap((_, place) => (isThere(place) && !isThere(place - 1) && !isThere(place + 1) ? [place] : []));
+}
+
+function short(number) {
+  return Number.isInteger(number) || number >= 100 ? String(Math.round(number)) : number.toFixed(1);
+}
+
+/** Below one a second as 6.2/min, as the tiles have it. */
+function rate(value) {
+  return value > 0 && value < 0.995 ? `${short(Math.round(value * 600) / 10)}/min` : `${short(value)}/s`;
+}
+
+/** How each unit is written: on the axis, in the legend, in the summary and in the table. */
+export const UNITS = {
+  rate,
   ms: (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`),
   count: (value) => `${Math.round(value)}`,
   times: (value) => `${Math.round(value * 10) / 10}×`,
 };
 
 const SMALLEST_TOP = { rate: 4, ms: 100, count: 4, times: 1 }; // so that an empty chart has a sensible scale
+
+/** A slow model's few answers a minute fill the chart, too. */
+function topOf(unit, high) {
+  const isSlow = unit === "rate" && high > 0 && high < 1;
+  return isSlow ? high * 1.2 : Math.max((high ?? 0) * 1.1, SMALLEST_TOP[unit]);
+}
 
 /** At least ten seconds wide, also before the first one is over. */
 function xRange(plot, low, high) {
@@ -105,6 +127,7 @@ export class Chart {
   constructor(figure, plan = CHARTS[figure.dataset.chart]) {
     this.figure = figure;
     this.plan = plan;
+    this.write = UNITS[plan.unit];
     this.marks = new Marks();
     this.canvas = figure.querySelector("[data-canvas]");
     this.table = figure.querySelector("[data-table]");
@@ -140,8 +163,12 @@ export class Chart {
     this.columns = columns;
     if (this.plot) this.plot.setData(this.data());
     else this.draw();
-    this.figure.querySelector("[data-summary]").textContent = summarise(this.plan, this.columns);
-    if (!this.table.hidden) fillTable(this.table, this.plan, this.columns, this.marks.list);
+    this.figure.querySelector("[data-summary]").textContent = summarise(this.plan, this.columns, this.write);
+    if (!this.table.hidden) this.fillTable();
+  }
+
+  fillTable() {
+    fillTable(this.table, this.plan, this.columns, this.write, this.marks.list);
   }
 
   data() {
@@ -162,17 +189,16 @@ export class Chart {
     const style = getComputedStyle(this.figure);
     const [ink, line] = [style.getPropertyValue("color"), colourOf(this.figure, "limit")];
     const axis = { stroke: line, font: "12px system-ui", grid: { stroke: withOpacity(ink, 0.08), width: 1 }, ticks: { show: false } };
-    const write = UNITS[this.plan.unit];
     return {
       width: this.canvas.clientWidth,
       height: this.canvas.clientHeight,
       padding: [8, 16, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 } },
-      scales: { x: { time: false, range: (plot, low, high) => xRange(plot, low, high) }, y: { range: (_, __, high) => [0, Math.max((high ?? 0) * 1.1, SMALLEST_TOP[this.plan.unit])] } },
+      scales: { x: { time: false, range: (plot, low, high) => xRange(plot, low, high) }, y: { range: (_, __, high) => [0, topOf(this.plan.unit, high)] } },
       axes: [
         { ...axis, size: 24, space: 64, incrs: WHOLE_SECONDS, values: (_, ticks) => ticks.map(clock) },
-        { ...axis, size: 52, space: 32, values: (_, ticks) => ticks.map(write) },
+        { ...axis, size: 52, space: 32, values: (_, ticks) => ticks.map(this.write) },
       ],
       series: [{}, ...this.plan.series.map((each) => this.seriesOptions(each))],
       hooks: { setCursor: [(plot) => this.showValues(plot.cursor.idx)], draw: [(plot) => this.marks.place(plot)] },
@@ -182,7 +208,8 @@ export class Chart {
   seriesOptions({ key, label, fill, dash, isStepped }) {
     const colour = colourOf(this.figure, key);
     const paths = isStepped ? window.uPlot.paths.stepped({ align: 1 }) : undefined;
-    return { label, stroke: colour, width: 2, dash, paths, fill: fill ? withOpacity(colour, AREA_OPACITY) : undefined, points: { show: (plot) => plot.data[0].length === 1 }, spanGaps: false };
+    const points = { show: false, size: 5, fill: colour, filter: (plot, index) => isolatedIn(plot.data[index]) };
+    return { label, stroke: colour, width: 2, dash, paths, fill: fill ? withOpacity(colour, AREA_OPACITY) : undefined, points, spanGaps: false };
   }
 
   /** The legend carries the value under the pointer; nothing floats over the data. */
@@ -190,7 +217,7 @@ export class Chart {
     const entries = this.figure.querySelectorAll("[data-legend] > span");
     this.plan.series.forEach(({ key, label }, index) => {
       const value = place === null || place === undefined ? null : this.columns[key][place];
-      entries[index].lastChild.textContent = value === null ? label : `${label} ${UNITS[this.plan.unit](value)}`;
+      entries[index].lastChild.textContent = value === null ? label : `${label} ${this.write(value)}`;
     });
   }
 
@@ -203,6 +230,6 @@ export class Chart {
     this.table.hidden = !isOpen;
     this.toggle.setAttribute("aria-expanded", String(isOpen));
     this.toggle.textContent = isOpen ? "Hide the table" : "Data table";
-    if (isOpen) fillTable(this.table, this.plan, this.columns, this.marks.list);
+    if (isOpen) this.fillTable();
   }
 }

@@ -164,11 +164,13 @@ def test_what_flies_and_how_long_it_takes_is_told_while_a_run_goes_on(asker, run
     found = asker.get(f"/runs/{run.pk}").json()
     assert found["counts"]["in_flight"] == 7
     assert found["counts"]["waiting"] == 100 - 2 - 7
-    assert found["rates"]["trials_per_second"] == pytest.approx(0.4)
-    assert found["eta_seconds"] == pytest.approx(98 / 0.4)
+    rate = found["rates"]["trials_per_second"]
+    assert 0.1 < rate <= 0.2  # two trials in a little more than ten seconds
+    assert found["eta_seconds"] == pytest.approx(98 / rate)
     Run.objects.filter(pk=run.pk).update(state=RunState.PAUSED)
     found = asker.get(f"/runs/{run.pk}").json()
     assert (found["counts"]["in_flight"], found["eta_seconds"]) == (0, None)
+    assert found["rates"]["trials_per_second"] is None
 
 
 def test_the_best_candidate_is_the_leader_of_the_leaderboard(asker, run):

@@ -25,9 +25,10 @@ CANDIDATES = """
     WHERE candidate.run_id = :run GROUP BY candidate.id
 """
 MEDIAN_LATENCY = """
-    SELECT latency_ms FROM runs_score WHERE run_id = :run AND latency_ms IS NOT NULL
+    SELECT latency_ms FROM runs_score
+    WHERE run_id = :run AND latency_ms IS NOT NULL AND NOT cached
     ORDER BY latency_ms LIMIT 1
-    OFFSET (SELECT (count(latency_ms) - 1) / 2 FROM runs_score WHERE run_id = :run)
+    OFFSET (SELECT (count(latency_ms) - 1) / 2 FROM runs_score WHERE run_id = :run AND NOT cached)
 """
 
 
@@ -63,8 +64,10 @@ class Database:
         rows = self.rows(CANDIDATES, run=run)
         return [CandidateTotals(row[0], row[1], totals_of(row[2:])) for row in rows]
 
-    def median_latency_ms(self, run: int) -> float:
-        return float(self.rows(MEDIAN_LATENCY, run=run)[0][0])
+    def median_latency_ms(self, run: int) -> float | None:
+        """Of the calls that were made; None if the cache had every answer."""
+        found = self.rows(MEDIAN_LATENCY, run=run)
+        return float(found[0][0]) if found else None
 
     def count(self, table: str) -> int:
         return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])

@@ -13,6 +13,12 @@ from tests.e2e.site import Site
 
 pytestmark = pytest.mark.late
 
+POINTS_DRAWN = """async (values) => {
+    const script = document.querySelector("[src*='js/run']").src;
+    const { isolatedIn } = await import(new URL("charts.js", script));
+    return isolatedIn(values);
+}"""
+
 
 def test_a_paused_run_says_so_live_and_goes_on_when_resumed(
     page: Page, site: Site, demo: int
@@ -26,6 +32,7 @@ def test_a_paused_run_says_so_live_and_goes_on_when_resumed(
     expect(page.locator("[data-run-notice]")).to_contain_text("Paused by ")
     expect(page.get_by_role("button", name="Pause run")).to_be_hidden()
     expect(page.locator("[data-live=eta]")).to_have_text(re.compile("^paused, .* trials left$"))
+    assert page.evaluate(POINTS_DRAWN, [7, None, 8, 9, None, 4]) == [0, 5]
     site.simulator.answer_in(milliseconds=1)
     page.get_by_role("button", name="Resume run").click()
     wait_until_final(page)

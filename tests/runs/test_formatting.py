@@ -75,7 +75,17 @@ def test_latencies_change_unit_where_a_person_would(number, text):
 
 @pytest.mark.parametrize(
     ("per_second", "text"),
-    [(0, "0.0/s"), (48.24, "48.2/s"), (1234, "1,234/s"), (12_300, "12.3k/s")],
+    [
+        (0, "0.0/s"),
+        (48.24, "48.2/s"),
+        (1234, "1,234/s"),
+        (12_300, "12.3k/s"),
+        (0.999, "1.0/s"),
+        (0.99, "59.4/min"),
+        (0.1033, "6.2/min"),
+        (1 / 60, "1.0/min"),
+        (1 / 240, "15.0/h"),
+    ],
 )
 def test_rates(per_second, text):
     assert formatting.rate(per_second) == text

@@ -1,5 +1,6 @@
 """What a worker writes: fenced by its lease, each trial at most once."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,12 +9,14 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Chunk, ChunkState, Run, RunState, Score
+from runs.selectors.snapshot import take_snapshot
 from runs.services.leases import Lease, lease_chunk, release_chunk, renew_leases
 from runs.services.planning import advance_run
 from runs.services.recording import Results, record_results
 from runs.services.recovery import reclaim_expired, sweep
 from runs.services.runs import create_run
 from workers.engine import records
+from workers.engine.stats import percentile
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.brute_force import BruteForce
 
@@ -47,6 +50,22 @@ def take(run: Run, place: int = 0, owner: str = "worker") -> Lease:
 def expire(lease: Lease) -> None:
     past = timezone.now() - timedelta(minutes=1)
     Chunk.objects.filter(pk=lease.chunk_id).update(lease_until=past)
+
+
+def test_the_chart_and_the_run_count_the_same_latencies_and_candidates_all(run: Run) -> None:
+    """A cached answer keeps the latency of its original call, which this run did not make."""
+    lease = take(run)
+    results = results_of(lease)
+    first, *rest = results.scores[lease.chunk_id]
+    cached = [replace(score, cached=True, latency_ms=31_000.0) for score in rest]
+    results.scores[lease.chunk_id] = [first, *cached]
+    record_results(run.pk, results)
+    run.refresh_from_db()
+    [series] = [row for row in take_snapshot(run)["series"]["rows"] if row[-1] is not None]
+    assert percentile(run.latency_bins, 0.95) == pytest.approx(series[-1], abs=0.1)
+    assert sum(run.latency_bins.values()) == 1
+    counts = [sum(one.latency_bins.values()) for one in run.candidates.all()]
+    assert sum(counts) == len(lease.work.trials)
 
 
 def test_planning_cuts_all_trials_into_chunks(run: Run) -> None:

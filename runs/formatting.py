@@ -101,6 +101,17 @@ def dollars(amount: float | None) -> str:
     return f"${whole}.{part.rstrip('0'):0<2}"
 
 
+def short_dollars(amount: float | None) -> str:
+    """At most eight characters, as a tile has room for: $12.3k, $12.35, $0.00013, <$0.0001."""
+    if amount is None or _is_missing(amount) or amount == 0 or 1 <= amount < 999.995:
+        return dollars(amount)
+    if amount >= 1:
+        return f"${count(amount)}"
+    if amount < 0.00005:  # below it, four decimals are all zeros
+        return "<$0.0001"
+    return dollars(round(amount, 5))
+
+
 def plain_number(number: float) -> str:
     """As a person would type it: no exponent, no needless zeros."""
     return f"{number:.10f}".rstrip("0").rstrip(".")

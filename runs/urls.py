@@ -47,6 +47,7 @@ urlpatterns = [
     path("runs/<int:run_id>/configuration/", run_pages.run_configuration, name="run_configuration"),
     path("runs/<int:run_id>/leaderboard/", run_pages.run_leaderboard, name="run_leaderboard"),
     path("runs/<int:run_id>/limits/", limits.run_retune, name="run_retune"),
+    path("runs/<int:run_id>/raise/", limits.run_raise, name="run_raise"),
     path("runs/<int:run_id>/pause/", run_control.run_pause, name="run_pause"),
     path("runs/<int:run_id>/resume/", run_control.run_resume, name="run_resume"),
     path("runs/<int:run_id>/cancel/", run_control.run_cancel, name="run_cancel"),

@@ -12,9 +12,10 @@ from runs.api.routes import Routes
 from runs.api.run_routes import RunId
 from runs.models import Run, Scope
 from runs.selectors.limits import configuration_now
+from runs.services.budgets import BudgetSpent
 from runs.services.limits import LONGEST_REASON, retune_run
 from runs.services.pauses import pause_run
-from runs.services.resuming import resume_run
+from runs.services.resuming import resume_run, retune_and_resume
 from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
 from workers.engine.errors import ConfigurationError
@@ -40,7 +41,16 @@ class PauseBody(Strict):
 class LimitsBody(LimitChanges):
     """Only what is given is changed; null lifts a limit."""
 
-    reason: Annotated[str, Field(max_length=LONGEST_REASON, description="Shown with the change.")]
+    reason: Annotated[
+        str, Field(max_length=LONGEST_REASON, description="Why, shown with the change; optional.")
+    ] = ""
+    resume: Annotated[
+        bool,
+        Field(
+            description="Resume the run in the same step, as after a budget stopped it.",
+            strict=True,
+        ),
+    ] = False
 
 
 class Applied(BaseModel):
@@ -149,10 +159,15 @@ def rerun(
     summary="Change the limits of a run",
 )
 def change_limits(request: HttpRequest, run_id: RunId, body: LimitsBody) -> LimitsNow:
-    """The next call keeps to them. Answers with the limits that hold then."""
+    """The next call keeps to them. Answers with the limits that hold then. With `resume` a paused
+    run goes on: 409, and nothing is changed, while one of its budgets is still used up."""
     run = going(request, run_id)
-    changes = body.model_dump(exclude_unset=True, exclude={"reason"})
-    retune_run(run, caller(request), changes, body.reason)
+    changes = body.model_dump(exclude_unset=True, exclude={"reason", "resume"})
+    retune = retune_and_resume if body.resume else retune_run
+    try:
+        retune(run, caller(request), changes, body.reason)
+    except BudgetSpent as error:
+        raise of_problems(error.problems, 409) from None
     run.refresh_from_db(fields=["limits_now", "priority"])
     configuration = configuration_now(run)
     return LimitsNow(

@@ -1,5 +1,6 @@
 """The limits of a run that goes on, as a person changes them. The service judges the numbers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -17,6 +18,17 @@ def number_field(label: str, help_text: str = "", mode: str = "numeric") -> form
     return forms.CharField(label=label, required=False, help_text=help_text, widget=widget)
 
 
+def as_typed(text: str) -> str | None:
+    """A number for the service to judge; empty is no limit."""
+    return text.strip().lstrip("$").replace(",", "") or None
+
+
+def read_budget_changes(given: Mapping[str, str]) -> dict[str, Any]:
+    """The budgets that the notice of a stopped run asks for: only those that are given change."""
+    names = [name for name in Budget.model_fields if f"budget_{name}" in given]
+    return {"budget": {name: as_typed(given[f"budget_{name}"]) for name in names}}
+
+
 class LimitsForm(forms.Form):
     max_concurrent = number_field("Calls at once")
     requests_per_minute = number_field("Requests a minute", "Empty: no limit.")
@@ -26,7 +38,7 @@ class LimitsForm(forms.Form):
     budget_seconds = number_field("Budget, seconds", "Empty: no limit.", "decimal")
     priority = forms.ChoiceField(label="Priority", choices=Priority.choices)
     reason = forms.CharField(
-        label="Why",
+        label="Why (optional)",
         required=False,
         widget=forms.TextInput(attrs={"maxlength": 200, "autocomplete": "off"}),
     )
@@ -48,8 +60,7 @@ class LimitsForm(forms.Form):
         return {**numbers, "priority": self.cleaned_data["priority"], "budget": budget}
 
     def _number(self, name: str) -> str | None:
-        """As it was typed, for the service to judge; empty is no limit."""
-        return self.cleaned_data[name].strip().lstrip("$").replace(",", "") or None
+        return as_typed(self.cleaned_data[name])
 
     def add_problems(self, problems: list[Problem]) -> None:
         for path, message in problems:

@@ -1,5 +1,6 @@
 """How much of a run's budget is used: calls that were sent, dollars, and seconds that it ran."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -65,6 +66,53 @@ def spent_lines(run: Run, now: datetime) -> list[BudgetLine]:
 
 def spent_text(line: BudgetLine) -> str:
     return f"The budget of {amount_text(line.name, line.total)} is used up"
+
+
+class Raise(NamedTuple):
+    """A budget that keeps a run from going on, and what it might be raised to."""
+
+    name: str
+    proposal: str  # as a person would type it
+    needed: str  # what all that is left would take; empty where nobody can tell
+
+
+def raises_of(run: Run, now: datetime) -> list[Raise]:
+    """For the notice of a run that waits for more budget; empty for every other one."""
+    if run.state not in RunState.held():
+        return []
+    return [raise_of(run, line) for line in spent_lines(run, now)]
+
+
+def raise_of(run: Run, line: BudgetLine) -> Raise:
+    """Twice the budget, or what the rest needs if that is less."""
+    double, needed = 2 * max(line.total, line.used), needed_in_all(run, line)
+    if needed is None:
+        return Raise(line.name, proposal_text(line.name, double), "")
+    left = run.planned - run.done
+    trials = "1 trial is" if left == 1 else f"{left:,} trials are"
+    amount = amount_text(line.name, rounded_up(line.name, needed))
+    told = f"Finishing takes about {amount} in all; {trials} left."
+    return Raise(line.name, proposal_text(line.name, min(double, needed)), told)
+
+
+def needed_in_all(run: Run, line: BudgetLine) -> float | None:
+    """If the trials left take as much as those before, and a tenth more. A choice ends when it is
+    decided, so nobody knows what it takes."""
+    if not run.done or not line.used or run.kind == "select":
+        return None
+    return 1.1 * max(line.total, line.used * run.planned / run.done)
+
+
+def proposal_text(name: str, amount: float) -> str:
+    return formatting.plain_number(rounded_up(name, amount))
+
+
+def rounded_up(name: str, amount: float) -> float:
+    """To two digits that count, calls to whole ones: a proposal need not be exact."""
+    unit = 10.0 ** (math.floor(math.log10(amount)) - 1)
+    if name == "calls":
+        unit = max(unit, 1.0)
+    return math.ceil(amount / unit - 1e-9) * unit
 
 
 def budget_frame(lines: Sequence[BudgetLine]) -> dict[str, dict[str, Any]]:

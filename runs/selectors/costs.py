@@ -1,5 +1,7 @@
 """What a run and its candidates cost, in words: an unknown price is said to be unknown."""
 
+from collections.abc import Callable
+
 from runs import formatting
 from runs.models import Candidate, Run, Score
 from workers.engine.kinds import models_called
@@ -23,19 +25,19 @@ def cost_text(run: Run) -> dict[str, str]:
         context = "no answer paid for yet"
     return {
         "cost": f"{value} {mixed}" if is_mixed else value,
-        "cost_value": value,
+        "cost_value": value_text(run, formatting.short_dollars),
         "cost_context": context,
         "cost_saved": formatting.dollars(run.cost_saved),
     }
 
 
-def value_text(run: Run) -> str:
+def value_text(run: Run, write: Callable[[float], str] = formatting.dollars) -> str:
     """What is known of a run's cost. Nothing paid is only said when it was all served for free."""
     if not run.cost and run.unpriced:
         return UNKNOWN
     if not run.cost and not run.scored:
         return formatting.NOTHING
-    return formatting.dollars(run.cost)
+    return write(run.cost)
 
 
 def trial_cost_text(score: Score) -> str:

@@ -1,6 +1,6 @@
 """Candidates in the order of their scores, each with its uncertainty and its failures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runs.models import Candidate, Run
 from runs.selectors.costs import cost_per_thousand
@@ -32,6 +32,7 @@ class LeaderboardRow:
     tokens_in: int
     tokens_out: int
     cost_per_thousand: float | None  # dollars; None: unknown
+    leads: bool  # the best, and separable from the one after it
     separable: bool  # from the best: their intervals do not overlap
     comparable: bool  # with the best: no trial of either failed, so both saw the same cases
 
@@ -50,10 +51,13 @@ def leaderboard(run: Run) -> list[LeaderboardRow]:
     if not scored:
         return []
     best, leader = scored[0]
-    return [
+    rows = [
         row_of(run, place, candidate, found, best, leader, planned)
         for place, (found, candidate) in enumerate(scored, start=1)
     ]
+    if len(rows) > 1 and rows[1].separable and rows[1].comparable:
+        rows[0] = replace(rows[0], leads=True)
+    return rows
 
 
 def estimate_of(candidate: Candidate) -> Estimate | None:
@@ -109,6 +113,7 @@ def row_of(
         tokens_in=candidate.tokens_in,
         tokens_out=candidate.tokens_out,
         cost_per_thousand=cost_per_thousand(run, candidate),
+        leads=False,
         separable=bool(found and best and found.high < best.low),
         comparable=place == 1 or not (candidate.failed or leader.failed),
     )

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs import formatting
 from runs.models import Run, RunState
-from runs.selectors.budgets import budget_frame, notice_text, read_budget
+from runs.selectors.budgets import budget_frame, notice_text, raises_of, read_budget
 from runs.selectors.costs import cost_text
 from runs.selectors.health import NO_WORKER, is_without_worker
 from runs.selectors.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
@@ -30,7 +30,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
     configuration = configuration_now(run)
     limit = configuration.limits.max_concurrent
     in_flight = current_in_flight(run, chart, now)
-    budget = read_budget(run, now)
+    budget, raises = read_budget(run, now), raises_of(run, now)
     return {
         "v": 1,
         "seq": run.version,
@@ -41,12 +41,13 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "is_finished": run.is_finished,
         "can_pause": run.state in RunState.going(),
         "can_pause_now": run.state in [*RunState.going(), RunState.PAUSING] and not run.drops_calls,
-        "can_resume": run.state in RunState.held(),
+        "can_resume": run.state in RunState.held() and not raises,
         "can_retry": can_retry(run),
         "server_time": now.isoformat(),
         "percent": round(100 * share(run.done, run.planned), 1),
         "bar": bar_of(run, in_flight),
         "budget": budget_frame(budget),
+        "raises": {each.name: each._asdict() for each in raises},
         "text": {
             **text_of(run, chart, now, in_flight, limit),
             "limits": limits_text(configuration),

@@ -45,7 +45,7 @@ def _warn_once(run: Run, line: BudgetLine) -> None:
 def _stop(run: Run, line: BudgetLine, detail: str) -> bool:
     spent = {**run.spent_budgets, line.name: line.total}
     Run.objects.filter(pk=run.pk).update(spent_budgets=spent)
-    reason = f"{spent_text(line)}{detail}: raise it under Limits and resume, or cancel"
+    reason = f"{spent_text(line)}{detail}: raise it to resume, or cancel the run"
     return hold_run(run.pk, reason, level=EventLevel.WARNING)
 
 
@@ -78,11 +78,15 @@ def _watch(run_id: int) -> None:
         watch_budget(run, run.clock)
 
 
+class BudgetSpent(ConfigurationError):
+    """A run whose budget is used up would only pause again."""
+
+
 def refuse_if_spent(run: Run, now: datetime) -> None:
-    """Raises ConfigurationError: a run whose budget is used up would only pause again."""
+    """Raises BudgetSpent."""
     problems = [
-        Problem(f"budget.{line.name}", f"{spent_text(line)}. Raise it under Limits, then resume.")
+        Problem(f"budget.{line.name}", f"{spent_text(line)}. Raise it to resume the run.")
         for line in spent_lines(run, now)
     ]
     if problems:
-        raise ConfigurationError(problems)
+        raise BudgetSpent(problems)

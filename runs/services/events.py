@@ -82,7 +82,7 @@ def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reas
     RunEvent.objects.create(
         run=run,
         kind="limit",
-        message=f"{who} changed {changes}. Why: {reason}"[:500],
+        message=f"{who} changed {changes}.{f' Why: {reason}' if reason else ''}"[:500],
         data={
             "key": f"run:{run.pk}",
             "who": who,

@@ -1,4 +1,4 @@
-"""Changes the limits of a run while it goes on, and says who did it and why."""
+"""Changes the limits of a run while it goes on, and notes who did it, and why if they said so."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -19,7 +19,9 @@ from workers.engine.spec import Configuration, budget_problems
 LONGEST_REASON = 200  # characters
 
 
-def retune_run(run: Run, user: AbstractBaseUser, changes: Mapping[str, Any], reason: str) -> bool:
+def retune_run(
+    run: Run, user: AbstractBaseUser, changes: Mapping[str, Any], reason: str = ""
+) -> bool:
     """Change limits of a live run; the next call keeps to them.
 
     Raises ConfigurationError with every problem. False if nothing changed: the run has finished,
@@ -55,14 +57,11 @@ def _read(changes: Mapping[str, Any], reason: str) -> dict[str, Any]:
     return wanted
 
 
-def _reason_problems(reason: Any) -> list[Problem]:
-    text = reason.strip() if isinstance(reason, str) else ""
-    if not text:
-        return [Problem("reason", "Say why: it is shown with the change.")]
-    if len(text) > LONGEST_REASON:
-        told = f"A reason has at most {LONGEST_REASON} characters, this one {len(text)}."
-        return [Problem("reason", told)]
-    return []
+def _reason_problems(reason: str) -> list[Problem]:
+    if len(reason.strip()) <= LONGEST_REASON:
+        return []
+    told = f"A reason has at most {LONGEST_REASON} characters, this one {len(reason.strip())}."
+    return [Problem("reason", told)]
 
 
 def _refuse_unpriced(configuration: Configuration, wanted: Mapping[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """Lets paused runs go on."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -12,15 +14,28 @@ from runs.models import Run, RunState
 from runs.selectors.limits import configuration_now, waiting_reason
 from runs.services.budgets import refuse_if_spent
 from runs.services.events import note
+from runs.services.limits import retune_run
 from runs.services.planning import send_pending
 from workers.queue import enqueue_advance
+
+
+@transaction.atomic
+def retune_and_resume(
+    run: Run, user: AbstractBaseUser, changes: Mapping[str, Any], reason: str = ""
+) -> bool:
+    """Change limits and let the run go on, both or neither. False if it was not paused.
+
+    Raises ConfigurationError with every problem, BudgetSpent if the budgets are still too low.
+    """
+    retune_run(run, user, changes, reason)
+    return resume_run(run, user)
 
 
 @transaction.atomic
 def resume_run(run: Run, user: AbstractBaseUser) -> bool:
     """Let a run go on where it was. False if it was not paused.
 
-    Raises ConfigurationError while its budget is used up: raise it first.
+    Raises BudgetSpent while its budget is used up: raise it first.
     """
     paused = Run.objects.select_for_update().filter(pk=run.pk, state__in=RunState.held())
     held = paused.annotate(clock=Now()).first()

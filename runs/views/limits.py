@@ -6,11 +6,13 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from runs.access import get_run_for
-from runs.forms.limits import LimitsForm
+from runs.forms.limits import LimitsForm, read_budget_changes
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.services.limits import retune_run
+from runs.services.resuming import retune_and_resume
 from runs.views.people import person
+from runs.views.run_control import tell_why
 from runs.views.run_pages import show_overview
 from workers.engine.errors import ConfigurationError
 
@@ -31,4 +33,17 @@ def run_retune(request: HttpRequest, run_id: int) -> HttpResponse:
         messages.success(request, "The limits are changed: the next calls keep to them.")
     else:
         messages.info(request, "Nothing changed: these are the limits, or the run has finished.")
+    return redirect(run)
+
+
+@requires(Permission.LAUNCH)
+@require_POST
+def run_raise(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Raise the budgets that stopped a run and let it go on, by the form of its notice."""
+    run = get_run_for(request.user, run_id, write=True)
+    try:
+        if not retune_and_resume(run, person(request), read_budget_changes(request.POST)):
+            messages.info(request, "The run was not paused.")
+    except ConfigurationError as error:
+        tell_why(request, error)
     return redirect(run)

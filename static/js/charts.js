@@ -81,10 +81,10 @@ export function withOpacity(colour, opacity) {
   return colour.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
 }
 
-/** Where a value has none beside it: a line cannot show it, so a point does. */
+/** Where a value has none beside it: a line cannot show it, so a point does. Nothing is drawn of a zero. */
 export function isolatedIn(values) {
   const isThere = (place) => (values[place] ?? null) !== null;
-  return values.flatMap((_, place) => (isThere(place) && !isThere(place - 1) && !isThere(place + 1) ? [place] : []));
+  return values.flatMap((value, place) => (value && !isThere(place - 1) && !isThere(place + 1) ? [place] : []));
 }
 
 function short(number) {
@@ -93,7 +93,8 @@ function short(number) {
 
 /** Below one a second as 6.2/min, as the tiles have it. */
 function rate(value) {
-  return value > 0 && value < 0.995 ? `${short(Math.round(value * 600) / 10)}/min` : `${short(value)}/s`;
+  if (value === 0) return "0";
+  return value < 0.995 ? `${short(Math.round(value * 600) / 10)}/min` : `${short(value)}/s`;
 }
 
 /** How each unit is written: on the axis, in the legend, in the summary and in the table. */
@@ -114,7 +115,8 @@ function topOf(unit, high) {
 
 /** At least ten seconds wide, also before the first one is over. */
 function xRange(plot, low, high) {
-  if (!plot.data[0].length) return [0, 10];
+  const [second = 0, ...others] = plot.data[0];
+  if (!others.length) return [second, second + 10];
   return [low, Math.max(high, low + 10)];
 }
 

@@ -1,4 +1,4 @@
-/** Says how fresh the page is, in words: live, delayed, reconnecting, polling, offline, paused, final. */
+/** Says how fresh the page is, in words: live, delayed, reconnecting, polling, offline, on hold, final. */
 
 function clockTime(date) {
   return date ? date.toLocaleTimeString([], { hour12: false }) : "the last load";
@@ -50,7 +50,7 @@ export class LiveState {
     this.write();
   }
 
-  /** @param {number} count updates that came while paused */
+  /** @param {number} count updates that came while the page was held */
   showWaiting(count) {
     this.waiting = count;
     this.write();
@@ -58,14 +58,14 @@ export class LiveState {
 
   showPause() {
     this.pauseButton.setAttribute("aria-pressed", String(this.isPaused));
-    this.pauseButton.querySelector("[data-pause-text]").textContent = this.isPaused ? "Resume" : "Pause";
-    this.pauseButton.querySelector("use").setAttribute("href", this.isPaused ? "#icon-play" : "#icon-pause");
+    this.pauseButton.querySelector("[data-pause-text]").textContent = this.isPaused ? "Follow again" : "Hold page";
+    this.pauseButton.querySelector("use").setAttribute("href", this.isPaused ? "#icon-play" : "#icon-lock");
     this.write();
   }
 
   write() {
     const name = this.isPaused ? "paused" : (this.name ?? "connecting");
-    const text = this.isPaused ? `Paused – ${this.waiting ?? 0} update${this.waiting === 1 ? "" : "s"} waiting` : WORDS[name](this.details ?? {});
+    const text = this.isPaused ? `On hold – ${this.waiting ?? 0} update${this.waiting === 1 ? "" : "s"} waiting` : WORDS[name](this.details ?? {});
     if (this.badge.dataset.liveState !== name) this.badge.dataset.liveState = name;
     if (this.text.textContent !== text) this.text.textContent = text;
   }

@@ -69,8 +69,9 @@ function paintBar({ bar, text }) {
   progress.setAttribute("aria-valuetext", text.summary);
 }
 
-function paintBudget({ budget, text }) {
+function paintBudget({ budget, raises, text }) {
   page.querySelector("[data-run-notice]").hidden = !text.notice;
+  paintRaise(raises);
   for (const row of page.querySelectorAll("[data-budget]")) {
     const line = budget[row.dataset.budget];
     row.hidden = !line;
@@ -81,8 +82,25 @@ function paintBudget({ budget, text }) {
   }
 }
 
+/** The fields of budgets that stopped the run. What a person typed stays. */
+function paintRaise(raises) {
+  const form = page.querySelector("[data-raise]");
+  if (!form) return;
+  form.hidden = !Object.keys(raises).length;
+  for (const field of form.querySelectorAll("[data-raise-field]")) {
+    const [line, input] = [raises[field.dataset.raiseField], field.querySelector("input")];
+    if (line && field.hidden) input.value = line.proposal;
+    field.hidden = input.disabled = !line;
+    field.querySelector("[data-raise-needed]").textContent = line?.needed ?? "";
+  }
+}
+
 const STATE_ICONS = { queued: "clock", starting: "clock", running: "activity", pausing: "pause", paused: "pause", finishing: "activity", completed: "check", completed_with_errors: "alert", failed: "cross", cancelled: "ban" };
 const FAVICONS = { completed: "finished", failed: "failed", completed_with_errors: "failed" };
+
+function show(selector, isShown) {
+  for (const part of page.querySelectorAll(selector)) part.hidden = !isShown;
+}
 
 function paintState(snapshot) {
   const badge = page.querySelector("[data-run-state] .state");
@@ -90,15 +108,13 @@ function paintState(snapshot) {
   badge.dataset.state = snapshot.state;
   badge.querySelector(".state-text").textContent = snapshot.state_text;
   badge.querySelector("use").setAttribute("href", `#icon-${STATE_ICONS[snapshot.state] ?? "clock"}`);
-  for (const part of page.querySelectorAll("[data-cancel], [data-limits]")) part.hidden = snapshot.is_finished;
-  for (const part of page.querySelectorAll("[data-pause-run]")) part.hidden = !snapshot.can_pause;
-  for (const now of page.querySelectorAll("[data-pause-now]")) {
-    now.hidden = !snapshot.can_pause_now;
-    now.classList.toggle("live-only-wide", snapshot.can_pause); // a phone offers it while pausing
-  }
-  for (const part of page.querySelectorAll("[data-resume-run]")) part.hidden = !snapshot.can_resume;
-  for (const part of page.querySelectorAll("[data-retry-failed]")) part.hidden = !snapshot.can_retry;
-  for (const part of page.querySelectorAll("[data-duplicate]")) part.classList.toggle("live-only-wide", !snapshot.is_finished);
+  show("[data-cancel], [data-limits], [data-while-live]", !snapshot.is_finished);
+  show("[data-when-finished]", snapshot.is_finished);
+  show("[data-pause-run]", snapshot.can_pause);
+  show("[data-pause-now]", snapshot.can_pause_now);
+  show("[data-resume-run]", snapshot.can_resume);
+  show("[data-raise-link]", Object.keys(snapshot.raises).length > 0);
+  show("[data-retry-failed]", snapshot.can_retry);
   const icon = document.querySelector("link[rel=icon]");
   if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);
 }
@@ -180,6 +196,7 @@ const state = new LiveState(page, {
   },
 });
 
+page.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 drawCharts(first);
 document.addEventListener("themechange", () => charts.forEach((chart) => chart.draw()));
 document.addEventListener("visibilitychange", schedule);

@@ -1,4 +1,4 @@
-/** Every page: theme switch, filters that send themselves, copy buttons, shortcuts, jump box, drafts, health. */
+/** Every page: theme switch, filters that send themselves, copy buttons, menus, shortcuts, jump box, drafts, health. */
 import { watchDrafts } from "./draft.js";
 import { watchHealth } from "./health.js";
 import { listenForJump } from "./jump.js";
@@ -90,10 +90,26 @@ function wireConfirm() {
   });
 }
 
+/** A menu is a <details>: it works without this. With it, Escape and a click elsewhere close it. */
+function wireMenus() {
+  const opened = () => document.querySelectorAll("details[data-menu][open]");
+  document.addEventListener("click", (event) => {
+    for (const menu of opened()) if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const menu of opened()) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  });
+}
+
 wireThemes();
 wireFilters();
 wireCopy();
 wireConfirm();
+wireMenus();
 listenForKeys();
 listenForJump();
 watchDrafts();

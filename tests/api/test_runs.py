@@ -298,10 +298,13 @@ def test_failed_trials_are_counted_when_they_are_retried(asker, run):
     assert asker.post(f"/runs/{run.pk}/trials/7/rerun").json()["changed"] is False
 
 
-def test_limits_are_changed_with_a_reason(asker, run):
+def test_limits_are_changed_with_a_reason_or_without(asker, run):
     answer = asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 4, "reason": "calm"})
     assert answer.json()["max_concurrent"] == 4
-    assert asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 5}).status_code == 422
+    answer = asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 5})
+    assert answer.json()["max_concurrent"] == 5
+    told = [event.message.partition(" changed calls at once ")[2] for event in run.events.all()]
+    assert told == ["4 to 5.", "50 to 4. Why: calm"]
     answer = asker.patch(f"/runs/{run.pk}/limits", {"max_curent": 5, "reason": "x"})
     assert "Allowed here: max_concurrent" in answer.json()["problems"][0]["message"]
 

@@ -72,7 +72,7 @@ def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness
     page.wait_for_selector("[data-live-state=paused]")
     before = live_texts(page)
     expect(page.locator("[data-live-text]")).to_have_text(
-        re.compile(r"Paused – ([3-9]|\d\d) updates waiting")
+        re.compile(r"On hold – ([3-9]|\d\d) updates waiting")
     )
     assert live_texts(page) == before, "numbers moved on a paused page"
 

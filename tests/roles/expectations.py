@@ -69,6 +69,7 @@ PAGES: dict[str, Rule] = {
     "GET run_litellm": SEE_RUN,
     "GET trial": SEE_RUN,
     "POST run_retune": CHANGE_RUN,
+    "POST run_raise": CHANGE_RUN,
     "POST run_pause": CHANGE_RUN,
     "POST run_resume": CHANGE_RUN,
     "POST run_cancel": CHANGE_RUN,

@@ -139,7 +139,7 @@ def test_a_budget_that_is_used_up_pauses_the_run_and_says_what_to_do(run, budget
     paused = watch(run)
     assert paused.state == RunState.PAUSED
     assert paused.reason == (
-        f"The budget of {amount} is used up: raise it under Limits and resume, or cancel"
+        f"The budget of {amount} is used up: raise it to resume, or cancel the run"
     )
     assert watch(run).events.count() == paused.events.count()
 
@@ -240,7 +240,7 @@ def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, alic
     watch(run)
     client = client_of(alice)
     page = client.post(reverse("run_resume", args=[run.pk]), follow=True).content.decode()
-    assert "The budget of 10 calls is used up. Raise it under Limits, then resume." in page
+    assert "The budget of 10 calls is used up. Raise it to resume the run." in page
     assert "10 of 10 calls" in page
     retune = reverse("run_retune", args=[run.pk])
     refused = client.post(retune, limits_form(budget_calls="lots"))
@@ -248,6 +248,74 @@ def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, alic
     client.post(retune, limits_form(budget_calls="1,000", budget_seconds="90"))
     assert budget_of(reload(run)).model_dump() == {"dollars": None, "calls": 1000, "seconds": 90}
     client.post(reverse("run_resume", args=[run.pk]))
+    assert reload(run).state == RunState.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("budget", "totals", "proposal", "needed"),
+    [
+        pytest.param({"calls": 10}, {"calls_sent": 10}, "20", "", id="nothing is done yet"),
+        pytest.param(
+            {"calls": 10},
+            {"calls_sent": 10, "done": 10, "planned": 100},
+            "20",
+            "Finishing takes about 110 calls in all; 90 trials are left.",
+            id="much is left: twice as much",
+        ),
+        pytest.param(
+            {"calls": 90},
+            {"calls_sent": 90, "done": 99, "planned": 100},
+            "100",
+            "Finishing takes about 100 calls in all; 1 trial is left.",
+            id="little is left: what it takes",
+        ),
+        pytest.param(
+            {"dollars": 0.5},
+            {"cost": 0.52, "done": 50, "planned": 60},
+            "0.69",
+            "Finishing takes about $0.69 in all; 10 trials are left.",
+            id="dollars",
+        ),
+    ],
+)
+def test_a_stopped_run_proposes_how_far_to_raise_its_budget(run, budget, totals, proposal, needed):
+    Run.objects.filter(pk=with_budget(run, **budget).pk).update(**totals)
+    (line,) = take_snapshot(watch(run))["raises"].values()
+    assert (line["proposal"], line["needed"]) == (proposal, needed)
+
+
+def test_one_button_raises_the_budget_and_resumes_the_run(run, alice):
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
+    watch(run)
+    client = client_of(alice)
+    page = client.get(run.get_absolute_url()).content.decode()
+    assert 'name="budget_calls" inputmode="numeric" autocomplete="off"' in page
+    assert "Raise and resume" in page
+    assert f'href="/runs/{run.pk}/#raise"' in client.get(reverse("runs")).content.decode()
+    raise_it = reverse("run_raise", args=[run.pk])
+    refused = client.post(raise_it, {"budget_calls": "10"}, follow=True).content.decode()
+    assert "The budget of 10 calls is used up. Raise it to resume the run." in refused
+    assert not run.events.filter(kind="limit").exists()
+    client.post(raise_it, {"budget_calls": "2,000"})
+    assert budget_of(reload(run)).calls == 2000
+    assert reload(run).state == RunState.RUNNING
+    assert run.events.get(kind="limit").message == "alice changed budget of calls 10 to 2,000."
+    again = client.post(raise_it, {"budget_calls": "3000"}, follow=True).content.decode()
+    assert "The run was not paused." in again
+
+
+def test_one_request_raises_the_budget_and_resumes_the_run(run, alice):
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
+    watch(run)
+    address, client = reverse("api:run_limits", args=[run.pk]), client_of(alice)
+    body = {"budget": {"calls": 9}, "max_concurrent": 3, "resume": True}
+    refused = client.patch(address, body, content_type="application/json")
+    assert refused.status_code == 409
+    assert [problem["path"] for problem in refused.json()["problems"]] == ["budget.calls"]
+    assert (reload(run).state, reload(run).limits_now) == (RunState.PAUSED, {})
+    body["budget"] = {"calls": 20}
+    answer = client.patch(address, body, content_type="application/json").json()
+    assert (answer["budget"]["calls"], answer["max_concurrent"]) == (20, 3)
     assert reload(run).state == RunState.RUNNING
 
 

@@ -63,7 +63,7 @@ def test_the_cost_tile_is_live_and_shows_the_snapshots_text(ada):
     run = make_run(ada, make_dataset(ada), scored=2, done=2, cost=0.0123, cost_saved=0.004)
     assert take_snapshot(run)["text"]["cost_value"] == "$0.0123"
     page = client_of(ada).get(run.get_absolute_url()).content.decode()
-    assert '<span class="tile-value tile-money" data-live="cost_value">$0.0123</span>' in page
+    assert '<span class="tile-value" data-live="cost_value">$0.0123</span>' in page
     assert 'data-live="cost_context">$0.004 saved by the cache</span>' in page
     assert page.count('class="tile"') == 6
 

@@ -91,6 +91,25 @@ def test_rates(per_second, text):
     assert formatting.rate(per_second) == text
 
 
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "$0.00"),
+        (0.00001, "<$0.0001"),
+        (0.00013084, "$0.00013"),
+        (0.012345, "$0.01235"),
+        (0.999996, "$1.00"),
+        (12.345, "$12.35"),
+        (999.99, "$999.99"),
+        (1234.5, "$1,234"),
+        (12_345, "$12.3k"),
+    ],
+)
+def test_dollars_on_a_tile_have_room_there(amount, text):
+    assert formatting.short_dollars(amount) == text
+    assert len(text) <= 8
+
+
 def test_a_score_has_three_decimals_and_its_interval_two():
     assert formatting.score(0.87349) == "0.873"
     assert formatting.score_interval(0.8449, 0.9) == "0.84 – 0.90"

@@ -78,7 +78,29 @@ def test_only_clear_differences_count_as_such(run: Run) -> None:
     set_candidate(run, 0, done=10, scored=10, value_sum=9.0)
     set_candidate(run, 1, done=10, scored=10, value_sum=8.0)
     set_candidate(run, 2, done=10, scored=10, value_sum=1.0)
-    assert [row.separable for row in leaderboard(run)] == [False, False, True]
+    rows = leaderboard(run)
+    assert [row.separable for row in rows] == [False, False, True]
+    assert not any(row.leads for row in rows)  # the first is not separable from the second
+
+
+@pytest.mark.parametrize(
+    ("second", "leads"),
+    [
+        pytest.param({"scored": 10, "value_sum": 1.0}, True, id="separable"),
+        pytest.param({"scored": 10, "value_sum": 8.0}, False, id="not separable"),
+        pytest.param({"scored": 9, "failed": 1, "value_sum": 1.0}, False, id="not comparable"),
+        pytest.param({"scored": 0, "done": 0}, False, id="nobody to compare with yet"),
+    ],
+)
+def test_the_first_is_marked_when_it_is_separable_from_the_second(
+    run: Run, ada: User, client: Client, second: dict[str, Any], leads: bool
+) -> None:
+    set_candidate(run, 0, done=10, scored=10, value_sum=10.0)
+    set_candidate(run, 1, **{"done": 10, **second})
+    client.force_login(ada)
+    refreshed = client.get(reverse("run_leaderboard", args=[run.pk])).content.decode()
+    assert ('class="best"' in refreshed) == leads
+    assert ('class="best"' in client.get(run.get_absolute_url()).content.decode()) == leads
 
 
 def test_a_queued_run_says_what_it_waits_for(run: Run) -> None:

@@ -15,6 +15,6 @@ def count_calls_made(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0015_run_chosen")]
+    dependencies = [("runs", "0018_archived_and_updated_by")]
 
     operations = [migrations.RunPython(count_calls_made, migrations.RunPython.noop)]

@@ -137,4 +137,4 @@ def notice_text(run: Run, lines: Sequence[BudgetLine]) -> str:
     near = [line.text for line in lines if line.share >= WARN_SHARE]
     if not near:
         return ""
-    return f"The budget is nearly used: {', '.join(near)}. Then the run pauses, until it is raised."
+    return f"The budget is nearly used: {', '.join(near)}. The run pauses when it is used up."

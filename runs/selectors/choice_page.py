@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import urlencode
 
+from runs import formatting
 from runs.models import Run
 from runs.selectors.choice_pictures import (
     AlivePicture,
@@ -26,6 +27,7 @@ LAST_ROWS = 5
 MOST_LAYERS = 12
 LAYER_ROWS = 10
 ROUNDS_LISTED = 30
+SMALLEST_GAP = 0.0005  # below it, three decimals are all zeros
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class ChoicePage:
     layers: list[Layer]
     hidden_layers: int
     rounds: list[RoundRow]  # the newest first
+    gap_text: str  # between the best and its closest rival; empty if there is none
     prefix: str  # of every model: an endpoint that all share is not repeated in each name
 
     first_rows: ClassVar[int] = FIRST_ROWS
@@ -84,8 +87,20 @@ def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
         ],
         hidden_layers=max(0, len(report.layers) - MOST_LAYERS),
         rounds=report.rounds[: -ROUNDS_LISTED - 1 : -1],
+        gap_text=gap_text(report, "winner" if run.is_finished else "leader"),
         prefix=prefix,
     )
+
+
+def gap_text(report: SelectionReport, best: str) -> str:
+    """How the best and its closest rival differ on the cases that both have seen."""
+    if not report.rivals:
+        return ""
+    gap = report.rivals[0].gap
+    if abs(gap) >= SMALLEST_GAP:
+        word = "higher" if gap > 0 else "lower"
+        return f"the {best}'s {report.aim} is {formatting.score(abs(gap))} {word}"
+    return "the accuracies are equal" if report.aim == "accuracy" else f"the {report.aim} is equal"
 
 
 def read_wanted(given: Mapping[str, str]) -> Wanted:

@@ -65,7 +65,7 @@ class LayerCombination(BaseModel):
 
 
 class LayerFacts(BaseModel):
-    """Everybody who saw so many cases, measured on the first n of them."""
+    """The combinations that saw at least n cases, measured on the first n."""
 
     n: int
     combinations: list[LayerCombination]
@@ -73,7 +73,8 @@ class LayerFacts(BaseModel):
 
 
 class RivalFacts(BaseModel):
-    """Somebody whom the winner is not clearly better than: the gap's 95 % interval holds 0."""
+    """A combination that the winner is not clearly better than: the 95 % interval of the gap
+    contains 0."""
 
     name: str
     gap: float
@@ -85,8 +86,8 @@ class RivalFacts(BaseModel):
 
 
 class ChoiceFacts(BaseModel):
-    """What a choice has found, and what trying everything would have taken. Layers are there when
-    it is over, and if not all saw as many cases."""
+    """What a choice has found, and what trying everything would have taken. Layers come when the
+    run has ended, unless every combination saw the same number of cases."""
 
     strategy: str
     aim: str

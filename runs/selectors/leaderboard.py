@@ -39,7 +39,7 @@ class LeaderboardRow:
 
 def leaderboard(run: Run) -> list[LeaderboardRow]:
     """Best first. A candidate without a score has no rank: failures are neither zero nor best.
-    Of a choice: what it chose, then who saw most; failures are wrong answers there."""
+    Of a choice: its winner, then the candidates that saw most cases; failures count as wrong."""
     candidates = list(run.candidates.all())
     planned = run.planned // len(candidates) if candidates else 0
     scored = [(estimate_of(candidate), candidate) for candidate in candidates]
@@ -72,7 +72,7 @@ def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float
 
 
 def model_of(candidate: Candidate) -> str:
-    """As the name tells it: with its parameters, where the same model is there with others."""
+    """As in the candidate's name: with parameters only if the same model appears twice."""
     document = candidate.document
     if "prompt" in document:
         start = f"{document['prompt']['name']} · "

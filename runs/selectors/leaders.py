@@ -12,8 +12,8 @@ DECIDED = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
 
 
 def find_leaders(runs: Sequence[Run]) -> Mapping[int, Candidate]:
-    """As the leaderboard has them: failures as wrong break ties. A choice has none before it is
-    decided: until then its candidates saw different cases."""
+    """In the leaderboard's order: failures counted as wrong break ties. A choice has no leader
+    before it is decided, since its candidates saw different cases until then."""
     asked = [run for run in runs if run.kind != "select" or run.state in DECIDED]
     if len(asked) == 1:  # the usual question, and the quick one
         leader = in_order(asked[0].candidates.all()).first()
@@ -33,8 +33,8 @@ def find_leaders(runs: Sequence[Run]) -> Mapping[int, Candidate]:
 
 
 def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
-    """Of a choice what it chose comes first. Choices of earlier versions do not tell: there those
-    who saw most do, as the others were given up, or not tried."""
+    """Best first. A choice names its winner; runs from before 0015 stored none, so the candidate
+    with most cases is taken: the others were given up, or not tried."""
     total = Cast("value_sum", FloatField())
     is_choice = {"run__kind": "select"}
     return (

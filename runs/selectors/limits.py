@@ -18,7 +18,8 @@ def configuration_now(run: Run) -> Configuration:
 
 def limits_text(configuration: Configuration) -> str:
     limits = configuration.limits
-    parts = [f"{limits.max_concurrent:,} calls at once"]
+    calls = "call" if limits.max_concurrent == 1 else "calls"
+    parts = [f"{limits.max_concurrent:,} {calls} at once"]
     if limits.requests_per_minute:
         parts.append(f"{limits.requests_per_minute:,} requests a minute")
     if limits.tokens_per_minute:

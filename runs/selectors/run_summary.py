@@ -62,8 +62,8 @@ class CallCounts(BaseModel):
 
 
 class Best(BaseModel):
-    """The candidate with the highest mean score so far. Of a choice that is decided: among those
-    who saw most cases, failures counted as wrong."""
+    """The candidate with the highest mean score so far. Of a choice: null until it is decided, then
+    what its strategy chose, with failures counted as wrong."""
 
     candidate: str
     name: str

@@ -61,7 +61,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
 
 
 def can_retry(run: Run) -> bool:
-    """What failed in a choice was decided on: it is retried when nothing is decided meanwhile."""
+    """A choice has decided by its failures, so they are retried only while it decides nothing."""
     if run.kind == "select" and not run.is_finished and run.state != RunState.PAUSED:
         return False
     return bool(run.failed) and run.state not in [RunState.CANCELLED, RunState.FAILED]
@@ -114,10 +114,14 @@ def progress_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
         "done": formatting.count(run.done),
         "planned": formatting.count(run.planned),
         "percent": formatting.percent(share(run.done, run.planned)),
-        "progress": f"{run.done:,} of {most_word(run)}{run.planned:,} trials",
+        "progress": f"{run.done:,} of {most_word(run)}{trials_text(run.planned)}",
         "elapsed": formatting.duration(run.running_seconds(now) if run.started else None),
         "eta": eta_text(run, chart, now),
     }
+
+
+def trials_text(number: int) -> str:
+    return f"{number:,} trial{'' if number == 1 else 's'}"
 
 
 def most_word(run: Run) -> str:
@@ -135,9 +139,9 @@ def eta_text(run: Run, chart: Series, now: datetime) -> str:
     if run.state == RunState.PAUSING:
         return "pausing: the calls in flight end first"
     if run.state == RunState.PAUSED:
-        return f"paused, {most_word(run)}{run.planned - run.done:,} trials left"
+        return f"paused, {most_word(run)}{trials_text(run.planned - run.done)} left"
     if run.reason.startswith(WAITING):
-        return "waiting until it is resumed"
+        return "waiting for its endpoint to be resumed"
     if not run.done:
         return f"waiting for the first answers, {elapsed} so far"
     rate = recent_rate(run, chart.newest, now) or mean_rate(run, now)
@@ -152,7 +156,7 @@ def score_text(run: Run) -> dict[str, str]:
     context = f"95 % interval, n = {run.scored:,}"
     if run.failed:
         wrong = formatting.score(run.value_sum / run.done)
-        context = f"n = {run.scored:,}; {wrong} with failures as wrong"
+        context = f"n = {run.scored:,}; {wrong} if failures count as wrong"
     return {
         "score": formatting.score(found.value if found else None),
         "score_interval": formatting.score_interval(
@@ -208,10 +212,10 @@ def call_text(run: Run, in_flight: int, limit: int) -> dict[str, str]:
 
 
 def cache_context(run: Run) -> str:
-    """Where the answers came from. Joined ones took the answer of an equal call under way."""
-    from_cache = max(0, run.cached - run.calls_joined)
-    joined = f"{run.calls_joined:,} joined, " if run.calls_joined else ""
-    return f"{from_cache:,} from cache, {joined}{run.calls_sent:,} sent"
+    """Where the answers came from. Shared ones took the answer of an equal call under way."""
+    stored = max(0, run.cached - run.calls_joined)
+    shared = f", {run.calls_joined:,} shared with identical calls" if run.calls_joined else ""
+    return f"{run.calls_sent:,} sent, {stored:,} from cache{shared}"
 
 
 def error_text(run: Run) -> dict[str, str]:

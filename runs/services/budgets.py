@@ -9,7 +9,6 @@ from runs.models import EventLevel, Run, RunEvent, RunState
 from runs.selectors.budgets import (
     WARN_SHARE,
     BudgetLine,
-    amount_text,
     read_budget,
     spent_lines,
     spent_text,
@@ -51,8 +50,8 @@ def _stop(run: Run, line: BudgetLine, detail: str) -> bool:
 
 @transaction.atomic
 def stop_for_budget(run_id: int, name: str) -> bool:
-    """What is left has no room for another call, by the count that the workers share. It may be
-    ahead of what is stored: calls whose worker died were sent, too."""
+    """Pause a run whose budget has no room for another call, by the count that the workers share.
+    That count may be ahead of what is stored: calls whose worker died were sent, too."""
     going = Run.objects.select_for_update().filter(pk=run_id, state__in=RunState.going())
     run = going.annotate(clock=Now()).first()
     if run is None:
@@ -60,8 +59,7 @@ def stop_for_budget(run_id: int, name: str) -> bool:
     line = next((line for line in read_budget(run, run.clock) if line.name == name), None)
     if line is None:
         return False
-    left = f" (stored: {amount_text(name, line.used)}; no room for another call)"
-    return _stop(run, line, "" if line.is_used_up else left)
+    return _stop(run, line, "" if line.is_used_up else " (no room for another call)")
 
 
 def watch_seconds() -> None:

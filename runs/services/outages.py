@@ -18,7 +18,7 @@ Place = tuple[int, str]  # endpoint and model
 
 def pause_hopeless(after_seconds: float = HOPELESS_SECONDS) -> None:
     """Pause runs that got no answer for so long while a model that they need failed for as long.
-    Who resumes one has it tried again for that time."""
+    A run that is resumed tries again for that time."""
     runs = runs_without_answer(after_seconds)
     if not runs:
         return
@@ -37,7 +37,7 @@ def pause_hopeless(after_seconds: float = HOPELESS_SECONDS) -> None:
 
 
 def runs_without_answer(seconds: float) -> list[Run]:
-    """Those that go on for so long without one: the trials of their other models are done."""
+    """Runs that work for so long without an answer: the trials of their other models are done."""
     going = Run.objects.filter(state=RunState.RUNNING).exclude(reason__startswith=WAITING)
     long = going.alias(since=Coalesce("going_since", "started")).filter(
         since__lt=Now() - timedelta(seconds=seconds)

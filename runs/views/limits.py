@@ -30,9 +30,11 @@ def run_retune(request: HttpRequest, run_id: int) -> HttpResponse:
         form.add_problems(error.problems)
         return show_overview(request, run, form)
     if is_changed:
-        messages.success(request, "The limits are changed: the next calls keep to them.")
+        messages.success(request, "The limits are changed. They apply from the next call on.")
     else:
-        messages.info(request, "Nothing changed: these are the limits, or the run has finished.")
+        messages.info(
+            request, "Nothing changed: the run has these limits already, or has finished."
+        )
     return redirect(run)
 
 

@@ -62,6 +62,14 @@ def test_exit_codes(gates: Gates, outcome: Outcome, comparison: object, exit: Ex
     assert all(check.told.strip() for check in checks)
 
 
+def test_what_was_asked_and_found_is_told_in_plain_words() -> None:
+    gates = Gates(max_error_rate=0.05, max_regressions=0)
+    told = {check.name: check.told for check in judge(gates, GOOD, WORSE)}
+    assert told["errors"] == "0 of 100 trials failed (0.0 %); at most 5.0 % allowed."
+    assert told["baseline"].endswith(": significantly worse at alpha 0.05.")
+    assert told["regressions"].endswith("; at most 0 allowed.")
+
+
 @pytest.mark.parametrize(
     ("gates", "has_baseline"),
     [

@@ -136,8 +136,8 @@ def test_a_running_run_is_told_in_text(run: Run) -> None:
     assert (snapshot["seq"], snapshot["percent"]) == (9, 50.0)
     assert text["progress"] == "15 of 30 trials"
     assert text["score"] == "0.500"
-    assert text["score_context"] == "n = 14; 0.467 with failures as wrong"
-    assert text["cache_context"] == "3 from cache, 1 joined, 11 sent"
+    assert text["score_context"] == "n = 14; 0.467 if failures count as wrong"
+    assert text["cache_context"] == "11 sent, 3 from cache, 1 shared with identical calls"
     assert text["in_flight_context"] == "limit 20, peak 0"
     assert text["eta"].startswith("about ")
     assert sum(snapshot["bar"][part] for part in ("fresh", "cached", "failed")) == 15

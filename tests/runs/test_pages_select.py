@@ -62,10 +62,20 @@ def test_the_page_shows_no_more_at_once_than_there_is_and_may_be(choice: Run, ad
     assert re.search(r"combinations\s+× cases;\s+8 calls are allowed<", page)
 
 
+def test_the_page_says_when_the_two_best_are_equal(ada: User) -> None:
+    make_endpoint()
+    hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1.0}}
+    models = ["simulated/sim-large", hot]
+    steps = [{"name": "solver", "user": "{{question}}", "models": models}]
+    tied = make_choice(ada, make_dataset(ada, rows=CASES), steps=steps)
+    page = " ".join(client_of(ada).get(f"/runs/{tied.pk}/").content.decode().split())
+    assert f"on the same {CASES} cases the accuracies are equal (95 % interval" in page
+
+
 def test_the_page_shows_the_combinations_and_their_fate(choice: Run, ada: User) -> None:
     page = client_of(ada).get(f"/runs/{choice.pk}/").content.decode()
     assert "Combinations</h2>" in page
-    assert "as paired elimination was asked" in page
+    assert "as set for paired elimination" in page
     assert "Chosen: solver=sim-large</b>" in page  # the endpoint that all share is left out
     assert "Given up in round" in page
     assert 'class="given-up"' in page

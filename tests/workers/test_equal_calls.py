@@ -63,7 +63,8 @@ def test_equal_trials_of_two_processes_send_one_call_per_repeat(
     joined = sum(row[0][0] == "joined an equal call" for row in attempts_of(run))
     assert run.calls_joined == joined > 0
     text = take_snapshot(run)["text"]["cache_context"]
-    assert text.startswith(f"{run.cached - joined:,} from cache, {joined:,} joined, 2 sent")
+    stored = run.cached - joined
+    assert text == f"2 sent, {stored:,} from cache, {joined:,} shared with identical calls"
 
 
 def attempts_of(run: Run) -> list[list[list[Any]]]:

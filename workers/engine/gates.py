@@ -110,12 +110,12 @@ def judge_ending(outcome: Outcome) -> Check:
 
 def judge_errors(most: float | None, outcome: Outcome) -> Check:
     share = outcome.failed / outcome.done if outcome.done else 0.0
-    told = f"{outcome.failed:,} of {outcome.done:,} trials failed ({share:.1%})"
+    told = f"{outcome.failed:,} of {outcome.done:,} trials failed ({100 * share:.1f} %)"
     if outcome.done and not outcome.done - outcome.failed:
         return Check("errors", False, f"{told}: nothing was scored.", Exit.TOO_MANY_ERRORS)
     if most is None:
         return Check("errors", True, f"{told}.")
-    told = f"{told}; {most:.1%} may."
+    told = f"{told}; at most {100 * most:.1f} % allowed."
     return Check("errors", share <= most, told, Exit.TOO_MANY_ERRORS)
 
 
@@ -138,14 +138,14 @@ def judge_baseline(alpha: float, comparison: Comparison) -> Check:
     if found is None:
         return Check("baseline", False, "No trial has a scored counterpart in the baseline.")
     is_worse = found.mean < 0 and found.p < alpha
-    verdict = "worse than chance explains" if is_worse else "no significant fall"
+    verdict = "significantly worse" if is_worse else "no significant fall"
     return Check("baseline", not is_worse, f"{found.text}: {verdict} at alpha {alpha:g}.")
 
 
 def judge_regressions(most: int, comparison: Comparison) -> Check:
     count = comparison.regressions
     told = f"{count:,} of {comparison.pairs:,} trials passed in the baseline and do not any more"
-    return Check("regressions", count <= most, f"{told}; {most:,} may.")
+    return Check("regressions", count <= most, f"{told}; at most {most:,} allowed.")
 
 
 def judge_cost(most: float, outcome: Outcome) -> Check:

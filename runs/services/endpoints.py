@@ -45,8 +45,6 @@ FIELDS = [
 ]
 KEY_FIELDS = ["key_ciphertext", "key_hint", "key_set_at", "key_set_by"]
 
-KEY_STAYS = "enter the key again: a stored key stays with its host."
-
 
 class ChangedMeanwhileError(Exception):
     """Somebody saved the endpoint after this person opened it; nothing was stored."""
@@ -181,10 +179,14 @@ def _check_key_stays_at_home(endpoint: Endpoint, new_key: str | None) -> None:
     stored = Endpoint.objects.only("base_url", "more_urls").get(pk=endpoint.pk)
     known = {_origin(url) for url in (stored.base_url, *stored.more_urls)}
     if _origin(endpoint.base_url) not in known:
-        raise ValidationError({"base_url": f"The host is another one, so {KEY_STAYS}"})
+        raise ValidationError(
+            {"base_url": "The host is new, so enter the key again: it is sent to no new host."}
+        )
     urls = endpoint.more_urls if isinstance(endpoint.more_urls, list) else []
     if any(_origin(str(url)) not in known for url in urls):
-        raise ValidationError({"more_urls": f"A host is new, so {KEY_STAYS}"})
+        raise ValidationError(
+            {"more_urls": "A host is new, so enter the key again: it is sent to no new host."}
+        )
 
 
 CHECKS = (

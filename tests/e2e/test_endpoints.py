@@ -35,6 +35,12 @@ def test_an_endpoint_is_added_and_tested_and_its_key_is_never_shown(page, witnes
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("…wxyz")).to_be_visible()
     shown.append(page.content())
+    page.set_viewport_size({"width": 1024, "height": 768})
+    rail = page.locator(".rail").bounding_box()
+    for icon in page.locator(".rail-user .button").all():
+        place = icon.bounding_box()
+        assert rail["x"] <= place["x"]
+        assert place["x"] + place["width"] <= rail["x"] + rail["width"]
     page.goto("/endpoints/")
     expect(page.get_by_role("link", name="second", exact=True)).to_be_visible()
     shown.append(page.content())

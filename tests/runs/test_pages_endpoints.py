@@ -1,5 +1,7 @@
 """Endpoints: a key goes in and never comes out, and a test tells how the connection is."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -107,6 +109,11 @@ def test_a_connection_test_warns_of_a_model_that_is_not_listed(staff, settings):
     assert "sim-large" in page  # what it lists
 
 
+def stored_moment(page):
+    """When it was changed, in the notice about it."""
+    return re.search(r"after you opened this page\.</b> <span class=\"muted\"><time ", page)
+
+
 def opened(client, endpoint):
     """The page as somebody opens it, with what its form would send."""
     page = client.get(endpoint.get_absolute_url())
@@ -123,8 +130,8 @@ def test_a_second_tab_does_not_undo_a_change_without_a_word(staff):
     answer = staff.post(endpoint.get_absolute_url(), typed)
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "olga changed main" in page
-    assert "Nothing was saved." in page
+    assert "Nothing was saved: olga changed main" in page
+    assert stored_moment(page)
     shown = {one.label: (one.stored, one.typed) for one in answer.context["differences"]}
     assert shown["Calls at once"] == ("50", "5")
     assert shown["Models"] == ("model-a\nmodel-b", "model-a")

@@ -24,8 +24,8 @@ LIMIT_FIELDS: dict[str, LimitField] = {
     ),
     "batch_size": LimitField(
         "Batch size",
-        "Cases of one candidate at a time, if the YAML sets the schedule two_level. Never limits "
-        "how many rows are tried.",
+        "For the schedule two_level (YAML view): cases of one candidate at a time. It does not "
+        "limit the number of rows.",
     ),
 }
 

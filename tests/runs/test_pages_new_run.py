@@ -223,7 +223,7 @@ def test_a_limit_is_named_as_its_field_is(alice, filled):
         assert f'<a href="#id_{field}">{label}</a>' in page
         assert f'<label for="id_{field}">{label}</label>' in page
     assert "Fix 2 problems to launch" in page
-    assert "Never limits how many rows are tried." in page
+    assert "It does not limit the number of rows." in page
 
 
 def test_pasted_rows_become_a_dataset(alice, filled):

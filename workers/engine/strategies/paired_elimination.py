@@ -27,8 +27,8 @@ class PairedEliminationOptions(Options):
         le=10,
         title="Confidence, standard errors",
         description="How clear the difference must be before a combination is given up. Greater: "
-        "safer, and more evaluations. The strategy asks for more by itself when few cases or few "
-        "combinations are left, and while it needs fewer evaluations than arm elimination would.",
+        "safer, and more evaluations. It rises by itself when few cases or few combinations are "
+        "left, and while fewer evaluations were needed than arm elimination would need.",
     )
 
 

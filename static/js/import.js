@@ -56,9 +56,13 @@ form.elements.file.addEventListener("change", () => {
   form.elements.text.value = "";
   preview();
 });
-form.elements.text.addEventListener("input", () => {
+function previewSoon() {
   clearTimeout(timer);
   allow(false);
-  if (form.elements.text.value.trim()) timer = setTimeout(preview, TYPING_PAUSE_MS);
-});
+  const hasRows = form.elements.text.value.trim() || form.elements.file.files.length;
+  if (hasRows) timer = setTimeout(preview, TYPING_PAUSE_MS);
+}
+
+form.elements.text.addEventListener("input", previewSoon);
+form.elements.expected.addEventListener("input", previewSoon);
 allow(place.querySelector("[data-preview-ok]") !== null);

@@ -76,7 +76,7 @@ def look_again_seconds(waited_seconds: float) -> float:
 
 
 def write_reply(reply: Reply) -> str:
-    values = [reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out]
+    values = [reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, reply.truncated]
     return to_json(values).decode()
 
 
@@ -86,6 +86,6 @@ def read_reply(text: bytes) -> Reply | None:
         values = json.loads(text)
     except ValueError:
         return None
-    if not isinstance(values, list) or len(values) != 4:
+    if not isinstance(values, list) or len(values) != 5:
         return None
     return stored_reply(*values)

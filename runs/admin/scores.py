@@ -35,7 +35,7 @@ class OutcomeFilter(admin.SimpleListFilter):
 class ScoreAdmin(ReadOnlyAdmin[Score]):
     list_display = ("run", "position", "candidate", "value", "error_class", "cached", "finished")
     list_display_links = ("position",)
-    list_filter = (OutcomeFilter, "cached", "passed")
+    list_filter = (OutcomeFilter, "cached", "truncated", "passed")
     search_fields = ("run__name", "candidate__name")
     search_help_text = "Name of a run or a candidate. For one run, follow “scores” on its page."
     list_select_related = ("run", "candidate")

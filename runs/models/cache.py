@@ -15,6 +15,9 @@ class CachedReply(models.Model):
     latency_ms = models.FloatField(help_text="Of the original call, so cached runs compare fairly.")
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
+    truncated = models.BooleanField(
+        default=False, help_text="Cut at its length limit; rows of earlier versions do not say."
+    )
     checksum = models.BigIntegerField(
         null=True, help_text="Of key, text and tokens; none in rows of earlier versions."
     )

@@ -35,6 +35,9 @@ class Score(models.Model):
         null=True, help_text="Dollars if nothing had been cached; empty when unknown."
     )
     cached = models.BooleanField(default=False)
+    truncated = models.BooleanField(
+        default=False, help_text="The answer was cut at max_tokens, or at the model's own limit."
+    )
     calls = models.JSONField(
         null=True, help_text="Of a pipeline, each call: step, model, prompt, answer, use."
     )

@@ -27,7 +27,7 @@ def find_replies(keys: Sequence[str]) -> dict[str, Reply]:
 
 def read_replies(keys: Sequence[str]) -> dict[str, Reply]:
     rows = CachedReply.objects.filter(key__in=keys).values_list(
-        "key", "text", "latency_ms", "tokens_in", "tokens_out", "checksum"
+        "key", "text", "latency_ms", "tokens_in", "tokens_out", "truncated", "checksum"
     )
     replies = {key: check_reply(key, known, stored_reply(*values)) for key, *values, known in rows}
     return {key: reply for key, reply in replies.items() if reply is not None}

@@ -56,6 +56,7 @@ SCORE_FIELDS = (
     "cost",
     "full_cost",
     "cached",
+    "truncated",
     "calls",
     "finished",
 )
@@ -67,6 +68,7 @@ REPLY_FIELDS = (
     "latency_ms",
     "tokens_in",
     "tokens_out",
+    "truncated",
     "checksum",
     "run",
     "created",
@@ -172,6 +174,7 @@ def _row(run_id: int, lease: Lease, score: Score, now: Any) -> Row:
         score.cost,
         score.full_cost,
         score.cached,
+        score.truncated,
         to_json([tuple(call) for call in score.calls]).decode() if score.calls else None,
         now,
     )
@@ -206,6 +209,7 @@ def store_replies(run_id: int, replies: Sequence[tuple[str, Request, Reply]]) ->
             reply.latency_ms,
             reply.tokens_in,
             reply.tokens_out,
+            reply.truncated,
             checksum(key, reply.text, reply.tokens_in, reply.tokens_out),
             run_id,
             now,

@@ -18,6 +18,8 @@ class Scored(Protocol):
     @property
     def cached(self) -> bool: ...
     @property
+    def truncated(self) -> bool: ...
+    @property
     def tokens_in(self) -> int | None: ...
     @property
     def tokens_out(self) -> int | None: ...
@@ -36,6 +38,7 @@ class Tally:
     done: int = 0
     failed: int = 0
     cached: int = 0
+    truncated: int = 0
     scored: int = 0
     value_sum: float = 0.0
     value_square_sum: float = 0.0
@@ -48,6 +51,7 @@ class Tally:
         self.done += 1
         self.tokens_in += score.tokens_in or 0
         self.tokens_out += score.tokens_out or 0
+        self.truncated += score.truncated
         if score.value is None:
             self.failed += 1
             return

@@ -133,6 +133,32 @@ async def test_each_call_is_noted_with_its_step(
     assert score.tokens_in == (plan.tokens_in or 0) + (solve.tokens_in or 0)
 
 
+@pytest.mark.parametrize(
+    ("cut", "is_marked"), [("easy", False), ("last", True)], ids=["on the way", "at the end"]
+)
+async def test_a_pipeline_is_cut_if_its_last_answer_was(
+    simulator: SimulatorClient, selection: dict[str, Any], cut: str, is_marked: bool
+) -> None:
+    short = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
+    steps = [
+        {**step, "system": "", "models": [short]} if step["name"] == cut else step
+        for step in ROUTED
+    ]
+    [score] = await run_document({**selection, "steps": steps}, [level(0, 1, 1)], simulator.url)
+    assert [call.step for call in score.calls if call.truncated] == [cut]
+    assert score.truncated == is_marked
+
+
+async def test_an_agent_is_cut_if_one_of_its_answers_was(
+    simulator: SimulatorClient, selection: dict[str, Any]
+) -> None:
+    short = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
+    draft = {"name": "draft", "user": "{{question}}", "models": [short]}
+    steps = [{"name": "solver", "agent": "self_consistency", "calls": [draft]}]
+    [score] = await run_document({**selection, "steps": steps}, [level(0, 1, 7)], simulator.url)
+    assert (len(score.calls), score.truncated) == (5, True)
+
+
 async def test_calls_at_once_take_the_time_of_the_longest_and_calls_in_a_row_of_all(
     simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
 ) -> None:

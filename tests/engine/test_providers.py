@@ -67,7 +67,15 @@ async def test_every_provider_limits_the_answer(connect: Connect, kind: str, nam
         "/chat/completions",
         {"model": "sim-large", "messages": [{"role": "user", "content": "Rivers?"}], name: 2},
     )
-    assert (await connect(kind).send(request)).tokens_out == 2
+    reply = await connect(kind).send(request)
+    assert (reply.tokens_out, reply.truncated) == (2, True)
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_an_answer_that_ended_by_itself_is_not_marked_as_cut(
+    connect: Connect, kind: str
+) -> None:
+    assert not (await connect(kind).send(ask(max_tokens=1))).truncated  # its answer is one token
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)

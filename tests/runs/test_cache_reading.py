@@ -55,6 +55,14 @@ def test_a_sound_entry_comes_back_as_it_was(run):
     assert find_replies([GOOD, BAD]) == {GOOD: Reply("", 12.5, None, 0, cached=True)}
 
 
+def test_a_cached_answer_stays_marked_as_cut(run):
+    cut = Reply("It is", 12.5, 3, 2, truncated=True)
+    store_replies(run.pk, [(GOOD, Request("simulated", "m", "/", {}), cut)])
+    add_cached_reply(run, BAD)  # as an earlier version stored it
+    found = find_replies([GOOD, BAD])
+    assert (found[GOOD].truncated, found[BAD].truncated) == (True, False)
+
+
 def test_a_damaged_number_is_a_miss(run):
     add_cached_reply(run, GOOD)
     add_cached_reply(run, BAD)

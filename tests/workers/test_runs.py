@@ -36,6 +36,8 @@ def check_counters(run: Run) -> None:
     assert run.failed == scores.exclude(error_class="").count()
     assert run.scored == scores.filter(error_class="").count()
     assert run.cached == scores.filter(cached=True).count()
+    assert run.truncated == scores.filter(truncated=True).count()
+    assert run.truncated == sum(c.truncated for c in run.candidates.all())
     assert run.value_sum == pytest.approx(scores.aggregate(Sum("value"))["value__sum"] or 0)
     assert sum(c.done for c in run.candidates.all()) == run.done
     totals = RunSample.objects.filter(run=run).aggregate(Sum("fresh"), Sum("cached"), Sum("failed"))
@@ -68,6 +70,20 @@ def test_a_second_run_is_served_from_the_cache(
     assert simulator.ledger()["total"] == 120
     assert (second.cached, second.calls_sent, second.done) == (120, 0, 120)
     assert table_hash(first) == table_hash(second)
+
+
+def test_answers_cut_at_max_tokens_are_marked_also_when_they_come_from_the_cache(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 2}}
+    document |= {"models": [short], "prompts": [{"name": "chatty", "system": "Be chatty."}]}
+    with running_worker():
+        first = finish(create_run(ada, document))
+        second = finish(create_run(ada, document))
+    assert (first.truncated, first.failed) == (20, 0)
+    assert (second.truncated, second.cached) == (20, 20)
+    check_counters(first)
+    check_counters(second)
 
 
 def test_parallel_and_sequential_give_the_same_table(

@@ -20,14 +20,17 @@ def cache_key(service: str, request: Request) -> str:
     return digest([NAMESPACE, service, request.path, request.body, request.repeat])
 
 
-def stored_reply(text: Any, latency_ms: Any, tokens_in: Any, tokens_out: Any) -> Reply | None:
+def stored_reply(
+    text: Any, latency_ms: Any, tokens_in: Any, tokens_out: Any, truncated: Any = False
+) -> Reply | None:
     """An answer read back from where it was kept; None, so a miss, if it is not what was put in."""
     is_time = isinstance(latency_ms, int | float) and math.isfinite(latency_ms) and latency_ms >= 0
     if not isinstance(text, str) or not is_time:
         return None
     if not (is_token_count(tokens_in) and is_token_count(tokens_out)):
         return None
-    return Reply(text, float(latency_ms), tokens_in, tokens_out, cached=True)
+    is_cut = truncated is True
+    return Reply(text, float(latency_ms), tokens_in, tokens_out, cached=True, truncated=is_cut)
 
 
 def checksum(key: str, text: str, tokens_in: int | None, tokens_out: int | None) -> int:

@@ -53,6 +53,7 @@ class CallNotes:
             reply.tokens_out,
             self._bill.price_of(request, reply),
             reply.cached,
+            reply.truncated,
         )
 
 

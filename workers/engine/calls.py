@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
@@ -100,7 +100,7 @@ class Caller:
             note_success(permit, reply, price)
             step = self._step(request, "ok", asked, started)
             trace.append(step)
-        return Reply(reply.text, step.took_ms, reply.tokens_in, reply.tokens_out)
+        return replace(reply, latency_ms=step.took_ms, told=None)
 
     def _step(
         self, request: Request, outcome: str, asked: float, started: float, message: str = ""

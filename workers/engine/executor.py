@@ -191,12 +191,13 @@ class Executor:
             cost_saved=bill.saved,
             unpriced=bill.count_unpriced(trace),
             full_cost=bill.full,
+            truncated=reply.truncated,
         )
 
 
 def as_cached(reply: Reply) -> Reply:
     """With the time that the call took when it was made."""
-    return Reply(reply.text, reply.latency_ms, reply.tokens_in, reply.tokens_out, cached=True)
+    return replace(reply, cached=True)
 
 
 def failed_score(
@@ -214,6 +215,7 @@ def failed_score(
         cost_saved=bill.saved,
         unpriced=bill.count_unpriced(trace),
         full_cost=bill.full,
+        truncated=bool(reply and reply.truncated),
     )
 
 

@@ -66,6 +66,7 @@ class Reply:
     tokens_out: int | None = None
     cached: bool = False
     told: ToldLimits | None = None
+    truncated: bool = False  # it ended at max_tokens, or at the model's own length limit
 
 
 JOINED = "joined an equal call"  # what an attempt is called that took another call's answer
@@ -97,6 +98,7 @@ class StepCall(NamedTuple):
     tokens_out: int | None
     full_cost: float | None  # dollars, paid or not; None: unknown
     cached: bool
+    truncated: bool = False  # calls stored by earlier versions do not say
 
 
 class Judgement(NamedTuple):
@@ -130,6 +132,7 @@ class Score:
     unpriced: int = 0  # answers that arrived and whose price is unknown
     full_cost: float | None = None  # dollars if nothing had been cached; None: unknown
     calls: tuple[StepCall, ...] = ()  # of a pipeline, in the order in which they began
+    truncated: bool = False  # the answer was cut at its length limit; it is scored all the same
 
     def __post_init__(self) -> None:
         if (self.value is None) == (not self.error):

@@ -18,6 +18,7 @@ VERSION = "2023-06-01"  # of the protocol; the newest there is
 DEFAULT_MAX_TOKENS = 1024  # the protocol demands a number; parameters give another
 SYSTEM_ROLES = ("system", "developer")
 TRANSLATED = ("messages", "max_tokens", "max_completion_tokens", "stop")
+LENGTH_REASONS = ("max_tokens", "model_context_window_exceeded")
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -60,6 +61,7 @@ def reply_of(document: Any, told: ToldLimits | None) -> Reply:
         tokens_in=_input_tokens(usage),
         tokens_out=whole_number(usage.get("output_tokens")),
         told=told,
+        truncated=document.get("stop_reason") in LENGTH_REASONS,
     )
 
 

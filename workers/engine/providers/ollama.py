@@ -79,6 +79,7 @@ def reply_of(document: Any) -> Reply:
         latency_ms=0.0,
         tokens_in=whole_number(document.get("prompt_eval_count")),
         tokens_out=whole_number(document.get("eval_count")),
+        truncated=document.get("done_reason") == "length",
     )
 
 

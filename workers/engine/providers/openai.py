@@ -42,6 +42,7 @@ def reply_of(document: Any, told: ToldLimits | None) -> Reply:
         tokens_in=whole_number(usage.get("prompt_tokens")),
         tokens_out=whole_number(usage.get("completion_tokens")),
         told=told,
+        truncated=choice.get("finish_reason") == "length",
     )
 
 

@@ -5,6 +5,7 @@ routers name only those picked run, and the answers of the others are empty.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from workers.engine.errors import AgentFailed, Refused
@@ -51,6 +52,7 @@ class Walk:
         self._parts = parts
         self._fields = dict(case.fields)
         self._replies: list[Reply] = []
+        self._step_start = 0  # how many replies came before the step that runs now
         self._latency_ms = 0.0
 
     async def run(self, opening: Request | None) -> Reply:
@@ -62,11 +64,17 @@ class Walk:
             if name in waiting:
                 self._fields[name] = ""
                 continue
+            self._step_start = len(self._replies)
             text = self._fields[name] = await self._take(step, opening)
             opening = None
             if "routes" in step:
                 waiting.discard(pick_route(step, text))
-        return whole_of(text, self._latency_ms, self._replies)
+        whole = whole_of(text, self._latency_ms, self._replies)
+        return replace(whole, truncated=self._is_last_step_cut())
+
+    def _is_last_step_cut(self) -> bool:
+        """An agent makes its answer of several calls, which may end in any order: one is enough."""
+        return any(reply.truncated for reply in self._replies[self._step_start :])
 
     async def _take(self, step: Mapping[str, Any], opening: Request | None) -> str:
         if "agent" in step:

@@ -45,7 +45,7 @@ def trial_cost_text(score: Score) -> str:
         return formatting.dollars(score.cost)
     arrived = {"ok", *UNREAD_OUTCOMES}
     if any(attempt[1] in arrived for attempt in score.attempts):
-        return f"{UNKNOWN}: no price, or the provider told no tokens"
+        return f"{UNKNOWN}: the model has no price, or the provider did not report tokens"
     return "no answer arrived"
 
 

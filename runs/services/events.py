@@ -22,6 +22,13 @@ LIMIT_WORDS = {
     "budget.seconds": "budget of seconds",
 }
 
+# Why a limit moved by itself, by what permits.lua says; other reasons are sentences already.
+LIMIT_REASONS = {
+    "slow start": "all calls went well so far",
+    "grown: all answered": "all calls were answered",
+    "cut: the provider said 429": "the provider refused calls (429, too many requests)",
+}
+
 
 def note(run: Run, message: str, level: EventLevel = EventLevel.INFO) -> None:
     RunEvent.objects.create(run=run, level=level, message=message[:500])
@@ -36,19 +43,20 @@ def note_discarded(run: Run, scores: int) -> None:
         run=run,
         kind="discarded",
         level=EventLevel.WARNING,
-        message=f"A worker came back after its lease had ended; {results} of it came too late.",
+        message=f"A worker answered after another one had taken over its trials: {results} came "
+        "too late and did not count.",
         data={"scores": scores},
     )
 
 
 def note_reopened(run: Run, chunks: int) -> None:
-    """Must not happen; if it does, nothing is missing all the same, and it is told."""
+    """Must not happen. If it does, the trials are run, and a person can see that it happened."""
     opened = "1 chunk is" if chunks == 1 else f"{chunks:,} chunks are"
     RunEvent.objects.create(
         run=run,
         kind="reopened",
         level=EventLevel.WARNING,
-        message=f"Some trials had no score at the end; {opened} opened again.",
+        message=f"Some trials had no score at the end, so {opened} run again.",
     )
 
 
@@ -58,13 +66,15 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
     live = Run.objects.filter(pk__in=run_ids, state__in=RunState.live())
     model = model_of(change.key)
     is_better = change.after >= change.before
-    reason = "" if change.after else f"{model} fails; it is tried again soon."
+    reason = "" if change.after else f"{model} is failing; it is tried again soon."
+    why = LIMIT_REASONS.get(change.reason, change.reason)
+    message = f"Calls at once to {model} went from {change.before} to {change.after}: {why}."
     for run in live:
         RunEvent.objects.create(
             run=run,
             kind="limit",
             level=EventLevel.INFO if is_better else EventLevel.WARNING,
-            message=f"Limit of {model}: {change.before} to {change.after}. {change.reason}."[:500],
+            message=message[:500],
             data={**change._asdict(), "model": model, "second": second_now(run)},
         )
         transaction.on_commit(partial(publish, run.pk))
@@ -76,7 +86,7 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
 def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reason: str) -> None:
     """A person changed limits of a run."""
     changes = ", ".join(
-        f"{LIMIT_WORDS[name]} {limit_text(before)} to {limit_text(after)}"
+        f"{LIMIT_WORDS[name]} from {limit_text(before)} to {limit_text(after)}"
         for name, (before, after) in moves.items()
     )
     RunEvent.objects.create(

@@ -48,8 +48,9 @@ def reclaim_expired() -> None:
     chunks = list(expired)
     lost = Counter(chunk.run_id for chunk in chunks if take_back(chunk, expired))
     for run_id, count in lost.items():
-        those = "1 chunk goes" if count == 1 else f"{count} chunks go"
-        note(Run(pk=run_id), f"A worker was lost; {those} on.", EventLevel.WARNING)
+        those = "1 chunk is" if count == 1 else f"{count} chunks are"
+        told = f"A worker was lost; {those} handed to another one."
+        note(Run(pk=run_id), told, EventLevel.WARNING)
 
 
 @transaction.atomic

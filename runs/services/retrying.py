@@ -38,7 +38,8 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
         _prepare_selection(locked)
     count = _reopen(locked, locked.scores.filter(value=None))
     if count:
-        note(locked, f"Failed trials are tried again, by {user.get_username()}: {count:,}.")
+        trials = "1 failed trial" if count == 1 else f"{count:,} failed trials"
+        note(locked, f"{user.get_username()} retried {trials}.")
     return count
 
 
@@ -53,7 +54,7 @@ def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
     if score is None or not _reopen(locked, one):
         return False
     _forget_answer(locked, score)
-    note(locked, f"Trial {position} is run again, by {user.get_username()}.")
+    note(locked, f"{user.get_username()} ran trial {position} again.")
     return True
 
 

@@ -36,8 +36,9 @@ def forget_from(run: Run, position: int) -> None:
             shorten(chunk, kept)
     run.asked = position
     run.save(update_fields=["asked"])
-    trials = "1 later trial is" if len(later) == 1 else f"{len(later):,} later trials are"
-    note(run, f"The strategy decides differently from trial {position} on; {trials} taken back.")
+    trials = "1 later trial was" if len(later) == 1 else f"{len(later):,} later trials were"
+    told = f"After the retry the strategy decides differently from trial {position} on"
+    note(run, f"{told}, so {trials} removed; it asks again.")
 
 
 def shorten(chunk: Chunk, kept: list[list[int]]) -> None:

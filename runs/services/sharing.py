@@ -13,5 +13,5 @@ def share_run(run: Run, user: AbstractBaseUser, *, is_shared: bool) -> bool:
     others = Run.objects.filter(pk=run.pk).exclude(is_shared=is_shared)
     if not others.update(is_shared=is_shared):
         return False
-    note(run, f"{'Shared' if is_shared else 'No longer shared'}, by {user.get_username()}.")
+    note(run, f"{user.get_username()} {'shared' if is_shared else 'stopped sharing'} this run.")
     return True

@@ -130,7 +130,9 @@ def test_a_run_is_seen_by_viewers_while_it_is_shared(bob):
     assert page.status_code == 200
     assert "by alice" in page.content.decode()
     assert run.name in viewer.get(reverse("runs")).content.decode()
-    assert "Shared, by alice." in owner.get(reverse("run_events", args=[run.pk])).content.decode()
+    assert (
+        "alice shared this run." in owner.get(reverse("run_events", args=[run.pk])).content.decode()
+    )
     owner.post(reverse("run_share", args=[run.pk]), {"share": "no"})
     assert viewer.get(run.get_absolute_url()).status_code == 404
 

@@ -191,7 +191,8 @@ def test_the_event_of_a_change_says_what_moved(run, alice):
     with_budget(run, calls=100)
     retune_run(run, alice, {"budget": {"calls": 2500, "seconds": 60}}, "longer")
     assert run.events.get().message == (
-        "alice changed budget of calls 100 to 2,500, budget of seconds no limit to 60.0. "
+        "alice changed budget of calls from 100 to 2,500, "
+        "budget of seconds from no limit to 60.0. "
         "Why: longer"
     )
 

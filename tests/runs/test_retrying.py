@@ -64,7 +64,7 @@ def test_failed_trials_of_closed_chunks_are_put_back(run, alice):
         3,
     )
     assert run.candidates.get().failed == 1
-    assert run.events.last().message == "Failed trials are tried again, by alice: 2."
+    assert run.events.last().message == "alice retried 2 failed trials."
     assert retry_failed(run, alice) == 0
 
 

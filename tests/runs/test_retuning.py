@@ -94,7 +94,7 @@ def test_the_event_says_who_what_and_why(run, alice):
     event = run.events.get()
     assert event.kind == "limit"
     assert event.message == (
-        "alice changed calls at once 50 to 20, requests a minute 3,500 to no limit. "
+        "alice changed calls at once from 50 to 20, requests a minute from 3,500 to no limit. "
         "Why: too many 429s"
     )
     assert event.data["who"] == "alice"

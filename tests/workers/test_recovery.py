@@ -113,7 +113,7 @@ def test_results_that_come_too_late_are_noted(run: Run) -> None:
     record_results(run.pk, results_of(zombie))
     event = RunEvent.objects.get(run=run, kind="discarded")
     assert event.data == {"scores": 6}
-    assert "6 results of it came too late" in event.message
+    assert "6 results came too late and did not count" in event.message
     assert not run.scores.exists()
 
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0015_run_chosen'),
+        ('runs', '0019_run_latency_of_calls_made'),
     ]
 
     operations = [

@@ -59,6 +59,8 @@ urlpatterns = [
         run_control.trial_rerun,
         name="trial_rerun",
     ),
+    path("runs/<int:run_id>/scores.csv", run_exports.run_scores_csv, name="run_scores_csv"),
+    path("runs/<int:run_id>/scores.jsonl", run_exports.run_scores_jsonl, name="run_scores_jsonl"),
     path(
         "runs/<int:run_id>/combinations.csv",
         run_exports.run_combinations_csv,

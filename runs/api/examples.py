@@ -56,7 +56,9 @@ EXAMPLES: dict[str, Example] = {
     "list_candidates": Example("GET", "/runs/1/candidates", {"limit": 10}),
     "list_combinations": Example("GET", "/runs/3/combinations"),
     "show_litellm": Example("GET", "/runs/3/litellm", headers={"Accept": "application/yaml"}),
-    "list_scores": Example("GET", "/runs/1/scores", {"status": "failed", "limit": 200}),
+    "list_scores": Example(
+        "GET", "/runs/1/scores", {"status": "correct"}, headers={"Accept": "text/csv"}
+    ),
     "show_trial": Example("GET", "/runs/1/trials/0"),
     "list_samples": Example("GET", "/runs/1/samples"),
     "list_events": Example("GET", "/runs/1/events", {"level": "warning"}),

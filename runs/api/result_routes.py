@@ -3,17 +3,22 @@
 from typing import Annotated, Any, Literal
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Query
 from pydantic import BaseModel, Field
 
 from runs.access import get_run_for
+from runs.api.bodies import JSON
 from runs.api.control_routes import Position
 from runs.api.doors import caller, needs
+from runs.api.openapi import PROBLEM
 from runs.api.pages import Fields, Listing, Page, PageQuery, Since, answer, as_of
-from runs.api.problems import refuse
+from runs.api.problems import RequestProblem, refuse
 from runs.api.routes import Routes
 from runs.api.run_routes import RunId
 from runs.models import EventLevel, Scope
+from runs.reports.export import Format
+from runs.reports.score_files import MEDIA_TYPES, send_scores
 from runs.selectors.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.listings import EventRow, list_event_rows
 from runs.selectors.pickable import Pickable
@@ -72,7 +77,7 @@ class ItemsQuery(PageQuery):
 
 
 class ScoresQuery(ItemsQuery):
-    status: Literal["ok", "correct", "wrong", "failed", "cached"] | None = None
+    status: Literal["ok", "correct", "wrong", "failed", "cached", "truncated"] | None = None
     candidate: Annotated[str, Field(max_length=64, description="The key of one candidate.")] = ""
     error: Annotated[str, Field(max_length=40, description="A class of errors.")] = ""
     since: Since | None = None
@@ -86,6 +91,7 @@ class EventsQuery(ItemsQuery):
 CANDIDATES = Listing("candidates", CandidateRow, "place")
 SCORES = Listing("scores", ScoreRow, "position")
 EVENTS = Listing("events", EventRow, "id")
+SCORE_FILES: dict[str, Format] = {kind: form for form, kind in MEDIA_TYPES.items()}
 
 
 @routes.get(
@@ -108,19 +114,38 @@ def list_candidates(request: HttpRequest, run_id: RunId, query: Query[ItemsQuery
     auth=needs(Scope.READ),
     response=Page[ScoreRow],
     summary="The results of a run",
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "OK",
+                "content": {
+                    JSON: {"schema": {"$ref": "#/components/schemas/Page_ScoreRow_"}},
+                    **{kind: {"schema": {"type": "string"}} for kind in SCORE_FILES},
+                },
+            },
+            406: PROBLEM,
+        }
+    },
 )
-def list_scores(request: HttpRequest, run_id: RunId, query: Query[ScoresQuery]) -> HttpResponse:
-    """In the order of the trials. A failed trial has an error and no value."""
+def list_scores(request: HttpRequest, run_id: RunId, query: Query[ScoresQuery]) -> HttpResponseBase:
+    """In the order of the trials. A failed trial has an error and no value. `Accept: text/csv` and
+    `Accept: application/x-ndjson` give all scores that match as one file, which also holds the
+    question, what was expected, and what each scorer said; `limit`, `cursor` and `fields` are for
+    JSON."""
+    form = wanted_form(request)
     run = get_run_for(caller(request), run_id)
     place = None
     if query.candidate and (place := find_candidate(run, query.candidate)) is None:
         raise refuse("candidate", "No candidate of this run has this key.")
     if query.error and query.error not in CALL_ERRORS:
         raise refuse("error", f"Unknown class. Choose one of: {', '.join(CALL_ERRORS)}.")
+    filters = TrialFilters(status=query.status or "", candidate=place, error=query.error)
+    if form is not None:
+        return send_scores(request, run, form, filters, query.since)
     asked = (run_id, query.status, query.candidate, query.error, query.since)
     rows = list_score_rows(
         run,
-        TrialFilters(status=query.status or "", candidate=place, error=query.error),
+        filters,
         after=SCORES.place(query.cursor, *asked),
         since=query.since,
         most=query.limit + 1,
@@ -176,6 +201,21 @@ def list_events(request: HttpRequest, run_id: RunId, query: Query[EventsQuery]) 
         since=query.since,
     )
     return EVENTS.page(rows, query, *asked, fields=query.fields)
+
+
+def wanted_form(request: HttpRequest) -> Format | None:
+    """The kind of file that the caller accepts rather than JSON; None: JSON."""
+    known = [JSON, *SCORE_FILES]
+    kind = request.get_preferred_type(known)
+    if kind is None:
+        raise RequestProblem(406, f"Scores come as one of: {', '.join(known)}.")
+    if (form := SCORE_FILES.get(kind)) is None:
+        return None
+    for name in ("limit", "cursor", "fields"):
+        if name in request.GET:
+            told = "A file has every score that matches, with every column"
+            raise refuse(name, f"{told}: leave {name} out, or accept {JSON}.")
+    return form
 
 
 def candidate_row(row: LeaderboardRow, place: int) -> CandidateRow:

@@ -21,7 +21,8 @@ from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.compare import Side, compare_sides, scorers_of, side_of
-from runs.selectors.outcome import candidate_scores, count_errors, outcome_of, read_scores
+from runs.selectors.outcome import candidate_scores, count_errors, outcome_of
+from runs.selectors.score_records import ScoreRecord
 from runs.selectors.selection import documents_of, selection_of
 from workers.engine.documents import write_document
 from workers.engine.gates import GateError, Gates, judge
@@ -208,7 +209,7 @@ def compare_with(baseline: Run | None, side: Side | None) -> Any:
     return compare_sides(side_of(baseline), side) if baseline and side else None
 
 
-def hand_out(report: Report, asked: Asked, scores: Iterable[dict[str, Any]]) -> None:
+def hand_out(report: Report, asked: Asked, scores: Iterable[ScoreRecord]) -> None:
     """Write every file that was asked for."""
     if asked.junit:
         asked.junit.write_text(write_junit(report), encoding="utf-8")
@@ -218,7 +219,7 @@ def hand_out(report: Report, asked: Asked, scores: Iterable[dict[str, Any]]) -> 
         write_export(asked.export, report, scores)
 
 
-def write_export(path: Path, report: Report, scores: Iterable[dict[str, Any]]) -> None:
+def write_export(path: Path, report: Report, scores: Iterable[ScoreRecord]) -> None:
     suffix = path.suffix.lower()
     if report.choice is None or suffix == ".jsonl":
         write_scores(path, scores)
@@ -235,7 +236,3 @@ def write_winner(path: Path, choice: SelectionReport, documents: Mapping[str, An
     except NothingChosenError as error:
         text = f"# {error}\nmodel_list: []\n"
     path.write_text(text, encoding="utf-8")
-
-
-def scores_of(run: Run) -> Iterable[dict[str, Any]]:
-    return read_scores(run)

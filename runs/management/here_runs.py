@@ -11,12 +11,14 @@ from django.db import connections
 
 from runs.management.voices import Standing, Voice
 from runs.models import Endpoint
+from runs.models.dataset import question_in
 from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of
 from runs.selectors.choices import refuse_archived
 from runs.selectors.compare import Side, scorers_of
 from runs.selectors.endpoints_in_use import endpoints_of, known_prices
 from runs.selectors.outcome import choice_score
+from runs.selectors.score_records import ScoreRecord
 from workers.engine.cache import MemoryCache
 from workers.engine.comparing import Result
 from workers.engine.errors import ConfigurationError, Problem
@@ -262,25 +264,31 @@ def side_of(run: HereRun) -> Side:
     )  # fmt: skip
 
 
-def read_scores(run: HereRun) -> Iterator[dict[str, Any]]:
+def read_records(run: HereRun) -> Iterator[ScoreRecord]:
     """As those of a stored run."""
     names = candidate_names(run)
+    cases = {case.position: case for case in run.cases}
     for score in run.scores:
+        case = cases[score.trial.case]
         yield {
             "position": score.trial.position,
             "candidate": score.trial.candidate,
             "candidate_name": names[score.trial.candidate],
             "case": score.trial.case,
             "repeat": score.trial.repeat,
+            "question": question_in(case.fields),
+            "expected": case.expected,
+            "answer": score.answer,
             "value": score.value,
             "passed": score.passed,
+            "judgements": [judgement._asdict() for judgement in score.judgements],
             "error": {"class": score.error, "message": score.message} if score.error else None,
-            "answer": score.answer,
             "latency_ms": score.latency_ms,
             "tokens_in": score.tokens_in,
             "tokens_out": score.tokens_out,
             "cost": score.cost,
             "full_cost": score.full_cost,
             "cached": score.cached,
+            "truncated": score.truncated,
             "attempts": len(score.attempts),
         }

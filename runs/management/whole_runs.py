@@ -1,9 +1,10 @@
 """From a launched run to its verdict: what `run` and `watch` share."""
 
-from runs.management.gating import Asked, hand_out, report_of_run, scores_of
+from runs.management.gating import Asked, hand_out, report_of_run
 from runs.management.voices import Voice
 from runs.management.watching import Left, ask_whether_to_cancel, is_interactive, wait_for
 from runs.models import Run
+from runs.selectors.score_records import read_records
 
 
 def finish(run: Run, asked: Asked, voice: Voice) -> int:
@@ -13,6 +14,6 @@ def finish(run: Run, asked: Asked, voice: Voice) -> int:
     except Left as left:
         return left.exit_code
     report = report_of_run(run, asked)
-    hand_out(report, asked, scores_of(run))
+    hand_out(report, asked, read_records(run))
     voice.done(report)
     return int(report.exit)

@@ -1,24 +1,34 @@
-"""Writes scores into a file: JSONL as they are, or CSV that no spreadsheet takes for formulas."""
+"""Writes scores: JSONL as they are, or CSV that no spreadsheet takes for formulas."""
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from runs.selectors.score_records import ScoreRecord
 from workers.engine.spreadsheets import guard
 
 FORMATS = (".jsonl", ".csv")
 CHOICE_FORMATS = (*FORMATS, ".yaml", ".yml")  # the table as CSV, the winner as YAML
 COLUMNS = [
-    "position", "candidate", "candidate_name", "case", "repeat", "value", "passed", "error_class",
-    "error_message", "answer", "latency_ms", "tokens_in", "tokens_out", "cost", "full_cost",
-    "cached", "attempts",
+    "position", "candidate", "candidate_name", "case", "repeat", "question", "expected", "answer",
+    "value", "passed", "judgements", "error_class", "error_message", "latency_ms", "tokens_in",
+    "tokens_out", "cost", "full_cost", "cached", "truncated", "attempts",
 ]  # fmt: skip
+
+Format = Literal["csv", "jsonl"]
 
 
 class ExportError(ValueError):
     """The file cannot be written. Says why."""
+
+
+class Line:
+    """A file that a CSV writer writes one line to: `writerow` returns what `write` does."""
+
+    def write(self, text: str) -> str:
+        return text
 
 
 def check_export(path: Path, kind: str = "evaluate") -> None:
@@ -30,19 +40,41 @@ def check_export(path: Path, kind: str = "evaluate") -> None:
         raise ExportError(f"There is no folder {path.absolute().parent}.")
 
 
-def write_scores(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    if path.suffix.lower() == ".csv":
-        write_csv(path, records)
-        return
-    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-
-
-def write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:
+def write_scores(path: Path, records: Iterable[ScoreRecord]) -> None:
+    lines = csv_lines if path.suffix.lower() == ".csv" else jsonl_lines
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for record in records:
-            error = record["error"] or {"class": "", "message": ""}
-            flat = {**record, "error_class": error["class"], "error_message": error["message"]}
-            writer.writerow([guard(flat[column]) for column in COLUMNS])
+        file.writelines(lines(records))
+
+
+def csv_lines(records: Iterable[ScoreRecord]) -> Iterator[str]:
+    writer: Any = csv.writer(Line())
+    yield writer.writerow(COLUMNS)
+    for record in records:
+        cells = cells_of(record)
+        yield writer.writerow([guard(cells[column]) for column in COLUMNS])
+
+
+def jsonl_lines(records: Iterable[ScoreRecord]) -> Iterator[str]:
+    for record in records:
+        yield json.dumps(record, ensure_ascii=False) + "\n"
+
+
+LINES: dict[Format, Callable[[Iterable[ScoreRecord]], Iterator[str]]] = {
+    "csv": csv_lines,
+    "jsonl": jsonl_lines,
+}
+
+
+def cells_of(record: ScoreRecord) -> dict[str, Any]:
+    """A cell holds one text: the error goes into two, and what the scorers said into one."""
+    error = record["error"] or {"class": "", "message": ""}
+    judgements = [
+        f"{said['scorer']} {said['value']:g}: {said['explanation']}"
+        for said in record["judgements"]
+    ]
+    return {
+        **record,
+        "judgements": "; ".join(judgements),
+        "error_class": error["class"],
+        "error_message": error["message"],
+    }

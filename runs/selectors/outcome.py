@@ -1,7 +1,6 @@
-"""What became of a run, as gates judge it, and its scores as plain records."""
+"""What became of a run, as gates judge it."""
 
 import math
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -81,28 +80,3 @@ def count_errors(run: Run) -> dict[str, int]:
     failed = run.scores.exclude(error_class="").order_by()
     counts = failed.values_list("error_class").annotate(times=Count("pk"))
     return dict(counts.order_by("-times", "error_class"))
-
-
-def read_scores(run: Run) -> Iterator[dict[str, Any]]:
-    """Every score in the order of the trials, as exports and routes tell it."""
-    scores = run.scores.select_related("candidate", "case").order_by("position")
-    for score in scores.defer("calls", "details").iterator(chunk_size=1000):
-        error = {"class": score.error_class, "message": score.error_message}
-        yield {
-            "position": score.position,
-            "candidate": score.candidate.key,
-            "candidate_name": score.candidate.name,
-            "case": score.case.position,
-            "repeat": score.repeat,
-            "value": score.value,
-            "passed": score.passed,
-            "error": error if score.is_error else None,
-            "answer": score.answer,
-            "latency_ms": score.latency_ms,
-            "tokens_in": score.tokens_in,
-            "tokens_out": score.tokens_out,
-            "cost": score.cost,
-            "full_cost": score.full_cost,
-            "cached": score.cached,
-            "attempts": len(score.attempts),
-        }

@@ -1,6 +1,6 @@
 """A run's scores for programs: one row a trial, page by page in the order of the trials."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,8 @@ TrialError = TypedDict("TrialError", {"class": str, "message": str})
 
 
 class ScoreRow(Pickable):
-    """What became of one trial. `candidate` and `case` are stable keys within the run."""
+    """What became of one trial. `candidate` and `case` are stable keys within the run. An answer
+    that is `truncated` ended at max_tokens, or at the model's own length limit."""
 
     position: int
     candidate: str
@@ -33,6 +34,7 @@ class ScoreRow(Pickable):
     cost: float | None
     full_cost: float | None
     cached: bool
+    truncated: bool
     attempts: int
     finished: datetime
 
@@ -64,6 +66,7 @@ class StepCallRow(BaseModel):
     tokens_out: int | None
     full_cost: float | None
     cached: bool
+    truncated: bool
 
 
 class JudgementRow(BaseModel):
@@ -98,9 +101,15 @@ SAME = (
     "cost",
     "full_cost",
     "cached",
+    "truncated",
     "finished",
 )
 OTHER = ("candidate__key", "case__position", "error_class", "error_message", "attempts")
+
+
+def expected_of(run: Run, fields: Mapping[str, str]) -> str | None:
+    """The right answer to a case of the run; None if the case has none."""
+    return fields.get("expected")
 
 
 def list_score_rows(

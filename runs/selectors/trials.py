@@ -26,6 +26,7 @@ STATUSES: dict[str, str] = {
     "wrong": "Wrong",
     "failed": "Failed",
     "cached": "From cache",
+    "truncated": "Cut at length limit",
 }
 
 _STATUS_QUERIES: dict[str, Q] = {
@@ -34,6 +35,7 @@ _STATUS_QUERIES: dict[str, Q] = {
     "wrong": Q(passed=False),
     "failed": ~Q(error_class=""),
     "cached": Q(cached=True),
+    "truncated": Q(truncated=True),
 }
 
 SORTS: dict[str, str] = {

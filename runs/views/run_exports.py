@@ -1,15 +1,32 @@
-"""Files of a run that is a choice among combinations."""
+"""Files of a run: its scores; of a choice among combinations also its table and its winner."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from runs.access import get_run_for
+from runs.forms.filters import read_trial_filters
 from runs.permissions import requires
 from runs.reports.combinations import NothingChosenError, litellm_of
+from runs.reports.score_files import send_scores
 from runs.roles import Permission
 from runs.selectors.selection import NotAChoiceError, documents_of, report_if_choice
 from workers.engine.documents import write_document
 from workers.engine.selection_csv import csv_of
+
+
+@requires(Permission.SEE)
+@require_safe
+def run_scores_csv(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
+    """All scores, or those that the filters in the address leave."""
+    run = get_run_for(request.user, run_id)
+    return send_scores(request, run, "csv", read_trial_filters(request.GET))
+
+
+@requires(Permission.SEE)
+@require_safe
+def run_scores_jsonl(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
+    run = get_run_for(request.user, run_id)
+    return send_scores(request, run, "jsonl", read_trial_filters(request.GET))
 
 
 @requires(Permission.SEE)

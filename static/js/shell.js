@@ -106,10 +106,10 @@ function wireMenus() {
 }
 
 wireThemes();
+wireMenus();
 wireFilters();
 wireCopy();
 wireConfirm();
-wireMenus();
 listenForKeys();
 listenForJump();
 watchDrafts();

@@ -24,6 +24,7 @@ SCORE = {
     "tokens_out",
     "cost",
     "cached",
+    "truncated",
     "attempts",
 }
 
@@ -53,6 +54,13 @@ def test_a_score_has_the_shape_that_was_promised(asker, run):
 def test_scores_are_filtered(asker, run, query, positions):
     found = asker.get(f"/runs/{run.pk}/scores", **query).json()["data"]
     assert [row["position"] for row in found] == positions
+
+
+def test_an_answer_that_was_cut_is_marked_and_found(asker, run):
+    run.scores.filter(position=0).update(truncated=True)
+    [cut] = asker.get(f"/runs/{run.pk}/scores", status="truncated").json()["data"]
+    assert (cut["position"], cut["truncated"]) == (0, True)
+    assert asker.get(f"/runs/{run.pk}/trials/0").json()["truncated"] is True
 
 
 @pytest.mark.parametrize("query", [{"candidate": "nobody"}, {"error": "bad"}, {"status": "fine"}])

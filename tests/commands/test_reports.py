@@ -3,7 +3,6 @@
 import csv
 import re
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +13,7 @@ from runs.reports.markdown import write_markdown
 from runs.reports.plain import code_span, one_line
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.compare import ChangedTrial, RunComparison, SideFacts
+from runs.selectors.score_records import ScoreRecord
 from workers.engine.gates import Check, Exit, Outcome
 from workers.engine.spreadsheets import FORMULA_STARTS, guard
 from workers.engine.stats import Estimate
@@ -106,12 +106,14 @@ def test_a_summary_has_only_sections_with_content() -> None:
     assert "####" not in text
 
 
-def record(answer: str) -> dict[str, Any]:
+def record(text: str) -> ScoreRecord:
+    said = {"scorer": text, "value": 0.0, "passed": False, "explanation": "no"}
     return {
-        "position": 0, "candidate": "k", "candidate_name": "c", "case": 0, "repeat": 0,
-        "value": -0.5, "passed": False, "error": {"class": "refused", "message": "=1+1"},
-        "answer": answer, "latency_ms": 1.5, "tokens_in": None, "tokens_out": None, "cost": None,
-        "full_cost": None, "cached": True, "attempts": 1,
+        "position": 0, "candidate": "k", "candidate_name": text, "case": 0, "repeat": 0,
+        "question": text, "expected": text, "answer": text, "value": -0.5, "passed": False,
+        "judgements": [said], "error": {"class": "refused", "message": "=1+1"},
+        "latency_ms": 1.5, "tokens_in": None, "tokens_out": None, "cost": None,
+        "full_cost": None, "cached": True, "truncated": True, "attempts": 1,
     }  # fmt: skip
 
 
@@ -119,7 +121,9 @@ def record(answer: str) -> dict[str, Any]:
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path, start: str) -> None:
     write_scores(tmp_path / "e.csv", [record(f'{start}HYPERLINK("http://evil")\n"quoted"')])
     rows = list(csv.DictReader((tmp_path / "e.csv").open(newline="")))
-    assert rows[0]["answer"] == f'\'{start}HYPERLINK("http://evil")\n"quoted"'
+    for name in ("candidate_name", "question", "expected", "answer"):
+        assert rows[0][name] == f'\'{start}HYPERLINK("http://evil")\n"quoted"'
+    assert rows[0]["judgements"].startswith(f"'{start}HYPERLINK")
     assert rows[0]["error_message"] == "'=1+1"
     assert rows[0]["value"] == "-0.5"  # a number is no formula
 

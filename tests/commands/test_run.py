@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 
 from runs.management.watching import Watcher, trouble_of
 from runs.models import Configuration, Run, RunState
+from runs.selectors.score_records import ScoreRecord
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.commands.conftest import command, write
@@ -61,6 +62,10 @@ def test_every_output_is_written_and_tells_the_same(
     records = [json.loads(line) for line in outputs["e.jsonl"].open()]
     assert [row["position"] for row in rows] == [str(number) for number in range(120)]
     assert [float(row["value"]) for row in rows] == [record["value"] for record in records]
+    for name in ("question", "expected", "answer"):
+        assert [row[name] for row in rows] == [record[name] for record in records]
+    assert all(row["question"] and row["expected"] for row in rows)
+    assert all(row["judgements"].startswith("numeric ") for row in rows)
 
 
 def test_a_regression_against_the_baseline_fails_and_is_shown(
@@ -131,7 +136,10 @@ def test_without_workers_it_runs_in_this_process_and_stores_nothing(
     assert ran.lines[0]["run_id"] is None
     assert ran.done["counts"]["done"] == 120
     assert len(ran.done["candidates"]) == 6
-    assert len((tmp_path / "e.jsonl").read_text().splitlines()) == 120
+    records = [json.loads(line) for line in (tmp_path / "e.jsonl").open()]
+    assert len(records) == 120
+    assert records[0].keys() == ScoreRecord.__annotations__.keys()
+    assert all(record["question"] and record["expected"] for record in records)
     assert not Run.objects.exists()
 
 

@@ -65,6 +65,8 @@ PAGES: dict[str, Rule] = {
     "GET run_events": SEE_RUN,
     "GET run_configuration": SEE_RUN,
     "GET run_leaderboard": SEE_RUN,
+    "GET run_scores_csv": SEE_RUN,
+    "GET run_scores_jsonl": SEE_RUN,
     "GET run_combinations_csv": SEE_RUN,
     "GET run_litellm": SEE_RUN,
     "GET trial": SEE_RUN,

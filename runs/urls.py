@@ -54,6 +54,7 @@ urlpatterns = [
     path("runs/<int:run_id>/share/", run_control.run_share, name="run_share"),
     path("runs/<int:run_id>/retry/", run_control.run_retry, name="run_retry"),
     path("runs/<int:run_id>/trials/<int:position>/", trials.trial, name="trial"),
+    path("runs/<int:run_id>/trials/<int:position>/row/", trials.trial_row, name="trial_row"),
     path(
         "runs/<int:run_id>/trials/<int:position>/again/",
         run_control.trial_rerun,

@@ -1,12 +1,13 @@
 """Filters live in the address. What does not make sense there is left out, never an error page."""
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
 from runs.selectors.run_list import STATE_FILTERS, RunFilters
+from runs.selectors.score_table import COLUMNS, USUAL
 from runs.selectors.trials import SORTS, STATUSES, TrialFilters
 from workers.engine.errors import CALL_ERRORS
 
@@ -56,8 +57,18 @@ def read_trial_filters(query: QueryDict) -> TrialFilters:
     )
 
 
-def trial_query(filters: TrialFilters) -> str:
-    """The filters as they stand in an address, without a page's place."""
+def read_columns(query: QueryDict, remembered: str) -> tuple[str, ...]:
+    """The columns of the scores table: those in the address, else those that this browser
+    remembers, else the usual ones."""
+    if "show" in query:
+        wanted = query.getlist("show")
+    else:
+        wanted = remembered.split(".") if remembered else list(USUAL)
+    return tuple(name for name in COLUMNS if name in wanted)
+
+
+def trial_query(filters: TrialFilters, show: Sequence[str] = ()) -> str:
+    """The filters and the columns as they stand in an address, without a page's place."""
     values = {
         "status": filters.status,
         "candidate": filters.candidate,
@@ -66,5 +77,7 @@ def trial_query(filters: TrialFilters) -> str:
         "max": filters.score_max,
         "q": filters.text,
         "sort": "" if filters.sort == "position" else filters.sort,
+        "show": [name for name in show if name == "question" or name in COLUMNS] or None,
     }
-    return urlencode({name: value for name, value in values.items() if value not in ("", None)})
+    given = {name: value for name, value in values.items() if value not in ("", None)}
+    return urlencode(given, doseq=True)

@@ -132,6 +132,13 @@ class Run(models.Model):
     def is_finished(self) -> bool:
         return self.state not in RunState.live()
 
+    @property
+    def expected_column(self) -> str:
+        """With the expected answers, as it was at launch. Documents from before it could be chosen
+        name none: it was `expected`."""
+        column = self.document.get("expected")
+        return "expected" if column is None else str(column)
+
     def running_seconds(self, now: datetime) -> float:
         """How long it ran, without its pauses."""
         if self.started is None:

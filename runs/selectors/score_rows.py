@@ -109,7 +109,7 @@ OTHER = ("candidate__key", "case__position", "error_class", "error_message", "at
 
 def expected_of(run: Run, fields: Mapping[str, str]) -> str | None:
     """The right answer to a case of the run; None if the case has none."""
-    return fields.get("expected")
+    return fields.get(run.expected_column)
 
 
 def list_score_rows(

@@ -52,6 +52,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
             **text_of(run, chart, now, in_flight, limit),
             "limits": limits_text(configuration),
             "notice": notice_text(run, budget),
+            "cut": cut_text(run),
         },
         "series": chart.as_frame() if series else chart.as_frame(last=TICK_ROWS),
         "limit": limit,
@@ -216,6 +217,14 @@ def cache_context(run: Run) -> str:
     stored = max(0, run.cached - run.calls_joined)
     shared = f", {run.calls_joined:,} shared with identical calls" if run.calls_joined else ""
     return f"{run.calls_sent:,} sent, {stored:,} from cache{shared}"
+
+
+def cut_text(run: Run) -> str:
+    """Said only if it happened: cut answers look like wrong ones."""
+    if not run.truncated:
+        return ""
+    answers = "1 answer was" if run.truncated == 1 else f"{run.truncated:,} answers were"
+    return f"{answers} cut at the length limit (max_tokens)."
 
 
 def error_text(run: Run) -> dict[str, str]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import F, FloatField, Q, QuerySet, Value
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Left
 
 from runs.models import Run, Score
 from workers.engine import records
-from workers.engine.spec import read_configuration
 from workers.engine.targets.chat import messages_of
 from workers.engine.template import TemplateError
 
@@ -18,6 +17,7 @@ PAGE_SIZE = 50
 SHORTEST_SEARCH = 3  # shorter texts match nearly everything and read the whole table
 MOST_COUNTED = 100_000  # beyond it "100k+" is good enough, and the count stays quick
 LARGEST_POSITION = 2**31 - 1  # what the column holds
+ANSWER_START = 800  # characters read of each answer, of which a row shows two lines
 LAST = 1e300  # stands for "no value" so that failed trials sort last, in both directions
 
 STATUSES: dict[str, str] = {
@@ -175,9 +175,9 @@ def list_scores(
     run: Run, filters: TrialFilters, after: Cursor | None = None, before: Cursor | None = None
 ) -> TrialPage:
     """One page of the table. A page is found by its neighbour's place, never by counting rows."""
-    scores = (
-        filter_scores(run, filters).select_related("candidate", "case").defer("attempts", "calls")
-    )
+    scores = filter_scores(run, filters).select_related("candidate", "case")
+    scores = scores.defer("attempts", "calls", "answer", "candidate__document")
+    scores = scores.annotate(answer_start=Left("answer", ANSWER_START))
     backwards = before is not None
     start = before if backwards else after
     nearest = list(_walk(scores, filters, start, backwards=backwards)[: PAGE_SIZE + 1])
@@ -228,8 +228,7 @@ def steps_not_run(score: Score) -> list[str]:
 
 def case_of(score: Score) -> records.Case:
     """As the scorers saw it: with the expected answer that the run was launched with."""
-    column = read_configuration(score.run.document).expected_column
-    return records.Case(score.case.position, score.case.fields, column)
+    return records.Case(score.case.position, score.case.fields, score.run.expected_column)
 
 
 def rendered_prompt(score: Score) -> list[dict[str, Any]]:

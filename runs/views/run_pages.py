@@ -7,7 +7,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.access import can_change_run, get_run_for
-from runs.forms.filters import read_trial_filters, read_whole_number, trial_query
+from runs.forms.filters import (
+    read_columns,
+    read_trial_filters,
+    read_whole_number,
+    trial_query,
+)
 from runs.forms.limits import LimitsForm
 from runs.models import EventLevel, Run
 from runs.permissions import requires
@@ -18,6 +23,7 @@ from runs.selectors.errors import group_errors
 from runs.selectors.events import list_events
 from runs.selectors.leaderboard import leaderboard
 from runs.selectors.limits import configuration_now
+from runs.selectors.score_table import column_choices, table_rows
 from runs.selectors.snapshot import take_snapshot
 from runs.selectors.trials import (
     MOST_COUNTED,
@@ -30,6 +36,8 @@ from runs.selectors.trials import (
 )
 from workers.engine.documents import write_document
 from workers.engine.spec import cases_of
+
+COLUMNS_COOKIE = "score_columns"  # written by static/js/scores.js
 
 
 def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
@@ -88,16 +96,22 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
     filters = read_trial_filters(request.GET)
     total = count_scores(found, filters)
+    shown = read_columns(request.GET, request.COOKIES.get(COLUMNS_COOKIE, ""))
+    page = list_scores(
+        found,
+        filters,
+        after=Cursor.read(request.GET.get("after", "")),
+        before=Cursor.read(request.GET.get("before", "")),
+    )
     context = {
         **frame(request, found, "scores"),
         "filters": filters,
-        "query": trial_query(filters),
-        "page": list_scores(
-            found,
-            filters,
-            after=Cursor.read(request.GET.get("after", "")),
-            before=Cursor.read(request.GET.get("before", "")),
-        ),
+        "filter_query": trial_query(filters),
+        "query": trial_query(filters, request.GET.getlist("show")),
+        "page": page,
+        "rows": table_rows(found, page.scores),
+        "shown": shown,
+        "columns": column_choices(shown),
         "total": total,
         "has_more_than_counted": total > MOST_COUNTED,
         "candidates": found.candidates.order_by("position"),

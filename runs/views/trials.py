@@ -1,54 +1,87 @@
 """One trial: what was asked, what came back, what the scorers said."""
 
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.access import can_change_run, get_run_for
 from runs.forms.filters import read_trial_filters, trial_query
+from runs.models import Run, Score
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.costs import trial_cost_text
 from runs.selectors.errors import advice_for
-from runs.selectors.trials import (
-    case_of,
-    get_trial,
-    neighbours,
-    rendered_prompt,
-    step_calls,
-    steps_not_run,
+from runs.selectors.score_rows import expected_of
+from runs.selectors.trial_calls import (
+    cut_note,
+    shown_attempts,
+    shown_calls,
+    trial_parameters,
 )
-from workers.engine import records
+from runs.selectors.trials import get_trial, neighbours, rendered_prompt, steps_not_run
+from workers.engine.records import Judgement
 
 LONGEST_SHOWN = 200_000  # characters of an answer; browsers slow down on more
+LONGEST_IN_ROW = 20_000  # of a text below its row; the trial's page has more
 
 
 @requires(Permission.SEE)
 @require_safe
 def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
     run = get_run_for(request.user, run_id)
-    score = get_trial(run, position)
-    if score is None:
-        raise Http404(f"Trial {position} of run {run_id} has no result yet.")
+    score = find_trial(run, position)
     filters = read_trial_filters(request.GET)
     context = {
         "section": "runs",
-        "run": run,
+        **outcome_of(run, score, LONGEST_SHOWN),
         # What a choice was decided on cannot be run again: the button would only be refused.
         "can_rerun": can_change_run(request.user, run) and run.kind != "select",
-        "score": score,
         "prompt": [] if score.calls else rendered_prompt(score),
-        "calls": step_calls(score),
+        "parameters": trial_parameters(score),
+        "calls": shown_calls(score),
         "not_run": steps_not_run(score) if score.calls else [],
-        "answer": score.answer[:LONGEST_SHOWN],
-        "is_cut": len(score.answer) > LONGEST_SHOWN,
-        "case": case_of(score),
-        "judgements": [records.Judgement(*row) for row in score.details],
-        "attempts": [records.Attempt(*row) for row in score.attempts],
+        "attempts": shown_attempts(score),
         "advice": advice_for(score.error_class) if score.is_error else "",
         "cost": trial_cost_text(score),
         "neighbours": neighbours(score, filters),
-        "query": trial_query(filters),
+        "query": trial_query(filters, request.GET.getlist("show")),
         "filters": filters,
     }
     return render(request, "runs/trial.html", context)
+
+
+@requires(Permission.SEE)
+@require_safe
+def trial_row(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
+    """What opens below a row of the scores table, fetched when somebody opens it."""
+    run = get_run_for(request.user, run_id)
+    score = find_trial(run, position)
+    filters = read_trial_filters(request.GET)
+    context = {
+        **outcome_of(run, score, LONGEST_IN_ROW),
+        "question": score.case.question[:LONGEST_IN_ROW],
+        "query": trial_query(filters, request.GET.getlist("show")),
+    }
+    return render(request, "runs/run/_trial_row.html", context)
+
+
+def find_trial(run: Run, position: int) -> Score:
+    score = get_trial(run, position)
+    if score is None:
+        raise Http404(f"Trial {position} of run {run.pk} has no result yet.")
+    return score
+
+
+def outcome_of(run: Run, score: Score, longest: int) -> dict[str, Any]:
+    """What came back and what the scorers said, for the page and for the row."""
+    return {
+        "run": run,
+        "score": score,
+        "answer": score.answer[:longest],
+        "is_shortened": len(score.answer) > longest,
+        "cut": cut_note(score),
+        "expected": expected_of(run, score.case.fields),
+        "judgements": [Judgement(*row) for row in score.details],
+    }

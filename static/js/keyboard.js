@@ -13,7 +13,7 @@ function isTyping(target) {
 }
 
 function rowLinks() {
-  return [...document.querySelectorAll("[data-rows] tr")]
+  return [...document.querySelectorAll("[data-rows] tr:not([data-detail])")]
     .map((row) => row.querySelector("a.primary, a"))
     .filter((link) => link !== null);
 }
@@ -22,10 +22,21 @@ function rowLinks() {
 function moveRow(step) {
   const links = rowLinks();
   if (!links.length) return;
-  const here = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+  const here = links.findIndex((link) => link.closest("tr") === rowInFocus());
   const next = here < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(Math.max(here + step, 0), links.length - 1);
   links[next].focus();
   links[next].closest("tr").scrollIntoView({ block: "nearest" });
+}
+
+/** The row of the focus; what opened below a row belongs to it. */
+function rowInFocus() {
+  const row = document.activeElement.closest("[data-rows] > tr");
+  return row?.matches("[data-detail]") ? row.previousElementSibling : row;
+}
+
+function openRow() {
+  const row = rowInFocus() ?? document.querySelector("[data-rows] tr");
+  row?.querySelector("[data-open]")?.click();
 }
 
 function follow(selector) {
@@ -37,6 +48,7 @@ const KEYS = {
   "/": () => document.querySelector("[data-filter]")?.focus(),
   j: () => moveRow(1),
   k: () => moveRow(-1),
+  o: openRow,
   "[": () => follow('a[data-key="["]'),
   "]": () => follow('a[data-key="]"]'),
   ".": () => follow("[data-pause]:not([hidden])"),

@@ -72,6 +72,7 @@ function paintBar({ bar, text }) {
 function paintBudget({ budget, raises, text }) {
   page.querySelector("[data-run-notice]").hidden = !text.notice;
   paintRaise(raises);
+  page.querySelector("[data-cut]").hidden = !text.cut;
   for (const row of page.querySelectorAll("[data-budget]")) {
     const line = budget[row.dataset.budget];
     row.hidden = !line;

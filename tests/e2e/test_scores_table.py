@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.first_minute import DEMO_TRIALS
+from tests.e2e.inspection import faults_of
 
 pytestmark = pytest.mark.late
 
@@ -36,9 +39,44 @@ def test_every_trial_of_a_candidate_is_on_exactly_one_page(page, witness, site, 
     assert positions(page) == first
 
 
+def test_a_row_opens_in_place_and_columns_are_remembered(page, witness, site, demo):
+    page.goto(f"/runs/{demo}/scores/?status=correct")
+    toggle = page.locator("[data-open]").nth(1)
+    toggle.focus()
+    page.keyboard.press("Enter")
+    below = page.locator("[data-rows] > tr").nth(2)
+    expect(below.get_by_role("heading", name="What the scorers said")).to_be_visible()
+    expect(toggle).to_have_attribute("aria-expanded", "true")
+    expect(below.get_by_role("link", name="Open the trial's page")).to_have_attribute(
+        "href", re.compile(r"/trials/\d+/\?status=correct")
+    )
+    links = page.locator("[data-rows] a.primary")
+    below.get_by_role("link", name="Open the trial's page").focus()
+    page.keyboard.press("j")  # from what is open on to the next row, and back over it
+    expect(links.nth(2)).to_be_focused()
+    page.keyboard.press("k")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("o")
+    expect(below).to_be_hidden()
+    page.keyboard.press("o")
+    expect(below).to_be_visible()
+    assert faults_of(page) == []
+
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Cost").check()
+    page.wait_for_url("**/scores/*show=cost*")
+    expect(page.get_by_label("Cost")).to_be_focused()
+    page.get_by_role("checkbox", name="Candidate").uncheck()
+    expect(page.get_by_role("columnheader", name="Candidate")).to_have_count(0)
+    page.goto(f"/runs/{demo}/scores/")
+    expect(page.get_by_role("columnheader", name="Cost")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Candidate")).to_have_count(0)
+    page.context.clear_cookies(name="score_columns")
+
+
 def test_a_filter_goes_into_the_address_and_can_be_cleared(page, witness, site, demo):
     page.goto(f"/runs/{demo}/scores/")
-    page.get_by_label("Result").select_option("wrong")
+    page.get_by_role("combobox", name="Result").select_option("wrong")
     page.wait_for_url("**/scores/*status=wrong*")
     wrong = site.database.rows(
         "SELECT count(*) FROM runs_score WHERE run_id = :run AND NOT passed", run=demo

@@ -70,6 +70,7 @@ PAGES: dict[str, Rule] = {
     "GET run_combinations_csv": SEE_RUN,
     "GET run_litellm": SEE_RUN,
     "GET trial": SEE_RUN,
+    "GET trial_row": SEE_RUN,
     "POST run_retune": CHANGE_RUN,
     "POST run_raise": CHANGE_RUN,
     "POST run_pause": CHANGE_RUN,

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from runs.models import Score
+from runs.models import Case, Score
 from runs.selectors.errors import normalise
+from runs.selectors.score_table import COLUMNS, USUAL
 from runs.selectors.trials import SORTS
 from tests.runs.page_parts import (
     add_candidate,
@@ -173,5 +174,69 @@ def test_a_trial_shows_what_was_asked_and_what_became_of_it(alice, run):
     assert "waited 1.0 ms, took 100 ms" in page
 
 
-def test_a_trial_without_a_result_does_not_exist(alice, run):
-    assert client_of(alice).get(reverse("trial", args=[run.pk, 9999])).status_code == 404
+@pytest.mark.parametrize("name", ["trial", "trial_row"])
+def test_a_trial_without_a_result_does_not_exist(alice, run, name):
+    assert client_of(alice).get(reverse(name, args=[run.pk, 9999])).status_code == 404
+
+
+def test_the_table_shows_what_was_expected_and_what_the_scorer_found(alice, run):
+    page = client_of(alice).get(reverse("run_scores", args=[run.pk])).content.decode()
+    row = page.split("<tbody")[1].split("</tr>")[1]  # trial 1: what is 0 + 1?
+    for text in ("What is 0 + 1?", ">1</span>", ">4</span>", "is &#x27;4&#x27;"):
+        assert text in row
+
+
+def test_columns_are_those_of_the_address_else_remembered_else_the_usual_ones(alice, run):
+    client, address = client_of(alice), reverse("run_scores", args=[run.pk])
+    assert client.get(address).context["shown"] == USUAL
+    client.cookies["score_columns"] = "question.cost.nonsense"
+    assert client.get(address).context["shown"] == ("cost",)
+    page = client.get(address, {"show": ["question", "answer", "tokens", "<b>"]})
+    assert page.context["shown"] == ("answer", "tokens")
+    text = page.content.decode()
+    assert "Tokens</th>" in text
+    assert "Expected</th>" not in text
+    trial = reverse("trial", args=[run.pk, 0])
+    assert f'href="{trial}?show=question&amp;show=answer&amp;show=tokens"' in text
+
+
+def test_a_row_opens_with_the_whole_texts_and_leads_to_the_trial(alice, run):
+    long = "word " * 400
+    score = run.scores.get(position=1)
+    run.scores.filter(pk=score.pk).update(answer=long)
+    page = client_of(alice).get(reverse("trial_row", args=[run.pk, 1]), {"status": "ok"})
+    text = page.content.decode()
+    assert "<html" not in text
+    assert long in text
+    assert "What is 0 + 1?" in text
+    assert "is &#x27;4&#x27;" in text
+    assert f'href="{score.get_absolute_url()}?status=ok"' in text
+
+
+def test_a_page_of_long_texts_stays_small_and_needs_no_query_a_row(
+    alice, run, django_assert_max_num_queries
+):
+    Score.objects.filter(run=run).update(
+        answer="An answer that goes on and on. " * 3000,
+        details=[["exact", 1.0, True, "because it is so, and here is why. " * 20]],
+    )
+    long = "A question that takes a while to be read. " * 100
+    Case.objects.update(fields={"question": long, "expected": long})
+    client, every = client_of(alice), {"show": ["question", *COLUMNS]}
+    with django_assert_max_num_queries(25):
+        page = client.get(reverse("run_scores", args=[run.pk]), every)
+    assert len(page.context["rows"]) == 50
+    assert len(page.content) <= 150_000
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_the_run_page_offers_files_that_hold_every_score(alice, run, form):
+    client = client_of(alice)
+    address = reverse(f"run_scores_{form}", args=[run.pk])
+    assert f'href="{address}"' in client.get(run.get_absolute_url()).content.decode()
+    answer = client.get(address)
+    assert f'filename="run-{run.pk}-scores.{form}"' in answer["Content-Disposition"]
+    lines = answer.getvalue().decode().splitlines()
+    assert len(lines) == 2 * CASES + (form == "csv")
+    some = client.get(address, {"status": "failed", "candidate": "0"}).getvalue().decode()
+    assert len(some.splitlines()) == 13 + (form == "csv")

@@ -91,9 +91,10 @@ def test_each_call_is_shown_and_cached_answers_keep_their_price(
     assert "1. triage" in page
     assert "Run again" not in page
     assert "6. fan.draft" in page
-    assert "Not run: vote. A router picked another step." in page
+    assert "Skipped: vote." in page
+    assert "A router chose another step." in page
     cached = client_of(ada).get(second.scores.get(position=0).get_absolute_url()).content.decode()
-    assert "is what it would have cost" in cached
+    assert "Without cache" in cached
 
 
 def test_the_estimate_counts_the_calls_of_agents_at_most(

@@ -36,6 +36,17 @@ def test_only_services_publish_and_enqueue() -> None:
             assert ast.unparse(call.func).split(".")[-1] not in names, f"{path}:{call.lineno}"
 
 
+def test_all_yaml_goes_through_one_reader() -> None:
+    """Others would let aliases, dates and deep nesting in."""
+    found = [
+        path
+        for folder in ("runs", "workers", "evalsite")
+        for path in ROOT.glob(f"{folder}/**/*.py")
+        if "import yaml" in path.read_text()
+    ]
+    assert found == [ROOT / "workers/engine/documents.py"]
+
+
 @pytest.mark.parametrize("folder", ["runs", "workers", "evalsite"])
 def test_files_and_functions_stay_small(folder: str) -> None:
     for path in ROOT.glob(f"{folder}/**/*.py"):

@@ -152,7 +152,7 @@ def pieces_of(schema: dict[str, Any]) -> Iterator[Piece]:
             yield from pieces_of(choice)
     elif "enum" in schema or "const" in schema:
         values = schema.get("enum", [schema.get("const")])
-        yield Piece(" | ".join(map(str, values)))
+        yield Piece(" | ".join("false" if value is False else str(value) for value in values))
     elif schema.get("type") == "array":
         yield Piece("list of ")
         yield from pieces_of(schema.get("items", {}))

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
 from django.http import QueryDict
 
+from workers.engine.documents import read_document, write_document
+from workers.engine.errors import ConfigurationError
 from workers.engine.spec import ModelChoice
 
 NUMBERS = ("temperature", "max_tokens", "top_p")  # with a field of their own
@@ -43,8 +44,8 @@ class ParametersInput:
 
 def read_lines(text: str) -> Any:
     try:
-        read = yaml.safe_load(text)
-    except yaml.YAMLError:
+        read = read_document(text)
+    except ConfigurationError:
         return text
     return {} if read is None else read
 
@@ -75,5 +76,5 @@ def parameters_of(models: Sequence[ModelChoice]) -> ParametersInput:
     """Those of the first: where others differ, the form cannot show them all."""
     given = dict(models[0].parameters) if models else {}
     numbers = {name: str(given.pop(name)) for name in NUMBERS if name in given}
-    more = yaml.safe_dump(given, sort_keys=False, allow_unicode=True) if given else ""
+    more = write_document(given) if given else ""
     return ParametersInput(numbers, more)

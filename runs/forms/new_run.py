@@ -180,6 +180,7 @@ class NewRunInput:
         return {"budget": budget} if budget else {}
 
     def yaml_document(self) -> Any:
+        """ConfigurationError says where it cannot be read."""
         return read_document(self.yaml)
 
 

@@ -12,6 +12,7 @@ from runs.models import CachedReply, Configuration, Dataset, Endpoint
 from runs.services.configurations import save_configuration
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import add_cached_reply, make_dataset, run_document
+from workers.engine.spec import read_configuration
 
 pytestmark = pytest.mark.django_db
 
@@ -285,6 +286,16 @@ def test_a_configuration_is_replaced(asker, document):
     assert asker.ask("put", "/configurations/other", changed).status_code == 422
     del changed["name"]
     assert asker.ask("put", "/configurations/other", changed).status_code == 201
+
+
+def test_off_without_quotes_is_taken_in_yaml(asker, document):
+    text = yaml.safe_dump({name: v for name, v in document.items() if name != "cache"})
+    send = {"content_type": "application/yaml"}
+    assert asker.post("/configurations", f"{text}cache: off\n", **send).status_code == 201
+    assert read_configuration(Configuration.objects.get().as_document).cache == "off"
+    refused = asker.ask("put", "/configurations/sums", f"{text}cache: on\n", **send)
+    assert refused.status_code == 422
+    assert "Choose use, refresh or off" in refused.content.decode()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.commands.conftest import command, write
 from tests.workers.working import finish, running_worker
+from workers.engine.spec import read_configuration
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -207,6 +208,13 @@ def test_what_a_run_waits_for_is_told(state: RunState, reason: str, told: str) -
     assert told in trouble_of(Run(state=state, reason=reason))
 
 
+def test_off_without_quotes_is_taken_in_a_file_and_after_set(file: Path) -> None:
+    assert command("run", file, "--detach", "--set", "cache=off").exit_code == 0
+    file.write_text(f"{file.read_text()}\ncache: off\n")
+    assert command("run", file, "--detach").exit_code == 0
+    assert [read_configuration(run.document).cache for run in Run.objects.all()] == ["off", "off"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -216,6 +224,7 @@ def test_what_a_run_waits_for_is_told(state: RunState, reason: str, told: str) -
         pytest.param(["FILE", "--set", "repeats"], "path=value", id="no value"),
         pytest.param(["FILE", "--set", "models.7=x/y"], "0 to 1", id="no such place"),
         pytest.param(["FILE", "--set", "name.first=x"], "no parts", id="no parts"),
+        pytest.param(["FILE", "--set", "cache=on"], "use, refresh or off", id="no mode"),
         pytest.param(["FILE", "--user", "bob"], "no active account 'bob'", id="nobody"),
         pytest.param(["FILE", "--baseline", "7"], "No Run matches", id="no baseline"),
         pytest.param(["FILE", "--baseline", "x"], "number of a run", id="odd baseline"),

@@ -6,7 +6,7 @@ import pytest
 
 from workers.engine.errors import ConfigurationError
 from workers.engine.presets import PRESETS
-from workers.engine.spec import check_against, count_trials, read_configuration
+from workers.engine.spec import Evaluation, check_against, count_trials, read_configuration
 
 
 def problems_of(document: Any) -> dict[str, str]:
@@ -84,6 +84,8 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
         ({"scorers": []}, "scorers", "Choose at least one scorer."),
         ({"name": ""}, "name", "Enter a name."),
         ({"prompts": [{"name": "a", "user": ""}]}, "prompts.0.user", "Enter a prompt."),
+        ({"cache": True}, "cache", "not a mode of the cache. Choose use, refresh or off"),
+        ({"cache": 0}, "cache", "'use', 'refresh' or 'off'"),
         ({"dataset": {}}, "dataset", "one of the two"),
         ({"limits": {"preset": "warp"}}, "limits.preset", "'conservative', 'balanced'"),
         ({"limits": {"speed": 1}}, "limits.speed", "Allowed here: preset, max_concurrent"),
@@ -101,6 +103,12 @@ def test_a_problem_says_where_and_what_is_allowed(
 ) -> None:
     found = problems_of({**document, **change})
     assert words in found[path]
+
+
+def test_off_without_quotes_switches_the_cache_off(document: dict[str, Any]) -> None:
+    """YAML says false for it, and the JSON schema admits that."""
+    assert read_configuration({**document, "cache": False}).cache == "off"
+    assert False in Evaluation.model_json_schema()["properties"]["cache"]["enum"]
 
 
 @pytest.mark.parametrize("document", [None, 3, "kind: evaluate", ["evaluate"]])

@@ -163,6 +163,11 @@ def test_each_form_has_a_key_of_its_own(alice, dataset):
             {"mode": "yaml", "yaml": "kind: [evaluate"}, "id_yaml", "not YAML", id="broken yaml"
         ),
         pytest.param({"mode": "yaml", "yaml": "7"}, "id_yaml", "mapping", id="yaml number"),
+        pytest.param({"mode": "yaml", "yaml": "a: &a 1\nb: *a"}, "id_yaml", "aliases", id="alias"),
+        pytest.param(
+            {"mode": "yaml", "yaml": "[" * 20_000}, "id_yaml", "nested too deeply", id="deep yaml"
+        ),
+        pytest.param({"mode": "yaml", "yaml": "a: !!set {x}"}, "id_yaml", "Use texts", id="a set"),
         pytest.param(
             {"dataset_source": "paste", "rows": "a,b\n1,2,3"}, "id_rows", "Line 2", id="bad rows"
         ),
@@ -239,8 +244,15 @@ def test_yaml_is_read_by_the_same_schema(alice, dataset):
         "prompts: [{name: plain, user: '{{question}}'}]\n"
         "models: [{endpoint: simulated, model: sim-small, parameters: {temperature: 0}}]\n"
     )
-    client_of(alice).post(reverse("run_new"), {"mode": "yaml", "yaml": text})
-    assert Run.objects.get().name == "by hand"
+    client_of(alice).post(reverse("run_new"), {"mode": "yaml", "yaml": f"{text}cache: off\n"})
+    run = Run.objects.get()
+    assert run.name == "by hand"
+    assert read_configuration(run.document).cache == "off"
+    refused = client_of(alice).post(
+        reverse("run_new"), {"mode": "yaml", "yaml": f"{text}cache: on\n"}
+    )
+    assert [problem.label for problem in refused.context["problems"]] == ["cache"]
+    assert "Choose use, refresh or off" in refused.content.decode()
 
 
 def test_a_past_run_fills_the_form_with_what_it_was(alice, filled):
@@ -269,11 +281,11 @@ def test_parameters_go_to_every_chosen_model_and_come_back(alice, filled):
         "parameter-temperature": "0.7",
         "parameter-max_tokens": "200",
         "parameter-top_p": " ",
-        "parameters": "presence_penalty: 0.5\nstop: ['.', ü]",
+        "parameters": "presence_penalty: 0.5\nstop: ['.', ü, 2024-01-01]",
     }
     launch(client, filled, **typed)
     run = Run.objects.get()
-    parameters = {"presence_penalty": 0.5, "stop": [".", "ü"], "temperature": 0.7}
+    parameters = {"presence_penalty": 0.5, "stop": [".", "ü", "2024-01-01"], "temperature": 0.7}
     assert [model["parameters"] for model in run.document["models"]] == [
         {**parameters, "max_tokens": 200}
     ] * 2
@@ -291,6 +303,8 @@ def test_parameters_go_to_every_chosen_model_and_come_back(alice, filled):
         ({"parameter-max_tokens": "-1"}, "max_tokens is -1. Give a whole number"),
         ({"parameters": "just words"}, "should be a valid dictionary"),
         ({"parameters": "a: [1"}, "should be a valid dictionary"),
+        ({"parameters": "a: &a 1\nb: *a"}, "should be a valid dictionary"),
+        ({"parameters": "[" * 20_000}, "should be a valid dictionary"),
     ],
 )
 def test_wrong_parameters_are_said_once_beside_their_fields(alice, filled, typed, message):

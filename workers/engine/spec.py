@@ -14,6 +14,7 @@ from workers.engine.problems import explain
 from workers.engine.spec_parts import (
     Amount,
     Budget,
+    CacheMode,
     Concurrency,
     DatasetChoice,
     Limits,
@@ -88,7 +89,7 @@ class Configuration(Strict):
     repeats: Annotated[int, Field(ge=1, le=1000), NotSwitch] = 1
     scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)]
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
-    cache: Literal["use", "refresh", "off"] = "use"
+    cache: CacheMode = "use"
     priority: PriorityName = "normal"
     budget: Budget = Budget()
     fail_on_error: Annotated[float, Field(gt=0, le=2_000_000), NotSwitch] | None = (

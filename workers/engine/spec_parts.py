@@ -18,6 +18,15 @@ def refuse_switch(value: Any) -> Any:
     return value
 
 
+def read_off(value: Any) -> Any:
+    """YAML reads `off` without quotes as false, and `on` as true."""
+    if value is False:
+        return "off"
+    if value is True:
+        raise ValueError("on (or true) is not a mode of the cache. Choose use, refresh or off.")
+    return value
+
+
 NotSwitch = BeforeValidator(refuse_switch)
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Concurrency = Annotated[int, Field(ge=1, le=5000), NotSwitch]
@@ -28,6 +37,10 @@ ShareOrCount = Annotated[float, Field(gt=0, le=2_000_000), NotSwitch]
 Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), NotSwitch]
 PriorityName = Literal["low", "normal", "high"]
 LONGEST_DATASET = 140  # characters: those of a name, and @ with a version
+CacheMode = Annotated[
+    Literal["use", "refresh", "off"],
+    BeforeValidator(read_off, json_schema_input_type=Literal["use", "refresh", "off", False]),
+]
 
 
 class Strict(BaseModel):

@@ -27,7 +27,7 @@ def main() -> None:
     argv = take_data_option(sys.argv)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     try:
-        from django.core.management import execute_from_command_line
+        from evalsite.command_line import CommandLine
     except ImportError:
         sys.exit(
             "The packages are not installed for this Python. Run `make setup`, then use"
@@ -36,13 +36,17 @@ def main() -> None:
     from evalsite.env import EnvironmentProblem
 
     try:
-        execute_from_command_line(argv)
+        CommandLine(argv).execute()
     except EnvironmentProblem as problem:
         print(problem, file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)  # 128 + SIGINT, as shells have it
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+        sys.exit(141)  # 128 + SIGPIPE: nobody reads the output any more
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)  # 128 + SIGINT, as shells have it

@@ -34,9 +34,9 @@ def exact_count(number: float | None) -> str:
     return f"{number:,.0f}"
 
 
-def counted(number: int, word: str) -> str:
-    """1 row, 1,319 rows."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+def counted(number: int, word: str, words: str = "") -> str:
+    """1 row, 1,319 rows; `words` where an s is not enough."""
+    return f"{number:,} {word if number == 1 else words or f'{word}s'}"
 
 
 def percent(share: float | None) -> str:

@@ -9,27 +9,31 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PATH = ROOT / "docs" / "COMMANDS.md"
-INTERNAL = {"benchmark_measure"}  # started by another command
 HEAD = """# Commands
 
 `manage.py` of the site's `.venv`. Every command takes `--data DIR` (or `EVALSITE_DATA`): the data
 folder. Written by `make commands` from the commands themselves; do not edit.
 
-Exit codes: 0 done or passed, 1 our fault, 2 bad input. `run` and `watch` also: 3 too many errors,
-4 stopped by a budget, 100 a gate failed, 130 interrupted. A job that uses them:
-[ci-example.yml](ci-example.yml).
+Exit codes: 0 done or passed, 1 our fault, 2 refused (bad input, or a database, Redis or address
+that cannot be used), 130 interrupted. `run` and `watch` also: 3 too many errors, 4 stopped by a
+budget, 100 a gate failed. A CI job that uses them: [ci-example.yml](ci-example.yml).
+
+Commands make the database of a new data folder, and bring an older one up to date, as `serve` does.
+One that `DATABASE_URL` names is left alone: run `manage.py migrate` for it. Without `--user` a
+command acts for the only administrator. While there is none, it acts for the account `local`, an
+operator without a password, so that nobody can sign in with it. What it makes stays there when an
+administrator is made later.
 """
 
 
 def write_reference() -> str:
-    from django.core.management import get_commands, load_command_class
+    from django.core.management import load_command_class
 
-    names = sorted(name for name, app in get_commands().items() if app == "runs")
+    from evalsite.command_line import OURS, our_commands
+
     parts = [HEAD]
-    for name in names:
-        if name in INTERNAL:
-            continue
-        command = load_command_class("runs", name)
+    for name in our_commands():
+        command = load_command_class(OURS, name)
         parts.append(describe(name, command.help, command.create_parser("manage.py", name)))
     return "\n".join(parts)
 
@@ -62,7 +66,8 @@ def usage(action: Action) -> str:
 
 def told(action: Action) -> str:
     is_set = action.default not in (None, False, [], "") and not callable(action.default)
-    is_plain = is_set and str(action.default) not in (action.help or "")
+    is_told = str(action.default) in (action.help or "") or "default" in (action.help or "")
+    is_plain = is_set and not is_told
     text = (action.help or "").replace("%%", "%")
     default = f"default {action.default}" if is_plain else ""
     parts = [part for part in (text, default) if part]

@@ -15,14 +15,18 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 def add_document(parser: ArgumentParser) -> None:
     """What `load_document` takes, as arguments of a command."""
-    parser.add_argument("configuration", metavar="FILE_OR_NAME")
+    parser.add_argument(
+        "configuration",
+        metavar="FILE_OR_NAME",
+        help="YAML or JSON file (see docs/CONFIGURATION.md), or the name of a stored configuration",
+    )
     parser.add_argument(
         "--set",
         dest="changes",
         action="append",
         default=[],
         metavar="PATH=VALUE",
-        help="change a field, as in limits.max_concurrent=50; any number of times",
+        help="change a field, as in limits.max_concurrent=50; may be given several times",
     )
 
 
@@ -40,7 +44,7 @@ def load_document(choice: str, changes: list[str]) -> dict[str, Any]:
 def read_file(path: Path) -> dict[str, Any]:
     document = read_document(read_text(path))
     if not isinstance(document, dict):
-        raise problem(f"{path} holds no mapping of fields such as kind, dataset, prompts.")
+        raise problem(f"{path} is no configuration: it has no fields such as dataset and prompts.")
     document.setdefault("name", path.stem)
     return document
 
@@ -51,7 +55,7 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise problem(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise problem(f"{path} is not a text in UTF-8.") from None
+        raise problem(f"{path} is not text in UTF-8.") from None
 
 
 def read_stored(name: str) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def read_stored(name: str) -> dict[str, Any]:
     near = get_close_matches(name, names, n=3, cutoff=0.4) or names[:10]
     raise problem(
         f"There is no file and no stored configuration {name!r}. "
-        f"Stored are: {', '.join(near) or 'none yet; give a YAML file'}."
+        f"Stored configurations: {', '.join(near) or 'none yet; give a YAML file'}."
     )
 
 
@@ -85,7 +89,7 @@ def put(document: dict[str, Any], change: str) -> None:
     elif isinstance(place, dict):
         place[last] = value
     else:
-        raise problem(f"--set {path}: {'.'.join(parents)} is {place!r}, which has no parts.")
+        raise problem(f"--set {path}: {'.'.join(parents)} is {place!r}, which has no fields.")
 
 
 def step_into(place: Any, name: str, path: str) -> Any:
@@ -93,13 +97,17 @@ def step_into(place: Any, name: str, path: str) -> Any:
         return place[index_in(place, name, path)]
     if isinstance(place, dict):
         return place.setdefault(name, {})
-    raise problem(f"--set {path}: what is before it is {place!r}, which has no parts.")
+    raise problem(f"--set {path}: the part before {name} is {place!r}, which has no fields.")
 
 
 def index_in(items: list[Any], name: str, path: str) -> int:
     if name.isdecimal() and int(name) < len(items):
         return int(name)
-    raise problem(f"--set {path}: {name!r} is no place in the list. Give 0 to {len(items) - 1}.")
+    if not items:
+        raise problem(f"--set {path}: the list is empty, so {name!r} is not in it.")
+    raise problem(
+        f"--set {path}: {name!r} is not in the list. Give a number, 0 to {len(items) - 1}."
+    )
 
 
 def problem(message: str) -> ConfigurationError:

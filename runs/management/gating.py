@@ -33,7 +33,7 @@ from workers.engine.spec import read_configuration
 
 LAST = "last"
 NO_BASELINE = (
-    "There is no complete run of this name with these scorers yet: nothing to compare with."
+    "There is no complete run of this name with the same scorers yet, so there is no baseline."
 )
 MOST_LOOKED_AT = 20  # runs of the same name, when the newest ones have other scorers
 _COMPARABLE = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
@@ -41,23 +41,35 @@ _COMPARABLE = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
 
 def add_gates(parser: ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "gates", "exit 0 passed, 100 a gate failed, 3 too many errors, 4 a budget stopped it"
+        "gates", "exit codes: 0 passed, 100 a gate failed, 3 too many errors, 4 stopped by a budget"
     )
     group.add_argument(
-        "--min-score", type=float, metavar="X", help="least mean score; failed trials are wrong"
+        "--min-score",
+        type=float,
+        metavar="X",
+        help="lowest mean score allowed; failed trials count as wrong",
     )
     group.add_argument(
         "--baseline",
         metavar="RUN",
-        help=f"number of a run, or {LAST}: the newest complete one of the same name. Fails when "
-        "the score over the same cases fell by more than chance explains",
+        help=f"number of a run, or {LAST} for the newest complete run of the same name. The gate "
+        "fails when the score on the same cases is significantly worse",
     )
-    group.add_argument("--alpha", type=float, metavar="P", help="of --baseline; 0.05 if not given")
     group.add_argument(
-        "--max-regressions", type=int, metavar="N", help="trials that passed in the baseline only"
+        "--alpha", type=float, metavar="P", help="significance level of --baseline; default 0.05"
     )
-    group.add_argument("--max-error-rate", type=float, metavar="X", help="share of failed trials")
-    group.add_argument("--max-cost", type=float, metavar="DOLLARS")
+    group.add_argument(
+        "--max-regressions",
+        type=int,
+        metavar="N",
+        help="most trials that may pass in the baseline and fail now",
+    )
+    group.add_argument(
+        "--max-error-rate", type=float, metavar="X", help="largest share of failed trials, 0 to 1"
+    )
+    group.add_argument(
+        "--max-cost", type=float, metavar="DOLLARS", help="most that the run may cost"
+    )
     group.add_argument("--junit", type=Path, metavar="FILE", help="write the checks as JUnit XML")
     group.add_argument(
         "--summary", type=Path, metavar="FILE.md", help="write Markdown for a pull request"
@@ -66,8 +78,8 @@ def add_gates(parser: ArgumentParser) -> None:
         "--export",
         type=Path,
         metavar="FILE",
-        help="write the scores: .jsonl or .csv. Of a choice among combinations .csv is their table "
-        "and .yaml the winner as a LiteLLM configuration",
+        help="write the scores as .jsonl or .csv. Of kind select, .csv is the table of "
+        "combinations and .yaml the winner as a LiteLLM configuration",
     )
 
 
@@ -130,8 +142,8 @@ def find_baseline(
         raise GateError(f"--baseline {choice}: that run is {run.get_state_display().lower()}.")
     if not has_scorers_of(run, document):
         raise GateError(
-            f"--baseline {choice}: that run has other scorers, so the scores do not measure the "
-            "same. Choose a run with these scorers, or leave --baseline out."
+            f"--baseline {choice}: that run has other scorers, so the scores cannot be compared. "
+            "Choose a run with the same scorers, or leave --baseline out."
         )
     return run
 

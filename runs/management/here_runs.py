@@ -12,6 +12,7 @@ from django.db import connections
 from runs.management.voices import Standing, Voice
 from runs.models import Endpoint
 from runs.models.dataset import question_in
+from runs.outbound import check_servers
 from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of
 from runs.selectors.choices import refuse_archived
@@ -21,7 +22,7 @@ from runs.selectors.outcome import choice_score
 from runs.selectors.score_records import ScoreRecord
 from workers.engine.cache import MemoryCache
 from workers.engine.comparing import Result
-from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.gates import Ending, Outcome
 from workers.engine.here import run_here
 from workers.engine.kinds import make_candidates, open_selection
@@ -96,7 +97,7 @@ def prepare(document: dict[str, Any]) -> HereRun:
         cases=cases_of(configuration, source.rows),
     )
     endpoints = endpoints_of(configuration)
-    refuse_paused(endpoints)
+    refuse_unusable(endpoints)
     cases, dataset = read_cases(source, configuration), source.dataset
     refuse_archived(configuration, dataset, endpoints)
     if dataset is not None:
@@ -105,14 +106,25 @@ def prepare(document: dict[str, Any]) -> HereRun:
     return HereRun(configuration, cases, "rows of the configuration", "", endpoints)
 
 
-def refuse_paused(endpoints: Mapping[str, Endpoint]) -> None:
+def refuse_unusable(endpoints: Mapping[str, Endpoint]) -> None:
+    """Before a call is made: paused endpoints, and addresses that are not allowed."""
     problems = [
-        Problem("models", f"The endpoint {name} is paused. Resume it under Endpoints first.")
+        Problem("models", told)
         for name, endpoint in endpoints.items()
-        if endpoint.is_paused
+        if (told := trouble_with(name, endpoint))
     ]
     if problems:
         raise ConfigurationError(problems)
+
+
+def trouble_with(name: str, endpoint: Endpoint) -> str:
+    if endpoint.is_paused:
+        return f"The endpoint {name} is paused. Resume it under Endpoints first."
+    try:
+        check_servers(endpoint)
+    except ForbiddenAddress as error:
+        return f"The endpoint {name} cannot be called. {error}"
+    return ""
 
 
 def execute(run: HereRun, voice: Voice) -> None:

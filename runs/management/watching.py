@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from django.conf import settings
 from django.db import OperationalError
 from django.utils import timezone
 
+from runs.management.refusals import bad_input
 from runs.management.voices import Standing, Voice
 from runs.models import Run, RunState
 from runs.selectors.limits import WAITING
@@ -22,13 +24,17 @@ WORKERS_SECONDS = 2.0  # how often it is asked whether anybody works
 LONGEST_OUTAGE_SECONDS = 60.0  # of the database, before waiting is given up
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
+NO_SITE = (
+    "No site works on the data folder {data}: its Redis does not answer. Start the site "
+    "(`make run`) or add --here to run in this process. With REDIS_URL, check that Redis."
+)
 NO_REDIS = (
-    "Redis does not answer, so no worker hears of the run: start the site with `manage.py serve`, "
-    "or see that the Redis of REDIS_URL runs. Waiting."
+    "Redis does not answer, so no worker hears of the run. Start the site (`make run`), or the "
+    "Redis of REDIS_URL. Waiting."
 )
 NO_WORKER = (
-    "No worker is running: start one with `manage.py work` (or the whole site with "
-    "`manage.py serve`), with the same EVALSITE_DATA, DATABASE_URL and REDIS_URL. Waiting."
+    "No worker is running. Start the site (`make run`), or one worker with `manage.py work` and "
+    "the same EVALSITE_DATA, DATABASE_URL and REDIS_URL; or press Ctrl-C and add --here. Waiting."
 )
 
 
@@ -94,6 +100,12 @@ def trouble_of(run: Run) -> str:
     if alive is None:
         return NO_REDIS
     return "" if alive else NO_WORKER
+
+
+def refuse_without_site() -> None:
+    """Without Redis nobody can hear of a run: a job would wait until its own time is up."""
+    if count_workers() is None:
+        raise bad_input(NO_SITE.format(data=settings.EVALSITE_DATA))
 
 
 def standing_of(run: Run) -> Standing:

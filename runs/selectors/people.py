@@ -7,6 +7,10 @@ class NobodyFound(LookupError):
     """There is no such person, or nobody said which one. Says what to do."""
 
 
+class NoAdministrator(NobodyFound):
+    """Nobody was named, and there is no administrator to act for."""
+
+
 def find_person(name: str | None) -> User:
     """The one named, or else the only administrator."""
     people = User.objects.filter(is_active=True)
@@ -19,8 +23,5 @@ def find_person(name: str | None) -> User:
     if len(administrators) == 1:
         return administrators[0]
     if administrators:
-        raise NobodyFound("There are several administrators: say whose run it is with --user NAME.")
-    raise NobodyFound(
-        "There is no account yet. Make one with `manage.py createsuperuser`, or by the link that "
-        "`manage.py serve` prints."
-    )
+        raise NobodyFound("There are several administrators: say for whom with --user NAME.")
+    raise NoAdministrator("There is no administrator yet. Say for whom with --user NAME.")

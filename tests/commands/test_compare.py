@@ -94,4 +94,4 @@ def test_a_strangers_run_cannot_be_compared(ada: User, base: dict[str, Any]) -> 
     (run,) = run_all(ada, base)
     ran = command("compare", run.pk, run.pk, "--user", "bob")
     assert (ran.exit_code, ran.out) == (2, "")
-    assert "No Run matches" in ran.err
+    assert "There is no run of this number" in ran.err

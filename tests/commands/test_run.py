@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.management.watching import Watcher, trouble_of
-from runs.models import Configuration, Run, RunState
+from runs.models import Configuration, Endpoint, Run, RunState
 from runs.selectors.score_records import ScoreRecord
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
@@ -198,7 +198,7 @@ def test_nobody_works_so_it_says_what_to_do_and_goes_on(
 @pytest.mark.parametrize(
     ("state", "reason", "told"),
     [
-        (RunState.QUEUED, "", "start one with `manage.py work`"),
+        (RunState.QUEUED, "", "one worker with `manage.py work`"),
         (RunState.RUNNING, "Waiting: endpoint simulated is paused", "endpoint simulated is paused"),
         (RunState.PAUSED, "Paused by bob: lunch", "Paused by bob: lunch. It goes on when"),
         (RunState.PAUSING, "The budget of 1 call is used up", "Pausing."),
@@ -206,6 +206,15 @@ def test_nobody_works_so_it_says_what_to_do_and_goes_on(
 )
 def test_what_a_run_waits_for_is_told(state: RunState, reason: str, told: str) -> None:
     assert told in trouble_of(Run(state=state, reason=reason))
+
+
+def test_an_address_that_is_not_allowed_is_told_in_one_message(
+    file: Path, endpoint: Endpoint
+) -> None:
+    Endpoint.objects.filter(pk=endpoint.pk).update(kind="ollama", base_url="http://10.0.0.1:11434")
+    ran = command("run", file, "--here")
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert "The endpoint simulated cannot be called. 10.0.0.1:11434" in ran.err
 
 
 def test_off_without_quotes_is_taken_in_a_file_and_after_set(file: Path) -> None:
@@ -223,10 +232,10 @@ def test_off_without_quotes_is_taken_in_a_file_and_after_set(file: Path) -> None
         pytest.param(["FILE", "--set", "limits.max_concurent=5"], "max_concurent", id="misspelt"),
         pytest.param(["FILE", "--set", "repeats"], "path=value", id="no value"),
         pytest.param(["FILE", "--set", "models.7=x/y"], "0 to 1", id="no such place"),
-        pytest.param(["FILE", "--set", "name.first=x"], "no parts", id="no parts"),
+        pytest.param(["FILE", "--set", "name.first=x"], "has no fields", id="no fields"),
         pytest.param(["FILE", "--set", "cache=on"], "use, refresh or off", id="no mode"),
         pytest.param(["FILE", "--user", "bob"], "no active account 'bob'", id="nobody"),
-        pytest.param(["FILE", "--baseline", "7"], "No Run matches", id="no baseline"),
+        pytest.param(["FILE", "--baseline", "7"], "no run of this number", id="no baseline"),
         pytest.param(["FILE", "--baseline", "x"], "number of a run", id="odd baseline"),
         pytest.param(["FILE", "--alpha", "0.1"], "add --baseline", id="alpha alone"),
         pytest.param(["FILE", "--export", "scores.xlsx"], ".jsonl or .csv", id="odd format"),

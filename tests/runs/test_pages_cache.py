@@ -274,9 +274,9 @@ def test_hostile_answers_stay_text(ada, run):
 def test_the_command_counts_and_removes_only_when_told(run, capsys):
     fill(run, 30)
     call_command("prune_cache", older_than_days=1)
-    assert "6 cached answers fit" in capsys.readouterr().out
+    assert "6 cached answers match" in capsys.readouterr().out
     call_command("prune_cache", older_than_days=1, yes=True)
-    assert "6 cached answers were removed" in capsys.readouterr().out
+    assert "Removed 6 cached answers" in capsys.readouterr().out
     call_command("prune_cache", model="simulated/sim-small", run=run.pk, yes=True)
     assert not CachedReply.objects.exists()
 

@@ -58,9 +58,9 @@ def test_a_run_that_ended_long_ago_goes_whole_and_its_answers_stay(alice, datase
     monkeypatch.setattr(retention, "BATCH", 2)  # three scores: more than one part
     old = full_run(alice, dataset, "a", ended=now() - 100 * DAY)
     kept = full_run(alice, dataset, "b", ended=now() - 10 * DAY)
-    assert say(older_than_days=90) == "Runs: 1, with 3 scores. Add --yes to remove them.\n"
+    assert say(older_than_days=90) == "1 run with 3 scores. Add --yes to remove it.\n"
     assert rows()["Run"] == 2
-    assert say(older_than_days=90, yes=True) == "Runs removed: 1.\n"
+    assert say(older_than_days=90, yes=True) == "Removed 1 run.\n"
     assert rows() == {
         "Run": 1,
         "Score": 3,
@@ -78,7 +78,7 @@ def test_a_run_that_ended_long_ago_goes_whole_and_its_answers_stay(alice, datase
 def test_a_run_that_has_not_ended_is_never_removed(alice, dataset, state):
     full_run(alice, dataset, "a", state=state, ended=None, started=now() - 400 * DAY)
     before = rows()
-    assert say(older_than_days=0, yes=True) == "Runs removed: 0.\n"
+    assert say(older_than_days=0, yes=True) == "Removed 0 runs.\n"
     assert rows() == before
 
 

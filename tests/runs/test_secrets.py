@@ -103,7 +103,7 @@ def test_rotate_keys_moves_every_endpoint_to_the_new_key(capsys):
     bare.refresh_from_db()
     assert bare.key_ciphertext == ""
     assert len(secrets.key_file().read_text().splitlines()) == 1
-    assert "2 endpoint keys encrypted anew" in capsys.readouterr().out
+    assert "Encrypted 2 endpoint keys again" in capsys.readouterr().out
 
 
 @pytest.mark.django_db

@@ -74,6 +74,7 @@ __all__ = [
     "with_expected",
 ]
 
+NO_ENDPOINTS = "none yet; add one under Endpoints or with `manage.py save_endpoint`"
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
 
@@ -291,7 +292,7 @@ def check_against(
         Problem(
             f"{configuration.model_path(index)}.endpoint",
             f"There is no endpoint {model.endpoint!r}. "
-            f"Choose one of: {', '.join(endpoints) or 'none yet; add one under Endpoints'}.",
+            f"Choose one of: {', '.join(endpoints) or NO_ENDPOINTS}.",
         )
         for index, model in enumerate(configuration.called)
         if model.endpoint not in endpoints

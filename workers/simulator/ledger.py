@@ -30,7 +30,7 @@ class Names:
         self.names: list[str] = [OTHER_NAME]
         self._numbers: dict[str, int] = {OTHER_NAME: 0}
 
-    def number_of(self, name: str) -> int:
+    def counted(self, name: str) -> int:
         number = self._numbers.get(name)
         if number is not None:
             return number
@@ -73,7 +73,7 @@ class Ledger:
     def begin(self, arrival: Arrival, now: float) -> int:
         """Writes a new row and returns its number."""
         row = len(self._arrivals)
-        model_number = self._models.number_of(arrival.model)
+        model_number = self._models.counted(arrival.model)
         self._arrivals.append(now - self._start)
         self._ends.append(0.0)
         self._hashes.append(arrival.body_hash)
@@ -81,9 +81,9 @@ class Ledger:
         self._tokens_out.append(arrival.tokens_out)
         self._statuses.append(0)
         self._flags.append(ACCEPTED if arrival.is_accepted else 0)
-        self._route_numbers.append(self._routes.number_of(arrival.route))
+        self._route_numbers.append(self._routes.counted(arrival.route))
         self._model_numbers.append(model_number)
-        self._fault_numbers.append(self._faults.number_of(arrival.fault))
+        self._fault_numbers.append(self._faults.counted(arrival.fault))
         self._count(arrival, self._models.names[model_number], row)
         return row
 

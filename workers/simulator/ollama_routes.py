@@ -16,7 +16,7 @@ from workers.simulator.reading import (
     refuse,
 )
 from workers.simulator.records import Answer, Ask, Json, Refusal, Reply, Route
-from workers.simulator.seeded import number_of
+from workers.simulator.seeded import counted
 from workers.simulator.tokens import count_message_tokens, count_tokens
 
 MODELS_MODIFIED = "2024-01-01T00:00:00Z"  # a fixed date, so that two servers list the same
@@ -101,7 +101,7 @@ def list_tags() -> Reply:
             "model": f"{name}:latest",
             "modified_at": MODELS_MODIFIED,
             "size": 0,
-            "digest": f"{number_of(name):016x}" * 4,
+            "digest": f"{counted(name):016x}" * 4,
             "details": {
                 "parent_model": "",
                 "format": "simulated",

@@ -24,7 +24,7 @@ from workers.simulator.records import (
     Route,
 )
 from workers.simulator.script import Script
-from workers.simulator.seeded import draw, number_of
+from workers.simulator.seeded import counted, draw
 from workers.simulator.settings import Settings
 
 ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES
@@ -147,7 +147,7 @@ def _latency_seconds(settings: Settings, model: str, body_hash: int) -> float:
 def _hash_of(request: HttpRequest, body: Json) -> int:
     """Equal for requests that ask the same, whatever the order of their keys."""
     canonical = _canonical(body) if body else request.body.decode("utf-8", "replace")
-    return number_of(f"{request.method} {request.path}\n{canonical}")
+    return counted(f"{request.method} {request.path}\n{canonical}")
 
 
 def _not_found(request: HttpRequest, is_known_path: bool) -> Reply:

@@ -7,7 +7,7 @@ from typing import TypeVar
 Option = TypeVar("Option")
 
 
-def number_of(text: str) -> int:
+def counted(text: str) -> int:
     """A 64-bit number that is the same for the same text in every process."""
     # surrogatepass: a request may carry a lone surrogate, and it must not crash us.
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -16,7 +16,7 @@ def number_of(text: str) -> int:
 
 def draw(seed: int, *parts: object) -> float:
     """A number in [0, 1) that depends on nothing but the seed and the parts."""
-    return number_of("\x1f".join(map(str, (seed, *parts)))) / 2**64
+    return counted("\x1f".join(map(str, (seed, *parts)))) / 2**64
 
 
 def pick(options: Sequence[Option], seed: int, *parts: object) -> Option:

@@ -7,36 +7,36 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import connection
 
-BAD_INPUT = 2  # exit code
+from runs.management.refusals import bad_input, refusing
 
 
 class Command(BaseCommand):
     help = (
-        "Copy the SQLite database and the keys into a new folder, which is then a data folder:"
-        " `manage.py serve --data FOLDER` goes on from it."
+        "Copies the SQLite database and the keys into a new folder. `manage.py serve --data "
+        "FOLDER` goes on from it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="does not exist yet")
+        parser.add_argument("folder", type=Path, help="folder to make; must not exist yet")
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         if connection.vendor != "sqlite":
-            self.refuse(
+            raise bad_input(
                 "The database is PostgreSQL: use pg_dump for it, and copy the folder"
                 f" {Path(settings.EVALSITE_DATA) / 'keys'} beside the dump."
             )
+        if not Path(connection.settings_dict["NAME"]).exists():
+            raise bad_input(f"There is no database in {settings.EVALSITE_DATA} to copy.")
         if folder.exists():
-            self.refuse(f"{folder} exists. Name a folder that does not exist yet.")
-        folder.mkdir(parents=True, mode=0o700)
-        copy_keys(folder)
-        copy_database(folder / "evalsite.sqlite3")
-        self.stdout.write(f"Kept in {folder}. It holds the keys: guard it like a password.")
-
-    def refuse(self, message: str) -> None:
-        raise CommandError(message, returncode=BAD_INPUT)
+            raise bad_input(f"{folder} exists. Name a folder that does not exist yet.")
+        with refusing():
+            folder.mkdir(parents=True, mode=0o700)
+            copy_keys(folder)
+            copy_database(folder / "evalsite.sqlite3")
+        self.stdout.write(f"Copied to {folder}. It holds the keys: guard it like a password.")
 
 
 def copy_keys(folder: Path) -> None:

@@ -14,11 +14,11 @@ from workers.engine.selector_bench import CONTESTANTS, Line, bench, table_of
 
 class Command(BaseCommand):
     help = (
-        "Replays score matrices against every strategy that chooses among combinations. found: the "
-        "share of seeds whose choice has the highest accuracy over all datapoints, alone or with "
-        "others. A failed run counts as wrong there and in accuracy, except for arm_elimination, "
-        "which is as published and leaves failures out. evaluations: those that gave a score, for "
-        "all strategies alike; those that failed are told beside them."
+        "Compares on score matrices how well the strategies find the best combination. The "
+        "column found is the share of seeds whose choice has the highest accuracy over all "
+        "datapoints, alone or with others. A failed run counts as wrong there and in accuracy, "
+        "except for arm_elimination, which is as published and leaves failures out. The column "
+        "evaluations counts those that gave a score; failed ones have a column of their own."
     )
     requires_system_checks: list[str] = []
 
@@ -28,24 +28,26 @@ class Command(BaseCommand):
             nargs="+",
             type=Path,
             metavar="MATRIX",
-            help="JSON with combinations and scores, or CSV: a row per combination, its name "
-            "first, and a column per datapoint. null or empty is a run that failed.",
+            help="JSON with combinations and scores, or CSV with a row per combination: its name, "
+            "then a column per datapoint. null or empty is a run that failed",
         )
         parser.add_argument(
             "--strategy",
             type=read_names,
             default=list(CONTESTANTS),
             metavar="NAME,...",
-            help=f"Of: {', '.join(CONTESTANTS)}. All of them if left out.",
+            help=f"one or more of {', '.join(CONTESTANTS)}; default: all",
         )
         parser.add_argument(
             "--seeds",
             type=read_seeds,
             default=list(range(42, 92)),
             metavar="42-91",
-            help="Each shuffles the datapoints anew.",
+            help="each seed shuffles the datapoints in another way; default: 42-91",
         )
-        parser.add_argument("--json", action="store_true", help="A list instead of a table.")
+        parser.add_argument(
+            "--json", action="store_true", help="print a JSON list instead of a table"
+        )
 
     def handle(self, **options: Any) -> None:
         try:

@@ -32,36 +32,47 @@ from runs.services.benchmarks import store_benchmark
 BAR_MISSED, BAD_INPUT = 1, 2
 ENDED_BY_SIGTERM = 143  # 128 + SIGTERM, as shells have it
 SUITES = (SPEED, LIMITS) = ("speed", "limits")
-TRIALS_HELP = f"{DEFAULT_TRIALS:,}; {DEFAULT_LIMIT_TRIALS:,} in the limits suite, and its scale"
+TRIALS_HELP = f"trials a measurement; default {DEFAULT_TRIALS:,}, limits {DEFAULT_LIMIT_TRIALS:,}"
 
 
 class Command(BaseCommand):
     help = (
-        "Measures on a simulated provider and workers of its own; it wants the machine for itself."
-        " Suite speed: sequential against parallel, cold against warm cache, the two schedules."
-        " Suite limits: bars on limits, cache, retries and memory; the exit code is 1 if one is"
-        " missed."
+        "Measures speed and limits with a simulated provider and workers of its own. Nothing "
+        "else should run on the machine meanwhile. The suite speed compares sequential and "
+        "parallel calls, cold and warm caches, and the two schedules; the suite limits checks "
+        "limits, cache, retries and memory against set bars, and the exit code is 1 if one is "
+        "missed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--suite", choices=SUITES, default=SPEED)
-        parser.add_argument("--rows", default="", help="of the limits suite, a list; else all")
+        parser.add_argument("--suite", choices=SUITES, default=SPEED, help="what to measure")
+        parser.add_argument(
+            "--rows", default="", help="rows of the limits suite, as a list; default: all"
+        )
         parser.add_argument("--trials", type=int, help=TRIALS_HELP)
-        parser.add_argument("--latency-ms", type=float, default=200.0, help="of every answer")
-        parser.add_argument("--jitter", type=float, default=0.0, help="share, up and down")
-        parser.add_argument("--concurrency", default="1,5,20,100", help="calls in flight, a list")
+        parser.add_argument(
+            "--latency-ms", type=float, default=200.0, help="latency of every answer"
+        )
+        parser.add_argument(
+            "--jitter", type=float, default=0.0, help="share by which the latency varies"
+        )
+        parser.add_argument(
+            "--concurrency", default="1,5,20,100", help="calls in flight, as a list"
+        )
         parser.add_argument("--workers", type=int, default=2, help="worker processes")
-        parser.add_argument("--repeats", type=int, default=3)
-        parser.add_argument("--seed", type=int, default=0, help="of the simulated provider")
+        parser.add_argument("--repeats", type=int, default=3, help="times to measure each")
+        parser.add_argument("--seed", type=int, default=0, help="seed of the simulated provider")
         parser.add_argument("--endpoint", help="a stored endpoint instead of the simulated one")
-        parser.add_argument("--model", help="with --endpoint")
-        parser.add_argument("--max-dollars", type=float, help="with --endpoint: it may cost this")
-        parser.add_argument("--yes", action="store_true", help="with --endpoint: start for real")
+        parser.add_argument("--model", help="model of --endpoint")
+        parser.add_argument("--max-dollars", type=float, help="most that --endpoint may cost")
+        parser.add_argument("--yes", action="store_true", help="really call --endpoint")
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         parser.add_argument("--out", type=Path, help="also write the JSON into this file")
-        parser.add_argument("--no-store", action="store_true", help="do not keep it in the site")
+        parser.add_argument(
+            "--no-store", action="store_true", help="do not store the result in the site"
+        )
         # Read by manage.py, for every command; here for --help.
-        parser.add_argument("--data", help="data folder of the site that keeps the result")
+        parser.add_argument("--data", help="data folder of the site that stores the result")
 
     def handle(self, *args: Any, **options: Any) -> None:
         plan = self._plan(options)
@@ -112,8 +123,8 @@ class Command(BaseCommand):
             raise CommandError(f"--out: there is no folder {folder}.", returncode=BAD_INPUT)
         if not options["no_store"] and not can_store_benchmarks():
             raise CommandError(
-                "The site's database has no table of benchmarks. Run `manage.py migrate` to make"
-                " it, or give --no-store.",
+                "The site's database is new or too old to store the result. Run"
+                " `manage.py migrate`, or add --no-store.",
                 returncode=BAD_INPUT,
             )
 
@@ -137,7 +148,7 @@ class Command(BaseCommand):
         write = write_limits if "rows" in report["results"] else write_report
         self.stdout.write(write(report))
         if stored:
-            self.stdout.write(f"\nKept as benchmark {stored.pk}: {stored.get_absolute_url()}")
+            self.stdout.write(f"\nStored as benchmark {stored.pk}: {stored.get_absolute_url()}")
 
 
 def chosen_rows(options: dict[str, Any]) -> tuple[str, ...]:

@@ -3,44 +3,50 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from runs import formatting
 from runs.access import get_run_for
-from runs.management.refusals import refusing
+from runs.management.site_command import SiteCommand, add_person
 from runs.reports.plain import one_line
 from runs.selectors.compare import ChangedTrial, RunComparison, SideFacts, compare_sides, side_of
-from runs.selectors.people import find_person
+from runs.services.local_account import person_for_command
 from workers.engine.paired import Difference
 
 WIDTH = 120  # columns, where no terminal says how many it has
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
-        "Compares runs with a base over the same cases and repeats: mean difference, 95 % interval"
-        " and p, regressions first. Says what keeps two runs from being comparable."
+        "Compares runs with a base run on the cases that both have. Prints the mean difference "
+        "with its 95 % interval and p-value, the regressions, and what keeps two runs from "
+        "being fully comparable."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("base", type=int, metavar="BASE", help="number of a run")
-        parser.add_argument("others", type=int, nargs="+", metavar="WITH", help="numbers of runs")
-        parser.add_argument("--show", type=int, default=20, metavar="N", help="changed trials; 20")
-        parser.add_argument("--user", metavar="NAME", help="who may see them; the administrator")
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
-        # Read by manage.py, for every command; here for --help.
-        parser.add_argument("--data", help="data folder of the site")
+        parser.add_argument(
+            "base", type=int, metavar="BASE", help="number of the run to compare with"
+        )
+        parser.add_argument(
+            "others", type=int, nargs="+", metavar="WITH", help="numbers of the other runs"
+        )
+        parser.add_argument(
+            "--show",
+            type=int,
+            default=20,
+            metavar="N",
+            help="show at most N changed trials; default 20",
+        )
+        add_person(parser)
+        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with refusing():
-            person = find_person(options["user"])
-            base, *others = (
-                get_run_for(person, pk) for pk in (options["base"], *options["others"])
-            )
-            base_side = side_of(base)
+        person = person_for_command(options["user"])
+        base, *others = (get_run_for(person, pk) for pk in (options["base"], *options["others"]))
+        base_side = side_of(base)
         for other in others:
             found = compare_sides(base_side, side_of(other))
             if options["json"]:

@@ -4,29 +4,29 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from runs import formatting
 from runs.management.documents import add_document, load_document
-from runs.management.refusals import refusing
+from runs.management.site_command import SiteCommand
 from runs.selectors.estimate import Estimate, estimate
 from workers.engine.errors import ConfigurationError
 
 
-class Command(BaseCommand):
-    help = "Says how many calls, how much money and time a run would take, and what limits it."
+class Command(SiteCommand):
+    help = (
+        "Estimates the calls, cost and time of a run, and starts nothing. Also says what limits "
+        "its speed."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_document(parser)
-        parser.add_argument("--json", action="store_true", help="one JSON object")
-        # Read by manage.py, for every command; here for --help.
-        parser.add_argument("--data", help="data folder of the site")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with refusing():
-            found = estimate(load_document(options["configuration"], options["changes"]))
-            if found.problems:
-                raise ConfigurationError(found.problems)
+        found = estimate(load_document(options["configuration"], options["changes"]))
+        if found.problems:
+            raise ConfigurationError(found.problems)
         self.stdout.write(json.dumps(record_of(found)) if options["json"] else text_of(found))
 
 

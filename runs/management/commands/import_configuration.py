@@ -3,26 +3,25 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from runs.management.documents import read_text
-from runs.management.refusals import refusing
-from runs.selectors.people import find_person
+from runs.management.site_command import SiteCommand, add_person
 from runs.services.configurations import import_configuration
+from runs.services.local_account import person_for_command
 
 
-class Command(BaseCommand):
-    help = "Stores a configuration from a file; one of the same name gets the next version."
+class Command(SiteCommand):
+    help = "Stores a YAML or JSON file as a configuration. An existing name gets a new version."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="YAML or JSON in UTF-8")
-        parser.add_argument("--name", metavar="NAME", help="instead of the one in the file")
-        parser.add_argument("--user", metavar="NAME", help="its owner; the administrator")
-        # Read by manage.py, for every command; here for --help.
-        parser.add_argument("--data", help="data folder of the site")
+        parser.add_argument(
+            "--name", metavar="NAME", help="name to store it under; default: the one in the file"
+        )
+        add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with refusing():
-            owner = find_person(options["user"])
-            stored = import_configuration(owner, read_text(options["file"]), options["name"])
+        owner = person_for_command(options["user"])
+        stored = import_configuration(owner, read_text(options["file"]), options["name"])
         self.stdout.write(f"{stored.name}, version {stored.version}.")

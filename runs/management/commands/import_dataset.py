@@ -4,9 +4,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
 from runs.formatting import counted
+from runs.management.refusals import bad_input
+from runs.management.site_command import SiteCommand
 from runs.services.dataset_reading import Format
 from runs.services.datasets import DatasetError, decode_dataset, guess_format, import_dataset
 
@@ -17,17 +17,16 @@ FORMATS: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-BAD_INPUT = 2  # exit code
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
-        "Import a CSV, JSON or JSONL file as the next version of a dataset; all of it or nothing. "
-        "Lists and objects in a field become JSON text."
+        "Imports a CSV, JSON or JSONL file as a dataset. An existing name gets a new version; if a "
+        "line is wrong, nothing is imported. Lists and objects in a field become JSON text."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name", help="the dataset's name; an existing one gets a new version")
+        parser.add_argument("name", help="name of the dataset")
         parser.add_argument("file", type=Path, help="a .csv, .json or .jsonl file in UTF-8")
         parser.add_argument(
             "--expected",
@@ -43,14 +42,10 @@ class Command(BaseCommand):
             format = FORMATS.get(file.suffix.lower()) or guess_format(text)
             dataset = import_dataset(None, name, text, format, expected)
         except OSError as error:
-            raise CommandError(
-                f"{file} cannot be read: {error.strerror}.", returncode=BAD_INPUT
-            ) from None
+            raise bad_input(f"{file} cannot be read: {error.strerror}.") from None
         except DatasetError as error:
             lines = "\n".join(f"  line {line}: {message}" for line, message in error.problems)
-            raise CommandError(
-                f"Nothing was imported from {file}:\n{lines}", returncode=BAD_INPUT
-            ) from None
+            raise bad_input(f"Nothing was imported from {file}:\n{lines}") from None
         rows, columns = counted(dataset.rows, "row"), counted(len(dataset.columns), "column")
         answers = dataset.expected_column or "none; name one with --expected COLUMN"
         known = "" if dataset.is_new else " already"

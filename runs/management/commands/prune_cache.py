@@ -4,22 +4,27 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from runs import formatting
+from runs.management.refusals import bad_input
+from runs.management.site_command import SiteCommand
 from runs.selectors.cache_page import Selection, count_matching
 from runs.services.cache import prune_cache
 
-BAD_INPUT = 2  # exit code
 
-
-class Command(BaseCommand):
-    help = "Remove cached answers that fit all that is given. Without --yes it only counts them."
+class Command(SiteCommand):
+    help = (
+        "Removes cached answers by age, model or run. Several options together must all match; "
+        "without --yes they are only counted."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--older-than-days", type=float, help="0 takes every age")
-        parser.add_argument("--model", default="", help="as endpoint/model")
-        parser.add_argument("--run", type=int, help="number of the run that paid for them")
+        parser.add_argument(
+            "--older-than-days", type=float, help="answers stored longer ago; 0: every age"
+        )
+        parser.add_argument("--model", default="", help="answers of this model, as endpoint/model")
+        parser.add_argument("--run", type=int, help="answers that this run paid for")
         parser.add_argument("--yes", action="store_true", help="remove them")
 
     def handle(
@@ -32,20 +37,19 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         if older_than_days is None and not model and run is None:
-            self.refuse("Give --older-than-days, --model or --run; 0 days takes everything.")
+            raise bad_input("Give --older-than-days, --model or --run; 0 days takes everything.")
         if older_than_days is not None and not 0 <= older_than_days <= 36_500:
-            self.refuse(f"--older-than-days is {older_than_days}. Give 0 to 36500.")
+            raise bad_input(f"--older-than-days is {older_than_days}. Give 0 to 36500.")
         endpoint, slash, name = model.partition("/")
         if model and not slash:
-            self.refuse(f"--model is {model!r}. Write endpoint/model, as in openai-main/gpt-4o.")
+            raise bad_input(f"--model is {model!r}. Write endpoint/model, as in main/gpt-4o.")
         days = None if older_than_days is None else timedelta(days=older_than_days)
         before = None if days is None else timezone.now() - days
         selection = Selection(before, endpoint, name, run)
         if not yes:
             number = count_matching(selection)
-            self.stdout.write(f"{number:,} cached answers fit. Add --yes to remove them.")
+            found = formatting.counted(number, "cached answer matches", "cached answers match")
+            self.stdout.write(f"{found}. Add --yes to remove {'it' if number == 1 else 'them'}.")
             return
-        self.stdout.write(f"{prune_cache(selection):,} cached answers were removed.")
-
-    def refuse(self, message: str) -> None:
-        raise CommandError(message, returncode=BAD_INPUT)
+        removed = formatting.counted(prune_cache(selection), "cached answer")
+        self.stdout.write(f"Removed {removed}.")

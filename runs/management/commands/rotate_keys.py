@@ -3,26 +3,24 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
-from runs.secrets import SecretsError, key_file
+from runs import formatting
+from runs.management.site_command import SiteCommand
+from runs.secrets import key_file
 from runs.services.endpoints import rotate_endpoint_keys
 
 
-class Command(BaseCommand):
-    help = "Encrypt the keys of all endpoints anew, under a key made now."
+class Command(SiteCommand):
+    help = "Encrypts the API keys of all endpoints again, with a new key."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--forget-old",
             action="store_true",
-            help="remove the older keys from the key file; backups made before then need a copy",
+            help="remove the older keys from the key file; older backups need a copy of that file",
         )
 
     def handle(self, *args: Any, forget_old: bool, **options: Any) -> None:
-        try:
-            count = rotate_endpoint_keys(forget_old=forget_old)
-        except SecretsError as error:
-            raise CommandError(str(error)) from None
-        kept = "older ones removed" if forget_old else "older ones kept for backups"
-        self.stdout.write(f"{count} endpoint keys encrypted anew; key file {key_file()}, {kept}.")
+        count = rotate_endpoint_keys(forget_old=forget_old)
+        kept = "holds only the new key" if forget_old else "keeps the older keys for backups"
+        done = formatting.counted(count, "endpoint key")
+        self.stdout.write(f"Encrypted {done} again. The key file {key_file()} {kept}.")

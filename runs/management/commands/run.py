@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from runs.management import here_runs
 from runs.management.documents import add_document, load_document
@@ -16,42 +16,47 @@ from runs.management.gating import (
     read_gates,
     report_of_here,
 )
-from runs.management.refusals import bad_input, refusing
+from runs.management.refusals import bad_input
+from runs.management.site_command import SiteCommand, add_person
 from runs.management.voices import Voice, choose_voice
-from runs.management.watching import INTERRUPTED
+from runs.management.watching import INTERRUPTED, refuse_without_site
 from runs.management.whole_runs import finish
-from runs.selectors.people import find_person
+from runs.services.local_account import person_for_command
 from runs.services.runs import create_run
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     help = (
-        "Runs a configuration, a YAML or JSON file or the name of a stored one, through the workers"
-        " and waits for it. On a terminal with a progress bar, else one JSON object a line."
+        "Runs a configuration and waits for the result. It is a YAML or JSON file, or the name "
+        "of a stored configuration. On a terminal a progress bar and the leaderboard are shown, "
+        "else one JSON object a line."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_document(parser)
-        parser.add_argument("--user", metavar="NAME", help="whose run it is; the administrator's")
-        parser.add_argument("--json", action="store_true", help="JSON lines also on a terminal")
+        add_person(parser)
+        parser.add_argument(
+            "--json", action="store_true", help="print JSON lines, also on a terminal"
+        )
         parser.add_argument(
             "--here",
             action="store_true",
-            help="in this process, without workers; nothing is stored. Reads the cache",
+            help="run in this process, without a site; stored answers are read, nothing is stored",
         )
         waiting = parser.add_mutually_exclusive_group()
-        waiting.add_argument("--wait", action="store_true", help="until it has ended; the default")
-        waiting.add_argument("--detach", action="store_true", help="only launch it")
+        waiting.add_argument(
+            "--wait", action="store_true", help="wait until the run has ended; the default"
+        )
+        waiting.add_argument(
+            "--detach", action="store_true", help="launch the run and return at once"
+        )
         add_gates(parser)
-        # Read by manage.py, for every command; here for --help.
-        parser.add_argument("--data", help="data folder of the site")
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_contradictions(options)
-        with refusing():
-            owner = find_person(options["user"])
-            document = load_document(options["configuration"], options["changes"])
-            asked = read_gates(options, owner, document)
+        owner = person_for_command(options["user"])
+        document = load_document(options["configuration"], options["changes"])
+        asked = read_gates(options, owner, document)
         voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
         try:
             exit_code = self._run(options, owner, document, asked, voice)
@@ -70,8 +75,9 @@ class Command(BaseCommand):
     ) -> int:
         if options["here"]:
             return run_in_process(document, asked, voice)
-        with refusing():
-            run = create_run(owner, document)
+        if not options["detach"]:
+            refuse_without_site()
+        run = create_run(owner, document)
         voice.launched(run.pk, run.name, run.planned, run.get_absolute_url())
         if options["detach"]:
             return 0
@@ -90,14 +96,13 @@ def refuse_contradictions(options: dict[str, Any]) -> None:
         given.append("--here")
     if given:
         raise bad_input(
-            f"--detach does not wait, so it cannot keep to {', '.join(given)}. Leave it out, or "
-            "give the gates to `manage.py watch RUN` later."
+            f"--detach does not wait for the result, which {', '.join(given)} would need. Leave "
+            "--detach out, or give the other options to `manage.py watch RUN` later."
         )
 
 
 def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
-    with refusing():
-        run = here_runs.prepare(document)
+    run = here_runs.prepare(document)
     voice.launched(None, run.configuration.name, run.planned, "")
     if asked.lacks_baseline:
         voice.tell("baseline", NO_BASELINE)

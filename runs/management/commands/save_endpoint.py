@@ -3,30 +3,35 @@
 import os
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandParser
 
-from runs.management.refusals import bad_input, refusing
+from runs.management.refusals import bad_input
+from runs.management.site_command import SiteCommand, add_person
 from runs.models import Endpoint, EndpointKind
 from runs.selectors.choices import find_endpoint
-from runs.selectors.people import find_person
 from runs.services.endpoints import save_endpoint
+from runs.services.local_account import person_for_command
 
 FIELDS = ("kind", "base_url", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 
 
-class Command(BaseCommand):
-    help = "Makes an endpoint, or changes what is given of one. The key is read from a variable."
+class Command(SiteCommand):
+    help = "Makes an endpoint, or changes an existing one. What is not given stays as it is."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--kind", choices=EndpointKind.values, help="needed for a new one")
-        parser.add_argument("--base-url", metavar="URL", help="up to and including the version")
+        parser.add_argument("--kind", choices=EndpointKind.values, help="needed for a new endpoint")
         parser.add_argument(
-            "--key-env", metavar="VARIABLE", help="environment variable that holds the key"
+            "--base-url",
+            metavar="URL",
+            help="address up to the version, as in https://api.openai.com/v1",
         )
-        parser.add_argument("--models", metavar="A,B", help="names offered on the new-run page")
-        parser.add_argument("--max-concurrent", type=int, metavar="N")
+        parser.add_argument(
+            "--key-env", metavar="VARIABLE", help="environment variable that holds the API key"
+        )
+        parser.add_argument("--models", metavar="A,B", help="models to offer on the new-run page")
+        parser.add_argument("--max-concurrent", type=int, metavar="N", help="calls at once")
         parser.add_argument("--requests-per-minute", type=int, metavar="N")
         parser.add_argument("--tokens-per-minute", type=int, metavar="N")
         parser.add_argument(
@@ -36,21 +41,16 @@ class Command(BaseCommand):
             metavar="MODEL=IN,OUT",
             help="dollars per million tokens; any number of times",
         )
-        parser.add_argument("--user", metavar="NAME", help="who changes it; the administrator")
-        # Read by manage.py, for every command; here for --help.
-        parser.add_argument("--data", help="data folder of the site")
+        add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with refusing():
-            person = find_person(options["user"])
-            endpoint = find_endpoint(options["name"]) or Endpoint(name=options["name"])
+        person = person_for_command(options["user"])
+        endpoint = find_endpoint(options["name"]) or Endpoint(name=options["name"])
         change(endpoint, options)
         try:
             save_endpoint(person, endpoint, read_key(options["key_env"]))
         except ValidationError as error:
             raise bad_input("\n".join(map(field_text, error.message_dict.items()))) from None
-        except PermissionDenied as error:
-            raise bad_input(str(error)) from None
         self.stdout.write(f"{endpoint.name} ({endpoint.get_kind_display()}).")
 
 

@@ -26,8 +26,8 @@ BAD_INPUT = 2  # exit code
 
 class Command(BaseCommand):
     help = (
-        "Start everything on this machine: web, workers, Redis, simulated provider. One Ctrl-C"
-        " stops all."
+        "Starts the whole site: web, workers, Redis and the simulated provider. One Ctrl-C "
+        "stops everything."
     )
     requires_system_checks = ()  # `make check` runs them; here they would delay every start
 

@@ -13,8 +13,8 @@ BAD_INPUT = 2
 
 class Command(BaseCommand):
     help = (
-        "Starts the simulated provider: an OpenAI-compatible and Ollama-compatible HTTP server "
-        "with a ledger of every request at /control/ledger."
+        "Starts the simulated provider alone. It is an OpenAI-compatible and Ollama-compatible "
+        "HTTP server with a ledger of every request at /control/ledger."
     )
     requires_system_checks = ()  # it needs no database, and a supervisor waits for it
 

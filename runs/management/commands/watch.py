@@ -3,32 +3,31 @@
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from runs.access import get_run_for
 from runs.management.gating import NO_BASELINE, add_gates, read_gates
-from runs.management.refusals import refusing
+from runs.management.site_command import SiteCommand, add_person
 from runs.management.voices import choose_voice
 from runs.management.whole_runs import finish
-from runs.selectors.people import find_person
+from runs.services.local_account import person_for_command
 
 
-class Command(BaseCommand):
-    help = "Waits for a run and says whether it passed. Its exit codes are those of `run`."
+class Command(SiteCommand):
+    help = "Waits for a run that was launched earlier. Result and exit codes are those of `run`."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", type=int, metavar="RUN", help="its number")
-        parser.add_argument("--user", metavar="NAME", help="who may see it; the administrator")
-        parser.add_argument("--json", action="store_true", help="JSON lines also on a terminal")
+        parser.add_argument("run", type=int, metavar="RUN", help="number of the run")
+        add_person(parser)
+        parser.add_argument(
+            "--json", action="store_true", help="print JSON lines, also on a terminal"
+        )
         add_gates(parser)
-        # Read by manage.py, for every command; here for --help.
-        parser.add_argument("--data", help="data folder of the site")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with refusing():
-            owner = find_person(options["user"])
-            run = get_run_for(owner, options["run"])
-            asked = read_gates(options, owner, run.document, before=run.pk)
+        owner = person_for_command(options["user"])
+        run = get_run_for(owner, options["run"])
+        asked = read_gates(options, owner, run.document, before=run.pk)
         voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
         voice.launched(run.pk, run.name, run.planned, run.get_absolute_url())
         if asked.lacks_baseline:

@@ -19,10 +19,13 @@ STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Command(BaseCommand):
-    help = "Run a worker process: takes chunks of trials, calls providers, writes scores."
+    help = (
+        "Starts one worker process. It takes chunks of trials, calls the providers and writes "
+        "the scores."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--threads", type=int, default=8, help="Chunks worked on at once.")
+        parser.add_argument("--threads", type=int, default=8, help="chunks to work on at once")
 
     def handle(self, *args: Any, threads: int, **options: Any) -> None:
         # Before anything makes an event loop.

@@ -1,0 +1,122 @@
+"""Commands in a folder that nobody has prepared; what they refuse ends in one message."""
+
+import json
+import subprocess
+from pathlib import Path
+from sqlite3 import connect
+
+import pytest
+from django.core.management.base import CommandError
+from django.db import OperationalError
+
+from runs.management.refusals import refusing
+from tests.commands.conftest import write
+from tests.commands.terminal import argv, environment
+from tests.platform.processes import BASE_DIR
+from workers.simulator.testing import running_simulator
+
+NOBODY_LISTENS = "redis://127.0.0.1:1/0"
+SUMS = {
+    "kind": "evaluate",
+    "dataset": "sums",
+    "prompts": [{"name": "terse", "system": "Answer with the number only."}],
+    "models": ["simulated/sim-large"],
+    "scorers": ["numeric"],
+}
+
+
+class Folder:
+    """A new data folder, and commands that use it."""
+
+    def __init__(self, place: Path) -> None:
+        self.data = place / "data"
+        self.file = write(place / "sums.yaml", SUMS)
+        self.rows = place / "sums.csv"
+        self.rows.write_text("question,expected\nWhat is 2 + 3?,5\nWhat is 20 + 3?,23\n")
+
+    def command(self, *words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv(*words),
+            cwd=BASE_DIR,
+            env={**environment(self.data), "REDIS_URL": NOBODY_LISTENS, **variables},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def refused(self, *words: object, **variables: str) -> str:
+        ran = self.command(*words, **variables)
+        assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
+        assert "Traceback" not in ran.stderr
+        return ran.stderr
+
+    def ask(self, question: str) -> list[tuple[object, ...]]:
+        with connect(self.data / "evalsite.sqlite3") as database:
+            return database.execute(question).fetchall()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_a_file_is_run_in_an_empty_folder_for_a_local_operator(folder: Folder) -> None:
+    imported = folder.command("import_dataset", "sums", folder.rows)
+    assert (imported.returncode, imported.stderr) == (
+        0,
+        f"Made a new database in {folder.data}.\n",
+    )
+    assert "simulated" in folder.refused("run", folder.file, "--here")  # no endpoint yet
+    saved = folder.command("save_endpoint", "simulated", "--kind", "simulated")
+    assert (saved.returncode, saved.stderr) == (0, "")
+    with running_simulator(latency_ms=0) as simulator:
+        ran = folder.command("run", folder.file, "--here", EVALSITE_SIMULATOR_URL=simulator.url)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1])["counts"]["done"] == 2
+    people = folder.ask(
+        "SELECT username, password, is_superuser, is_staff, name FROM auth_user"
+        " JOIN auth_user_groups ON user_id = auth_user.id"
+        " JOIN auth_group ON group_id = auth_group.id"
+    )
+    [(name, password, is_superuser, is_staff, role)] = people
+    assert (name, is_superuser, is_staff, role) == ("local", 0, 0, "operator")
+    assert str(password).startswith("!")  # nobody can sign in with it
+    no_site = folder.refused("run", folder.file)
+    assert "Start the site (`make run`) or add --here" in no_site
+    assert folder.ask("SELECT count(*) FROM runs_run") == [(0,)]
+
+
+def test_an_older_database_is_brought_up_to_date(folder: Folder) -> None:
+    assert folder.command("migrate", "runs", "0014", "-v", "0").returncode == 0
+    token = folder.command("create_token", "ci")
+    assert token.returncode == 0
+    assert token.stdout.startswith("ev_")
+    assert token.stderr == f"Brought the database up to date in {folder.data}.\n"
+    assert folder.command("estimate", folder.file).stderr.startswith("CommandError: dataset:")
+
+
+def test_the_database_of_somebody_else_is_left_alone(folder: Folder, tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite3"
+    told = folder.refused("run", folder.file, "--here", DATABASE_URL=f"sqlite:///{other}")
+    assert "Run `manage.py migrate`" in told
+    with connect(other) as database:
+        assert database.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+def test_a_backup_of_nothing_makes_nothing(folder: Folder, tmp_path: Path) -> None:
+    assert "There is no database in" in folder.refused("backup", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OperationalError("database is locked"), "kept the database locked for 20 seconds"),
+        (OperationalError("disk I/O error\n"), "cannot be used: disk I/O error."),
+        (PermissionError(13, "Permission denied", "a.yaml"), "a.yaml: Permission denied."),
+    ],
+)
+def test_what_a_command_cannot_work_without_is_told(error: Exception, told: str) -> None:
+    with pytest.raises(CommandError, match=told) as caught, refusing():
+        raise error
+    assert caught.value.returncode == 2

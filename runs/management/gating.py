@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.access import get_run_for, runs_for
-from runs.management import here_runs
+from runs.management import here_results, here_runs
 from runs.management.here_runs import HereRun
 from runs.management.watching import seconds_of
 from runs.models import Run, RunState
@@ -21,7 +21,8 @@ from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.compare import Side, compare_sides, scorers_of, side_of
-from runs.selectors.outcome import candidate_scores, count_errors, outcome_of
+from runs.selectors.leaderboard import LeaderboardRow, leaderboard
+from runs.selectors.outcome import count_errors, outcome_of
 from runs.selectors.score_records import ScoreRecord
 from runs.selectors.selection import documents_of, selection_of
 from workers.engine.documents import write_document
@@ -29,7 +30,9 @@ from workers.engine.gates import GateError, Gates, judge
 from workers.engine.kinds import make_candidates
 from workers.engine.selection_csv import csv_of
 from workers.engine.selection_report import SelectionReport
+from workers.engine.selection_rows import CombinationRow
 from workers.engine.spec import read_configuration
+from workers.engine.stats import Estimate
 
 LAST = "last"
 NO_BASELINE = (
@@ -175,7 +178,7 @@ def report_of_run(run: Run, asked: Asked) -> Report:
         cached=run.cached,
         seconds=seconds_of(run),
         checks=judge(asked.gates, outcome, comparison),
-        candidates=lines_of(choice) or [CandidateLine(*line) for line in candidate_scores(run)],
+        candidates=lines_of(choice) or [line_of(row) for row in leaderboard(run)],
         errors=count_errors(run),
         comparison=comparison,
         choice=choice,
@@ -184,9 +187,9 @@ def report_of_run(run: Run, asked: Asked) -> Report:
 
 
 def report_of_here(run: HereRun, asked: Asked) -> Report:
-    comparison = compare_with(asked.baseline, here_runs.side_of(run))
-    choice = here_runs.choice_of(run)
-    outcome = here_runs.outcome_of(run, choice)
+    comparison = compare_with(asked.baseline, here_results.side_of(run))
+    choice = here_results.choice_of(run)
+    outcome = here_results.outcome_of(run, choice)
     errors = Counter(score.error for score in run.scores if score.error)
     return Report(
         run_id=None,
@@ -196,7 +199,7 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         cached=here_runs.standing_of(run).cached,
         seconds=run.seconds,
         checks=judge(asked.gates, outcome, comparison),
-        candidates=lines_of(choice) or list(candidate_lines(run)),
+        candidates=lines_of(choice) or here_results.candidate_lines(run),
         errors=dict(errors.most_common()),
         comparison=comparison,
         choice=choice,
@@ -207,14 +210,21 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
 def lines_of(choice: SelectionReport | None) -> list[CandidateLine]:
     """The best first. A combination without a sample has no score."""
     rows = choice.rows if choice else []
-    return [CandidateLine(row.name, row.estimate, row.failed) for row in rows]
+    return [
+        CandidateLine(row.name, row.estimate, row.failed, row.latency_ms, thousand_of(row))
+        for row in rows
+    ]
 
 
-def candidate_lines(run: HereRun) -> Iterable[CandidateLine]:
-    for key, name in here_runs.candidate_names(run).items():
-        scores = [score for score in run.scores if score.trial.candidate == key]
-        failed = sum(bool(score.error) for score in scores)
-        yield CandidateLine(name, here_runs.mean_of(scores), failed)
+def thousand_of(row: CombinationRow) -> float | None:
+    return None if row.dollars_per_sample is None else 1000 * row.dollars_per_sample
+
+
+def line_of(row: LeaderboardRow) -> CandidateLine:
+    score = None
+    if row.value is not None and row.low is not None and row.high is not None:
+        score = Estimate(row.value, row.low, row.high, row.n)
+    return CandidateLine(row.name, score, row.failed, row.latency_p50, row.cost_per_thousand)
 
 
 def compare_with(baseline: Run | None, side: Side | None) -> Any:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from runs import formatting
 from runs.reports.choice_table import choice_lines, choice_table
+from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.plain import one_line
 from runs.reports.report import Report
 from workers.engine.gates import Exit
@@ -122,7 +123,8 @@ class Terminal:
     def launched(self, run_id: int | None, name: str, planned: int, address: str) -> None:
         number = f"Run {run_id}" if run_id else "In this process"
         place = f"  {address}" if address else ""
-        self._say(f"{number}: {one_line(name)}, {planned:,} trials.{place}")
+        trials = formatting.counted(planned, "trial")
+        self._say(f"{number}: {one_line(name)}, {trials}.{place}")
         self._task = self._bar.add_task("", total=planned, words="starting")
         self._bar.start()
 
@@ -146,10 +148,13 @@ class Terminal:
             self._say(f"  {mark} {check.name}: {one_line(check.told, 400)}", style=style)
             for line in [] if check.passed else report.details_of(check):
                 self._say(f"       {line}")
-        if report.choice:
-            self._console.print(choice_table(report.choice))
-            for line in choice_lines(report.choice):
-                self._say(line)
+        table = (
+            choice_table(report.choice) if report.choice else leaderboard_table(report.candidates)
+        )
+        self._say("")
+        self._console.print(table)
+        for line in [*choice_lines(report.choice), *lines_below(report)]:
+            self._say(line)
 
     def close(self) -> None:
         self._bar.stop()

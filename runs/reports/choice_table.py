@@ -45,8 +45,10 @@ def status_of(row: CombinationRow) -> str:
     return "on the front" if row.on_front else "" if row.n else "not tried"
 
 
-def choice_lines(choice: SelectionReport) -> list[str]:
-    """What stands below the table."""
+def choice_lines(choice: SelectionReport | None) -> list[str]:
+    """What stands below the table; nothing below other tables."""
+    if choice is None:
+        return []
     more = len(choice.rows) - MOST_SHOWN
     lines = [f"{more:,} more: --json or --export FILE.csv has them all."] if more > 0 else []
     lines.append(

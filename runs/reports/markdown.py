@@ -6,6 +6,7 @@ from runs import formatting
 from runs.reports.plain import code_span
 from runs.reports.report import MOST_SHOWN, CandidateLine, Report
 from runs.selectors.compare import ChangedTrial
+from runs.selectors.errors import advice_for
 from workers.engine.gates import Exit
 
 
@@ -59,10 +60,10 @@ def write_changed(report: Report) -> str:
         ("before", "after", "candidate", "case", "question"), map(changed_row, falls[:MOST_SHOWN])
     )
     base, count = report.comparison.base, report.comparison.regressions
-    trials = f"{len(falls):,} trial{'' if len(falls) == 1 else 's'}"
-    head = f"#### {trials} fell against {code_span(base.name)}"
+    trials = formatting.counted(len(falls), "trial")
+    head = f"#### {trials} scored lower than in {code_span(base.name)}"
     head += f" · run {base.run_id}" if base.run_id else ""
-    head += f": {count:,} passed and no longer do" if count else ""
+    head += f"; {count:,} passed there and no longer pass" if count else ""
     return f"{head}\n\n{shown}"
 
 
@@ -89,15 +90,17 @@ def write_candidates(candidates: Sequence[CandidateLine]) -> str:
         for line in candidates[:MOST_SHOWN]
     ]
     more = len(candidates) - len(rows)
-    note = f"\n\n{more:,} more are on the run's page." if more else ""
+    note = f"\n\n{more:,} more on the run's page." if more else ""
     return "#### Candidates\n\n" + table(("candidate", "score", "95 %", "failed"), rows) + note
 
 
 def write_errors(report: Report) -> str:
     if not report.errors:
         return ""
-    rows = [(code_span(name), f"{count:,}") for name, count in report.errors.items()]
-    return "#### Errors\n\n" + table(("class", "trials"), rows)
+    rows = [
+        (code_span(name), f"{count:,}", advice_for(name)) for name, count in report.errors.items()
+    ]
+    return "#### Errors\n\n" + table(("class", "trials", "what to do"), rows)
 
 
 def write_marks(report: Report) -> str:

@@ -1,12 +1,13 @@
 """What a run became and whether it passed: the record behind every form of report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runs.reports.plain import one_line
 from runs.selectors.combination_facts import facts_of
 from runs.selectors.compare import RunComparison
+from runs.selectors.errors import advice_for
 from workers.engine.gates import FINISHED, Check, Exit, Outcome, exit_of
 from workers.engine.selection_report import SelectionReport
 from workers.engine.stats import Estimate
@@ -25,10 +26,11 @@ class CandidateLine:
     name: str
     score: Estimate | None
     failed: int
+    latency_p50: float | None = None  # milliseconds
+    cost_per_thousand: float | None = None  # dollars for a thousand answers; None: unknown
 
     def as_record(self) -> dict[str, Any]:
-        score = self.score._asdict() if self.score else None
-        return {"name": self.name, "score": score, "failed": self.failed}
+        return {**asdict(self), "score": self.score._asdict() if self.score else None}
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "candidates": [line.as_record() for line in self.candidates],
             "errors": dict(self.errors),
+            "advice": {name: advice_for(name) for name in self.errors},
             "comparison": compared,
             "choice": facts_of(self.choice).model_dump(exclude={"rounds", "layers"})
             if self.choice

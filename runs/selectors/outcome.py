@@ -1,8 +1,7 @@
 """What became of a run, as gates judge it."""
 
-import math
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db.models import Count
 
@@ -10,7 +9,7 @@ from runs.models import Run, RunState
 from runs.selectors.budgets import spent_lines
 from workers.engine.gates import Ending, Outcome
 from workers.engine.selection_report import SelectionReport
-from workers.engine.stats import Estimate, estimate_mean
+from workers.engine.stats import estimate_mean
 
 PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run
 _ENDINGS: dict[str, Ending] = {
@@ -58,21 +57,6 @@ def choice_score(choice: SelectionReport) -> dict[str, Any]:
         "score": best.estimate if best else None,
         "value_failures_wrong": best.accuracy if best else None,
     }
-
-
-class CandidateScore(NamedTuple):
-    name: str
-    score: Estimate | None
-    failed: int
-
-
-def candidate_scores(run: Run) -> list[CandidateScore]:
-    """Best first; those without a score last."""
-    found = [
-        CandidateScore(c.name, estimate_mean(c.scored, c.value_sum, c.value_square_sum), c.failed)
-        for c in run.candidates.order_by("position")
-    ]
-    return sorted(found, key=lambda line: -line.score.value if line.score else math.inf)
 
 
 def count_errors(run: Run) -> dict[str, int]:

@@ -50,6 +50,11 @@ class Terminal:
             assert time.monotonic() < end, f"No {pattern!r} on the screen:\n{self.text}"
             assert self._read(), f"It ended without {pattern!r}:\n{self.text}"
 
+    @property
+    def plain(self) -> str:
+        """What it shows, without colours and movements of the cursor."""
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.text)
+
     def press(self, keys: str) -> None:
         os.write(self._screen, keys.encode())
 

@@ -91,7 +91,7 @@ def test_a_regression_against_the_baseline_fails_and_is_shown(
         "regressions",
     }
     assert fell.done["comparison"]["regressions"] > 3
-    assert "fell against `sums`" in (tmp_path / "s.md").read_text()
+    assert "scored lower than in `sums`" in (tmp_path / "s.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,7 @@ def test_exit_codes(
         with running_worker():
             ran = command("run", file, *options)
     assert ran.done["exit_code"] == ran.exit_code == exit_code
+    assert ran.done["advice"].keys() == ran.done["errors"].keys()
     assert simulator.ledger()["total"] <= changes.get("budget", {}).get("calls", 120)
 
 
@@ -154,6 +155,12 @@ def test_here_and_the_workers_agree_and_share_the_cache(
     assert here.done["counts"]["cached"] == 120
     assert simulator.ledger()["total"] == 120
     assert here.done["score"] == stored.done["score"]
+    boards = [
+        [(line["name"], line["score"], line["failed"]) for line in ran.done["candidates"]]
+        for ran in (here, stored)
+    ]
+    assert boards[0] == boards[1]
+    assert all(line["latency_p50"] > 0 for line in stored.done["candidates"])
     assert here.done["comparison"]["pairs"] == 120
     assert here.done["comparison"]["marks"] == []
 

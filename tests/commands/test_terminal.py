@@ -1,6 +1,7 @@
 """`manage.py run` before a person, on a site that is served: the bar, the verdict, Ctrl-C."""
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -28,6 +29,10 @@ SUMS = {
     "limits": {"max_concurrent": 20, "requests_per_minute": None},
 }
 GOING = ("queued", "starting", "running")
+BOARD = (
+    r"candidate +score +95 % +n +failed +latency p50 +\$ per 1k"
+    r"(.|\n)*terse · simulated/sim-large +0\.\d{3} +0\.\d\d – \d\.\d\d +40 +0 +[\d.]+ m?s +unknown"
+)
 SLOW = ["--set", "limits.max_concurrent=1", "--set", "repeats=20"]
 
 
@@ -82,6 +87,18 @@ def test_a_person_sees_a_bar_and_then_the_verdict(place: Place) -> None:
         assert "Failed: score" in terminal.text
         assert "ok   finished: 40 of 40 trials are done." in terminal.text
         assert '{"event"' not in terminal.text
+        assert re.search(BOARD, terminal.plain)
+
+
+def test_a_run_of_this_process_ends_with_the_leaderboard_and_the_advice(place: Place) -> None:
+    simulated = {"EVALSITE_SIMULATOR_URL": place.site.simulator.url}
+    models = "models=[simulated/sim-large, simulated/sim-small:400]"
+    words = ["run", place.file, "--here", "--set", models]
+    with closing(Terminal(place.data, *words, **simulated)) as terminal:
+        assert terminal.end() == 0
+        assert re.search(BOARD, terminal.plain)
+        assert re.search(r"terse · simulated/sim-small:400 +– +– +0 +40 +– +–", terminal.plain)
+        assert "40 trials failed with refused. The provider refused the request" in terminal.text
 
 
 def test_ctrl_c_asks_once_and_cancels(place: Place) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 
-from runs.management import here_runs
+from runs.management import here_results, here_runs
 from runs.management.documents import add_document, load_document
 from runs.management.gating import (
     NO_BASELINE,
@@ -114,6 +114,6 @@ def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
         voice.tell("cancelled", told)
         return INTERRUPTED
     report = report_of_here(run, asked)
-    hand_out(report, asked, here_runs.read_records(run))
+    hand_out(report, asked, here_results.read_records(run))
     voice.done(report)
     return int(report.exit)

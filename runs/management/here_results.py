@@ -1,0 +1,177 @@
+"""What a run of this process became: its outcome, its candidates, its scores, as of stored runs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from runs.management.here_runs import HereRun, mean_of, standing_of
+from runs.management.voices import Standing
+from runs.models.dataset import question_in
+from runs.reports.report import CandidateLine
+from runs.selectors.compare import Side, scorers_of
+from runs.selectors.outcome import choice_score
+from runs.selectors.score_records import ScoreRecord
+from workers.engine.comparing import Result
+from workers.engine.gates import Ending, Outcome
+from workers.engine.kinds import make_candidates, open_selection
+from workers.engine.records import Score
+from workers.engine.selection_report import SelectionReport, report_of
+from workers.engine.selection_rows import Tokens, rounds_of, rows_of
+from workers.engine.session import Session
+from workers.engine.spec import (
+    Selection,
+)
+from workers.engine.stats import add_to_bins, percentile
+
+STOPS = {
+    "calls": "The budget of calls is used up.",
+    "dollars": "The budget of dollars is used up.",
+    "seconds": "The budget of seconds is used up.",
+    "errors": "More trials failed than fail_on_error allows.",
+}
+
+
+def choice_of(run: HereRun) -> SelectionReport | None:
+    """What a choice among combinations found; None of other kinds."""
+    configuration = run.configuration
+    if not isinstance(configuration, Selection):
+        return None
+    strategy = open_selection(configuration, len(run.cases))
+    session = Session(strategy)
+    session.replay(len(run.scores), run.scores)
+    early = [score for score in run.scores if score.trial.position >= session.told]
+    cost = sum(score.cost or 0.0 for score in run.scores)
+    is_unknown = not cost and any(score.unpriced for score in run.scores)
+    return report_of(
+        strategy,
+        rows_of(strategy, early, tokens_of(run.scores)),
+        rounds_of(strategy, configuration.limits.max_concurrent),
+        name=configuration.strategy.name,
+        evaluations=len(run.scores),
+        objective=configuration.objective,
+        dollars=None if is_unknown else cost,
+        seconds=run.seconds,
+    )
+
+
+def tokens_of(scores: Iterable[Score]) -> dict[str, Tokens]:
+    totals: dict[str, Tokens] = {}
+    for score in scores:
+        given, received = totals.get(score.trial.candidate, Tokens(0, 0))
+        more = Tokens(given + (score.tokens_in or 0), received + (score.tokens_out or 0))
+        totals[score.trial.candidate] = more
+    return totals
+
+
+def outcome_of(run: HereRun, choice: SelectionReport | None = None) -> Outcome:
+    standing = standing_of(run)
+    ending: Ending = "finished"
+    if run.stopped:
+        ending = "errors" if run.stopped == "errors" else "budget"
+    return Outcome(
+        ending=ending,
+        reason=STOPS.get(run.stopped, ""),
+        planned=standing.planned,
+        done=standing.done,
+        failed=standing.failed,
+        **(choice_score(choice) if choice else mean_score(run, standing)),
+        cost=standing.cost,
+        unpriced=standing.unpriced,
+    )
+
+
+def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
+    values = [score.value for score in run.scores if score.value is not None]
+    return {
+        "score": mean_of(run.scores),
+        "value_failures_wrong": sum(values) / standing.done if standing.done else None,
+    }
+
+
+def candidate_names(run: HereRun) -> dict[str, str]:
+    return {c.key: c.name for c in make_candidates(run.configuration)}
+
+
+def candidate_lines(run: HereRun) -> list[CandidateLine]:
+    """In the order of the run's page: the best first, and a tie goes to fewer failures."""
+    names = candidate_names(run)
+    by_candidate: dict[str, list[Score]] = {key: [] for key in names}
+    for score in run.scores:
+        by_candidate[score.trial.candidate].append(score)
+    lines = [line_of(names[key], scores) for key, scores in by_candidate.items()]
+    return sorted(lines, key=lambda line: (line.score is None, -mean(line), line.failed))
+
+
+def mean(line: CandidateLine) -> float:
+    return line.score.value if line.score else 0.0
+
+
+def line_of(name: str, scores: Sequence[Score]) -> CandidateLine:
+    answered = [score for score in scores if score.value is not None]
+    bins: dict[str, int] = {}
+    for score in answered:
+        if score.latency_ms is not None:
+            add_to_bins(bins, score.latency_ms)
+    costs = [score.full_cost for score in answered if score.full_cost is not None]
+    is_known = bool(costs) and len(costs) == len(answered)
+    return CandidateLine(
+        name=name,
+        score=mean_of(scores),
+        failed=len(scores) - len(answered),
+        latency_p50=percentile(bins, 0.5),
+        cost_per_thousand=1000 * sum(costs) / len(costs) if is_known else None,
+    )
+
+
+def side_of(run: HereRun) -> Side:
+    """Of a choice only what it chose, as with stored runs."""
+    choice = choice_of(run)
+    names = candidate_names(run)
+    if choice:
+        names = {choice.best.key: choice.best.name} if choice.best else {}
+    return Side(
+        run_id=None,
+        name=run.configuration.name,
+        dataset=run.dataset,
+        digest=run.digest,
+        scorers=scorers_of(run.configuration),
+        expected=run.configuration.expected_column,
+        candidates=names,
+        cases={case.position: case.fields for case in run.cases},
+        results=[
+            Result(s.trial.candidate, s.trial.case, s.trial.repeat, s.value, s.passed,
+                   s.trial.position)
+            for s in run.scores
+            if s.trial.candidate in names
+        ],
+        is_complete=not run.stopped,
+    )  # fmt: skip
+
+
+def read_records(run: HereRun) -> Iterator[ScoreRecord]:
+    """As those of a stored run."""
+    names = candidate_names(run)
+    cases = {case.position: case for case in run.cases}
+    for score in run.scores:
+        case = cases[score.trial.case]
+        yield {
+            "position": score.trial.position,
+            "candidate": score.trial.candidate,
+            "candidate_name": names[score.trial.candidate],
+            "case": score.trial.case,
+            "repeat": score.trial.repeat,
+            "question": question_in(case.fields),
+            "expected": case.expected,
+            "answer": score.answer,
+            "value": score.value,
+            "passed": score.passed,
+            "judgements": [judgement._asdict() for judgement in score.judgements],
+            "error": {"class": score.error, "message": score.message} if score.error else None,
+            "latency_ms": score.latency_ms,
+            "tokens_in": score.tokens_in,
+            "tokens_out": score.tokens_out,
+            "cost": score.cost,
+            "full_cost": score.full_cost,
+            "cached": score.cached,
+            "truncated": score.truncated,
+            "attempts": len(score.attempts),
+        }

@@ -39,7 +39,8 @@ class Door:
         check_permission(request.user, self.permission)
         unknown = [name for name in request.GET if name not in self.query]
         if unknown:
-            allowed = f"Allowed here: {', '.join(self.query)}." if self.query else "None is taken."
+            names = ", ".join(self.query)
+            allowed = f"Allowed here: {names}." if names else "This route takes no parameters."
             raise RequestProblem(
                 422,
                 f"Unknown parameter {unknown[0]!r}. {allowed}",

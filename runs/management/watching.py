@@ -165,7 +165,7 @@ def leave(run: Run, voice: Voice) -> None:
 
 
 def ask_whether_to_cancel() -> bool:
-    """Once. Whoever only presses Return, or Ctrl-C again, leaves it running."""
+    """Asks once. Return, or Ctrl-C again, leaves it running."""
     try:
         sys.stderr.write("\nCancel the run, or leave it running? [c/L] ")
         sys.stderr.flush()

@@ -50,10 +50,10 @@ def choice_lines(choice: SelectionReport | None) -> list[str]:
     if choice is None:
         return []
     more = len(choice.rows) - MOST_SHOWN
-    lines = [f"{more:,} more: --json or --export FILE.csv has them all."] if more > 0 else []
+    lines = [f"{more:,} more: --json and --export FILE.csv show all of them."] if more > 0 else []
     lines.append(
-        f"{choice.strategy}: {choice.evaluations:,} of {choice.brute_force:,} evaluations, "
-        f"{formatting.percent(choice.saved_share)} less than trying everything"
+        f"{choice.strategy} needed {choice.evaluations:,} of {choice.brute_force:,} evaluations, "
+        f"{formatting.percent(choice.saved_share)} fewer than trying everything"
         f"{price_text(choice)}."
     )
     return lines + [rival_text(rival, len(choice.rivals)) for rival in choice.rivals[:1]]
@@ -63,12 +63,16 @@ def price_text(choice: SelectionReport) -> str:
     if choice.dollars is None or choice.brute_force_dollars is None:
         return ""
     spent, whole = map(formatting.dollars, (choice.dollars, choice.brute_force_dollars))
-    return f"; {spent} where that costs about {whole}"
+    return f", and cost {spent} instead of about {whole}"
 
 
 def rival_text(rival: Rival, rivals: int) -> str:
-    more = f" and {rivals - 1:,} more" if rivals > 1 else ""
+    more = f" and {formatting.counted(rivals - 1, 'other')}" if rivals > 1 else ""
+    cases = formatting.counted(rival.n, "case")
+    word = "better" if rival.gap > 0 else "worse"
+    is_equal = round(rival.gap, 3) == 0
+    gap = "they are equal" if is_equal else f"the winner is {word} by {abs(rival.gap):.3f}"
     return (
-        f"Winner not separable from {one_line(rival.name, 200)}{more}: {rival.gap:+.3f} on the "
-        f"same {rival.n:,} cases, 95 % interval {rival.low:+.3f} to {rival.high:+.3f}."
+        f"The winner is not separable from {one_line(rival.name, 200)}{more}: on the same {cases} "
+        f"{gap} (95 % interval of the difference {rival.low:+.3f} to {rival.high:+.3f})."
     )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from runs import formatting
 from runs.models import Candidate, Case, Run, RunState
 from runs.models.dataset import question_in
 from runs.selectors.selection import selection_of
@@ -239,20 +240,25 @@ def _marks(base: Side, other: Side, found: Comparison, is_same_data: bool) -> It
             "fields are compared."
         )
     if base.scorers != other.scorers:
-        yield "The scorers differ: the scores do not measure the same."
+        yield "The scorers differ, so the scores cannot be compared."
     if base.expected != other.expected:
         yield (
             f"The expected answers differ (column {base.expected or 'none'} and column "
-            f"{other.expected or 'none'}): the scores do not measure the same."
+            f"{other.expected or 'none'}), so the scores cannot be compared."
         )
     for side, word in ((base, "The baseline"), (other, "The other run")):
         if not side.is_complete:
             yield f"{word} is not complete."
     if found.failed_before or found.failed_after:
         yield (
-            f"{found.failed_before + found.failed_after:,} trials failed in one of both "
-            f"({found.failed_before:,} in the baseline, {found.failed_after:,} in the other) and "
-            "are left out."
+            f"{trials_text(found.failed_before + found.failed_after)} left out, since they failed "
+            f"in one of the runs ({found.failed_before:,} in the baseline, "
+            f"{found.failed_after:,} in the other)."
         )
     if found.unmatched:
-        yield f"{found.unmatched:,} trials have no counterpart in the other run."
+        yield f"{trials_text(found.unmatched)} only in one of the runs."
+
+
+def trials_text(number: int) -> str:
+    """1 trial is, 2 trials are."""
+    return formatting.counted(number, "trial is", "trials are")

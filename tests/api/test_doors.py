@@ -86,7 +86,7 @@ def test_a_session_changes_nothing_without_the_csrf_token(alice, method, path, o
 def test_unknown_parameters_are_refused_with_what_is_allowed(staff, method, path, operation):
     body = is_problem(staff.ask(method, f"{path}?limt=5"), 422)
     assert body["problems"][0]["path"] == "limt"
-    assert "Allowed here: " in body["detail"] or "None is taken." in body["detail"]
+    assert "Allowed here: " in body["detail"] or "takes no parameters." in body["detail"]
 
 
 def test_the_scopes_of_what_changes_something_are_not_those_of_reading():

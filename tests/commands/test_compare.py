@@ -61,8 +61,8 @@ def test_what_is_not_comparable_is_marked_and_only_equal_cases_are_compared(
     assert found.only_after == ["p · simulated/sim-large:400"]
     assert [mark.split(":")[0].split(" (")[0] for mark in found.marks] == [
         "The datasets differ",
-        "The scorers differ",
-        "14 trials have no counterpart in the other run.",
+        "The scorers differ, so the scores cannot be compared.",
+        "14 trials are only in one of the runs.",
     ]
     assert {trial.question for trial in found.changed} <= {row["question"] for row in ROWS[:5]}
 
@@ -72,7 +72,7 @@ def test_failed_trials_are_marked(ada: User, base: dict[str, Any]) -> None:
     first, second = run_all(ada, base, refused)
     found = compare_runs(first, second)
     assert (found.pairs, found.overall) == (0, None)
-    assert any(mark.startswith("12 trials failed in one of both") for mark in found.marks)
+    assert any(mark.startswith("12 trials are left out, since they failed") for mark in found.marks)
 
 
 def test_the_command_shows_and_tells_the_same(ada: User, base: dict[str, Any]) -> None:

@@ -9,12 +9,12 @@ import pytest
 import yaml
 from rich.console import Console
 
-from runs.reports.choice_table import choice_lines, choice_table
+from runs.reports.choice_table import choice_lines, choice_table, rival_text
 from runs.selectors.outcome import choice_score
 from tests.commands.conftest import command, write
 from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.records import Candidate
-from workers.engine.selection_report import SelectionReport, report_of
+from workers.engine.selection_report import Rival, SelectionReport, report_of
 from workers.engine.selection_rows import rounds_of, rows_of
 from workers.simulator.testing import SimulatorClient
 
@@ -84,8 +84,10 @@ def test_the_table_marks_the_winner_and_takes_no_name_for_markup() -> None:
 
 def test_below_the_table_stands_what_was_saved_and_how_sure_it_is() -> None:
     close = choice_lines(report([0.8, 0.8]))
-    assert "less than trying everything" in close[0]
-    assert "Winner not separable from" in close[1]
+    assert "fewer than trying everything" in close[0]
+    assert "The winner is not separable from" in close[1]
+    equal = rival_text(Rival("other", 0.0001, -0.2, 0.2, 1, 0.1, 0.9), 2)
+    assert "other and 1 other: on the same 1 case they are equal" in equal
     assert len(choice_lines(report([0.2] * 30, failed=0.1))) >= 2
 
 

@@ -138,7 +138,7 @@ def judge_baseline(alpha: float, comparison: Comparison) -> Check:
     if found is None:
         return Check("baseline", False, "No trial has a scored counterpart in the baseline.")
     is_worse = found.mean < 0 and found.p < alpha
-    verdict = "significantly worse" if is_worse else "no significant fall"
+    verdict = "significantly worse" if is_worse else "not significantly worse"
     return Check("baseline", not is_worse, f"{found.text}: {verdict} at alpha {alpha:g}.")
 
 

@@ -63,9 +63,11 @@ def show(console: Console, found: RunComparison, most: int) -> None:
     console.print(Text(f"Run {found.other.run_id} against run {found.base.run_id}", style="bold"))
     for word, side in (("base", found.base), ("with", found.other)):
         console.print(Text(f"  {word}  {side_text(side)}"))
-    counts = f"{found.regressions:,} regressions, {found.improvements:,} improvements"
+    worse = formatting.counted(found.regressions, "regression")
+    better = formatting.counted(found.improvements, "improvement")
     console.print(Text(f"  {difference_text(found.overall)}", style=style_of(found.overall)))
-    console.print(Text(f"  {counts} in {found.pairs:,} paired trials"))
+    pairs = formatting.counted(found.pairs, "trial")
+    console.print(Text(f"  {worse} and {better} in {pairs} that both runs have"))
     for mark in found.marks:
         console.print(Text(f"  Not fully comparable: {one_line(mark, 400)}", style="yellow"))
     if len(found.candidates) > 1:
@@ -73,7 +75,8 @@ def show(console: Console, found: RunComparison, most: int) -> None:
     if found.changed and most > 0:
         console.print(changed_table(found.changed[:most]))
     if len(found.changed) > most:
-        console.print(Text(f"{len(found.changed) - most:,} more changed: --show N, or --json."))
+        more = formatting.counted(len(found.changed) - most, "more trial")
+        console.print(Text(f"{more} changed: --show N shows more, --json all of them."))
     console.print()
 
 
@@ -85,7 +88,7 @@ def side_text(side: SideFacts) -> str:
 
 def difference_text(found: Difference | None) -> str:
     if found is None:
-        return "No trial of one has a scored counterpart in the other."
+        return "The runs have no scored trial in common."
     return found.text
 
 
@@ -110,7 +113,9 @@ def candidate_table(found: RunComparison) -> Table:
 
 def changed_table(changed: list[ChangedTrial]) -> Table:
     heads = ("Before", "After", "Candidate", "Case", "Question")
-    table = Table(*heads, box=None, title="Changed, the largest fall first", title_justify="left")
+    table = Table(
+        *heads, box=None, title="Changed trials, the largest drop first", title_justify="left"
+    )
     for trial in changed:
         place = f"{trial.case}" + (f", repeat {trial.repeat}" if trial.repeat else "")
         style = "red" if trial.change < 0 else "green"

@@ -1,5 +1,6 @@
 """The CI job of docs/ci-example.yml, its shell steps run as written against a live site."""
 
+import csv
 import os
 import subprocess
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ ROWS = [{"question": f"What is {n} + {n + 3}?", "expected": str(2 * n + 3)} for 
 EVALS = {
     "name": "sums",
     "kind": "evaluate",
-    "dataset": {"rows": ROWS},
+    "dataset": "sums",
     "prompts": [{"name": "terse", "system": "Answer with the number only."}],
     "models": ["simulated/sim-large"],
     "scorers": ["numeric"],
@@ -36,6 +37,10 @@ class Job:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "evals").mkdir()
+        with (folder / "evals" / "sums.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["question", "expected"])
+            writer.writeheader()
+            writer.writerows(ROWS)
         (folder / "evalsite").symlink_to(BASE_DIR, target_is_directory=True)
         steps: list[dict[str, Any]] = yaml.safe_load(EXAMPLE.read_text())["jobs"]["evals"]["steps"]
         self._scripts = {step["name"]: step["run"] for step in steps if "run" in step}
@@ -44,7 +49,6 @@ class Job:
             **kept,
             "EVALSITE_DATA": str(folder / ".evalsite"),
             "MANAGE": "evalsite/.venv/bin/python evalsite/manage.py",
-            "DJANGO_SUPERUSER_PASSWORD": "of-this-run-only",
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         }
 

@@ -12,7 +12,7 @@ FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected screenshots commands lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected screenshots commands configuration lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,6 +87,9 @@ screenshots: setup ## Pictures of every page into docs/
 
 commands: setup ## Write docs/COMMANDS.md anew from the commands
 	$(CHECK)/python scripts/commands_reference.py
+
+configuration: setup ## Write docs/CONFIGURATION.md anew from the schema
+	$(CHECK)/python scripts/configuration_reference.py
 
 lock: setup ## Write the lock files anew from requirements/*.in and package.json
 	cd requirements && for name in run dev installer node; do \

@@ -8,6 +8,7 @@ from runs.views import (
     accounts,
     benchmarks,
     cache,
+    configuration_docs,
     datasets,
     endpoint_use,
     endpoints,
@@ -28,6 +29,7 @@ from runs.views import (
 urlpatterns = [
     path("api/v1/", api_urls()),
     path("api/docs", api_docs, name="api_docs"),
+    path("docs/configuration/", configuration_docs.configuration_docs, name="configuration_docs"),
     path("", runs.home, name="home"),
     path("sign-in/", accounts.sign_in, name="sign_in"),
     path("sign-out/", accounts.sign_out, name="sign_out"),

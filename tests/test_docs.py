@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.commands_reference import write_reference
+from scripts.configuration_reference import write_reference as write_configurations
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,6 +45,10 @@ def test_the_targets_of_the_readme_can_be_made() -> None:
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
     for name in ("README.md", "CONTRIBUTING.md"):
         assert set(re.findall(r"\$ make ([a-z-]+)", read(name))) <= targets
+
+
+def test_the_reference_of_configurations_is_up_to_date() -> None:
+    assert read("docs/CONFIGURATION.md") == write_configurations(), "Run `make configuration`."
 
 
 def test_the_reference_of_the_commands_is_up_to_date() -> None:

@@ -21,6 +21,7 @@ PAGES = {
     "Cache": ("cache", Permission.SEE),
     "Benchmark": ("benchmarks", Permission.SEE),
     "API": ("api_docs", Permission.SEE),
+    "Configuration reference": ("configuration_docs", Permission.SEE),
     "API tokens": ("tokens", Permission.SEE),
     "People": ("people", Permission.MANAGE_PEOPLE),
 }

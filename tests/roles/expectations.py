@@ -53,6 +53,7 @@ PAGES: dict[str, Rule] = {
     "GET health": VIEWER,
     "GET jump": VIEWER,
     "GET api_docs": VIEWER,
+    "GET configuration_docs": VIEWER,
     "GET runs": VIEWER,
     "GET runs_news": VIEWER,
     "GET run_new": RUNNER,

@@ -74,6 +74,12 @@ __all__ = [
     "with_expected",
 ]
 
+NAME = "The name of the run. A file without one takes the file's own name."
+KIND = "evaluate compares prompts and models; select finds the best models for a pipeline."
+CACHE = (
+    "use reads and stores answers; refresh asks again and stores; off does neither. YAML reads off "
+    "without quotes as false, which means the same."
+)
 NO_ENDPOINTS = "none yet; add one under Endpoints or with `manage.py save_endpoint`"
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
@@ -81,20 +87,34 @@ MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything
 class Configuration(Strict):
     """What configurations of every kind have in common."""
 
-    name: Name = "unnamed"
-    kind: str
-    seed: Seed = 0
-    dataset: DatasetChoice
-    # The column that scorers compare with. None: the one that the dataset names; empty: none.
-    expected: Annotated[str, Field(max_length=100)] | None = None
-    repeats: Annotated[int, Field(ge=1, le=1000), NotSwitch] = 1
-    scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)]
-    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
-    cache: CacheMode = "use"
-    priority: PriorityName = "normal"
-    budget: Budget = Budget()
-    fail_on_error: Annotated[float, Field(gt=0, le=2_000_000), NotSwitch] | None = (
-        None  # share, or count
+    name: Name = Field("unnamed", description=NAME)
+    kind: str = Field(description=KIND)
+    seed: Seed = Field(0, description="The same seed gives the same trials in the same order.")
+    dataset: DatasetChoice = Field(description="The cases that every candidate is tried on.")
+    expected: Annotated[str, Field(max_length=100)] | None = Field(
+        None,
+        description="The column that scorers compare with. Not given: the one that the dataset "
+        'names. Empty (""): none.',
+    )
+    repeats: Annotated[int, Field(ge=1, le=1000), NotSwitch] = Field(
+        1, description="How often each candidate answers each case."
+    )
+    scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)] = Field(
+        description="How an answer becomes a score. With several, the score is their mean."
+    )
+    limits: Limits = Field(
+        default_factory=lambda: Limits.model_validate({}),
+        description="How fast calls are made, how long they may take and how often they are tried.",
+    )
+    cache: CacheMode = Field("use", description=CACHE)
+    priority: PriorityName = Field(
+        "normal", description="How runs share a model: low 1, normal 3, high 9 parts of its slots."
+    )
+    budget: Budget = Field(Budget(), description="The most that a run may use before it pauses.")
+    fail_on_error: Annotated[float, Field(gt=0, le=2_000_000), NotSwitch] | None = Field(
+        None,
+        description="The run pauses when more trials fail: up to 1 a share of the trials, above 1 "
+        "a whole number of them.",
     )
 
     @field_validator("fail_on_error")
@@ -140,9 +160,13 @@ class Configuration(Strict):
 class Evaluation(Configuration):
     """Kind `evaluate`: every prompt with every model on every case."""
 
-    kind: Literal["evaluate"]
-    prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)]
-    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
+    kind: Literal["evaluate"] = Field(description=KIND)
+    prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)] = Field(
+        description="The prompts to compare. Each is tried with each model."
+    )
+    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)] = Field(
+        description="The models to compare."
+    )
 
     @field_validator("prompts")
     @classmethod
@@ -218,10 +242,15 @@ class StrategyChoice(Strict):
 class Selection(Configuration):
     """Kind `select`: the best combination of models for the steps of a pipeline."""
 
-    kind: Literal["select"]
-    steps: Annotated[list[AnyStep], Field(min_length=1, max_length=20)]
-    strategy: StrategyChoice = StrategyChoice(name="arm_elimination")
-    objective: Objective = Objective()
+    kind: Literal["select"] = Field(description=KIND)
+    steps: Annotated[list[AnyStep], Field(min_length=1, max_length=20)] = Field(
+        description="The steps of the pipeline in their order; the last answer is scored."
+    )
+    strategy: StrategyChoice = Field(
+        StrategyChoice(name="arm_elimination"),
+        description="How combinations are tried and given up, by name or with its options.",
+    )
+    objective: Objective = Field(Objective(), description="What makes a combination the best.")
 
     @model_validator(mode="after")
     def check_front(self) -> "Selection":

@@ -35,6 +35,8 @@ TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch]
 Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False), NotSwitch]
 ShareOrCount = Annotated[float, Field(gt=0, le=2_000_000), NotSwitch]
 Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), NotSwitch]
+SYSTEM = "The system message, as a template. Empty: none is sent."
+USER = "The user message, as a template."
 PriorityName = Literal["low", "normal", "high"]
 LONGEST_DATASET = 140  # characters: those of a name, and @ with a version
 CacheMode = Annotated[
@@ -65,14 +67,18 @@ def filled_by_preset(schema: dict[str, Any]) -> None:
     for name, field in schema["properties"].items():
         field.pop("default", None)
         if "anyOf" not in field:
-            title = {"title": field.pop("title")}
-            schema["properties"][name] = {"anyOf": [dict(field), {"type": "null"}], **title}
+            told = {key: field.pop(key) for key in ("title", "description") if key in field}
+            schema["properties"][name] = {"anyOf": [dict(field), {"type": "null"}], **told}
 
 
 class Prompt(Strict):
-    name: Name
-    system: Annotated[str, Field(max_length=100_000)] = ""
-    user: Annotated[str, Field(min_length=1, max_length=100_000)] = "{{question}}"
+    """A prompt: what is sent for a case. {{column}} stands for a field of the case."""
+
+    name: Name = Field(description="How the prompt is called in results.")
+    system: Annotated[str, Field(max_length=100_000)] = Field("", description=SYSTEM)
+    user: Annotated[str, Field(min_length=1, max_length=100_000)] = Field(
+        "{{question}}", description=USER
+    )
 
 
 class ModelChoice(Strict):
@@ -82,9 +88,15 @@ class ModelChoice(Strict):
         json_schema_extra=also_written({"type": "string", "pattern": "^[^/]{1,100}/.{1,200}$"})
     )
 
-    endpoint: Name
-    model: Annotated[str, Field(min_length=1, max_length=200)]
-    parameters: dict[str, Any] = {}
+    endpoint: Name = Field(description="The name of an endpoint of this site.")
+    model: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="The model's name, as the provider calls it."
+    )
+    parameters: dict[str, Any] = Field(
+        {},
+        description="Sent with every call, as in {temperature: 0, max_tokens: 200}. temperature is "
+        "0 to 10, top_p 0 to 1; other names go to the provider as they are.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -117,9 +129,15 @@ class DatasetChoice(Strict):
         )
     )
 
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_DATASET)] | None = None
-    rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = None
-    first: Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch] | None = None
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_DATASET)] | None = Field(
+        None, description="A stored dataset: its newest version, or name@3."
+    )
+    rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = Field(
+        None, description="The cases themselves, each with the same columns. All values are texts."
+    )
+    first: Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch] | None = Field(
+        None, description="Only the first so many rows. All, if there are no more."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -149,8 +167,12 @@ class ScorerChoice(Strict):
         )
     )
 
-    name: Annotated[str, Field(json_schema_extra={"enum": list(SCORERS)})]
-    options: Annotated[dict[str, Any], Field(json_schema_extra={"type": ["object", "null"]})] = {}
+    name: Annotated[str, Field(json_schema_extra={"enum": list(SCORERS)})] = Field(
+        description="Which scorer."
+    )
+    options: Annotated[dict[str, Any], Field(json_schema_extra={"type": ["object", "null"]})] = (
+        Field({}, description="Its options, listed below.")
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -165,21 +187,43 @@ class ScorerChoice(Strict):
 
 
 class Limits(Strict):
-    """How fast. A preset fills what is not given."""
+    """How fast calls are made. A preset fills in what is not given."""
 
     model_config = ConfigDict(json_schema_extra=filled_by_preset)
 
-    preset: Literal["conservative", "balanced", "aggressive"] | None = None
-    max_concurrent: Concurrency = 0
-    batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] = 0
-    requests_per_minute: RequestRate | None = None
-    tokens_per_minute: TokenRate | None = None
-    timeout_seconds: Annotated[float, Field(gt=0, le=600), NotSwitch] = 0
-    attempts: Annotated[int, Field(ge=1, le=10), NotSwitch] = 0
-    adaptive: Annotated[bool, Field(strict=True)] = True
-    schedule: Literal["work_conserving", "two_level", "sequential"] = "work_conserving"
-    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000), NotSwitch] | None = None
-    candidate_batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] | None = None
+    preset: Literal["conservative", "balanced", "aggressive"] | None = Field(
+        None, description="Where the values come from that are not given here; balanced if empty."
+    )
+    max_concurrent: Concurrency = Field(0, description="Calls in flight at once.")
+    batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] = Field(
+        0, description="Trials that a worker takes at once."
+    )
+    requests_per_minute: RequestRate | None = Field(
+        None, description="Calls that start in a minute. null: no limit of the run's own."
+    )
+    tokens_per_minute: TokenRate | None = Field(
+        None, description="Tokens of prompts and answers in a minute. null: no limit."
+    )
+    timeout_seconds: Annotated[float, Field(gt=0, le=600), NotSwitch] = Field(
+        0, description="How long one call may take."
+    )
+    attempts: Annotated[int, Field(ge=1, le=10), NotSwitch] = Field(
+        0, description="How often a call is tried before its trial fails."
+    )
+    adaptive: Annotated[bool, Field(strict=True)] = Field(
+        True, description="Find the provider's own limit from below and keep to it."
+    )
+    schedule: Literal["work_conserving", "two_level", "sequential"] = Field(
+        "work_conserving",
+        description="work_conserving keeps every slot busy; two_level gives each candidate its own "
+        "slots; sequential makes one call at a time.",
+    )
+    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000), NotSwitch] | None = Field(
+        None, description="Candidates at once, in the schedule two_level."
+    )
+    candidate_batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] | None = Field(
+        None, description="Candidates that are started together, in the schedule two_level."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -198,11 +242,16 @@ class Limits(Strict):
 
 
 class Budget(Strict):
-    """How much in all. What is not given is not limited; at the end of one the run pauses."""
+    """The most that a run may use; what is not given is not limited. A run that reaches one of them
+    pauses, and goes on when it is raised."""
 
-    dollars: Amount | None = None
-    calls: Annotated[int, Field(gt=0, le=1_000_000_000), NotSwitch] | None = None
-    seconds: Amount | None = None
+    dollars: Amount | None = Field(
+        None, description="Money. The price of every model must be known under Endpoints."
+    )
+    calls: Annotated[int, Field(gt=0, le=1_000_000_000), NotSwitch] | None = Field(
+        None, description="Calls to providers; answers from the cache are free."
+    )
+    seconds: Amount | None = Field(None, description="Time during which the run works.")
 
 
 def refuse_twins(names: Iterable[str]) -> None:

@@ -7,11 +7,12 @@ from pydantic import Discriminator, Field, Tag, field_validator
 
 from workers.engine.agents import build_agent, find_agent
 from workers.engine.errors import Problem
-from workers.engine.spec_parts import ModelChoice, Strict, check_models
+from workers.engine.spec_parts import SYSTEM, USER, ModelChoice, Strict, check_models
 
 StepName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
 RouteWord = Annotated[str, Field(min_length=1, max_length=100)]
 Routes = Annotated[dict[RouteWord, StepName], Field(max_length=20)]
+STEP = "Later templates use the answer by this name, as in {{planner}}."
 ROUTES = "What the answer says, and the later step that then runs instead of the others named here."
 DEFAULT = "The step that runs when the answer says none of the routes. Without it, the trial fails."
 
@@ -19,10 +20,14 @@ DEFAULT = "The step that runs when the answer says none of the routes. Without i
 class ChatCall(Strict):
     """One chat call: its templates may name columns and the answers of earlier steps."""
 
-    name: StepName
-    system: Annotated[str, Field(max_length=100_000)] = ""
-    user: Annotated[str, Field(min_length=1, max_length=100_000)] = "{{question}}"
-    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)]
+    name: StepName = Field(description=STEP)
+    system: Annotated[str, Field(max_length=100_000)] = Field("", description=SYSTEM)
+    user: Annotated[str, Field(min_length=1, max_length=100_000)] = Field(
+        "{{question}}", description=USER
+    )
+    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)] = Field(
+        description="The models to choose among for this call."
+    )
 
     @field_validator("models")
     @classmethod
@@ -40,10 +45,14 @@ class Step(ChatCall):
 class AgentStep(Strict):
     """A step that is an installed agent, with the calls that it may make, each with its models."""
 
-    name: StepName
-    agent: Annotated[str, Field(min_length=1, max_length=200)]
-    options: dict[str, Any] = {}
-    calls: Annotated[list[ChatCall], Field(min_length=1, max_length=20)]
+    name: StepName = Field(description=STEP)
+    agent: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="An agent that EVALSITE_PLUGINS names, as in my_agents.Refine."
+    )
+    options: dict[str, Any] = Field({}, description="What the agent is made with.")
+    calls: Annotated[list[ChatCall], Field(min_length=1, max_length=20)] = Field(
+        description="The calls that the agent may make, by name."
+    )
     routes: Annotated[Routes, Field(description=ROUTES)] = {}
     default: Annotated[StepName | None, Field(description=DEFAULT)] = None
 

@@ -42,9 +42,9 @@ class Options(BaseModel):
 
 
 class Objective(BaseModel):
-    """What is best. weighted: quality, less so many times the price and the latency, each put
-    between 0 and 1 by the least and the most seen. pareto: whoever nobody beats in quality, latency
-    and price at once; nobody is given up for another that is slower or dearer."""
+    """What is best. weighted: quality minus lambda_cost times the price and lambda_latency times
+    the latency, both scaled to 0 to 1 by the least and the most seen. pareto: every combination
+    that no other one beats in quality, latency and price at once."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 

@@ -38,6 +38,7 @@ PAGES = [
     pytest.param("/tokens/", id="tokens"),
     pytest.param("/people/", id="people"),
     pytest.param("/api/docs", id="API"),
+    pytest.param("/docs/configuration/", id="configuration reference"),
 ]
 POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_class = '') = :ok"
 

@@ -134,7 +134,8 @@ def limits_part() -> Part:
     section = object_section("Limits", definitions()["Limits"])
     fields = [row._replace(default=limit_default(row.name)) for row in section.fields]
     about = "How fast a run goes, and what it does when a call fails or takes long."
-    return Part("speed", "Limits", about, [section._replace(fields=fields)], [presets, others])
+    described = section._replace(title="Fields of limits", fields=fields)
+    return Part("speed", "Limits", about, [described], [presets, others])
 
 
 def limit_default(name: str) -> str:

@@ -23,7 +23,6 @@ WORDS = {
     "number": "number",
     "boolean": "true or false",
     "object": "mapping",
-    "null": "null",
 }
 TITLES = {
     "DatasetChoice": "Dataset",
@@ -272,9 +271,8 @@ def pieces_of(schema: Mapping[str, Any]) -> Iterator[Piece]:
         yield from pieces_of(inner)
     else:
         kinds = schema.get("type", "object")
-        yield Piece(
-            " or ".join(WORDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
-        )
+        plain = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
+        yield Piece(" or ".join(WORDS[kind] for kind in plain))
 
 
 def bounds_of(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import (
+    datasets_for,
     get_dataset_for,
     get_endpoint_for,
     runs_for,
@@ -18,6 +19,7 @@ from runs.access import (
 from runs.models import Configuration, Dataset, Endpoint, Run
 from runs.permissions import requires
 from runs.roles import Permission
+from runs.selectors.datasets import versions_of
 from runs.selectors.dependents import (
     Dependents,
     dependents_of_dataset,
@@ -77,7 +79,7 @@ def dataset_remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def dataset_deletions(request: HttpRequest, found: Dataset, used: Dependents) -> list[Deletion]:
-    user, versions = person(request), Dataset.objects.filter(name=found.name).count()
+    user, versions = person(request), len(versions_of(datasets_for(request.user), found))
     possible = []
     if not used:
         label = f"Delete {found.name}" + (f", all {versions} versions" if versions > 1 else "")

@@ -14,7 +14,6 @@ from workers.engine.presets import DEFAULT_PRESET, OTHER_NAMES, PRESETS
 from workers.engine.scorers import SCORERS
 from workers.engine.spec import KINDS, Configuration, Limits
 from workers.engine.strategies import SELECTIONS
-from workers.engine.strategies.describing import describe_strategies
 from workers.engine.strategies.options import Options
 
 WORDS = {
@@ -158,7 +157,6 @@ def scorers_part() -> Part:
 
 def strategies_part() -> Part:
     common = Options.model_fields.keys()
-    summaries = {found.name: found.summary for found in describe_strategies()}
     every = Section(
         "strategy",
         "Options of every strategy",
@@ -169,7 +167,7 @@ def strategies_part() -> Part:
         Section(
             f"strategy-{name}",
             name,
-            summaries[name],
+            f"{strategy.label}. {strategy.when}",
             own_options(strategy.options_type, common),
         )
         for name, strategy in SELECTIONS.items()

@@ -59,7 +59,7 @@ def outcome(answer: HttpResponse) -> str | int:
     """Let in, or how the door was closed. A form that was not filled in was read by somebody."""
     if answer.status_code == 302 and answer["Location"].startswith(reverse("sign_in")):
         return 401
-    assert answer.status_code < 500, answer.content[:500]
+    assert answer.status_code < 500, answer.getvalue()[:500]
     return answer.status_code if answer.status_code in CLOSED else LET_IN
 
 

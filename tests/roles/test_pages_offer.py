@@ -64,7 +64,7 @@ def test_every_link_and_button_of_every_page_works_for_whom_it_is_shown(role):
         for whose in ("own", "shared") if route.is_safe else ():
             if expected(role, route, PAGES[str(route)], whose) != LET_IN:
                 continue
-            page = stage.ask(browser, route, whose).content.decode()
+            page = stage.ask(browser, route, whose).getvalue().decode()
             bad += [
                 f"{route}: {offer.method} {offer.path}"
                 for offer in offers_of(page)

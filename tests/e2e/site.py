@@ -20,6 +20,7 @@ class Site(Serve):
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
+        self.data = data
         try:
             self.url = self.wait_until_ready()
             self.setup_link = self.wait_for(SETUP)

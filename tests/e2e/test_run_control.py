@@ -27,7 +27,7 @@ def test_a_paused_run_says_so_live_and_goes_on_when_resumed(
     launch(page, document("paused for a while", repeats=3))
     state = page.locator("[data-run-state] .state-text")
     expect(state).to_have_text("Running")
-    menu = page.locator("[data-menu]")
+    menu = page.locator("[data-menu]", has_text="More")
     for close in (lambda: page.keyboard.press("Escape"), lambda: page.locator("h1").click()):
         menu.locator("summary").click()
         expect(menu.get_by_role("button", name="Pause now")).to_be_visible()

@@ -300,7 +300,7 @@ def test_one_button_raises_the_budget_and_resumes_the_run(run, alice):
     client.post(raise_it, {"budget_calls": "2,000"})
     assert budget_of(reload(run)).calls == 2000
     assert reload(run).state == RunState.RUNNING
-    assert run.events.get(kind="limit").message == "alice changed budget of calls 10 to 2,000."
+    assert run.events.get(kind="limit").message == "alice changed budget of calls from 10 to 2,000."
     again = client.post(raise_it, {"budget_calls": "3000"}, follow=True).content.decode()
     assert "The run was not paused." in again
 

@@ -119,7 +119,7 @@ def test_a_new_version_keeps_the_column_and_the_same_rows_take_another(alice):
 def test_one_row_of_one_column_is_told_as_one(alice):
     given = {"name": "one", "text": "question\nWhy?", "step": "import"}
     page = words_of(client_of(alice).post(reverse("dataset_import"), given, follow=True))
-    assert "with 1 row." in page
+    assert "(1 row)." in page
     assert "1 row, 1 column." in page
 
 

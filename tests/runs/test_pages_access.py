@@ -67,7 +67,7 @@ def test_pages_bring_no_inline_script_or_style(alices_run, name):
     ada = client_of(make_person("ada", staff=True))
     answer = ada.get(address_of(name, run_id=alices_run.pk, pk=pk))
     assert answer.status_code == 200
-    page = answer.content.decode()
+    page = answer.getvalue().decode()
     scripts = re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", page)
     assert [tag for tag in scripts if 'type="application/json"' not in tag] == []
     assert not re.search(r"""\sstyle=|<style|\son[a-z]+\s*=\s*["']|javascript:""", page)

@@ -66,11 +66,11 @@ def test_not_one_call_more_than_the_budget_and_on_with_it_when_it_is_raised(
         assert simulator.ledger()["total"] == run.calls_sent == run.done == 100
         # Workers see it first, or what is stored does: one text says how much that was.
         assert run.reason.startswith("The budget of 100 calls is used up")
-        assert run.reason.endswith(": raise it under Limits and resume, or cancel")
+        assert run.reason.endswith(": raise it to resume, or cancel the run")
         assert not run.chunks.filter(state=ChunkState.LEASED).exists()
         assert len(warnings_of(run)) == 1
         assert warnings_of(run)[0].startswith("80 % of the budget is used: ")
-        with pytest.raises(ConfigurationError, match="Raise it under Limits, then resume"):
+        with pytest.raises(ConfigurationError, match="Raise it to resume the run"):
             resume_run(run, ada)
         assert retune_run(run, ada, {"budget": {"calls": 150}}, "worth it")
         assert resume_run(run, ada)

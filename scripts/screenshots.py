@@ -1,4 +1,5 @@
-"""Photographs every page, light and dark, wide and phone, into docs/screenshots.
+"""Photographs every page, light and dark, wide and phone, into .cache/screenshots; what documents
+show goes to docs/screenshots, too.
 
 Starts the site on an empty data folder and free ports, makes the first account by its link, runs
 the demo, and looks at the pages as a person would: `make screenshots`.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,7 +29,8 @@ sys.path.insert(0, str(ROOT))
 from scripts.install_chromium import find_chromium  # noqa: E402 - the line above finds them
 from workers.simulator.testing import SimulatorClient  # noqa: E402
 
-FOLDER = ROOT / "docs" / "screenshots"
+FOLDER = ROOT / ".cache" / "screenshots"
+SHOWN = ROOT / "docs" / "screenshots"  # by documents; others would only make clones large
 SIZES = {"1440x900": (1440, 900), "390x844": (390, 844)}
 THEMES = ("light", "dark")
 START_SECONDS = 60
@@ -148,6 +151,8 @@ class Photographer:
         page.wait_for_load_state("networkidle")
         path = FOLDER / f"{name}-{theme}-{size}.png"
         page.screenshot(path=path, animations="disabled")
+        if (SHOWN / path.name).exists():
+            shutil.copy(path, SHOWN)
         print(path.relative_to(ROOT), flush=True)
 
     def set_up(self) -> None:
@@ -224,7 +229,7 @@ def photograph_reconnecting(camera: Photographer) -> None:
 
 def photograph_a_paused_run(camera: Photographer) -> None:
     path = camera.launch({"name": "Within a budget", "cache": "refresh", "budget_calls": "120"})
-    camera.page.wait_for_selector("[data-resume-run]:not([hidden])", timeout=RUN_SECONDS * 1000)
+    camera.page.wait_for_selector("[data-raise-link]:not([hidden])", timeout=RUN_SECONDS * 1000)
     camera.take_all("run-paused", path)
     camera.page.click("[data-cancel] button")
 

@@ -23,6 +23,11 @@ class ConfigurationError(EngineError):
         super().__init__("; ".join(f"{p.path}: {p.message}" for p in self.problems))
 
 
+class LaneClosed(EngineError):
+    """Work was given to a lane that has been closed, or was under way then. It never becomes a
+    Score: another worker will do the work."""
+
+
 class CallError(EngineError):
     """A call that gave no answer. Becomes a Score with an error, never a value.
 
@@ -124,6 +129,29 @@ class AgentFailed(CallError):
     advice = "The agent of this pipeline failed by itself. See its message, then fix the agent."
 
 
+class WorkFailed(CallError):
+    """A function raised an exception in the process lane, or cannot be sent to a process."""
+
+    name = "work_error"
+    advice = (
+        "The code that ran in a process of its own failed. See its message, then mend the code."
+    )
+
+
+class ProcessDied(CallError):
+    """Not transient: code that crashes a process crashes the next one, too."""
+
+    name = "process_died"
+    advice = "Its process crashed or was killed, perhaps for want of memory. See the worker's log."
+
+
+class ResultTooLarge(AnswerTooLarge):
+    """The process lane's size cap. Models and their max_tokens have no part in it."""
+
+    name = "result_too_large"
+    advice = "The result exceeded the size cap, and its process was ended. Record less."
+
+
 class Poison(CallError):
     name = "poison"
     advice = "Working on it ended its worker's process. See the worker's log, then retry the trial."
@@ -144,6 +172,9 @@ CALL_ERRORS: dict[str, type[CallError]] = {
         ScorerFailed,
         NoRoute,
         AgentFailed,
+        WorkFailed,
+        ProcessDied,
+        ResultTooLarge,
         Poison,
     )
 }

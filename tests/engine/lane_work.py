@@ -1,0 +1,100 @@
+"""Work for the process lane. Children import it, so it imports little."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+
+class Riddle(Exception):
+    """Breaks whoever asks for its message, or unpickles it."""
+
+    def __init__(self, first: object, second: object) -> None:
+        super().__init__(first)
+
+    def __str__(self) -> str:
+        raise RuntimeError("no message")
+
+
+class Unreadable:
+    """Can be pickled; fails when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
+        return fail, ("out of its box",)
+
+
+def fail(message: str) -> NoReturn:
+    raise ValueError(message)
+
+
+def fail_in_a_riddle() -> NoReturn:
+    raise Riddle(1, 2)
+
+
+def unreadable() -> Unreadable:
+    return Unreadable()
+
+
+def something_local() -> Callable[[], None]:
+    return lambda: None
+
+
+def crash() -> None:
+    ctypes.string_at(0)
+
+
+def kill_myself(number: int) -> int:
+    """Its pid, if it is still there."""
+    os.kill(os.getpid(), number)
+    return os.getpid()
+
+
+def make_bytes(count: int) -> bytes:
+    return bytes(count)
+
+
+def chatter() -> tuple[str, str]:
+    """Everything that could get onto the pipes: what it reads, then its result."""
+    print("printed")
+    os.write(1, b"written\n")
+    subprocess.run(["echo", "echoed"], check=True)
+    return sys.stdin.read(), "quiet"
+
+
+def environment() -> dict[str, str]:
+    return dict(os.environ)
+
+
+def meet(fifo: str, mode: str) -> int:
+    """Its pid, once another process opens the other end."""
+    with open(fifo, mode):
+        return os.getpid()
+
+
+def start_sleeper() -> int:
+    """The pid of a program that it leaves behind."""
+    return subprocess.Popen(["sleep", "600"]).pid
+
+
+def fork() -> int:
+    """Returns twice: the copy's pid here, and 0 in the copy."""
+    return os.fork()
+
+
+def leave_a_copy_and_die() -> None:
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(3)
+
+
+def orphan_myself(keeps_the_lock: bool) -> None:
+    """Say its pid and kill its parent. Then sleep, or compute where no thread gets a turn."""
+    print(os.getpid())
+    os.kill(os.getppid(), signal.SIGKILL)
+    if keeps_the_lock:
+        sum(range(10**14))
+    time.sleep(600)

@@ -1,0 +1,255 @@
+"""The process lane: what its children do to themselves, to the pipes and to each other."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from tests.engine import lane_work as work
+from tests.platform.processes import wait_until_gone
+from tests.workers.working import wait_until
+from workers.engine.errors import (
+    CallError,
+    LaneClosed,
+    ProcessDied,
+    ResultTooLarge,
+    TimedOut,
+    WorkFailed,
+)
+from workers.engine.lanes import ProcessLane
+
+ROOT = Path(__file__).resolve().parents[2]
+LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
+
+
+@pytest.fixture
+async def lane() -> AsyncIterator[ProcessLane]:
+    """One child, so that whoever comes next meets what the last one left."""
+    lane = ProcessLane(60, size=1)
+    yield lane
+    await lane.close()
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> str:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return str(path)
+
+
+async def until_gone(*pids: int) -> None:
+    """Watched in a thread, so that this loop goes on meanwhile."""
+    await asyncio.to_thread(wait_until_gone, *pids)
+
+
+def run_in_a_thread(make_loop: Callable[[], Any], story: Callable[[], Awaitable[None]]) -> None:
+    """As in a worker, whose loop is not the main thread's."""
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=make_loop) as runner:
+            runner.run(story())  # type: ignore[arg-type]
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(run).result()
+
+
+DEATHS: list[tuple[Callable[..., Any], tuple[Any, ...], type[CallError], str]] = [
+    (os._exit, (3,), ProcessDied, r"Its process ended with exit code 3\."),
+    (work.crash, (), ProcessDied, r"Its process was ended by SIGSEGV\."),
+    (work.kill_myself, (9,), ProcessDied, r"Its process was ended by SIGKILL\."),
+    (time.sleep, (600,), TimedOut, r"No result within 0\.2 s\. Its process was ended\."),
+    (work.make_bytes, (10**6,), ResultTooLarge, r"Allowed: 1,000\. Its process was ended\."),
+]
+
+
+@pytest.mark.parametrize("make_loop", LOOPS, ids=["asyncio", "uvloop"])
+def test_a_child_that_dies_or_must_be_killed_is_replaced(make_loop: Callable[[], Any]) -> None:
+    async def story() -> None:
+        lane = ProcessLane(60, size=1, most_bytes=1000)
+        for function, arguments, error, message in DEATHS:
+            pid = await lane.call(os.getpid)
+            limit = 0.2 if error is TimedOut else None
+            with pytest.raises(error, match=message):
+                await lane.call(function, *arguments, timeout_seconds=limit)
+            await until_gone(pid)
+        last = await lane.call(os.getpid)
+        assert lane.pids == {last}
+        await lane.close()
+        await until_gone(last)
+
+    run_in_a_thread(make_loop, story)
+
+
+FAILURES: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+    (work.fail, ("no\x00\ud800",), "^ValueError: no\ufffd\\?$"),
+    (sys.exit, (2,), "^SystemExit: 2$"),
+    (work.fail_in_a_riddle, (), "^Riddle, whose message cannot be read$"),
+    (work.something_local, (), "pickle"),  # its result
+    (work.unreadable, (), "Its result cannot be read: ValueError: out of its box"),
+    (lambda: None, (), "Allowed: a function at the top level of a module"),
+    (len, (sys._getframe(),), "arguments that can be pickled"),
+]
+
+
+async def test_what_goes_wrong_is_told_and_the_child_goes_on(lane: ProcessLane) -> None:
+    first = await lane.call(os.getpid)
+    for function, arguments, message in FAILURES:
+        with pytest.raises(WorkFailed, match=message):
+            await lane.call(function, *arguments)
+        assert await lane.call(os.getpid) == first
+
+
+async def test_a_function_of_the_main_module_is_refused(
+    lane: ProcessLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work.fork, "__module__", "__main__")
+    with pytest.raises(WorkFailed, match="it is in __main__"):
+        await lane.call(work.fork)
+    assert lane.pids == set()
+
+
+async def test_children_are_started_when_needed_and_used_again(fifo: str) -> None:
+    lane = ProcessLane(60, size=2)
+    assert lane.pids == set()
+    first = await lane.call(os.getpid)
+    assert {await lane.call(os.getpid) for _ in range(5)} == lane.pids == {first}
+    both = await asyncio.gather(lane.call(work.meet, fifo, "rb"), lane.call(work.meet, fifo, "wb"))
+    assert set(both) == lane.pids
+    assert len(lane.pids) == 2
+    many = await asyncio.gather(*(lane.call(os.getpid) for _ in range(20)))
+    assert set(many) <= set(both)
+    await lane.close()
+    await until_gone(*both)
+
+
+async def test_what_work_prints_reaches_the_log_and_not_the_pipe(
+    lane: ProcessLane, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert await lane.call(work.chatter) == ("", "quiet")
+    assert await lane.call(work.make_bytes, 3) == b"\0\0\0"
+    assert capfd.readouterr().err.splitlines() == ["printed", "written", "echoed"]
+
+
+async def test_a_child_is_given_no_secrets(
+    lane: ProcessLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("EVALSITE_SECRET_KEY", "DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "secret")
+    found = await lane.call(work.environment)
+    assert "secret" not in found.values()
+    assert found["PATH"] == os.environ["PATH"]
+
+
+async def test_a_child_finds_the_modules_that_its_parent_finds(
+    lane: ProcessLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "somewhere_else.py").write_text("def double(number): return 2 * number\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import somewhere_else  # type: ignore[import-not-found]
+
+    assert await lane.call(somewhere_else.double, 4) == 8
+
+
+async def test_only_the_parent_ends_a_child(lane: ProcessLane) -> None:
+    pids = {await lane.call(work.kill_myself, number) for number in (signal.SIGINT, signal.SIGTERM)}
+    assert pids == lane.pids
+
+
+async def test_work_that_nobody_waits_for_is_killed_with_what_it_started(lane: ProcessLane) -> None:
+    sleeper, child = await lane.call(work.start_sleeper), await lane.call(os.getpid)
+    task = asyncio.create_task(lane.call(time.sleep, 600))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until_gone(sleeper, child)
+    assert await lane.call(os.getpid) != child
+
+
+async def test_a_caller_that_is_cancelled_while_it_waits_leaves_the_child_alone(
+    lane: ProcessLane, fifo: str
+) -> None:
+    first = await lane.call(os.getpid)
+    busy = asyncio.create_task(lane.call(work.meet, fifo, "rb"))
+    waiting = asyncio.create_task(lane.call(os.getpid))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.to_thread(work.meet, fifo, "wb")
+    assert await busy == await lane.call(os.getpid) == first
+
+
+async def test_a_child_that_dies_idle_costs_no_work(lane: ProcessLane) -> None:
+    first = await lane.call(os.getpid)
+    os.kill(first, signal.SIGKILL)
+    await asyncio.to_thread(wait_until, lambda: not lane.pids)
+    assert await lane.call(os.getpid) != first
+
+
+async def test_a_copy_of_a_child_does_not_answer(lane: ProcessLane) -> None:
+    child = await lane.call(os.getpid)
+    await until_gone(await lane.call(work.fork))
+    assert await lane.call(os.getpid) == child
+
+
+async def test_what_a_dead_child_leaves_behind_is_ended_and_does_not_hide_its_death(
+    lane: ProcessLane,
+) -> None:
+    sleeper = await lane.call(work.start_sleeper)
+    with pytest.raises(ProcessDied, match="exit code 3"):
+        await lane.call(work.leave_a_copy_and_die)
+    await until_gone(sleeper)
+
+
+@pytest.mark.parametrize("keeps_the_lock", [False, True], ids=["sleeps", "keeps the lock"])
+def test_children_end_with_a_parent_that_is_killed(keeps_the_lock: bool) -> None:
+    """Also where the work lets no thread of the child see it: then when twice its time is over."""
+    seconds = 0.4 if keeps_the_lock else 600
+    program = (
+        "import asyncio; from tests.engine import lane_work\n"
+        "from workers.engine.lanes import ProcessLane\n"
+        "async def main():\n"
+        f" await ProcessLane({seconds}).call(lane_work.orphan_myself, {keeps_the_lock})\n"
+        "asyncio.run(main())"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    _, said = parent.communicate()  # until nobody holds their standard error any more
+    assert parent.returncode == -signal.SIGKILL
+    wait_until_gone(int(said.split()[0]))
+
+
+async def test_closing_ends_children_at_work_too(fifo: str) -> None:
+    lane = ProcessLane(60, size=2)
+    await asyncio.gather(lane.call(work.meet, fifo, "rb"), lane.call(work.meet, fifo, "wb"))
+    pids = lane.pids
+    under_way = [asyncio.create_task(lane.call(time.sleep, 600)) for _ in range(3)]
+    await asyncio.sleep(0)
+    await lane.close()
+    await lane.close()
+    await until_gone(*pids)
+    ends = await asyncio.gather(*under_way, lane.call(os.getpid), return_exceptions=True)
+    assert [type(end) for end in ends] == [LaneClosed] * 4
+    assert lane.pids == set()
+
+
+async def test_closing_while_a_child_starts(caplog: pytest.LogCaptureFixture) -> None:
+    lane = ProcessLane(60, size=1)
+    task = asyncio.create_task(lane.call(os.getpid))
+    await asyncio.sleep(0)
+    await lane.close()
+    with pytest.raises(LaneClosed):
+        await task
+    assert lane.pids == set()
+    assert caplog.messages == []  # it has ended

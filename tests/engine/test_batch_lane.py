@@ -1,0 +1,217 @@
+"""The batch lane: which items travel together, and what becomes of those who wait for them."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from workers.engine.errors import CallError, LaneClosed, MalformedAnswer, ServerError
+from workers.engine.lanes import BatchLane
+
+
+class Bell:
+    """A clock whose sleepers wake when a test rings."""
+
+    def __init__(self) -> None:
+        self.sleepers: list[tuple[float, asyncio.Event]] = []
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        rung = asyncio.Event()
+        self.sleepers.append((seconds, rung))
+        await rung.wait()
+
+    def ring(self) -> None:
+        for _, rung in self.sleepers:
+            rung.set()
+
+
+class Wire:
+    """An async function that takes many items. It answers when a test lets it."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[str]] = []
+        self.cancelled: list[list[str]] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.error: BaseException | None = None
+        self.surplus: list[str] = []
+
+    async def __call__(self, items: Sequence[str]) -> list[str]:
+        self.sent.append(list(items))
+        try:
+            await self.may_answer.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(list(items))
+            raise
+        if self.error is not None:
+            raise self.error
+        return [item.upper() for item in items] + self.surplus
+
+
+@pytest.fixture
+async def bell() -> Bell:
+    return Bell()
+
+
+@pytest.fixture
+async def wire() -> Wire:
+    return Wire()
+
+
+@pytest.fixture
+async def lane(wire: Wire, bell: Bell) -> BatchLane[str, str]:
+    return BatchLane(wire, most=3, wait_seconds=0.02, clock=bell)
+
+
+async def settle() -> None:
+    """Let all go on who can, in turns of the loop."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def start(lane: BatchLane[str, str], letters: str) -> list[asyncio.Task[str]]:
+    return [asyncio.create_task(lane.call(letter)) for letter in letters]
+
+
+async def test_a_full_batch_is_sent_at_once(lane: BatchLane[str, str], wire: Wire) -> None:
+    assert await asyncio.gather(*start(lane, "cab")) == ["C", "A", "B"]
+    assert wire.sent == [["c", "a", "b"]]
+
+
+async def test_a_batch_that_is_not_full_waits_so_long_and_no_longer(
+    lane: BatchLane[str, str], wire: Wire, bell: Bell
+) -> None:
+    tasks = start(lane, "ab")
+    await settle()
+    assert wire.sent == []
+    assert [seconds for seconds, _ in bell.sleepers] == [0.02]  # from its first item
+    bell.ring()
+    assert await asyncio.gather(*tasks) == ["A", "B"]
+    assert wire.sent == [["a", "b"]]
+
+
+async def test_batches_do_not_wait_for_each_other(lane: BatchLane[str, str], wire: Wire) -> None:
+    wire.may_answer.clear()
+    first = start(lane, "abc")
+    await settle()
+    second = start(lane, "def")
+    await settle()
+    assert wire.sent == [["a", "b", "c"], ["d", "e", "f"]]
+    wire.may_answer.set()
+    assert await asyncio.gather(*first, *second) == list("ABCDEF")
+
+
+async def test_the_time_of_a_batch_that_was_full_ends_no_other(
+    lane: BatchLane[str, str], wire: Wire, bell: Bell
+) -> None:
+    await asyncio.gather(*start(lane, "abc"))
+    await asyncio.gather(*start(lane, "def"))
+    late = start(lane, "g")
+    await settle()
+    for _, rung in bell.sleepers[:-1]:
+        rung.set()
+    await settle()
+    assert wire.sent == [["a", "b", "c"], ["d", "e", "f"]]
+    bell.ring()
+    assert await late[0] == "G"
+
+
+async def test_equal_items_are_all_sent(lane: BatchLane[str, str], wire: Wire) -> None:
+    assert await asyncio.gather(*start(lane, "aaa")) == ["A", "A", "A"]
+    assert wire.sent == [["a", "a", "a"]]
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        pytest.param(ServerError("busy"), ServerError, id="an exception"),
+        pytest.param(asyncio.CancelledError(), CallError, id="it cancels itself"),
+    ],
+)
+async def test_what_goes_wrong_goes_to_every_caller(
+    lane: BatchLane[str, str], wire: Wire, raised: BaseException, expected: type[CallError]
+) -> None:
+    wire.error = raised
+    ends = await asyncio.gather(*start(lane, "abc"), return_exceptions=True)
+    assert [type(end) for end in ends] == [expected] * 3
+    wire.error = None
+    assert await asyncio.gather(*start(lane, "def")) == ["D", "E", "F"]
+
+
+async def test_a_wrong_number_of_results_is_nobodys(lane: BatchLane[str, str], wire: Wire) -> None:
+    wire.surplus = ["X"]
+    ends = await asyncio.gather(*start(lane, "abc"), return_exceptions=True)
+    assert [repr(end) for end in ends] == [
+        repr(MalformedAnswer("4 results came back for 3 items."))
+    ] * 3
+
+
+async def test_who_is_cancelled_before_the_call_is_not_sent_and_makes_room(
+    lane: BatchLane[str, str], wire: Wire
+) -> None:
+    a, b = start(lane, "ab")
+    await settle()
+    a.cancel()
+    await settle()
+    c, d = start(lane, "cd")
+    assert [await b, await c, await d] == ["B", "C", "D"]
+    assert wire.sent == [["b", "c", "d"]]
+
+
+async def test_who_is_cancelled_during_the_call_does_not_disturb_the_others(
+    lane: BatchLane[str, str], wire: Wire
+) -> None:
+    wire.may_answer.clear()
+    a, b, c = start(lane, "abc")
+    await settle()
+    b.cancel()
+    await settle()
+    wire.may_answer.set()
+    assert [await a, await c] == ["A", "C"]
+    assert b.cancelled()
+    assert wire.cancelled == []
+
+
+async def test_a_call_that_nobody_waits_for_is_cancelled(
+    lane: BatchLane[str, str], wire: Wire
+) -> None:
+    wire.may_answer.clear()
+    tasks = start(lane, "abc")
+    await settle()
+    for task in tasks:
+        task.cancel()
+    await settle()
+    assert wire.cancelled == [["a", "b", "c"]]
+
+
+async def test_a_batch_that_nobody_waits_for_is_not_sent(
+    lane: BatchLane[str, str], wire: Wire, bell: Bell
+) -> None:
+    [a] = start(lane, "a")
+    await settle()
+    a.cancel()
+    await settle()
+    bell.ring()
+    [b] = start(lane, "b")
+    await settle()
+    assert wire.sent == []  # b has its own time, which has just begun
+    bell.ring()
+    assert await b == "B"
+    assert wire.sent == [["b"]]
+
+
+async def test_closing_ends_calls_and_refuses_more(
+    lane: BatchLane[str, str], wire: Wire, bell: Bell
+) -> None:
+    wire.may_answer.clear()
+    tasks = start(lane, "abcd")
+    await settle()
+    await lane.close()
+    ends = await asyncio.gather(*tasks, lane.call("e"), return_exceptions=True)
+    assert [type(end) for end in ends] == [LaneClosed] * 5
+    bell.ring()
+    await settle()
+    assert wire.sent == wire.cancelled == [["a", "b", "c"]]

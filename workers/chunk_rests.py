@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection
 
 from runs.services.leases import Lease
-from workers.engine.kinds import models_called
 from workers.engine.records import Score, Slice
 
 Place = tuple[str, str]  # endpoint and model
@@ -42,5 +41,5 @@ def place_of(lease: Lease) -> tuple[int, int]:
 
 def models_of(lease: Lease, candidate: str) -> frozenset[Place]:
     """The models that a candidate calls. It waits when one of them fails."""
-    called = models_called(lease.parts.candidates[candidate].document)
+    called = lease.parts.configuration.models_called(lease.parts.candidates[candidate].document)
     return frozenset((model["endpoint"], model["model"]) for model in called)

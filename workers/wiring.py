@@ -24,7 +24,7 @@ from workers.engine.providers import PROVIDERS, Provider, Servers
 from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.scorers import build_scorer
 from workers.engine.spec import Configuration
-from workers.engine.targets import TARGETS, TargetParts
+from workers.engine.targets import TargetParts
 from workers.engine.throttle import OnChange, Throttle
 from workers.redis_flights import ReadCache, RedisFlights
 from workers.redis_permits import RedisPermits
@@ -101,7 +101,7 @@ def build_executor(
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices)
     caller = Caller(providers, parts, rules)
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
-    target = TARGETS[configuration.kind](TargetParts(limits.timeout_seconds, parts.threads))
+    target = configuration.target(TargetParts(limits.timeout_seconds, parts.threads))
     return Executor(
         target,
         caller,

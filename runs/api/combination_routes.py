@@ -16,8 +16,8 @@ from runs.reports.combinations import NothingChosenError, litellm_of
 from runs.selectors.combination_facts import ChoiceFacts, facts_of
 from runs.selectors.selection import NotAChoiceError, documents_of, report_if_choice
 from workers.engine.documents import write_document
-from workers.engine.selection_csv import csv_of
-from workers.engine.selection_report import SelectionReport
+from workers.engine.kinds.select.report import SelectionReport
+from workers.engine.kinds.select.table_csv import csv_of
 
 routes = Routes(tags=["Results"])
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from runs.api.problems import MEDIA_TYPE, ProblemReport
-from workers.engine.spec import KINDS
+from workers.engine.kinds import KINDS
 
 SCHEMAS = "#/components/schemas/"
 PROBLEM = {"$ref": "#/components/responses/Problem"}

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from django.http import QueryDict
 
 from runs.forms.model_parameters import number_or_text, number_text
-from workers.engine.spec import Selection, Step
+from workers.engine.kinds.select import Selection
+from workers.engine.kinds.select.steps import Step
 from workers.engine.strategies.describing import (
     RECOMMENDED,
     OptionDescription,

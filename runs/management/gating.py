@@ -27,11 +27,10 @@ from runs.selectors.score_records import ScoreRecord
 from runs.selectors.selection import documents_of, selection_of
 from workers.engine.documents import write_document
 from workers.engine.gates import GateError, Gates, judge
-from workers.engine.kinds import make_candidates
-from workers.engine.selection_csv import csv_of
-from workers.engine.selection_report import SelectionReport
-from workers.engine.selection_rows import CombinationRow
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.select.report import SelectionReport
+from workers.engine.kinds.select.rows import CombinationRow
+from workers.engine.kinds.select.table_csv import csv_of
 from workers.engine.stats import Estimate
 
 LAST = "last"
@@ -203,7 +202,7 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         errors=dict(errors.most_common()),
         comparison=comparison,
         choice=choice,
-        documents={c.key: c.document for c in make_candidates(run.configuration)},
+        documents={c.key: c.document for c in run.configuration.make_candidates()},
     )
 
 

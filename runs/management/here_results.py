@@ -12,14 +12,11 @@ from runs.selectors.outcome import choice_score
 from runs.selectors.score_records import ScoreRecord
 from workers.engine.comparing import Result
 from workers.engine.gates import Ending, Outcome
-from workers.engine.kinds import make_candidates, open_selection
+from workers.engine.kinds.select import Selection
+from workers.engine.kinds.select.report import SelectionReport, report_of
+from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
-from workers.engine.selection_report import SelectionReport, report_of
-from workers.engine.selection_rows import Tokens, rounds_of, rows_of
 from workers.engine.session import Session
-from workers.engine.spec import (
-    Selection,
-)
 from workers.engine.stats import add_to_bins, percentile
 
 STOPS = {
@@ -35,7 +32,7 @@ def choice_of(run: HereRun) -> SelectionReport | None:
     configuration = run.configuration
     if not isinstance(configuration, Selection):
         return None
-    strategy = open_selection(configuration, len(run.cases))
+    strategy = configuration.open_strategy(len(run.cases))
     session = Session(strategy)
     session.replay(len(run.scores), run.scores)
     early = [score for score in run.scores if score.trial.position >= session.told]
@@ -88,7 +85,7 @@ def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
 
 
 def candidate_names(run: HereRun) -> dict[str, str]:
-    return {c.key: c.name for c in make_candidates(run.configuration)}
+    return {c.key: c.name for c in run.configuration.make_candidates()}
 
 
 def candidate_lines(run: HereRun) -> list[CandidateLine]:

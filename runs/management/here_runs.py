@@ -19,15 +19,9 @@ from runs.selectors.endpoints_in_use import endpoints_of, known_prices
 from workers.engine.cache import MemoryCache
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.here import run_here
+from workers.engine.kinds import read_configuration
 from workers.engine.records import Case, Reply, Score
-from workers.engine.spec import (
-    Configuration,
-    cases_of,
-    check_against,
-    count_trials,
-    read_configuration,
-    with_expected,
-)
+from workers.engine.spec import Configuration, cases_of, check_against, count_trials, with_expected
 from workers.engine.stats import Estimate, estimate_mean
 from workers.quotas import model_quota
 from workers.wiring import build_client, build_provider, prices_of

@@ -5,8 +5,8 @@ from rich.text import Text
 
 from runs import formatting
 from runs.reports.plain import one_line
-from workers.engine.selection_report import Rival, SelectionReport
-from workers.engine.selection_rows import CombinationRow
+from workers.engine.kinds.select.report import Rival, SelectionReport
+from workers.engine.kinds.select.rows import CombinationRow
 
 MOST_SHOWN = 25
 HEADS = ("", "combination", "accuracy", "95 %", "n", "failed", "latency", "$ per sample", "status")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.models import Endpoint
-from workers.engine.litellm_config import Server, facts_of, litellm_config, models_of
-from workers.engine.selection_rows import CombinationRow
+from workers.engine.kinds.select.litellm import Server, facts_of, litellm_config, models_of
+from workers.engine.kinds.select.rows import CombinationRow
 
 
 class NothingChosenError(ValueError):

@@ -9,7 +9,7 @@ from runs.selectors.combination_facts import facts_of
 from runs.selectors.compare import RunComparison
 from runs.selectors.errors import advice_for
 from workers.engine.gates import FINISHED, Check, Exit, Outcome, exit_of
-from workers.engine.selection_report import SelectionReport
+from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.stats import Estimate
 
 MOST_SHOWN = 10  # of a list, in a report that people read

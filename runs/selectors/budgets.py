@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from runs import formatting
 from runs.models import Run, RunState
+from workers.engine.kinds import KINDS
 from workers.engine.retuning import change_budget
 from workers.engine.spec import Budget
 
@@ -98,7 +99,7 @@ def raise_of(run: Run, line: BudgetLine) -> Raise:
 def needed_in_all(run: Run, line: BudgetLine) -> float | None:
     """If the trials left take as much as those before, and a tenth more. A choice ends when it is
     decided, so nobody knows what it takes."""
-    if not run.done or not line.used or run.kind == "select":
+    if not run.done or not line.used or KINDS[run.kind].learns:
         return None
     return 1.1 * max(line.total, line.used * run.planned / run.done)
 

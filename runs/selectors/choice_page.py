@@ -17,9 +17,9 @@ from runs.selectors.choice_pictures import (
     draw_plots,
 )
 from runs.selectors.selection import selection_of
-from workers.engine.selection_layers import Layer
-from workers.engine.selection_report import SelectionReport
-from workers.engine.selection_rows import CombinationRow, RoundRow
+from workers.engine.kinds.select.layers import Layer
+from workers.engine.kinds.select.report import SelectionReport
+from workers.engine.kinds.select.rows import CombinationRow, RoundRow
 
 MOST_ROWS = 40  # more are cut, unless all are asked for
 FIRST_ROWS = 20

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from runs import formatting
 from runs.selectors.scales import Scale, scale_of
+from workers.engine.kinds.select.report import SelectionReport
+from workers.engine.kinds.select.rows import CombinationRow, RoundRow
 from workers.engine.pareto import Point, front_of
-from workers.engine.selection_report import SelectionReport
-from workers.engine.selection_rows import CombinationRow, RoundRow
 from workers.engine.strategies.bayesian import Forecast
 
 MOST_TITLE = 200  # characters of a name

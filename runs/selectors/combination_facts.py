@@ -4,9 +4,9 @@ import math
 
 from pydantic import BaseModel
 
-from workers.engine.selection_layers import Layer
-from workers.engine.selection_report import SelectionReport
-from workers.engine.selection_rows import CombinationRow, RoundRow
+from workers.engine.kinds.select.layers import Layer
+from workers.engine.kinds.select.report import SelectionReport
+from workers.engine.kinds.select.rows import CombinationRow, RoundRow
 from workers.engine.strategies.intervals import Interval
 
 

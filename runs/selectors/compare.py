@@ -13,8 +13,9 @@ from runs.models import Candidate, Case, Run, RunState
 from runs.models.dataset import question_in
 from runs.selectors.selection import selection_of
 from workers.engine.comparing import Comparison, Pair, Result, compare, match_candidates
+from workers.engine.kinds import read_configuration
 from workers.engine.paired import Difference
-from workers.engine.spec import Configuration, read_configuration
+from workers.engine.spec import Configuration
 
 _COMPLETE = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from runs import formatting
 from runs.models import Candidate, Run, Score
-from workers.engine.kinds import models_called
+from workers.engine.kinds import KINDS
 from workers.engine.prices import UNREAD_OUTCOMES, cost_of, read_prices
 
 UNKNOWN = "unknown"
@@ -52,7 +52,7 @@ def trial_cost_text(score: Score) -> str:
 def cost_per_thousand(run: Run, candidate: Candidate) -> float | None:
     """Dollars for a thousand answers at the prices of the launch, whether paid or cached: so
     candidates compare. None when the price is unknown, or the provider told no tokens."""
-    model, *others = models_called(candidate.document)
+    model, *others = KINDS[run.kind].models_called(candidate.document)
     if others:
         return None  # the tokens of all steps are counted together
     facts = run.snapshot_of.get("endpoints", {}).get(model["endpoint"], {})

@@ -11,7 +11,7 @@ from runs.models import Configuration, Dataset, Endpoint, Run, RunState
 from runs.selectors.choices import split_choice
 from runs.selectors.endpoints_in_use import live_runs_using
 from workers.engine.errors import ConfigurationError
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from runs.selectors.history import ModelHistory, history_of, merged_latency
 from workers.engine.calls import expected_tokens
 from workers.engine.chunks import Allocation
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.kinds import TrialRange, bound_trials
+from workers.engine.kinds import read_configuration
 from workers.engine.line_ends import with_plain_line_ends
 from workers.engine.prices import cost_of, read_prices
 from workers.engine.spec import (
     Budget,
     Configuration,
+    TrialRange,
     cases_of,
     check_against,
-    read_configuration,
     with_expected,
 )
 from workers.engine.stats import percentile
@@ -89,7 +89,7 @@ def measure(
     configuration: Configuration, source: CaseSource, endpoints: dict[str, Endpoint]
 ) -> Estimate:
     cases = cases_of(configuration, source.rows)
-    bounds = bound_trials(configuration, cases)
+    bounds = configuration.bound_trials(cases)
     calls = count_calls(configuration, source, endpoints, bounds)
     histories = [history_of(model.endpoint, model.model) for model in configuration.called]
     plan = slots_of(configuration, cases, endpoints)

@@ -8,15 +8,13 @@ from runs.models import Endpoint
 from runs.outbound import base_url_of
 from runs.selectors.cache import cached_among
 from runs.selectors.case_sources import CaseSource, cases_at, read_cases
-from workers.engine.agents import build_agent
 from workers.engine.cache import cache_key
 from workers.engine.errors import EngineError
-from workers.engine.kinds import TrialRange, make_candidates, models_called
 from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request
-from workers.engine.spec import AgentStep, Configuration, Selection, Step, cases_of
+from workers.engine.spec import Configuration, TrialRange, cases_of
 from workers.engine.stats import wilson
-from workers.engine.targets import TARGETS, TargetParts
+from workers.engine.targets import TargetParts
 
 MAX_KEYS = 5000  # looked up one by one; above it, a sample tells
 SAMPLE = 2000
@@ -49,8 +47,8 @@ def count_calls(
         pairs = Random(configuration.seed).sample(pairs, min(SAMPLE, len(pairs)))
     keys = [key for key, _ in pairs]
     requests = [request for _, request in pairs[:50]]
-    if isinstance(configuration, Selection):  # at most; later steps are asked what nobody knows yet
-        most = trials * sum(most_calls(step) for step in configuration.steps)
+    if not configuration.target.is_one_call:  # at most; later calls ask what nobody knows yet
+        most = trials * configuration.calls_per_trial()
         return Calls(0, 0, 0, most, True, requests, bounds.least / trials)
     if configuration.cache == "off":
         return Calls(0, 0, 0, trials, is_sampled, requests)
@@ -59,13 +57,6 @@ def count_calls(
     if is_sampled:
         return scale_up(hits, len(keys), trials, requests)
     return Calls(hits, hits, hits, len(set(keys) - found), False, requests)
-
-
-def most_calls(step: Step | AgentStep) -> int:
-    """Of a trial, for one step. That a router skips some is not known before."""
-    if isinstance(step, Step):
-        return 1
-    return build_agent(step.agent, step.options).count_calls(len(step.calls))
 
 
 def scale_up(hits: int, sample: int, trials: int, requests: list[Request]) -> Calls:
@@ -88,7 +79,7 @@ def keys_of(
     configuration: Configuration, cases: Sequence[Case], endpoints: dict[str, Endpoint]
 ) -> Iterator[tuple[str, Request]]:
     """Key and request of trials; of a large run only as many as a sample needs."""
-    candidates = make_candidates(configuration)
+    candidates = configuration.make_candidates()
     each = len(candidates) * configuration.repeats
     fair = len(cases) if len(cases) * each <= MAX_KEYS else -(-SAMPLE // each)
     for candidate in candidates:
@@ -101,8 +92,10 @@ def keys_of_candidate(
     configuration: Configuration,
     endpoints: dict[str, Endpoint],
 ) -> Iterator[tuple[str, Request]]:
-    target = TARGETS[configuration.kind](TargetParts())
-    endpoint = endpoints[models_called(candidate.document)[0]["endpoint"]]  # of the opening
+    target = configuration.target(TargetParts())
+    endpoint = endpoints[
+        configuration.models_called(candidate.document)[0]["endpoint"]
+    ]  # of the opening
     service = service_name(endpoint.kind, base_url_of(endpoint))
     for case in cases:
         for repeat in range(configuration.repeats):

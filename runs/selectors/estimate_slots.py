@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from runs.models import Endpoint
 from workers.engine.chunks import SlotPlan
+from workers.engine.kinds.select import Selection
 from workers.engine.schedule import plan_slots, slots_allowed
-from workers.engine.spec import Configuration, Selection
+from workers.engine.spec import Configuration
 
 
 def slots_of(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from runs.models import Candidate, Run
 from runs.selectors.costs import cost_per_thousand
 from runs.selectors.selection import selection_of
-from workers.engine.kinds import models_called
+from workers.engine.kinds import KINDS
 from workers.engine.stats import Estimate, estimate_mean, percentile
 
 
@@ -71,14 +71,15 @@ def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float
     return (-found.value, -candidate.value_sum / candidate.done, candidate.position)
 
 
-def model_of(candidate: Candidate) -> str:
+def model_of(run: Run, candidate: Candidate) -> str:
     """As in the candidate's name: with parameters only if the same model appears twice."""
     document = candidate.document
     if "prompt" in document:
         start = f"{document['prompt']['name']} · "
         if candidate.name.startswith(start):
             return candidate.name.removeprefix(start)
-    return " → ".join(f"{m['endpoint']}/{m['model']}" for m in models_called(document))
+    called = KINDS[run.kind].models_called(document)
+    return " → ".join(f"{m['endpoint']}/{m['model']}" for m in called)
 
 
 def row_of(
@@ -98,7 +99,7 @@ def row_of(
         key=candidate.key,
         name=candidate.name,
         prompt_name=document["prompt"]["name"] if "prompt" in document else candidate.name,
-        model=model_of(candidate),
+        model=model_of(run, candidate),
         value=found.value if found else None,
         low=found.low if found else None,
         high=found.high if found else None,

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.endpoints_in_use import endpoints_of
+from workers.engine.kinds import read_configuration
 from workers.engine.retuning import retune
 from workers.engine.schedule import slots_allowed
-from workers.engine.spec import Configuration, read_configuration
+from workers.engine.spec import Configuration
 
 WAITING = "Waiting: "  # how the reasons begin that are taken back when an endpoint is resumed
 

@@ -8,7 +8,7 @@ from django.db.models import Count
 from runs.models import Run, RunState
 from runs.selectors.budgets import spent_lines
 from workers.engine.gates import Ending, Outcome
-from workers.engine.selection_report import SelectionReport
+from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.stats import estimate_mean
 
 PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run

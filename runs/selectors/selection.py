@@ -16,11 +16,11 @@ from django.utils import timezone
 from runs.models import Run
 from runs.selectors.limits import configuration_now, slots_at_launch
 from runs.selectors.stored_history import stored_history
-from workers.engine.kinds import open_selection
-from workers.engine.selection_report import SelectionReport, report_of
-from workers.engine.selection_rows import Tokens, rounds_of, rows_of
+from workers.engine.kinds.select import Selection
+from workers.engine.kinds.select.report import SelectionReport, report_of
+from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.session import Session
-from workers.engine.spec import Selection, cases_of
+from workers.engine.spec import cases_of
 from workers.engine.strategies import Rounds
 
 WARM_CHOICES = 8  # some megabytes each with tens of thousands of scores
@@ -85,7 +85,7 @@ def follow(run: Run, configuration: Selection) -> Followed:
 
 
 def begin(run: Run, configuration: Selection) -> Followed:
-    strategy = open_selection(configuration, cases_of(configuration, run.dataset.rows))
+    strategy = configuration.open_strategy(cases_of(configuration, run.dataset.rows))
     return Followed(strategy, Session(strategy), Lock(), Told(0, None))
 
 

@@ -18,6 +18,7 @@ from runs.selectors.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_chan
 from runs.selectors.limits import WAITING, configuration_now, limits_text
 from runs.selectors.rates import mean_rate, recent_rate
 from runs.selectors.series import Series, read_series
+from workers.engine.kinds import KINDS
 from workers.engine.stats import estimate_mean, percentile
 
 TICK_ROWS = 5  # a tick repeats the newest seconds, so that a lost one heals
@@ -63,7 +64,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
 
 def can_retry(run: Run) -> bool:
     """A choice has decided by its failures, so they are retried only while it decides nothing."""
-    if run.kind == "select" and not run.is_finished and run.state != RunState.PAUSED:
+    if KINDS[run.kind].learns and not run.is_finished and run.state != RunState.PAUSED:
         return False
     return bool(run.failed) and run.state not in [RunState.CANCELLED, RunState.FAILED]
 
@@ -127,7 +128,7 @@ def trials_text(number: int) -> str:
 
 def most_word(run: Run) -> str:
     """A choice is planned as if everything were tried, and ends when it is decided."""
-    return "at most " if run.kind == "select" and not run.is_finished else ""
+    return "at most " if KINDS[run.kind].learns and not run.is_finished else ""
 
 
 def eta_text(run: Run, chart: Series, now: datetime) -> str:

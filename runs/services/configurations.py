@@ -8,8 +8,8 @@ from django.db import transaction
 from runs.models import Configuration
 from workers.engine.documents import read_document
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.kinds import read_configuration
 from workers.engine.line_ends import with_plain_line_ends
-from workers.engine.spec import read_configuration
 
 LONGEST_NAME = 120  # characters, as in the table
 LONGEST_DESCRIPTION = 300

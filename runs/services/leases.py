@@ -12,12 +12,13 @@ from django.db.models.functions import Now
 
 from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
 from runs.selectors.limits import is_waiting, paused_endpoints
+from workers.engine.kinds import read_configuration
 from workers.engine.permits import PRIORITY_WEIGHTS
 from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Case as EngineCase
 from workers.engine.records import Slice, Trial
 from workers.engine.session import Session
-from workers.engine.spec import Configuration, cases_of, read_configuration
+from workers.engine.spec import Configuration, cases_of
 
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)  # a dead worker is noticed after this long
 RENEW_SECONDS = SWEEP_SECONDS = settings.LEASE_SECONDS / 4  # a lease survives two lost renewals
@@ -39,7 +40,7 @@ class RunParts:
     @property
     def learns(self) -> bool:
         """Whether its strategy decides on the next trials by what became of the last."""
-        return self.configuration.kind == "select"
+        return self.configuration.learns
 
 
 @dataclass

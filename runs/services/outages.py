@@ -9,7 +9,7 @@ from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.selectors.limits import WAITING
 from runs.selectors.permit_state import read_permits
 from runs.services.pauses import hold_run
-from workers.engine.kinds import models_called
+from workers.engine.kinds import KINDS
 
 HOPELESS_SECONDS = 600.0  # some probes, up to 5 minutes apart, have failed by then
 
@@ -59,7 +59,7 @@ def models_needed(run: Run, endpoints: dict[str, int]) -> set[Place]:
     return {
         (endpoints[model["endpoint"]], model["model"])
         for document in documents
-        for model in models_called(document)
+        for model in KINDS[run.kind].models_called(document)
         if model["endpoint"] in endpoints
     }
 

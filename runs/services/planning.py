@@ -19,7 +19,6 @@ from runs.services.rewinding import forget_from
 from runs.services.runs import fail_run
 from runs.services.webhooks import announce_end
 from workers.engine.chunks import chunk_size
-from workers.engine.kinds import open_session
 from workers.engine.records import Trial
 from workers.engine.schedule import Room, plan_chunks
 from workers.engine.session import Session
@@ -119,7 +118,7 @@ def session_of(run: Run, configuration: Configuration) -> Session:
     """Where the strategy stands: kept warm in this process, else replayed."""
     since, session = _warm.pop(run.pk, (None, None))
     if session is None or since != run.going_since or not session.may_become(run.asked):
-        session = open_session(configuration, cases_of(configuration, run.dataset.rows))
+        session = Session(configuration.open_strategy(cases_of(configuration, run.dataset.rows)))
     session.replay(run.asked, stored_history(run, session.told) if session.learns else [])
     keep_warm(run.pk, run.going_since, session)
     return session

@@ -22,6 +22,7 @@ from runs.services.planning import send_pending
 from runs.services.rewinding import parts_of, take_out
 from workers.engine import records
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.kinds import KINDS
 from workers.engine.spec import cases_of, count_trials
 
 DECIDED_ON = (
@@ -34,7 +35,7 @@ DECIDED_ON = (
 def retry_failed(run: Run, user: AbstractBaseUser) -> int:
     """How many failed trials are tried again. Raises ConfigurationError if the run cannot go on."""
     locked = _lock(run)
-    if locked.kind == "select":
+    if KINDS[locked.kind].learns:
         _prepare_selection(locked)
     count = _reopen(locked, locked.scores.filter(value=None))
     if count:
@@ -47,7 +48,7 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
 def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
     """Ask for one trial anew, past the cache. False if nothing of it can be taken back now."""
     locked = _lock(run)
-    if locked.kind == "select":
+    if KINDS[locked.kind].learns:
         raise ConfigurationError([Problem("", DECIDED_ON)])
     one = locked.scores.filter(position=position).select_related("candidate", "case")
     score = one.first()

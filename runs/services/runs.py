@@ -20,16 +20,9 @@ from runs.services.events import note
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.expected import guess_expected
-from workers.engine.kinds import make_candidates
+from workers.engine.kinds import read_configuration
 from workers.engine.line_ends import with_plain_line_ends
-from workers.engine.spec import (
-    Configuration,
-    cases_of,
-    check_against,
-    count_trials,
-    read_configuration,
-    with_expected,
-)
+from workers.engine.spec import Configuration, cases_of, check_against, count_trials, with_expected
 from workers.queue import enqueue_advance
 
 
@@ -183,7 +176,7 @@ def _store_candidates(run: Run, configuration: Configuration) -> None:
             name=candidate.name[:250],
             document=candidate.document,
         )
-        for position, candidate in enumerate(make_candidates(configuration))
+        for position, candidate in enumerate(configuration.make_candidates())
     )
 
 

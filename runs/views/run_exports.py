@@ -11,7 +11,7 @@ from runs.reports.score_files import send_scores
 from runs.roles import Permission
 from runs.selectors.selection import NotAChoiceError, documents_of, report_if_choice
 from workers.engine.documents import write_document
-from workers.engine.selection_csv import csv_of
+from workers.engine.kinds.select.table_csv import csv_of
 
 
 @requires(Permission.SEE)

@@ -21,6 +21,7 @@ from runs.selectors.trial_calls import (
     trial_parameters,
 )
 from runs.selectors.trials import get_trial, neighbours, rendered_prompt, steps_not_run
+from workers.engine.kinds import KINDS
 from workers.engine.records import Judgement
 
 LONGEST_SHOWN = 200_000  # characters of an answer; browsers slow down on more
@@ -37,7 +38,7 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "section": "runs",
         **outcome_of(run, score, LONGEST_SHOWN),
         # What a choice was decided on cannot be run again: the button would only be refused.
-        "can_rerun": can_change_run(request.user, run) and run.kind != "select",
+        "can_rerun": can_change_run(request.user, run) and not KINDS[run.kind].learns,
         "prompt": [] if score.calls else rendered_prompt(score),
         "parameters": trial_parameters(score),
         "calls": shown_calls(score),

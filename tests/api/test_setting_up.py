@@ -12,7 +12,7 @@ from runs.models import CachedReply, Configuration, Dataset, Endpoint
 from runs.services.configurations import save_configuration
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import add_cached_reply, make_dataset, run_document
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 

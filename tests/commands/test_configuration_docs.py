@@ -12,7 +12,7 @@ from runs.services.datasets import store_rows
 from runs.services.demo import DEMO_PRICES
 from tests.commands.conftest import command
 from tests.runs.page_parts import client_of
-from workers.engine.spec import KINDS
+from workers.engine.kinds import KINDS
 from workers.engine.spec_examples import EXAMPLES, Example
 from workers.engine.spec_reference import reference
 from workers.simulator.demo import make_questions

@@ -16,7 +16,7 @@ from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.commands.conftest import command, write
 from tests.workers.working import finish, running_worker
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)

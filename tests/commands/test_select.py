@@ -13,9 +13,9 @@ from runs.reports.choice_table import choice_lines, choice_table, rival_text
 from runs.selectors.outcome import choice_score
 from tests.commands.conftest import command, write
 from tests.engine.selecting import make_matrix, of_matrix, play, select
+from workers.engine.kinds.select.report import Rival, SelectionReport, report_of
+from workers.engine.kinds.select.rows import rounds_of, rows_of
 from workers.engine.records import Candidate
-from workers.engine.selection_report import Rival, SelectionReport, report_of
-from workers.engine.selection_rows import rounds_of, rows_of
 from workers.simulator.testing import SimulatorClient
 
 

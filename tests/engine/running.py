@@ -6,10 +6,10 @@ from typing import Any
 from workers.engine.cache import ReplyCache
 from workers.engine.here import run_here
 from workers.engine.http import Client
+from workers.engine.kinds import read_configuration
 from workers.engine.prices import Prices
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case, Score
-from workers.engine.spec import read_configuration
 
 
 async def run_document(

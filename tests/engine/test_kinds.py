@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from workers.engine.kinds import make_candidates
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
 
 SMALL, LARGE = "simulated/sim-small", "simulated/sim-large"
 
@@ -29,7 +28,7 @@ def small(**parameters: Any) -> dict[str, Any]:
 def test_a_name_tells_the_parameters_where_the_model_alone_does_not(
     document: dict[str, Any], models: list[Any], labels: list[str]
 ) -> None:
-    candidates = make_candidates(read_configuration({**document, "models": models}))
+    candidates = read_configuration({**document, "models": models}).make_candidates()
     prompts = [prompt["name"] for prompt in document["prompts"]]
     assert [candidate.name for candidate in candidates] == [
         f"{prompt} · {label}" for prompt in prompts for label in labels

@@ -2,7 +2,13 @@
 
 import pytest
 
-from workers.engine.litellm_config import ChosenModel, Server, key_name, litellm_config, models_of
+from workers.engine.kinds.select.litellm import (
+    ChosenModel,
+    Server,
+    key_name,
+    litellm_config,
+    models_of,
+)
 
 MODEL = ChosenModel("planner", "openai-main", "some/model", {"temperature": 0.2})
 

@@ -11,12 +11,13 @@ from tests.engine.running import run_document, table_of
 from tests.workers.working import wait_until
 from workers.engine.cache import MemoryCache
 from workers.engine.errors import ConfigurationError
-from workers.engine.kinds import make_candidates, models_called
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.select import Selection
+from workers.engine.kinds.select.routing import pick_route
 from workers.engine.plugins import PLUGINS, PluginError, install_plugins
 from workers.engine.prices import Price
 from workers.engine.records import Case, Score
-from workers.engine.spec import check_against, read_configuration
-from workers.engine.targets.routing import pick_route
+from workers.engine.spec import check_against
 from workers.simulator.testing import SimulatorClient
 
 TERSE = "Answer with the number only."
@@ -303,13 +304,16 @@ async def test_combinations_cover_the_calls_of_agents(selection: dict[str, Any])
         chat("planner", "{{question}}", LARGE, hot),  # type: ignore[arg-type]
         {**agent("fans_out"), "calls": calls},
     ]
-    candidates = make_candidates(read_configuration(selection))
+    candidates = read_configuration(selection).make_candidates()
     assert [candidate.name for candidate in candidates] == [
         f"planner={LARGE}{parameters} + solver.draft={model}"
         for parameters in ("", ' {"temperature":1}')
         for model in ("simulated/sim-small", LARGE)
     ]
-    assert [m["model"] for m in models_called(candidates[0].document)] == ["sim-large", "sim-small"]
+    assert [m["model"] for m in Selection.models_called(candidates[0].document)] == [
+        "sim-large",
+        "sim-small",
+    ]
 
 
 def spoilt(**change: Any) -> list[dict[str, Any]]:

@@ -8,10 +8,12 @@ from pydantic import ValidationError
 from tests.engine.running import run_document, table_of
 from workers.engine.cache import MemoryCache
 from workers.engine.errors import ConfigurationError
-from workers.engine.kinds import make_candidates, open_selection
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.select import Selection
+from workers.engine.kinds.select.strategy_choice import StrategyChoice
 from workers.engine.records import Case, Score
 from workers.engine.session import Session
-from workers.engine.spec import Selection, StrategyChoice, check_against, read_configuration
+from workers.engine.spec import check_against
 from workers.engine.strategies import SELECTIONS, Rounds
 from workers.simulator.testing import SimulatorClient
 
@@ -42,7 +44,7 @@ def selection(document: dict[str, Any]) -> dict[str, Any]:
 def replay(document: dict[str, Any], cases: int, scores: list[Score]) -> Rounds[Any]:
     configuration = read_configuration(document)
     assert isinstance(configuration, Selection)
-    strategy = open_selection(configuration, cases)
+    strategy = configuration.open_strategy(cases)
     session = Session(strategy)
     session.replay(len(scores), scores)
     assert session.plan(1000) == []
@@ -50,14 +52,14 @@ def replay(document: dict[str, Any], cases: int, scores: list[Score]) -> Rounds[
 
 
 def test_combinations_are_the_product_in_order(selection: dict[str, Any]) -> None:
-    names = [candidate.name for candidate in make_candidates(read_configuration(selection))]
+    names = [candidate.name for candidate in read_configuration(selection).make_candidates()]
     assert names == [f"planner={one} + solver={other}" for one in MODELS for other in MODELS]
 
 
 def test_parameters_make_another_choice(selection: dict[str, Any]) -> None:
     hot = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1.0}}
     selection["steps"][0]["models"] = ["simulated/sim-small", hot]
-    candidates = make_candidates(read_configuration(selection))
+    candidates = read_configuration(selection).make_candidates()
     assert len({candidate.name for candidate in candidates}) == len(candidates) == 4
 
 

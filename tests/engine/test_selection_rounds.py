@@ -6,8 +6,8 @@ import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.chunks import Allocation
+from workers.engine.kinds.select.rows import rounds_of
 from workers.engine.records import Score, Trial
-from workers.engine.selection_rows import rounds_of
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.bayesian import Bayesian
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.chunks import Allocation, Work, share_slots
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.select.rows import rounds_of
 from workers.engine.schedule import plan_slots, slots_allowed
-from workers.engine.selection_rows import rounds_of
-from workers.engine.spec import read_configuration
 from workers.engine.strategies import SELECTIONS
 
 

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.evaluate import Evaluation
 from workers.engine.presets import PRESETS
-from workers.engine.spec import Evaluation, check_against, count_trials, read_configuration
+from workers.engine.spec import check_against, count_trials
 
 
 def problems_of(document: Any) -> dict[str, str]:

@@ -9,9 +9,9 @@ from runs.models import Case, Dataset, Run, RunState, Score
 from runs.selectors.stored_history import stored_history
 from runs.services.runs import create_run
 from runs.services.totals import tally_by_candidate
-from workers.engine.kinds import open_session
+from workers.engine.kinds import read_configuration
 from workers.engine.records import Trial
-from workers.engine.spec import read_configuration
+from workers.engine.session import Session
 
 
 def make_choice(owner: User, dataset: Dataset, **changes: Any) -> Run:
@@ -32,7 +32,7 @@ def make_choice(owner: User, dataset: Dataset, **changes: Any) -> Run:
 
 def play(run: Run) -> None:
     """Stores what workers would have stored."""
-    session = open_session(read_configuration(run.document), run.dataset.rows)
+    session = Session(read_configuration(run.document).open_strategy(run.dataset.rows))
     candidates = {row.key: row for row in run.candidates.all()}
     cases = {case.position: case for case in Case.objects.filter(dataset=run.dataset)}
     asked = 0

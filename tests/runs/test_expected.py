@@ -18,7 +18,7 @@ from runs.services.runs import create_run
 from runs.services.tokens import create_token
 from tests.runs.page_parts import client_of, make_endpoint, make_person, run_document
 from workers.engine.expected import guess_expected
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from runs.services.failures import watch_failures
 from runs.services.resuming import resume_run
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run, run_document
 from workers.engine.errors import ConfigurationError
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 

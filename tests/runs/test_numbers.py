@@ -18,8 +18,8 @@ from runs.selectors.snapshot import take_snapshot
 from runs.services.datasets import store_rows
 from runs.services.runs import create_run
 from tests.runs.page_parts import beat, make_person
+from workers.engine.kinds import read_configuration
 from workers.engine.records import Case
-from workers.engine.spec import read_configuration
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from tests.runs.page_parts import (
     make_person,
     run_document,
 )
-from workers.engine.spec import read_configuration
+from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workers.engine.json_text import to_json
-from workers.engine.litellm_config import ChosenModel
+from workers.engine.kinds.select.litellm import ChosenModel
 
 NAMES = ("model", "model_name", "id", "name")  # attributes, or keys, that name a model
 PROVIDER = "openai"  # of a model without one before its name, as most servers speak its protocol

@@ -11,16 +11,16 @@ from workers.engine.chunks import chunk_size
 from workers.engine.clock import Clock, SystemClock
 from workers.engine.ending import end_tasks
 from workers.engine.executor import Executor
-from workers.engine.kinds import make_candidates, open_session
 from workers.engine.permits import LocalPermits, Quota
 from workers.engine.prices import Prices
 from workers.engine.providers import Provider
 from workers.engine.records import Case, Request, Score, Slice
 from workers.engine.schedule import Room, plan_chunks, split_slots
 from workers.engine.scorers import build_scorer
+from workers.engine.session import Session
 from workers.engine.spec import Configuration
 from workers.engine.streaks import has_too_many_failures
-from workers.engine.targets import TARGETS, TargetParts
+from workers.engine.targets import TargetParts
 from workers.engine.throttle import Throttle
 
 CHUNKS_AHEAD = 16
@@ -113,11 +113,11 @@ class Drive:
     ) -> None:
         self._configuration = configuration
         self._cases = {case.position: case for case in cases}
-        self._candidates = {c.key: c for c in make_candidates(configuration)}
+        self._candidates = {c.key: c for c in configuration.make_candidates()}
         self._executor = executor
         self._watch = watch
         self._on_score = on_score
-        self._session = open_session(configuration, len(cases))
+        self._session = Session(configuration.open_strategy(len(cases)))
         self._flying: dict[asyncio.Task[list[Score]], str] = {}  # with a chunk's first candidate
         self.scores: list[Score] = []
 
@@ -204,7 +204,7 @@ def build_executor(
     cache: ReplyCache,
 ) -> Executor:
     return Executor(
-        TARGETS[configuration.kind](TargetParts(rules.timeout_seconds)),
+        configuration.target(TargetParts(rules.timeout_seconds)),
         caller,
         providers,
         [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers],

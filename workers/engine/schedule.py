@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workers.engine.chunks import Allocation, SlotPlan, Work, allocate, share_slots, split
-from workers.engine.kinds import open_selection
 from workers.engine.records import Trial
 from workers.engine.session import Session
-from workers.engine.spec import Configuration, Selection
+from workers.engine.spec import Configuration
 
 
 class Room(NamedTuple):
@@ -21,7 +20,7 @@ def plan_chunks(
     session: Session, configuration: Configuration, cases: int, open_keys: set[str], room: Room
 ) -> list[tuple[Trial, ...]]:
     """The next chunks. `open_keys` are the candidates that still have trials under way."""
-    if configuration.limits.schedule == "two_level" and configuration.kind == "evaluate":
+    if configuration.limits.schedule == "two_level" and not configuration.learns:
         return plan_by_candidate(session, configuration, cases, open_keys, room)
     return split(session.plan(room.chunk_size * room.chunks), room.chunk_size)
 
@@ -56,8 +55,8 @@ def slots_allowed(configuration: Configuration, endpoints: Mapping[str, int]) ->
 
 def plan_slots(configuration: Configuration, cases: int, slots: int) -> SlotPlan:
     """What a run does with its slots when it starts."""
-    if isinstance(configuration, Selection):
-        return share_slots(slots, first_round(configuration, cases))
+    if (first := configuration.first_round(cases)) is not None:
+        return share_slots(slots, first)
     trials = configuration.candidates * cases * configuration.repeats
     if configuration.limits.schedule == "two_level":
         most = configuration.limits.max_concurrent_candidates or configuration.candidates
@@ -68,9 +67,3 @@ def plan_slots(configuration: Configuration, cases: int, slots: int) -> SlotPlan
     candidates = min(configuration.candidates, slots)
     rows = min(slots // candidates, cases * configuration.repeats)
     return share_slots(slots, Work(candidates, rows, trials))
-
-
-def first_round(configuration: Selection, cases: int) -> Work:
-    pulls = open_selection(configuration, cases).next_pulls()
-    most = max((pull.cases for pull in pulls), default=0)
-    return Work(len(pulls), most, sum(pull.cases for pull in pulls))

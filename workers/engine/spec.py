@@ -2,15 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
-from math import prod
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator
 
+from workers.engine.chunks import Work
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.expected import expected_problems
-from workers.engine.problems import explain
+from workers.engine.records import Candidate
 from workers.engine.spec_parts import (
     Amount,
     Budget,
@@ -28,33 +27,21 @@ from workers.engine.spec_parts import (
     Seed,
     ShareOrCount,
     Strict,
+    Template,
     TokenRate,
     check_models,
     refuse_twins,
 )
-from workers.engine.spec_steps import (
-    AgentStep,
-    AnyStep,
-    Step,
-    Template,
-    agent_problems,
-    flow_problems,
-    slots_of,
-    templates_of,
-)
-from workers.engine.strategies import SELECTIONS, check_objective, read_options
-from workers.engine.strategies.options import Objective
+from workers.engine.strategies import Strategy
+from workers.engine.targets import Target
 from workers.engine.template import names_in
 
 __all__ = [
-    "KINDS",
-    "AgentStep",
     "Amount",
     "Budget",
     "Concurrency",
     "Configuration",
     "DatasetChoice",
-    "Evaluation",
     "Limits",
     "ModelChoice",
     "NotSwitch",
@@ -62,15 +49,16 @@ __all__ = [
     "Prompt",
     "RequestRate",
     "Seed",
-    "Selection",
     "ShareOrCount",
-    "Step",
     "Strict",
+    "Template",
     "TokenRate",
+    "TrialRange",
     "cases_of",
     "check_against",
+    "check_models",
     "count_trials",
-    "read_configuration",
+    "refuse_twins",
     "with_expected",
 ]
 
@@ -84,8 +72,21 @@ NO_ENDPOINTS = "none yet; add one under Endpoints or with `manage.py save_endpoi
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
 
+class TrialRange(NamedTuple):
+    """How many trials a run may have."""
+
+    least: int
+    most: int
+
+
 class Configuration(Strict):
-    """What configurations of every kind have in common."""
+    """What a kind of run is: its part of the schema, its candidates, strategy and target. Here is
+    what all kinds have in common; everything else asks these methods and compares no kind."""
+
+    learns: ClassVar[bool]
+    """Whether its strategy decides on the next trials by what became of the last."""
+    target: ClassVar[type[Target]]
+    """What turns a candidate and a case into an answer."""
 
     name: Name = Field("unnamed", description=NAME)
     kind: str = Field(description=KIND)
@@ -143,6 +144,32 @@ class Configuration(Strict):
     def templates(self) -> Iterator[Template]:
         """Every text that is filled from a case."""
 
+    @abstractmethod
+    def make_candidates(self) -> list[Candidate]:
+        """Those known at the launch."""
+
+    @abstractmethod
+    def open_strategy(self, cases: int) -> Strategy:
+        """At its beginning."""
+
+    def bound_trials(self, cases: int) -> TrialRange:
+        """How many there may be."""
+        trials = count_trials(self, cases)
+        return TrialRange(trials, trials)
+
+    def first_round(self, cases: int) -> Work | None:
+        """The work that can be done at once at the beginning, of kinds that decide in rounds."""
+        return None
+
+    def calls_per_trial(self) -> int:
+        """At most: that a router skips some is not known before."""
+        return 1
+
+    @staticmethod
+    def models_called(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The models that a candidate calls, by its document."""
+        return [document["model"]]
+
     def problems(self) -> list[Problem]:
         """What is wrong between its parts, each of which is right by itself."""
         return []
@@ -155,157 +182,6 @@ class Configuration(Strict):
     def model_path(self, index: int) -> str:
         """Where a person finds the model of this number in the document."""
         return f"models.{index}"
-
-
-class Evaluation(Configuration):
-    """Kind `evaluate`: every prompt with every model on every case."""
-
-    kind: Literal["evaluate"] = Field(description=KIND)
-    prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)] = Field(
-        description="The prompts to compare. Each is tried with each model."
-    )
-    models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)] = Field(
-        description="The models to compare."
-    )
-
-    @field_validator("prompts")
-    @classmethod
-    def check_prompt_names(cls, prompts: list[Prompt]) -> list[Prompt]:
-        refuse_twins(prompt.name for prompt in prompts)
-        return prompts
-
-    @field_validator("models")
-    @classmethod
-    def check_model_names(cls, models: list[ModelChoice]) -> list[ModelChoice]:
-        return check_models(models)
-
-    @property
-    def called(self) -> list[ModelChoice]:
-        return self.models
-
-    @property
-    def candidates(self) -> int:
-        return len(self.prompts) * len(self.models)
-
-    def templates(self) -> Iterator[Template]:
-        for index, prompt in enumerate(self.prompts):
-            yield Template(f"prompts.{index}.system", prompt.system, ())
-            yield Template(f"prompts.{index}.user", prompt.user, ())
-
-
-def as_written(schema: dict[str, Any]) -> None:
-    """A name alone, or with the options that this strategy takes, beside it or as `options`."""
-    schema.clear()
-    schema["anyOf"] = [{"enum": list(SELECTIONS)}]
-    for name, strategy in SELECTIONS.items():
-        options = strategy.options_type.model_json_schema()["properties"]
-        nested = {"type": "object", "properties": options, "additionalProperties": False}
-        schema["anyOf"].append(
-            {
-                "type": "object",
-                "properties": {"name": {"enum": [name]}, "options": nested, **options},
-                "required": ["name"],
-                "additionalProperties": False,
-            }
-        )
-
-
-class StrategyChoice(Strict):
-    """A strategy by name with its options beside it, as in {name: threshold, threshold: 0.8}."""
-
-    model_config = ConfigDict(json_schema_extra=as_written)
-
-    name: str
-    options: dict[str, Any] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = {"name": value}
-        if not isinstance(value, Mapping):
-            return value
-        name = value.get("name")
-        beside = {key: item for key, item in value.items() if key not in ("name", "options")}
-        nested = value.get("options", {})
-        if not isinstance(name, str) or not isinstance(nested, Mapping):
-            raise ValueError("A strategy is {name: ..., and its options beside it}.")
-        if nested and beside:
-            raise ValueError(
-                "Options stand beside the name of a strategy, or as `options`, not both."
-            )
-        options = {**nested, **beside}
-        read_options(name, options)
-        return {"name": name, "options": options}
-
-
-class Selection(Configuration):
-    """Kind `select`: the best combination of models for the steps of a pipeline."""
-
-    kind: Literal["select"] = Field(description=KIND)
-    steps: Annotated[list[AnyStep], Field(min_length=1, max_length=20)] = Field(
-        description="The steps of the pipeline in their order; the last answer is scored."
-    )
-    strategy: StrategyChoice = Field(
-        StrategyChoice(name="arm_elimination"),
-        description="How combinations are tried and given up, by name or with its options.",
-    )
-    objective: Objective = Field(Objective(), description="What makes a combination the best.")
-
-    @model_validator(mode="after")
-    def check_front(self) -> "Selection":
-        check_objective(self.strategy.name, self.objective)
-        return self
-
-    @property
-    def called(self) -> list[ModelChoice]:
-        """Each once, whatever its parameters."""
-        models = chain(*(slot.call.models for slot in slots_of(self.steps)))
-        return list({(model.endpoint, model.model): model for model in models}.values())
-
-    @property
-    def candidates(self) -> int:
-        return prod(len(slot.call.models) for slot in slots_of(self.steps))
-
-    def templates(self) -> Iterator[Template]:
-        return templates_of(self.steps)
-
-    def problems(self) -> list[Problem]:
-        return flow_problems(self.steps)
-
-    def plugin_problems(self) -> list[Problem]:
-        return agent_problems(self.steps)
-
-    def model_path(self, index: int) -> str:
-        wanted = self.called[index].label
-        return next(
-            f"{slot.path}.models.{number}"
-            for slot in slots_of(self.steps)
-            for number, model in enumerate(slot.call.models)
-            if model.label == wanted
-        )
-
-
-KINDS: dict[str, type[Configuration]] = {"evaluate": Evaluation, "select": Selection}
-
-
-def read_configuration(document: Any) -> Configuration:
-    """The configuration a document describes, or every problem it has."""
-    if not isinstance(document, Mapping):
-        raise ConfigurationError(
-            [Problem("", "A configuration is a mapping of fields such as kind, dataset, prompts.")]
-        )
-    kind = document.get("kind", "evaluate")
-    if not isinstance(kind, str) or kind not in KINDS:
-        told = f"Unknown kind {kind!r}. Choose one of: {', '.join(map(repr, KINDS))}."
-        raise ConfigurationError([Problem("kind", told)])
-    try:
-        configuration = KINDS[kind].model_validate(document)
-    except ValidationError as error:
-        raise ConfigurationError(explain(error, KINDS[kind])) from None
-    if problems := configuration.problems():
-        raise ConfigurationError(problems)
-    return configuration
 
 
 def check_against(

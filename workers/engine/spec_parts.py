@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from workers.engine.json_text import to_json
 from workers.engine.parameters import check_parameters
 from workers.engine.presets import DEFAULT_PRESET, PRESETS, rename_limits
 from workers.engine.scorers import SCORERS, build_scorer, parse_scorer
@@ -71,6 +72,14 @@ def filled_by_preset(schema: dict[str, Any]) -> None:
             schema["properties"][name] = {"anyOf": [dict(field), {"type": "null"}], **told}
 
 
+class Template(NamedTuple):
+    """A text that is filled from a case, and where it stands."""
+
+    path: str
+    text: str
+    known: tuple[str, ...]  # what it may name besides the columns of the dataset
+
+
 class Prompt(Strict):
     """A prompt: what is sent for a case. {{column}} stands for a field of the case."""
 
@@ -117,6 +126,13 @@ class ModelChoice(Strict):
     @property
     def label(self) -> str:
         return f"{self.endpoint}/{self.model}"
+
+    @property
+    def full_label(self) -> str:
+        """The same model with other parameters is another choice."""
+        if not self.parameters:
+            return self.label
+        return f"{self.label} {to_json(self.parameters).decode()}"
 
 
 class DatasetChoice(Strict):

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from workers.engine.kinds import KINDS
 from workers.engine.presets import DEFAULT_PRESET, OTHER_NAMES, PRESETS
 from workers.engine.scorers import SCORERS
-from workers.engine.spec import KINDS, Configuration, Limits
+from workers.engine.spec import Configuration, Limits
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.options import Options
 

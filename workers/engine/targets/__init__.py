@@ -6,9 +6,8 @@ from typing import ClassVar, Protocol
 from workers.engine.records import Candidate, Case, Reply, Request
 from workers.engine.targets.chat import ChatTarget
 from workers.engine.targets.parts import TargetParts
-from workers.engine.targets.pipeline import PipelineTarget
 
-__all__ = ["TARGETS", "Ask", "Target", "TargetParts"]
+__all__ = ["Ask", "ChatTarget", "Target", "TargetParts"]
 
 Ask = Callable[[Request], Awaitable[Reply]]
 
@@ -29,9 +28,3 @@ class Target(Protocol):
     ) -> Reply:
         """The final answer, asking as often as it takes."""
         ...
-
-
-TARGETS: dict[str, type[Target]] = {
-    "evaluate": ChatTarget,
-    "select": PipelineTarget,
-}

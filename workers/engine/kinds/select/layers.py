@@ -4,7 +4,7 @@ in it are compared on the same ones."""
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from workers.engine.selection_rows import Measured, measure
+from workers.engine.kinds.select.rows import Measured, measure
 from workers.engine.strategies import Rounds
 
 MOST_ROWS = 10_000  # of all layers: thousands of combinations may differ in what they saw

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, field_validator
 
 from workers.engine.agents import build_agent, find_agent
 from workers.engine.errors import Problem
-from workers.engine.spec_parts import SYSTEM, USER, ModelChoice, Strict, check_models
+from workers.engine.spec_parts import SYSTEM, USER, ModelChoice, Strict, Template, check_models
 
 StepName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
 RouteWord = Annotated[str, Field(min_length=1, max_length=100)]
@@ -78,14 +78,6 @@ class Slot(NamedTuple):
     call: ChatCall
 
 
-class Template(NamedTuple):
-    """A text that is filled from a case, and where it stands."""
-
-    path: str
-    text: str
-    known: tuple[str, ...]  # what it may name besides the columns of the dataset
-
-
 def slots_of(steps: Sequence[Step | AgentStep]) -> list[Slot]:
     """In the order of the product."""
     return [slot for index, step in enumerate(steps) for slot in slots_in(step, index)]
@@ -148,6 +140,13 @@ def route_problems(step: Step | AgentStep, index: int, later: Sequence[str]) -> 
             allowed = ", ".join(later) or "none; write them after this one"
             told = f"There is no later step {target!r}. Later steps are: {allowed}."
             yield Problem(f"steps.{index}.{place}", told)
+
+
+def most_calls(step: Step | AgentStep) -> int:
+    """Of one trial."""
+    if isinstance(step, Step):
+        return 1
+    return build_agent(step.agent, step.options).count_calls(len(step.calls))
 
 
 def agent_problems(steps: Sequence[Step | AgentStep]) -> list[Problem]:

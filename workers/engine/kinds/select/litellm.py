@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from workers.engine.kinds import models_called
-from workers.engine.selection_rows import CombinationRow
+from workers.engine.kinds.select.combinations import models_called
+from workers.engine.kinds.select.rows import CombinationRow
 
 PREFIXES = {"openai": "openai", "simulated": "openai", "anthropic": "anthropic", "ollama": "ollama"}
 WITHOUT_KEY = ("ollama",)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from workers.engine.errors import AgentFailed, Refused
+from workers.engine.kinds.select.agent_steps import AgentCalls, run_agent, sample_repeat
+from workers.engine.kinds.select.routing import pick_route, routed_steps
 from workers.engine.providers.answers import clean_text
 from workers.engine.records import Candidate, Case, Reply, Request
-from workers.engine.targets.agent_steps import AgentCalls, run_agent, sample_repeat
 from workers.engine.targets.chat import chat_request, fill
 from workers.engine.targets.parts import TargetParts
-from workers.engine.targets.routing import pick_route, routed_steps
 from workers.engine.template import TemplateError
 
 Ask = Callable[[Request], Awaitable[Reply]]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from workers.engine.selection_layers import Layer, layers_of
-from workers.engine.selection_rows import CombinationRow, RoundRow
+from workers.engine.kinds.select.layers import Layer, layers_of
+from workers.engine.kinds.select.rows import CombinationRow, RoundRow
 from workers.engine.stats import Z
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.bayesian import Bayesian, Forecast

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
-from workers.engine.selection_rows import CombinationRow
+from workers.engine.kinds.select.rows import CombinationRow
 from workers.engine.spreadsheets import guard
 
 ATTRIBUTE = "combination"

@@ -95,7 +95,7 @@ class Recorder:
         if self._is_all_finished():
             self._is_urgent = True  # nothing more will come: the run's end need not wait
             self._wake.set()
-        elif lease.parts.learns and self._is_finished(lease.parts.run_id):
+        elif lease.parts.configuration.learns and self._is_finished(lease.parts.run_id):
             self._decisive.add(lease.parts.run_id)
             self._wake.set()
         await self._has_room.wait()

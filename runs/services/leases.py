@@ -1,7 +1,7 @@
 """Leases chunks to workers, by the database's clock."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -27,20 +27,25 @@ SUSPICIOUS_DEATHS = 2  # one worker may die of anything; two are a hint at what 
 
 @dataclass(frozen=True)
 class RunParts:
-    """What all chunks of a run share; never changes once the run is stored."""
+    """What chunks of a run share. Candidates are all of the run's; where new ones are born while
+    it runs, those of one chunk."""
 
     run_id: int
     configuration: Configuration
-    candidates: dict[str, EngineCandidate]
-    keys: list[str]
-    candidate_ids: dict[str, int]
     dataset_id: int
     cases: int
+    candidates: dict[str, EngineCandidate] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)  # by position
+    candidate_ids: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def learns(self) -> bool:
-        """Whether its strategy decides on the next trials by what became of the last."""
-        return self.configuration.learns
+    def with_candidates(self, rows: Iterable[Candidate]) -> "RunParts":
+        read = list(rows)
+        return replace(
+            self,
+            candidates={row.key: EngineCandidate(row.key, row.name, row.document) for row in read},
+            keys={row.position: row.key for row in read},
+            candidate_ids={row.key: row.pk for row in read},
+        )
 
 
 @dataclass
@@ -130,6 +135,10 @@ def fairest_chunk(paused: set[str]) -> Chunk | None:
 
 def read_lease(chunk: Chunk) -> Lease:
     parts = load_parts(chunk.run_id)
+    if parts.configuration.bears:
+        positions = {trial[1] for trial in chunk.trials}
+        born = Candidate.objects.filter(run_id=chunk.run_id, position__in=positions)
+        parts = parts.with_candidates(born)
     trials = tuple(
         Trial(position, parts.keys[candidate], case, repeat)
         for position, candidate, case, repeat in chunk.trials
@@ -166,17 +175,10 @@ def scored_positions(chunk: Chunk) -> frozenset[int]:
 @lru_cache(maxsize=16)
 def load_parts(run_id: int) -> RunParts:
     run = Run.objects.select_related("dataset").get(pk=run_id)
-    rows = list(Candidate.objects.filter(run=run).order_by("position"))
     configuration = read_configuration(run.document)
-    return RunParts(
-        run_id=run.pk,
-        configuration=configuration,
-        candidates={row.key: EngineCandidate(row.key, row.name, row.document) for row in rows},
-        keys=[row.key for row in rows],
-        candidate_ids={row.key: row.pk for row in rows},
-        dataset_id=run.dataset_id,
-        cases=cases_of(configuration, run.dataset.rows),
-    )
+    cases = cases_of(configuration, run.dataset.rows)
+    parts = RunParts(run.pk, configuration, run.dataset_id, cases)
+    return parts if configuration.bears else parts.with_candidates(run.candidates.all())
 
 
 def renew_leases(tokens: dict[int, int]) -> None:

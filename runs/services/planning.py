@@ -13,6 +13,7 @@ from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.selectors.limits import configuration_now, waiting_reason
 from runs.selectors.stored_history import stored_history
+from runs.services.candidates import forget_births, store_births
 from runs.services.events import note, note_reopened
 from runs.services.leases import SUSPICIOUS_DEATHS
 from runs.services.rewinding import forget_from
@@ -75,11 +76,10 @@ def _advance(run_id: int) -> None:
     size = chunk_size(configuration.limits.max_concurrent, (latency_ms or 0) / 1000)
     ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
     room = Room(max(0, ahead - len(at_work)), size)
-    candidates = dict(run.candidates.values_list("key", "position"))
-    open_keys = {key for key, position in candidates.items() if position in at_work}
+    open_keys = {session.candidates[position].key for position in at_work}
     cases = cases_of(configuration, run.dataset.rows)
     chunks = plan_chunks(session, configuration, cases, open_keys, room)
-    _store_chunks(run, chunks, candidates)
+    _store_chunks(run, chunks, store_births(run, session.candidates))
     is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
     if not is_open and not _reopen_unscored(run):
         _finish(run, session.best)
@@ -132,7 +132,9 @@ def agreeing_session_of(run: Run, configuration: Configuration) -> Session:
         return session
     forget_from(run, place)
     take_warm(run.pk)
-    return session_of(run, configuration)
+    session = session_of(run, configuration)
+    forget_births(run, len(session.candidates))
+    return session
 
 
 def keep_warm(run_id: int, since: datetime | None, session: Session) -> None:

@@ -11,10 +11,11 @@ from django.db.models.functions import Now
 
 from runs import __version__
 from runs.live import publish
-from runs.models import Candidate, ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
+from runs.models import ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
 from runs.models import Configuration as StoredConfiguration
 from runs.selectors.case_sources import no_dataset
 from runs.selectors.choices import find_dataset, refuse_archived
+from runs.services.candidates import store_candidates
 from runs.services.datasets import DatasetError, store_rows
 from runs.services.events import note
 from runs.services.webhooks import announce_end
@@ -109,7 +110,7 @@ def _store_run(
         planned=count_trials(configuration, cases),
         reason="Waiting for a worker.",
     )
-    _store_candidates(run, configuration)
+    store_candidates(run, configuration.make_candidates())
     note(run, f"Queued: {run.planned:,} trials on {dataset}.")
     transaction.on_commit(partial(enqueue_advance, run.pk))
     return run
@@ -165,19 +166,6 @@ def _facts(configuration: Configuration, endpoints: dict[str, Endpoint]) -> dict
             for name in used
         },
     }
-
-
-def _store_candidates(run: Run, configuration: Configuration) -> None:
-    Candidate.objects.bulk_create(
-        Candidate(
-            run=run,
-            position=position,
-            key=candidate.key,
-            name=candidate.name[:250],
-            document=candidate.document,
-        )
-        for position, candidate in enumerate(configuration.make_candidates())
-    )
 
 
 @transaction.atomic

@@ -35,9 +35,11 @@ class Round(NamedTuple):
 
 
 def may_grow(lease: Lease) -> bool:
-    """Whether the chunk may be all that its run has to do: then the next round is its worker's."""
+    """Whether the chunk may be all that its run has to do: then the next round is its worker's.
+    Not where candidates are born: those are stored by planning, under the run's lock."""
     trials = len(lease.work.trials) + len(lease.growth.trials)
-    return lease.parts.learns and trials <= LARGEST_GROWN_CHUNK
+    configuration = lease.parts.configuration
+    return configuration.learns and not configuration.bears and trials <= LARGEST_GROWN_CHUNK
 
 
 def largest_small_round(lease: Lease) -> int:
@@ -106,7 +108,7 @@ def store_growth(run: Run, leases: Iterable[Lease]) -> None:
         more = list(lease.growth.trials)  # its worker goes on meanwhile
         if not more or more[-1].position < run.asked:
             continue
-        places = {key: place for place, key in enumerate(lease.parts.keys)}
+        places = {key: place for place, key in lease.parts.keys.items()}
         trials = as_rows([*lease.work.trials, *more], places)
         Chunk.objects.filter(pk=lease.chunk_id).update(trials=trials)
         run.asked = more[-1].position + 1

@@ -15,6 +15,7 @@ class Chasing:
     learns = listens = True
     planned: int | None = None
     best: int | None = None
+    candidates: Sequence[Candidate] = ()
 
     def __init__(self, rounds: int = 4) -> None:
         self._rounds = rounds

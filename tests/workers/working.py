@@ -32,10 +32,10 @@ def worker_environment() -> dict[str, str]:
 
 
 @contextmanager
-def running_worker(threads: int = 4) -> Iterator[BaseProcess]:
+def running_worker(threads: int = 4, also: str = "") -> Iterator[BaseProcess]:
     """`manage.py work`, ready for messages; stopped by SIGTERM at the end if it still lives."""
     printed, standard_output = FORKS.Pipe(duplex=False)
-    worker = FORKS.Process(target=work, args=(threads, worker_environment(), standard_output))
+    worker = FORKS.Process(target=work, args=(threads, worker_environment(), standard_output, also))
     worker.start()
     standard_output.close()
     try:

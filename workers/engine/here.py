@@ -14,7 +14,7 @@ from workers.engine.executor import Executor
 from workers.engine.permits import LocalPermits, Quota
 from workers.engine.prices import Prices
 from workers.engine.providers import Provider
-from workers.engine.records import Case, Request, Score, Slice
+from workers.engine.records import Candidate, Case, Request, Score, Slice
 from workers.engine.schedule import Room, plan_chunks, split_slots
 from workers.engine.scorers import build_scorer
 from workers.engine.session import Session
@@ -113,11 +113,11 @@ class Drive:
     ) -> None:
         self._configuration = configuration
         self._cases = {case.position: case for case in cases}
-        self._candidates = {c.key: c for c in configuration.make_candidates()}
         self._executor = executor
         self._watch = watch
         self._on_score = on_score
         self._session = Session(configuration.open_strategy(len(cases)))
+        self._candidates: dict[str, Candidate] = {}
         self._flying: dict[asyncio.Task[list[Score]], str] = {}  # with a chunk's first candidate
         self.scores: list[Score] = []
 
@@ -150,6 +150,8 @@ class Drive:
             chunk_size(configuration.limits.max_concurrent),
         )
         chunks = plan_chunks(self._session, configuration, len(self._cases), first_ones, room)
+        for candidate in self._session.candidates[len(self._candidates) :]:
+            self._candidates[candidate.key] = candidate
         for chunk in chunks:
             work = Slice(chunk, self._candidates, self._cases)
             self._flying[asyncio.create_task(self._execute(work))] = chunk[0].candidate

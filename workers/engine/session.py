@@ -1,8 +1,8 @@
 """A Session plans and absorbs: it asks a strategy for trials and tells it their scores."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from workers.engine.records import Score, Trial
+from workers.engine.records import Candidate, Score, Trial
 from workers.engine.strategies import Strategy
 
 REPLAY_STEP = 10_000  # trials asked again at once, and dropped: a run may have a million
@@ -29,6 +29,11 @@ class Session:
     def learns(self) -> bool:
         """Whether it must be told scores to go on."""
         return self._strategy.learns
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """All that the strategy has made, in the order of their birth."""
+        return self._strategy.candidates
 
     @property
     def best(self) -> int | None:

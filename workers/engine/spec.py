@@ -85,6 +85,8 @@ class Configuration(Strict):
 
     learns: ClassVar[bool]
     """Whether its strategy decides on the next trials by what became of the last."""
+    bears: ClassVar[bool] = False
+    """Whether its strategy brings new candidates while it runs."""
     target: ClassVar[type[Target]]
     """What turns a candidate and a case into an answer."""
 

@@ -49,6 +49,12 @@ class Strategy(Protocol):
         ...
 
     @property
+    def candidates(self) -> Sequence[Candidate]:
+        """All so far, in the order of their birth: those it began with, then those that `ask`
+        made. Their keys are digests, so that a replay makes the same ones."""
+        ...
+
+    @property
     def planned(self) -> int | None:
         """How many trials there will be, if that is known."""
         ...

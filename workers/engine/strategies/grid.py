@@ -22,6 +22,7 @@ class Grid:
         *,
         by_candidate: bool = False,
     ) -> None:
+        self.candidates = candidates
         self.planned = len(candidates) * cases * repeats
         self._keys = [candidate.key for candidate in candidates]
         self._cases = cases

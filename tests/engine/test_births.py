@@ -4,16 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests import toy_kind  # noqa: F401 - registers the kind
 from tests.engine.running import run_document, table_of
-from workers.engine.kinds import read_configuration
+from tests.toy_kind import Toy
+from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.records import Case
 from workers.engine.session import Session
 from workers.simulator.testing import SimulatorClient
 
 
 @pytest.fixture
-def toy(document: dict[str, Any]) -> dict[str, Any]:
+def toy(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setitem(KINDS, "toy", Toy)
     kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
     prompt = {"name": "first", "system": "Answer with the number only."}
     return {**kept, "kind": "toy", "prompt": prompt, "model": "simulated/sim-small", "rounds": 4}

@@ -54,15 +54,15 @@ FORKS.set_forkserver_preload(
 def work(
     threads: int, environment: dict[str, str], standard_output: Connection, also: str = ""
 ) -> None:
-    """In the new process: what a shell does for the command; `also` is a module it imports first,
-    as one that registers a kind."""
+    """In the new process: what a shell does for the command; `also` is a module that registers
+    something first, as a kind."""
     os.environ.clear()
     os.environ.update(environment)
     os.dup2(standard_output.fileno(), 1)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     threading.Thread(target=end_with_the_tests, daemon=True).start()
     if also:
-        importlib.import_module(also)
+        importlib.import_module(also).register()
     sys.argv = ["manage.py", "work", f"--threads={threads}", "--skip-checks"]
     runpy.run_path(str(ROOT / "manage.py"), run_name="__main__")
 

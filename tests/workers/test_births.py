@@ -13,6 +13,7 @@ from runs.services.runs import create_run
 from tests import toy_kind
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.working import finish, running_worker, wait_until
+from workers.engine.kinds import KINDS
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +22,8 @@ ROUNDS = 5
 
 
 @pytest.fixture
-def toy(document: dict[str, Any]) -> dict[str, Any]:
+def toy(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
     kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
     prompt = {"name": "first", "system": "Answer with the number only."}
     model = "simulated/sim-small"

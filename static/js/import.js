@@ -35,8 +35,9 @@ async function preview() {
   place.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(location.pathname, { method: "POST", body: data, headers: { "X-Part": "preview" }, redirect: "error" });
-    if (mine !== asked) return;
-    const part = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const text = await answer.text();
+    if (mine !== asked) return; // an answer to an older question is not shown
+    const part = new DOMParser().parseFromString(text, "text/html");
     place.replaceChildren(...part.body.childNodes);
     allow(answer.ok && place.querySelector("[data-preview-ok]") !== null);
   } finally {

@@ -1,8 +1,6 @@
 """People with tokens, and a run that both could ask for."""
 
 import pytest
-import redis
-from django.conf import settings
 
 from runs.models import RunState
 from tests.api.asking import Asker
@@ -13,14 +11,6 @@ from tests.runs.page_parts import (
     make_person,
     make_run,
 )
-
-
-@pytest.fixture(autouse=True)
-def fresh_counts():
-    """Tokens of other tests have the same numbers."""
-    with redis.Redis.from_url(settings.REDIS_URL) as client:
-        for key in client.scan_iter("api:rate:*"):
-            client.delete(key)
 
 
 @pytest.fixture

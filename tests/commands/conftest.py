@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from tests.workers.conftest import ada, document, endpoint, nothing_left, simulator
+from tests.workers.conftest import ada, document, endpoint, simulator
 
-__all__ = ["ada", "document", "endpoint", "nothing_left", "simulator"]
+__all__ = ["ada", "document", "endpoint", "simulator"]
 
 
 class Ran:

@@ -24,11 +24,6 @@ from workers.redis_permits import RedisPermits
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def nothing_left(settings):
-    redis.Redis.from_url(settings.REDIS_URL).flushall()
-
-
 @pytest.fixture
 def staff():
     return make_person("ada", staff=True)

@@ -22,14 +22,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def store(settings):
-    """An empty Redis, and a site that is not new and remembers nothing."""
-    client = redis.Redis.from_url(settings.REDIS_URL)
-    client.flushall()
-    forget_troubles()
-    yield client
-    client.flushall()
-    client.close()
-    forget_troubles()
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        yield client
 
 
 def troubles() -> str:

@@ -20,8 +20,7 @@ LONG = 10.0  # seconds
 
 
 @pytest.fixture
-def endpoint(settings):
-    redis.Redis.from_url(settings.REDIS_URL).flushall()
+def endpoint():
     return make_endpoint()
 
 

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import redis
 from django.contrib.auth.models import User
 
 from runs.models import Endpoint, EndpointKind
-from runs.services import leases
 from runs.services.datasets import store_rows
 from tests.runs.page_parts import make_person
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
@@ -20,13 +18,6 @@ def simulator(settings: Any) -> Iterator[SimulatorClient]:
     with running_simulator(latency_ms=0, jitter=0) as simulator:
         settings.SIMULATOR_URL = simulator.url
         yield simulator
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(settings: Any) -> None:
-    """An empty Redis, and no memory of the runs of another test's database."""
-    redis.Redis.from_url(settings.REDIS_URL).flushall()
-    leases.load_parts.cache_clear()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from runs.models import (
     Webhook,
 )
 from runs.roles import Permission, Person, check_permission, may
-from runs.selectors.choices import find_dataset
+from runs.selectors.named_parts import find_dataset
 
 
 def runs_for(user: Person) -> QuerySet[Run]:

@@ -21,8 +21,8 @@ from runs.access import get_run_for
 from runs.live import group_of
 from runs.models import Run
 from runs.roles import Permission, may
-from runs.selectors.snapshot import take_snapshot
-from runs.services.accounts import person_of_session
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.people.accounts import person_of_session
 
 HEARTBEAT_SECONDS = 10
 FRAME_SECONDS = 0.25  # at most 4 frames a second to one page

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workers.engine.spec_reference import FieldRow, Part, Piece, Section, Table
+    from workers.engine.spec.reference import FieldRow, Part, Piece, Section, Table
 
 ROOT = Path(__file__).resolve().parent.parent
 PATH = ROOT / "docs" / "CONFIGURATION.md"
@@ -20,8 +20,8 @@ new-run page, and in the REST API. The site shows the same at /docs/configuratio
 
 
 def write_reference() -> str:
-    from workers.engine.spec_examples import EXAMPLES
-    from workers.engine.spec_reference import reference
+    from workers.engine.spec.examples import EXAMPLES
+    from workers.engine.spec.reference import reference
 
     examples = [f"### {one.title}\n{one.about}\n\n```yaml\n{one.yaml}```\n" for one in EXAMPLES]
     parts = [block for part in reference() for block in write_part(part)]

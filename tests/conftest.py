@@ -7,7 +7,7 @@ import redis
 from django.conf import settings
 
 from runs.selectors.health import forget_troubles
-from runs.services import leases
+from runs.services.chunks import leases
 
 
 @cache

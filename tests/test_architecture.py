@@ -44,7 +44,7 @@ def test_all_yaml_goes_through_one_reader() -> None:
         for path in ROOT.glob(f"{folder}/**/*.py")
         if "import yaml" in path.read_text()
     ]
-    assert found == [ROOT / "workers/engine/documents.py"]
+    assert found == [ROOT / "workers/engine/spec/documents.py"]
 
 
 @pytest.mark.parametrize("folder", ["runs", "workers", "evalsite"])

@@ -11,7 +11,7 @@ from pydantic import Field
 from workers.engine.json_text import digest
 from workers.engine.kinds import KINDS
 from workers.engine.records import Candidate, Score, Trial
-from workers.engine.spec import Configuration, ModelChoice, Prompt, Template
+from workers.engine.spec.configuration import Configuration, ModelChoice, Prompt, Template
 from workers.engine.strategies import Strategy
 from workers.engine.targets import ChatTarget, Target
 

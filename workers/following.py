@@ -5,18 +5,18 @@ from contextlib import suppress
 
 from django.db import DatabaseError
 
-from runs.selectors.limits import Current, read_current
+from runs.selectors.runs.limits import Current, read_current
 from runs.services.budgets import stop_for_budget
-from runs.services.leases import RunParts, release_chunk, set_aside_chunk
+from runs.services.chunks.leases import RunParts, release_chunk, set_aside_chunk
+from runs.services.chunks.planning import advance_run
 from runs.services.pauses import settle_pause
-from runs.services.planning import advance_run
-from workers.chunk_rests import ChunkRests
 from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
-from workers.engine.throttle import Throttle
+from workers.engine.throttling.throttle import Throttle
 from workers.leases_at_work import LeasesAtWork
 from workers.recorder import Recorder
 from workers.run_executors import RunExecutors
+from workers.waiting_chunks import ChunkRests
 
 FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
 LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its trial is scored

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection
 
 from django.db import DatabaseError
 
-from runs.services.leases import Lease, RunParts
+from runs.services.chunks.leases import Lease, RunParts
 from workers.database_thread import in_database
-from workers.engine.ending import end_tasks
+from workers.engine.ending_tasks import end_tasks
 from workers.recorder import RETRY_SECONDS, Recorder
 
 GiveBack = Callable[[int, int], None]

@@ -1,12 +1,12 @@
 """The quotas that a run's calls fall under, as they are now: shared by its chunks in a process."""
 
 from runs.models import Endpoint
-from runs.selectors.limits import Current
-from workers.engine.allowances import allowance_of
-from workers.engine.permits import PRIORITY_WEIGHTS, Quota
+from runs.selectors.runs.limits import Current
 from workers.engine.records import Request
 from workers.engine.schedule import split_slots
-from workers.engine.spec import Configuration
+from workers.engine.spec.configuration import Configuration
+from workers.engine.throttling.budget_shares import allowance_of
+from workers.engine.throttling.permits import PRIORITY_WEIGHTS, Quota
 
 
 class RunQuotas:

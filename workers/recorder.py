@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from django.db import DatabaseError
 
-from runs.services.leases import RENEW_SECONDS, Lease, renew_leases
-from runs.services.recording import Results, record_results, store_replies
+from runs.services.chunks.leases import RENEW_SECONDS, Lease, renew_leases
+from runs.services.chunks.recording import Results, record_results, store_replies
 from workers.database_thread import in_database
 from workers.engine.records import Reply, Request, Score
 from workers.failpoints import crash_here

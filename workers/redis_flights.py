@@ -17,7 +17,7 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from workers.engine.cache import Call, Landing, SingleFlight
-from workers.engine.ending import end_tasks
+from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Reply
 from workers.flight_messages import (
     LARGEST_HANDED,

@@ -13,7 +13,7 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from workers.engine.permits import (
+from workers.engine.throttling.permits import (
     BUSY_RETRY_SECONDS,
     Allowance,
     Demand,

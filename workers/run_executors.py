@@ -3,8 +3,8 @@
 import time
 from weakref import WeakValueDictionary
 
-from runs.selectors.limits import Current, read_current
-from runs.services.leases import Lease
+from runs.selectors.runs.limits import Current, read_current
+from runs.services.chunks.leases import Lease
 from workers.database_cache import DatabaseCache
 from workers.database_thread import in_database
 from workers.engine.cache import Flights

@@ -14,8 +14,7 @@ from django.db import DatabaseError, connection
 
 from runs.live import send_nudges_on
 from runs.models import EventLevel, Run
-from runs.services.events import note_limit_change
-from runs.services.leases import (
+from runs.services.chunks.leases import (
     LEASE,
     SWEEP_SECONDS,
     Lease,
@@ -23,26 +22,27 @@ from runs.services.leases import (
     lease_chunk,
     release_chunk,
 )
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recovery import sweep
+from runs.services.events import note_limit_change
 from runs.services.pauses import hold_run, settle_pauses
-from runs.services.planning import advance_run
-from runs.services.recovery import sweep
 from runs.services.runs import fail_run
-from workers.chunk_rests import ChunkRests, models_of
 from workers.database_cache import read_cache
 from workers.database_thread import in_database
-from workers.engine.ending import end_tasks
-from workers.engine.permits import LimitChange
+from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score
 from workers.engine.streaks import Streak
+from workers.engine.throttling.permits import LimitChange
 from workers.failpoints import crash_here
 from workers.following import LANDING_SECONDS, Follower
+from workers.growing_chunks import SmallRounds
 from workers.heartbeat import Heartbeat
 from workers.leases_at_work import LeasesAtWork
 from workers.messenger import Messenger
 from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
-from workers.small_rounds import SmallRounds
 from workers.storage import STORAGE_FULL
+from workers.waiting_chunks import ChunkRests, models_of
 from workers.wiring import (
     build_call_parts,
     build_client,

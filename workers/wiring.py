@@ -18,14 +18,14 @@ from workers.engine.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.clock import SystemClock
 from workers.engine.executor import Executor
 from workers.engine.http import Client
-from workers.engine.permits import LocalPermits
 from workers.engine.prices import Prices, read_prices
 from workers.engine.providers import PROVIDERS, Provider, Servers
 from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.scorers import build_scorer
-from workers.engine.spec import Configuration
+from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import TargetParts
-from workers.engine.throttle import OnChange, Throttle
+from workers.engine.throttling.permits import LocalPermits
+from workers.engine.throttling.throttle import OnChange, Throttle
 from workers.redis_flights import ReadCache, RedisFlights
 from workers.redis_permits import RedisPermits
 

@@ -14,8 +14,8 @@ from runs.services.configurations import (
     save_configuration,
     set_preset,
 )
-from workers.engine.documents import read_document, write_document
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.spec.documents import read_document, write_document
 
 
 class DocumentField(forms.CharField):

@@ -1,6 +1,6 @@
 """Puts the groups of routes together, and writes the OpenAPI document from them."""
 
-from functools import cache
+import functools
 from typing import Any
 
 import orjson
@@ -12,45 +12,45 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.renderers import BaseRenderer
 
 from runs import __version__
-from runs.api import (
-    benchmark_routes,
-    cache_routes,
-    combination_routes,
-    compare_routes,
-    configuration_routes,
-    control_routes,
-    dataset_routes,
-    endpoint_routes,
-    result_routes,
-    run_routes,
-    stream_routes,
-    webhook_routes,
-)
 from runs.api.bodies import JsonParser
 from runs.api.doors import needs
 from runs.api.openapi import finish
 from runs.api.pages import answer
 from runs.api.problems import answer_with_problems, of_problems
-from runs.api.routes import Routes
+from runs.api.router import Routes
+from runs.api.routes import (
+    benchmarks,
+    cache,
+    combinations,
+    compare,
+    configurations,
+    control,
+    datasets,
+    endpoints,
+    results,
+    runs,
+    streams,
+    webhooks,
+)
 from runs.models import Scope
 from runs.permissions import requires
 from runs.roles import Permission
 from workers.engine.errors import Problem
-from workers.engine.problems import explain
+from workers.engine.spec.problems import explain
 
 GROUPS = (
-    run_routes,
-    control_routes,
-    result_routes,
-    combination_routes,
-    stream_routes,
-    compare_routes,
-    dataset_routes,
-    endpoint_routes,
-    configuration_routes,
-    cache_routes,
-    benchmark_routes,
-    webhook_routes,
+    runs,
+    control,
+    results,
+    combinations,
+    streams,
+    compare,
+    datasets,
+    endpoints,
+    configurations,
+    cache,
+    benchmarks,
+    webhooks,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.
 
@@ -114,7 +114,7 @@ def make_api() -> Api:
 api = make_api()
 
 
-@cache
+@functools.cache
 def openapi_document() -> OpenAPISchema:
     """The routes do not change while the process runs."""
     return api.get_openapi_schema()

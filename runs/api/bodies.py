@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja.parser import Parser
 
 from runs.api.problems import UNREADABLE, RequestProblem, refuse
-from workers.engine.documents import read_document
+from workers.engine.spec.documents import read_document
 
 JSON = "application/json"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")

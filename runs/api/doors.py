@@ -15,8 +15,8 @@ from runs.api.problems import RequestProblem, refuse
 from runs.api.rates import take_request
 from runs.models import ApiToken, Scope
 from runs.roles import Permission, check_permission
-from runs.services.accounts import person_of_session
-from runs.services.tokens import authenticate_token, owner_now
+from runs.services.people.accounts import person_of_session
+from runs.services.people.tokens import authenticate_token, owner_now
 from workers.engine.errors import Problem
 
 FAILURES_PER_MINUTE = 60  # from one address; nobody guesses 256 bits, but a loop costs us time

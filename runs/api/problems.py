@@ -19,7 +19,7 @@ from ninja.errors import AuthenticationError, HttpError
 from pydantic import BaseModel
 
 from runs.services.archiving import InUseError
-from runs.services.datasets import DatasetError, NoColumnError
+from runs.services.datasets.storing import DatasetError, NoColumnError
 from runs.services.runs import OtherRequestError
 from workers.engine.errors import ConfigurationError, Problem
 

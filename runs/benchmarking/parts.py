@@ -23,7 +23,7 @@ from runs.benchmarking.workload import (
     uneven_work,
 )
 from runs.models import Candidate, Dataset, Endpoint, EndpointKind
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 from runs.services.endpoints import save_endpoint
 
 ENOUGH_SLOTS = 5000  # of the simulated endpoint: the run's own limit is what is measured

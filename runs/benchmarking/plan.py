@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from workers.engine.spec import MAX_TRIALS
+from workers.engine.spec.configuration import MAX_TRIALS
 
 SEQUENTIAL_SECONDS = 5.0  # one call at a time is slow: as many trials as fit into this
 FEWEST_SEQUENTIAL = 10

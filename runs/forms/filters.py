@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from runs.selectors.run_list import STATE_FILTERS, RunFilters
-from runs.selectors.score_table import COLUMNS, USUAL
-from runs.selectors.trials import SORTS, STATUSES, TrialFilters
+from runs.selectors.runs.run_list import STATE_FILTERS, RunFilters
+from runs.selectors.scores.table import COLUMNS, USUAL
+from runs.selectors.scores.trials import SORTS, STATUSES, TrialFilters
 from workers.engine.errors import CALL_ERRORS
 
 LONGEST_TEXT = 200

@@ -8,7 +8,7 @@ from django import forms
 from runs.formatting import plain_number
 from runs.models import Priority
 from workers.engine.errors import Problem
-from workers.engine.spec import Budget, Configuration
+from workers.engine.spec.configuration import Budget, Configuration
 
 NUMBERS = ("max_concurrent", "requests_per_minute", "tokens_per_minute")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.http import QueryDict
 
-from workers.engine.documents import read_document, write_document
 from workers.engine.errors import ConfigurationError
-from workers.engine.spec import ModelChoice
+from workers.engine.spec.configuration import ModelChoice
+from workers.engine.spec.documents import read_document, write_document
 
 NUMBERS = ("temperature", "max_tokens", "top_p")  # with a field of their own
 

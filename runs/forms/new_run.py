@@ -19,9 +19,9 @@ from runs.forms.model_parameters import (
     read_parameters,
 )
 from runs.forms.selection import SelectionInput, blank_selection, read_selection
-from workers.engine.documents import read_document
-from workers.engine.presets import DEFAULT_PRESET, PRESETS
 from workers.engine.scorers import ScorerDescription, describe
+from workers.engine.spec.documents import read_document
+from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS
 
 CUSTOM = "custom"
 BUDGET_FIELDS = ("dollars", "calls", "seconds")

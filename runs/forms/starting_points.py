@@ -16,13 +16,13 @@ from runs.forms.new_run import (
     read_scorers,
 )
 from runs.forms.selection import selection_input_of
-from workers.engine.documents import write_document
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
 from workers.engine.kinds.select import Selection
 from workers.engine.scorers import build_scorer
-from workers.engine.spec import Configuration, Limits
+from workers.engine.spec.configuration import Configuration, Limits
+from workers.engine.spec.documents import write_document
 from workers.engine.strategies import read_options
 
 

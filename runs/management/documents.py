@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from runs.selectors.configurations import configuration_names, find_configuration
-from workers.engine.documents import read_document
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.line_ends import with_plain_line_ends
+from workers.engine.spec.documents import read_document
+from workers.engine.spec.line_ends import with_plain_line_ends
 
 SUFFIXES = (".yaml", ".yml", ".json")
 

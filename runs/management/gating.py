@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.access import get_run_for, runs_for
+from runs.kinds.select.standing import documents_of, selection_of
 from runs.management import here_results, here_runs
 from runs.management.here_runs import HereRun
 from runs.management.watching import seconds_of
@@ -20,18 +21,17 @@ from runs.reports.export import check_export, write_scores
 from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.report import CandidateLine, Report
-from runs.selectors.compare import Side, compare_sides, scorers_of, side_of
-from runs.selectors.leaderboard import LeaderboardRow, leaderboard
-from runs.selectors.outcome import count_errors, outcome_of
-from runs.selectors.score_records import ScoreRecord
-from runs.selectors.selection import documents_of, selection_of
-from workers.engine.documents import write_document
-from workers.engine.gates import GateError, Gates, judge
+from runs.selectors.runs.compare import Side, compare_sides, scorers_of, side_of
+from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
+from runs.selectors.runs.outcome import count_errors, outcome_of
+from runs.selectors.scores.records import ScoreRecord
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.kinds.select.rows import CombinationRow
 from workers.engine.kinds.select.table_csv import csv_of
-from workers.engine.stats import Estimate
+from workers.engine.spec.documents import write_document
+from workers.engine.statistics.gates import GateError, Gates, judge
+from workers.engine.statistics.intervals import Estimate
 
 LAST = "last"
 NO_BASELINE = (

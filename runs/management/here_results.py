@@ -7,17 +7,17 @@ from runs.management.here_runs import HereRun, mean_of, standing_of
 from runs.management.voices import Standing
 from runs.models.dataset import question_in
 from runs.reports.report import CandidateLine
-from runs.selectors.compare import Side, scorers_of
-from runs.selectors.outcome import choice_score
-from runs.selectors.score_records import ScoreRecord
-from workers.engine.comparing import Result
-from workers.engine.gates import Ending, Outcome
+from runs.selectors.runs.compare import Side, scorers_of
+from runs.selectors.runs.outcome import choice_score
+from runs.selectors.scores.records import ScoreRecord
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.report import SelectionReport, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
 from workers.engine.session import Session
-from workers.engine.stats import add_to_bins, percentile
+from workers.engine.statistics.comparing import Result
+from workers.engine.statistics.gates import Ending, Outcome
+from workers.engine.statistics.intervals import add_to_bins, percentile
 
 STOPS = {
     "calls": "The budget of calls is used up.",

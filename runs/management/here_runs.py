@@ -14,15 +14,21 @@ from runs.models import Endpoint
 from runs.outbound import check_servers
 from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of
-from runs.selectors.choices import refuse_archived
-from runs.selectors.endpoints_in_use import endpoints_of, known_prices
+from runs.selectors.endpoints.called import endpoints_of, known_prices
+from runs.selectors.named_parts import refuse_archived
 from workers.engine.cache import MemoryCache
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.here import run_here
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case, Reply, Score
-from workers.engine.spec import Configuration, cases_of, check_against, count_trials, with_expected
-from workers.engine.stats import Estimate, estimate_mean
+from workers.engine.spec.configuration import (
+    Configuration,
+    cases_of,
+    check_against,
+    count_trials,
+    with_expected,
+)
+from workers.engine.statistics.intervals import Estimate, estimate_mean
 from workers.quotas import model_quota
 from workers.wiring import build_client, build_provider, prices_of
 

@@ -15,7 +15,7 @@ from runs.reports.export import ExportError
 from runs.secrets import SecretsError
 from runs.selectors.people import NobodyFound
 from workers.engine.errors import ConfigurationError, EngineError, Problem
-from workers.engine.gates import Exit
+from workers.engine.statistics.gates import Exit
 
 
 @contextmanager

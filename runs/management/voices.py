@@ -15,7 +15,7 @@ from runs.reports.choice_table import choice_lines, choice_table
 from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.plain import one_line
 from runs.reports.report import Report
-from workers.engine.gates import Exit
+from workers.engine.statistics.gates import Exit
 
 PROGRESS_SECONDS = 1.0  # between two JSON lines about it
 RATE_SECONDS = 5.0  # "now" in the rate is the mean over this long

@@ -14,8 +14,8 @@ from django.utils import timezone
 from runs.management.refusals import bad_input
 from runs.management.voices import Standing, Voice
 from runs.models import Run, RunState
-from runs.selectors.limits import WAITING
-from runs.selectors.outcome import PAUSED_BY, has_stopped
+from runs.selectors.runs.limits import WAITING
+from runs.selectors.runs.outcome import PAUSED_BY, has_stopped
 from runs.selectors.worker_beats import count_workers
 from runs.services.runs import cancel_run
 

@@ -4,7 +4,7 @@ from runs.management.gating import Asked, hand_out, report_of_run
 from runs.management.voices import Voice
 from runs.management.watching import Left, ask_whether_to_cancel, is_interactive, wait_for
 from runs.models import Run
-from runs.selectors.score_records import read_records
+from runs.selectors.scores.records import read_records
 
 
 def finish(run: Run, asked: Asked, voice: Voice) -> int:

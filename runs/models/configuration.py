@@ -8,7 +8,7 @@ from django.urls import reverse
 
 
 class Configuration(models.Model):
-    """A named document that `workers.engine.spec` accepts; a Run freezes a copy of it."""
+    """A named document that the engine accepts; a Run freezes a copy of it."""
 
     name = models.CharField(max_length=120, unique=True)
     description = models.CharField(max_length=300, blank=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from runs.selectors.score_records import ScoreRecord
+from runs.selectors.scores.records import ScoreRecord
 from workers.engine.spreadsheets import guard
 
 FORMATS = (".jsonl", ".csv")

@@ -8,7 +8,7 @@ from rich.text import Text
 from runs import formatting
 from runs.reports.plain import one_line
 from runs.reports.report import CandidateLine, Report
-from runs.selectors.errors import advice_for
+from runs.selectors.runs.errors import advice_for
 
 MOST_SHOWN = 25
 HEADS = ("candidate", "score", "95 %", "n", "failed", "latency p50", "$ per 1k")

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from runs import formatting
 from runs.reports.plain import code_span
 from runs.reports.report import MOST_SHOWN, CandidateLine, Report
-from runs.selectors.compare import ChangedTrial
-from runs.selectors.errors import advice_for
-from workers.engine.gates import Exit
+from runs.selectors.runs.compare import ChangedTrial
+from runs.selectors.runs.errors import advice_for
+from workers.engine.statistics.gates import Exit
 
 
 def write_markdown(report: Report) -> str:

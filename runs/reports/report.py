@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from runs.kinds.select.facts import facts_of
 from runs.reports.plain import one_line
-from runs.selectors.combination_facts import facts_of
-from runs.selectors.compare import RunComparison
-from runs.selectors.errors import advice_for
-from workers.engine.gates import FINISHED, Check, Exit, Outcome, exit_of
+from runs.selectors.runs.compare import RunComparison
+from runs.selectors.runs.errors import advice_for
 from workers.engine.kinds.select.report import SelectionReport
-from workers.engine.stats import Estimate
+from workers.engine.statistics.gates import FINISHED, Check, Exit, Outcome, exit_of
+from workers.engine.statistics.intervals import Estimate
 
 MOST_SHOWN = 10  # of a list, in a report that people read
 HEADS = {

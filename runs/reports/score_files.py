@@ -9,8 +9,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from runs.models import Run
 from runs.reports.export import LINES, Format
-from runs.selectors.score_records import read_records
-from runs.selectors.trials import TrialFilters
+from runs.selectors.scores.records import read_records
+from runs.selectors.scores.trials import TrialFilters
 
 BLOCK_CHARACTERS = 64 * 1024  # sent at once: a line each would be a thousand small packets
 MEDIA_TYPES: dict[Format, str] = {"csv": "text/csv", "jsonl": "application/x-ndjson"}

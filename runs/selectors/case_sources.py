@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from runs.models import Case as CaseRow
 from runs.models import Dataset
-from runs.selectors.choices import find_dataset
+from runs.selectors.named_parts import find_dataset
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.expected import guess_expected
 from workers.engine.records import Case
-from workers.engine.spec import Configuration, cases_of
+from workers.engine.spec.configuration import Configuration, cases_of
+from workers.engine.spec.expected import guess_expected
 
 
 class CaseSource(NamedTuple):

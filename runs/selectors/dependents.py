@@ -8,8 +8,8 @@ from django.db.models import Q, QuerySet
 
 from runs.formatting import counted
 from runs.models import Configuration, Dataset, Endpoint, Run, RunState
-from runs.selectors.choices import split_choice
-from runs.selectors.endpoints_in_use import live_runs_using
+from runs.selectors.endpoints.called import live_runs_using
+from runs.selectors.named_parts import split_choice
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
-from runs.selectors.permit_state import read_permits
+from runs.selectors.endpoints.permit_state import read_permits
 from runs.selectors.worker_beats import count_workers, is_storage_full
 
 REMEMBERED_SECONDS = 3.0  # pages show it; several pages a second need not ask anew

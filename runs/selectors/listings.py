@@ -17,7 +17,7 @@ from runs.models import (
 )
 from runs.selectors.datasets import newest_versions
 from runs.selectors.pickable import Pickable
-from runs.selectors.run_summary import RunSummary, summarise
+from runs.selectors.runs.run_summary import RunSummary, summarise
 
 
 class EventRow(Pickable):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.db.models import Count, Sum
 
 from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState
-from runs.selectors.permit_state import PermitState, read_permits
+from runs.selectors.endpoints.permit_state import PermitState, read_permits
 from runs.selectors.worker_beats import count_workers
 
 Labels = Mapping[str, str]

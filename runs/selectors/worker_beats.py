@@ -2,7 +2,7 @@
 
 import redis
 
-from runs.selectors.permit_state import open_redis
+from runs.selectors.endpoints.permit_state import open_redis
 
 BEATS = "workers:beats"
 STORAGE_FULL_MARK = "workers:storage_full"  # by a worker whose results found no room

@@ -6,10 +6,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from runs.models import Configuration
-from workers.engine.documents import read_document
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import read_configuration
-from workers.engine.line_ends import with_plain_line_ends
+from workers.engine.spec.documents import read_document
+from workers.engine.spec.line_ends import with_plain_line_ends
 
 LONGEST_NAME = 120  # characters, as in the table
 LONGEST_DESCRIPTION = 300

@@ -6,7 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from runs.models import Configuration, Dataset, Endpoint, EndpointKind, Run
 from runs.services.configurations import save_configuration
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from workers.simulator.demo import DEMO_MODELS, DEMO_PROMPTS, make_questions
 

@@ -10,11 +10,11 @@ from django.db.models import F
 from runs.live import publish
 from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.roles import Permission, check_permission
-from runs.selectors.endpoints_in_use import live_runs_using
-from runs.selectors.limits import WAITING, configuration_now, waiting_reason
-from runs.selectors.permit_state import open_redis
+from runs.selectors.endpoints.called import live_runs_using
+from runs.selectors.endpoints.permit_state import open_redis
+from runs.selectors.runs.limits import WAITING, configuration_now, waiting_reason
+from runs.services.chunks.planning import send_pending
 from runs.services.events import note_endpoint
-from runs.services.planning import send_pending
 
 BREAKER_FIELDS = ("rest", "until", "row", "all", "bad")
 

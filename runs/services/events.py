@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.live import publish
 from runs.models import Endpoint, EventLevel, Run, RunEvent, RunState
-from workers.engine.permits import LimitChange
+from workers.engine.throttling.permits import LimitChange
 
 LIMIT_WORDS = {
     "max_concurrent": "calls at once",

@@ -9,12 +9,12 @@ from django.db import transaction
 
 from runs.live import publish
 from runs.models import Run, RunState
-from runs.selectors.endpoints_in_use import known_prices
-from runs.selectors.limits import configuration_now
+from runs.selectors.endpoints.called import known_prices
+from runs.selectors.runs.limits import configuration_now
 from runs.services.events import note_retuning
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.retuning import change_budget, flatten, read_limit_changes
-from workers.engine.spec import Configuration, budget_problems
+from workers.engine.spec.configuration import Configuration, budget_problems
+from workers.engine.throttling.retuning import change_budget, flatten, read_limit_changes
 
 LONGEST_REASON = 200  # characters
 

@@ -6,8 +6,8 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 
 from runs.models import Endpoint, EventLevel, Run, RunState
-from runs.selectors.limits import WAITING
-from runs.selectors.permit_state import read_permits
+from runs.selectors.endpoints.permit_state import read_permits
+from runs.selectors.runs.limits import WAITING
 from runs.services.pauses import hold_run
 from workers.engine.kinds import KINDS
 

@@ -9,9 +9,9 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import ChunkState, EventLevel, Run, RunState
-from runs.selectors.outcome import PAUSED_BY
+from runs.selectors.runs.outcome import PAUSED_BY
+from runs.services.chunks.planning import advance_soon
 from runs.services.events import note
-from runs.services.planning import advance_soon
 
 LONGEST_REASON = 300  # characters, with the name of who paused it
 

@@ -11,11 +11,11 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import Run, RunState
-from runs.selectors.limits import configuration_now, waiting_reason
+from runs.selectors.runs.limits import configuration_now, waiting_reason
 from runs.services.budgets import refuse_if_spent
+from runs.services.chunks.planning import send_pending
 from runs.services.events import note
 from runs.services.limits import retune_run
-from runs.services.planning import send_pending
 from workers.queue import enqueue_advance
 
 

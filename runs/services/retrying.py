@@ -14,16 +14,16 @@ from django.db.models.functions import Now
 from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState, Score
 from runs.selectors.case_sources import stored_cases
-from runs.selectors.estimate_calls import keys_of_candidate
-from runs.selectors.limits import configuration_now
+from runs.selectors.estimates.calls import keys_of_candidate
+from runs.selectors.runs.limits import configuration_now
 from runs.services.budgets import refuse_if_spent
+from runs.services.chunks.planning import send_pending
 from runs.services.events import note
-from runs.services.planning import send_pending
 from runs.services.rewinding import parts_of, take_out
 from workers.engine import records
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import KINDS
-from workers.engine.spec import cases_of, count_trials
+from workers.engine.spec.configuration import cases_of, count_trials
 
 DECIDED_ON = (
     "What came of a trial was decided on, so a single one is not run again in a selection. Retry "

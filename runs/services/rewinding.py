@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from django.db.models import F
 
 from runs.models import Chunk, ChunkState, Run, Score
+from runs.services.chunks.totals import Tally, tally_by_candidate
 from runs.services.events import note
-from runs.services.totals import Tally, tally_by_candidate
 
 AT_ONCE = 500  # rows in one statement
 

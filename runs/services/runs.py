@@ -14,16 +14,22 @@ from runs.live import publish
 from runs.models import ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
 from runs.models import Configuration as StoredConfiguration
 from runs.selectors.case_sources import no_dataset
-from runs.selectors.choices import find_dataset, refuse_archived
-from runs.services.candidates import store_candidates
-from runs.services.datasets import DatasetError, store_rows
+from runs.selectors.named_parts import find_dataset, refuse_archived
+from runs.services.chunks.candidates import store_candidates
+from runs.services.datasets.storing import DatasetError, store_rows
 from runs.services.events import note
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.expected import guess_expected
 from workers.engine.kinds import read_configuration
-from workers.engine.line_ends import with_plain_line_ends
-from workers.engine.spec import Configuration, cases_of, check_against, count_trials, with_expected
+from workers.engine.spec.configuration import (
+    Configuration,
+    cases_of,
+    check_against,
+    count_trials,
+    with_expected,
+)
+from workers.engine.spec.expected import guess_expected
+from workers.engine.spec.line_ends import with_plain_line_ends
 from workers.queue import enqueue_advance
 
 

@@ -17,7 +17,7 @@ from django.utils.timezone import now
 
 from runs.models import Run, Webhook, WebhookDelivery
 from runs.outbound import check_webhook
-from runs.selectors.run_summary import summarise
+from runs.selectors.runs.run_summary import summarise
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 
 MOST_EACH = 10  # webhooks of one person

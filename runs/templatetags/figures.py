@@ -7,7 +7,7 @@ from django import template
 from django.utils import timezone
 
 from runs import formatting
-from runs.selectors.choice_page import short_name
+from runs.kinds.select.page import short_name
 
 register = template.Library()
 

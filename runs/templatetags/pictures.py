@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django import template
 
 from runs.models import RunState
-from runs.selectors.estimate import Estimate
+from runs.selectors.estimates.estimate import Estimate
 
 register = template.Library()
 

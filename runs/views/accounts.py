@@ -15,7 +15,7 @@ from runs.context_processors import THEMES
 from runs.forms.accounts import SetupForm, SignInForm
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.services import accounts
+from runs.services.people import accounts
 
 THEME_SECONDS = 365 * 24 * 3600
 

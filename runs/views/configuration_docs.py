@@ -8,8 +8,8 @@ from django.views.decorators.http import require_safe
 
 from runs.permissions import requires
 from runs.roles import Permission
-from workers.engine.spec_examples import EXAMPLES
-from workers.engine.spec_reference import Part, reference
+from workers.engine.spec.examples import EXAMPLES
+from workers.engine.spec.reference import Part, reference
 
 
 @cache

@@ -17,7 +17,7 @@ from runs.models import Case
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.datasets import list_cases, newest_versions, recent_runs, versions_of
-from runs.services.datasets import (
+from runs.services.datasets.storing import (
     DatasetError,
     LineProblem,
     NoColumnError,

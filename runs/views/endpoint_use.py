@@ -8,8 +8,8 @@ from django.views.decorators.http import require_POST, require_safe
 from runs.access import get_endpoint_for, usable_endpoints_for, visible_live_runs
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.selectors.endpoint_use import use_of, use_of_all
-from runs.selectors.endpoints import list_endpoints
+from runs.selectors.endpoints.listed import list_endpoints
+from runs.selectors.endpoints.load import use_of, use_of_all
 from runs.services.endpoint_pauses import (
     RedisAway,
     pause_endpoint,

@@ -11,8 +11,8 @@ from runs.forms.endpoints import Difference, EndpointForm
 from runs.models import Endpoint
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.selectors.endpoint_use import use_of, use_of_all
-from runs.selectors.endpoints import list_endpoints
+from runs.selectors.endpoints.listed import list_endpoints
+from runs.selectors.endpoints.load import use_of, use_of_all
 from runs.services.endpoints import ChangedMeanwhileError, save_endpoint, test_connection
 from runs.views.people import person
 

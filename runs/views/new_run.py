@@ -18,21 +18,21 @@ from runs.models import Run
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.datasets import newest_versions
-from runs.selectors.endpoints import group_models
-from runs.selectors.estimate import estimate
+from runs.selectors.endpoints.listed import group_models
+from runs.selectors.estimates.estimate import estimate
 from runs.selectors.starting_points import (
     configurations_for,
     document_to_repeat,
     older_version,
     recent_runs,
 )
-from runs.services.datasets import guess_format, preview_dataset, too_large
+from runs.services.datasets.storing import guess_format, preview_dataset, too_large
 from runs.services.runs import create_run
 from runs.views.people import person
-from workers.engine.documents import write_document
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.expected import USUAL_NAMES
-from workers.engine.presets import PRESETS
+from workers.engine.spec.documents import write_document
+from workers.engine.spec.expected import USUAL_NAMES
+from workers.engine.spec.presets import PRESETS
 
 MOST_ROWS = 100_000
 TEMPLATE_ROW = 99_999  # the number a script replaces when it adds a prompt

@@ -10,7 +10,7 @@ from runs.forms.people import RoleForm
 from runs.permissions import requires
 from runs.roles import Permission, Role
 from runs.selectors.accounts import list_people
-from runs.services.people import give_role, set_active
+from runs.services.people.roles import give_role, set_active
 from runs.views.people import person
 
 WHAT_ROLES_MAY = {

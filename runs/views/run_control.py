@@ -9,10 +9,10 @@ from runs.access import get_run_for
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.services.pauses import pause_run
+from runs.services.people.sharing import share_run
 from runs.services.resuming import resume_run
 from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
-from runs.services.sharing import share_run
 from runs.views.people import person
 from workers.engine.errors import ConfigurationError
 

@@ -5,13 +5,13 @@ from django.views.decorators.http import require_safe
 
 from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters
+from runs.kinds.select.standing import NotAChoiceError, documents_of, report_if_choice
 from runs.permissions import requires
 from runs.reports.combinations import NothingChosenError, litellm_of
 from runs.reports.score_files import send_scores
 from runs.roles import Permission
-from runs.selectors.selection import NotAChoiceError, documents_of, report_if_choice
-from workers.engine.documents import write_document
 from workers.engine.kinds.select.table_csv import csv_of
+from workers.engine.spec.documents import write_document
 
 
 @requires(Permission.SEE)

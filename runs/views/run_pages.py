@@ -14,18 +14,18 @@ from runs.forms.filters import (
     trial_query,
 )
 from runs.forms.limits import LimitsForm
+from runs.kinds.select.page import choice_page, read_wanted
 from runs.models import EventLevel, Run
 from runs.permissions import requires
 from runs.reports.curl import as_curl
 from runs.roles import Permission
-from runs.selectors.choice_page import choice_page, read_wanted
-from runs.selectors.errors import group_errors
-from runs.selectors.events import list_events
-from runs.selectors.leaderboard import leaderboard
-from runs.selectors.limits import configuration_now
-from runs.selectors.score_table import column_choices, table_rows
-from runs.selectors.snapshot import take_snapshot
-from runs.selectors.trials import (
+from runs.selectors.runs.errors import group_errors
+from runs.selectors.runs.events import list_events
+from runs.selectors.runs.leaderboard import leaderboard
+from runs.selectors.runs.limits import configuration_now
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.selectors.scores.table import column_choices, table_rows
+from runs.selectors.scores.trials import (
     MOST_COUNTED,
     SHORTEST_SEARCH,
     SORTS,
@@ -34,8 +34,8 @@ from runs.selectors.trials import (
     count_scores,
     list_scores,
 )
-from workers.engine.documents import write_document
-from workers.engine.spec import cases_of
+from workers.engine.spec.configuration import cases_of
+from workers.engine.spec.documents import write_document
 
 COLUMNS_COOKIE = "score_columns"  # written by static/js/scores.js
 

@@ -8,7 +8,7 @@ from runs.access import runs_for
 from runs.forms.filters import read_run_filters, read_whole_number
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.selectors.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_runs, read_news
+from runs.selectors.runs.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_runs, read_news
 from runs.services.demo import start_demo
 from runs.views.people import person
 

@@ -11,7 +11,7 @@ from runs.forms.tokens import TokenForm
 from runs.permissions import requires
 from runs.roles import Permission, permissions_of
 from runs.selectors.tokens import list_tokens
-from runs.services.tokens import NewToken, create_token, revoke_token
+from runs.services.people.tokens import NewToken, create_token, revoke_token
 from runs.views.people import person
 from workers.engine.errors import ConfigurationError
 

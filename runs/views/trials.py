@@ -11,16 +11,16 @@ from runs.forms.filters import read_trial_filters, trial_query
 from runs.models import Run, Score
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.selectors.costs import trial_cost_text
-from runs.selectors.errors import advice_for
-from runs.selectors.score_rows import expected_of
-from runs.selectors.trial_calls import (
+from runs.selectors.runs.costs import trial_cost_text
+from runs.selectors.runs.errors import advice_for
+from runs.selectors.scores.calls import (
     cut_note,
     shown_attempts,
     shown_calls,
     trial_parameters,
 )
-from runs.selectors.trials import get_trial, neighbours, rendered_prompt, steps_not_run
+from runs.selectors.scores.rows import expected_of
+from runs.selectors.scores.trials import get_trial, neighbours, rendered_prompt, steps_not_run
 from workers.engine.kinds import KINDS
 from workers.engine.records import Judgement
 

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from runs.models import Scope
-from runs.services.tokens import create_token
+from runs.services.people.tokens import create_token
 
 ROOT = "/api/v1"
 EVERYTHING = tuple(Scope.values)

@@ -8,12 +8,12 @@ import pytest
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from runs.api import stream_routes
+from runs.api.routes import streams
 from runs.models import Run, RunState
 from runs.services.events import note
 from runs.services.pauses import pause_run
+from runs.services.people.tokens import create_token, revoke_token
 from runs.services.runs import cancel_run
-from runs.services.tokens import create_token, revoke_token
 from tests.runs.page_parts import make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,7 +65,7 @@ def run(alice):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(stream_routes, "FRAME_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "FRAME_SECONDS", 0.01)
 
 
 def finish(run):
@@ -106,7 +106,7 @@ async def test_news_arrive_while_a_run_goes_on(run, token, alice):
 
 
 async def test_a_lost_nudge_is_made_good_by_the_next_beat(run, token, monkeypatch):
-    monkeypatch.setattr(stream_routes, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(streams, "BEAT_SECONDS", 0.05)
     frames = Listener(run, token).frames()
     async with asyncio.timeout(PATIENCE_SECONDS), aclosing(frames):
         await anext(frames)
@@ -115,7 +115,7 @@ async def test_a_lost_nudge_is_made_good_by_the_next_beat(run, token, monkeypatc
 
 
 async def test_a_revoked_token_ends_the_stream(run, alice, monkeypatch):
-    monkeypatch.setattr(stream_routes, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(streams, "BEAT_SECONDS", 0.05)
     made = await in_thread(create_token)(alice, "test", ["read"])
     frames = Listener(run, made.text).frames()
     async with asyncio.timeout(PATIENCE_SECONDS), aclosing(frames):
@@ -125,7 +125,7 @@ async def test_a_revoked_token_ends_the_stream(run, alice, monkeypatch):
 
 
 async def test_who_loses_the_role_hears_no_more(run, token, alice, monkeypatch):
-    monkeypatch.setattr(stream_routes, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(streams, "BEAT_SECONDS", 0.05)
     frames = Listener(run, token).frames()
     async with asyncio.timeout(PATIENCE_SECONDS), aclosing(frames):
         await anext(frames)
@@ -148,7 +148,7 @@ async def test_an_id_that_is_none_is_refused(run, token, seen):
 
 
 async def test_a_person_has_only_so_many_streams(run, token, monkeypatch):
-    monkeypatch.setattr(stream_routes, "STREAMS_PER_PERSON", 1)
+    monkeypatch.setattr(streams, "STREAMS_PER_PERSON", 1)
     frames = Listener(run, token).frames()
     async with aclosing(frames):
         await anext(frames)

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from runs.models import ApiToken
-from runs.services.accounts import needs_setup
-from runs.services.tokens import authenticate_token, create_token, revoke_token
+from runs.services.people.accounts import needs_setup
+from runs.services.people.tokens import authenticate_token, create_token, revoke_token
 from tests.runs.page_parts import client_of, make_person
 from workers.engine.errors import ConfigurationError
 

@@ -14,8 +14,8 @@ from django.utils.timezone import now
 
 from runs.models import WebhookDelivery
 from runs.outbound import webhook_policy
-from runs.services.planning import advance_run
-from runs.services.recording import record_results
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recording import record_results
 from runs.services.runs import cancel_run, create_run, fail_run
 from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, note_delivery
 from tests.api.asking import Asker

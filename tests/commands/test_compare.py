@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run
-from runs.selectors.compare import compare_runs
-from runs.services.datasets import store_rows
+from runs.selectors.runs.compare import compare_runs
+from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests.commands.conftest import command
 from tests.workers.working import finish, running_worker

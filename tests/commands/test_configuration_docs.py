@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.models import Endpoint
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 from runs.services.demo import DEMO_PRICES
 from tests.commands.conftest import command
 from tests.runs.page_parts import client_of
 from workers.engine.kinds import KINDS
-from workers.engine.spec_examples import EXAMPLES, Example
-from workers.engine.spec_reference import reference
+from workers.engine.spec.examples import EXAMPLES, Example
+from workers.engine.spec.reference import reference
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import SimulatorClient
 

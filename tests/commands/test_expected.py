@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 from tests.commands.conftest import command, write
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import SimulatorClient

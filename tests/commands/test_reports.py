@@ -12,11 +12,11 @@ from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.plain import code_span, one_line
 from runs.reports.report import CandidateLine, Report
-from runs.selectors.compare import ChangedTrial, RunComparison, SideFacts
-from runs.selectors.score_records import ScoreRecord
-from workers.engine.gates import Check, Exit, Outcome
+from runs.selectors.runs.compare import ChangedTrial, RunComparison, SideFacts
+from runs.selectors.scores.records import ScoreRecord
 from workers.engine.spreadsheets import FORMULA_STARTS, guard
-from workers.engine.stats import Estimate
+from workers.engine.statistics.gates import Check, Exit, Outcome
+from workers.engine.statistics.intervals import Estimate
 
 EVIL = [
     "]]></failure><testcase name='forged'/>",

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from runs.management.watching import Watcher, trouble_of
 from runs.models import Configuration, Endpoint, Run, RunState
-from runs.selectors.score_records import ScoreRecord
+from runs.selectors.scores.records import ScoreRecord
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.commands.conftest import command, write

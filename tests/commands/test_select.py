@@ -10,7 +10,7 @@ import yaml
 from rich.console import Console
 
 from runs.reports.choice_table import choice_lines, choice_table, rival_text
-from runs.selectors.outcome import choice_score
+from runs.selectors.runs.outcome import choice_score
 from tests.commands.conftest import command, write
 from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.kinds.select.report import Rival, SelectionReport, report_of

@@ -12,7 +12,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from runs import formatting
 from tests.e2e.database import Database, Totals
-from workers.engine.stats import estimate_mean
+from workers.engine.statistics.intervals import estimate_mean
 
 READ_TEXTS = """() => Object.fromEntries([...document.querySelectorAll("[data-live]")].map(
     (place) => [place.dataset.live, place.textContent]))"""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from workers.engine.matrices import Matrix
 from workers.engine.records import Score, Trial
 from workers.engine.session import Session
+from workers.engine.statistics.matrices import Matrix
 from workers.engine.strategies import Rounds, build_selection
 from workers.engine.strategies.board import Board
 from workers.engine.strategies.options import Objective

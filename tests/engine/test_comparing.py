@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.engine.comparing import CandidatePair, Result, compare, match_candidates
+from workers.engine.statistics.comparing import CandidatePair, Result, compare, match_candidates
 
 SAME = [CandidatePair("a", "a")]
 

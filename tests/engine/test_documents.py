@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from workers.engine.documents import read_document, write_document
 from workers.engine.errors import ConfigurationError
+from workers.engine.spec.documents import read_document, write_document
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.engine.test_comparing import SAME, results
-from workers.engine.comparing import compare
-from workers.engine.gates import Exit, GateError, Gates, Outcome, exit_of, judge
-from workers.engine.stats import Estimate
+from workers.engine.statistics.comparing import compare
+from workers.engine.statistics.gates import Exit, GateError, Gates, Outcome, exit_of, judge
+from workers.engine.statistics.intervals import Estimate
 
 GOOD = Outcome("finished", "", 100, 100, 0, Estimate(0.9, 0.8, 0.95, 100), 0.9, cost=0.5)
 FAILING = replace(GOOD, failed=20, value_failures_wrong=0.72)

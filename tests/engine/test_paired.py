@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from workers.engine.paired import (
+from workers.engine.statistics.paired import (
     NORMAL_FLIPS,
     NORMAL_SIGNS,
     SIGN_FLIPS,

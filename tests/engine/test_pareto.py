@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from workers.engine.pareto import Point, dominates, front_of
+from workers.engine.statistics.pareto import Point, dominates, front_of
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from workers.engine.kinds.select.routing import pick_route
 from workers.engine.plugins import PLUGINS, PluginError, install_plugins
 from workers.engine.prices import Price
 from workers.engine.records import Case, Score
-from workers.engine.spec import check_against
+from workers.engine.spec.configuration import check_against
 from workers.simulator.testing import SimulatorClient
 
 TERSE = "Answer with the number only."

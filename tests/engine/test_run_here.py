@@ -10,10 +10,10 @@ from workers.engine.cache import MemoryCache
 from workers.engine.here import run_here
 from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
-from workers.engine.permits import Quota
 from workers.engine.prices import Price
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case, Score
+from workers.engine.throttling.permits import Quota
 from workers.simulator.testing import SimulatorClient
 
 

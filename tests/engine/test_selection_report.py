@@ -11,9 +11,9 @@ from workers.engine.kinds.select.layers import MOST_ROWS, last_steps, layers_of
 from workers.engine.kinds.select.report import SelectionReport, aim_text, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.kinds.select.table_csv import csv_of
-from workers.engine.matrices import Matrix
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.session import Session
+from workers.engine.statistics.matrices import Matrix
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.options import Objective
 

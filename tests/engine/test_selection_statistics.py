@@ -5,8 +5,8 @@ import math
 import pytest
 
 from tests.engine.selecting import board_of, make_matrix, of_matrix, play, scored, select
-from workers.engine.matrices import Matrix
 from workers.engine.records import Candidate, Score, Trial
+from workers.engine.statistics.matrices import Matrix
 from workers.engine.strategies import SELECTIONS, build_selection
 from workers.engine.strategies.allowance import Allowance
 from workers.engine.strategies.board import Board

@@ -7,8 +7,8 @@ import pytest
 
 from tests.engine.selecting import make_matrix
 from workers.engine.errors import ConfigurationError
-from workers.engine.matrices import Matrix, read_matrix
-from workers.engine.selector_bench import CONTESTANTS, bench, table_of
+from workers.engine.statistics.matrices import Matrix, read_matrix
+from workers.engine.statistics.selector_bench import CONTESTANTS, bench, table_of
 
 SPREAD = [0.2, 0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.7, 0.95]
 

@@ -7,8 +7,8 @@ import pytest
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
-from workers.engine.presets import PRESETS
-from workers.engine.spec import check_against, count_trials
+from workers.engine.spec.configuration import check_against, count_trials
+from workers.engine.spec.presets import PRESETS
 
 
 def problems_of(document: Any) -> dict[str, str]:

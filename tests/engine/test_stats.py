@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from workers.engine.stats import add_to_bins, estimate_mean, merge_bins, percentile
+from workers.engine.statistics.intervals import add_to_bins, estimate_mean, merge_bins, percentile
 
 
 @pytest.mark.parametrize(

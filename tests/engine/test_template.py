@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.engine.template import MAX_BYTES, TemplateError, names_in, render
+from workers.engine.spec.template import MAX_BYTES, TemplateError, names_in, render
 
 FIELDS = {"question": "What is 2 + 3?", "other": "secret", "a-b.c_1": "odd", "self": "{{self}}"}
 

@@ -6,8 +6,15 @@ import pytest
 
 from tests.engine.fake_clock import FakeClock
 from workers.engine.clock import SystemClock
-from workers.engine.permits import Demand, Grant, LimitChange, LocalPermits, Quota, interval_of
-from workers.engine.throttle import Throttle
+from workers.engine.throttling.permits import (
+    Demand,
+    Grant,
+    LimitChange,
+    LocalPermits,
+    Quota,
+    interval_of,
+)
+from workers.engine.throttling.throttle import Throttle
 
 RUN = Quota("run:1", 4)
 SMALL = Quota("endpoint:1/small", 3)

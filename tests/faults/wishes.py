@@ -16,13 +16,13 @@ from django.db.migrations.loader import MigrationLoader
 
 from runs.models import CachedReply, Dataset, Endpoint, Run
 from runs.selectors.health import find_troubles
-from runs.selectors.snapshot import take_snapshot
-from runs.services.datasets import store_rows
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.datasets.storing import store_rows
 from runs.services.endpoints import save_endpoint
 from runs.services.pauses import pause_run
+from runs.services.people.tokens import create_token
 from runs.services.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
-from runs.services.tokens import create_token
 from workers.redis_flights import LINGER_SECONDS
 from workers.simulator.demo import make_questions
 

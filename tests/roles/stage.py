@@ -9,7 +9,7 @@ from django.utils.timezone import now
 
 from runs.models import Configuration, Run, RunState, Scope, Webhook
 from runs.roles import Role
-from runs.services.tokens import create_token
+from runs.services.people.tokens import create_token
 from tests.roles.routes import Route
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (

@@ -18,7 +18,7 @@ from runs.models import Scope
 from runs.permissions import declared_by
 from runs.roles import Permission, Role
 from runs.routing import websocket_urlpatterns
-from runs.services.tokens import create_token
+from runs.services.people.tokens import create_token
 from tests.roles.expectations import PAGES, RULES, Anybody, Rule, Thing
 from tests.roles.routes import API_ROOT, Route, api_routes, every_pattern, page_routes
 from tests.roles.stage import OWNERS, Stage, client_of, make_actor, same_browser, set_stage

@@ -13,8 +13,8 @@ from django.urls import reverse
 from runs.models import Scope
 from runs.roles import PERMISSIONS, Permission, Role, role_of
 from runs.routing import socket
-from runs.services.people import give_role, set_active
-from runs.services.tokens import create_token
+from runs.services.people.roles import give_role, set_active
+from runs.services.people.tokens import create_token
 from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ from django.contrib.auth.models import User
 from django.utils.timezone import now
 
 from runs.models import Case, Dataset, Run, RunState, Score
-from runs.selectors.stored_history import stored_history
+from runs.selectors.runs.stored_history import stored_history
+from runs.services.chunks.totals import tally_by_candidate
 from runs.services.runs import create_run
-from runs.services.totals import tally_by_candidate
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Trial
 from workers.engine.session import Session

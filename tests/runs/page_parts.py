@@ -22,7 +22,7 @@ from runs.models import (
 from runs.roles import Role
 from runs.selectors.health import forget_troubles
 from runs.selectors.worker_beats import BEATS
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 
 PASSWORD = "correct horse battery"
 

@@ -13,7 +13,7 @@ from django.urls import resolve
 from django.utils.timezone import now
 
 from runs.models import SignInFailure
-from runs.services import accounts
+from runs.services.people import accounts
 
 PASSWORD = "correct horse battery staple"
 

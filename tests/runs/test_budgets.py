@@ -8,9 +8,9 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from runs.models import Endpoint, Run, RunState
-from runs.selectors.budgets import budget_of, read_budget
-from runs.selectors.estimate import estimate
-from runs.selectors.snapshot import take_snapshot
+from runs.selectors.estimates.estimate import estimate
+from runs.selectors.runs.budgets import budget_of, read_budget
+from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.budgets import stop_for_budget, watch_budget, watch_seconds
 from runs.services.limits import retune_run
 from runs.services.pauses import pause_run

@@ -4,10 +4,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
-from runs.selectors.compare import compare_runs
-from runs.selectors.leaders import find_leaders
-from runs.selectors.run_list import describe
-from runs.selectors.run_summary import summarise
+from runs.selectors.runs.best_candidates import find_leaders
+from runs.selectors.runs.compare import compare_runs
+from runs.selectors.runs.run_list import describe
+from runs.selectors.runs.run_summary import summarise
 from tests.runs.choice_parts import make_choice
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 

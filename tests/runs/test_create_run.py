@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from runs.models import Candidate, Chunk, Dataset, Endpoint, EndpointKind, Run
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 from runs.services.demo import start_demo
 from runs.services.runs import cancel_run, create_run
 from workers.engine.errors import ConfigurationError

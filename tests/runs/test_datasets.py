@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from runs.models import Case, Dataset
-from runs.services.datasets import (
+from runs.services.datasets.storing import (
     DatasetError,
     decode_dataset,
     guess_format,

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.urls import reverse
 
 from runs.models import Endpoint, Run, RunState
-from runs.selectors.endpoint_use import use_of, use_of_all
+from runs.selectors.endpoints.load import use_of, use_of_all
 from runs.services.endpoint_pauses import (
     RedisAway,
     pause_endpoint,
@@ -18,7 +18,7 @@ from runs.services.endpoint_pauses import (
     resume_endpoint,
 )
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
-from workers.engine.permits import Demand, LocalPermits, Quota, Report
+from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from runs.management.documents import load_document
 from runs.models import Case, Configuration, Run, Scope
+from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
-from runs.services.tokens import create_token
 from tests.runs.page_parts import (
     client_of,
     make_dataset,
@@ -23,7 +23,7 @@ from tests.runs.page_parts import (
     make_person,
     run_document,
 )
-from workers.engine.documents import read_document
+from workers.engine.spec.documents import read_document
 
 pytestmark = pytest.mark.django_db
 

@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.models import CachedReply, Candidate, Endpoint, EndpointKind, Run, RunSample
-from runs.selectors.estimate import estimate
-from runs.selectors.estimate_calls import keys_of
-from runs.selectors.leaderboard import leaderboard
-from runs.selectors.series import read_series
-from runs.selectors.snapshot import take_snapshot
-from runs.services.datasets import store_rows
+from runs.selectors.estimates.calls import keys_of
+from runs.selectors.estimates.estimate import estimate
+from runs.selectors.runs.leaderboard import leaderboard
+from runs.selectors.runs.series import read_series
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests.runs.page_parts import beat, make_person
 from workers.engine.kinds import read_configuration

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from runs.services.accounts import make_setup_link
+from runs.services.people.accounts import make_setup_link
 from tests.runs.page_parts import PASSWORD, client_of, make_person, make_person_with_password
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Dataset, EventLevel, RunEvent
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 from tests.runs.page_parts import (
     add_candidate,
     add_score,

@@ -8,9 +8,9 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Case, Score
-from runs.selectors.errors import normalise
-from runs.selectors.score_table import COLUMNS, USUAL
-from runs.selectors.trials import SORTS
+from runs.selectors.runs.errors import normalise
+from runs.selectors.scores.table import COLUMNS, USUAL
+from runs.selectors.scores.trials import SORTS
 from tests.runs.page_parts import (
     add_candidate,
     client_of,

@@ -8,11 +8,11 @@ import yaml
 from django.contrib.auth.models import User
 from django.utils.timezone import now
 
+from runs.kinds.select import standing
+from runs.kinds.select.standing import selection_of
 from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
-from runs.selectors import selection
-from runs.selectors.selection import selection_of
-from runs.selectors.snapshot import take_snapshot
+from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import create_run
 from tests.runs.choice_parts import make_choice
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
@@ -159,7 +159,7 @@ def test_a_choice_that_goes_on_is_followed_to_where_a_fresh_look_would_be(choice
         Run.objects.filter(pk=choice.pk).update(asked=end, done=end, state=RunState.RUNNING)
         run = Run.objects.get(pk=choice.pk)
         followed = selection_of(run)
-        selection._warm.clear()
+        standing._warm.clear()
         assert selection_of(run).rows == followed.rows
 
 

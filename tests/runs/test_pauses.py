@@ -8,11 +8,11 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from runs.models import Chunk, ChunkState, Run, RunState
-from runs.selectors.snapshot import take_snapshot
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.chunks.leases import lease_chunk
+from runs.services.chunks.planning import advance_run
 from runs.services.endpoint_pauses import pause_endpoint
-from runs.services.leases import lease_chunk
 from runs.services.pauses import pause_run, settle_pause
-from runs.services.planning import advance_run
 from runs.services.resuming import resume_run
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 

@@ -8,11 +8,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.models import Run, RunSample, RunState
-from runs.selectors.rates import NEWEST, Answered, rate_over
-from runs.selectors.run_list import RunFilters, list_runs
-from runs.selectors.run_summary import summarise
-from runs.selectors.series import step_of
-from runs.selectors.snapshot import take_snapshot
+from runs.selectors.runs.rates import NEWEST, Answered, rate_over
+from runs.selectors.runs.run_list import RunFilters, list_runs
+from runs.selectors.runs.run_summary import summarise
+from runs.selectors.runs.series import step_of
+from runs.selectors.runs.snapshot import take_snapshot
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 
 

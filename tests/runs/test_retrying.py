@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Chunk, ChunkState, Run, RunState, Score
-from runs.selectors.snapshot import take_snapshot
+from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.retrying import rerun_trial, retry_failed
 from tests.runs.page_parts import (
     add_score,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.simulator.arithmetic import find_problem, show_number
+from workers.simulator.answers.arithmetic import find_problem, show_number
 
 
 @pytest.mark.parametrize(

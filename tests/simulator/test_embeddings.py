@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.simulator.embeddings import embed
+from workers.simulator.answers.embeddings import embed
 
 
 def likeness(left, right):

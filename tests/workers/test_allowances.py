@@ -9,8 +9,16 @@ import pytest
 import redis.asyncio
 
 from workers.engine.clock import SystemClock
-from workers.engine.permits import Allowance, Demand, Grant, LocalPermits, Permits, Quota, Report
-from workers.engine.throttle import Throttle
+from workers.engine.throttling.permits import (
+    Allowance,
+    Demand,
+    Grant,
+    LocalPermits,
+    Permits,
+    Quota,
+    Report,
+)
+from workers.engine.throttling.throttle import Throttle
 from workers.redis_permits import RedisPermits, part_of
 
 

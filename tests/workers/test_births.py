@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
-from runs.selectors.stored_history import stored_history
+from runs.selectors.runs.stored_history import stored_history
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.workers.selecting import in_one_process, plain

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db.models import Sum
 
 from runs.models import Endpoint, EndpointKind, Run
-from runs.selectors.costs import cost_text
-from runs.selectors.leaderboard import leaderboard
+from runs.selectors.runs.costs import cost_text
+from runs.selectors.runs.leaderboard import leaderboard
 from runs.services.runs import create_run
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient

@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import CachedReply, Chunk, Run, RunState
-from runs.selectors.snapshot import take_snapshot
-from runs.services.datasets import store_rows
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient

@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from runs.kinds.select.standing import selection_of
 from runs.models import Dataset, Run, RunState
-from runs.selectors.compare import compare_runs
-from runs.selectors.selection import selection_of
-from runs.services.datasets import import_dataset, set_expected_column
+from runs.selectors.runs.compare import compare_runs
+from runs.services.datasets.storing import import_dataset, set_expected_column
 from runs.services.runs import create_run
 from tests.runs.page_parts import client_of
 from tests.workers.working import finish, running_worker, wait_until

@@ -17,10 +17,10 @@ from runs import consumers
 from runs.live import publish
 from runs.models import Run
 from runs.roles import Role
-from runs.services.planning import advance_run
-from runs.services.recording import record_results
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recording import record_results
+from runs.services.people.sharing import share_run
 from runs.services.runs import cancel_run, create_run
-from runs.services.sharing import share_run
 from tests.runs.page_parts import make_person
 from tests.workers.test_recording import results_of, take
 

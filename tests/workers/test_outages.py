@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Endpoint, Run, RunState
-from runs.selectors.permit_state import read_permits
+from runs.selectors.endpoints.permit_state import read_permits
 from runs.services.endpoint_pauses import reset_breaker
 from runs.services.outages import HOPELESS_SECONDS, pause_hopeless
 from runs.services.resuming import resume_run

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from runs.models import ChunkState, Run, RunState
+from runs.services.chunks.recovery import sweep
 from runs.services.pauses import pause_run
-from runs.services.recovery import sweep
 from runs.services.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
 from tests.workers.working import finish, running_worker, wait_until

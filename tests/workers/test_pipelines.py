@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from runs.kinds.select.standing import selection_of
 from runs.models import Endpoint, Run, RunState
-from runs.selectors.estimate import estimate
-from runs.selectors.selection import selection_of
+from runs.selectors.estimates.estimate import estimate
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.runs.page_parts import client_of

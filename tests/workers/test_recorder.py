@@ -12,15 +12,15 @@ from django.utils import timezone
 
 import workers.recorder
 from runs.models import Chunk, ChunkState, Run
-from runs.services.leases import Lease, lease_chunk
-from runs.services.planning import advance_run
-from runs.services.recovery import reclaim_expired
+from runs.services.chunks.leases import Lease, lease_chunk
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recovery import reclaim_expired
 from runs.services.runs import create_run
-from workers.chunk_rests import ChunkRests, models_of
 from workers.database_thread import in_database
-from workers.engine.ending import end_tasks
+from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score
 from workers.recorder import Recorder
+from workers.waiting_chunks import ChunkRests, models_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

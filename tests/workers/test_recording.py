@@ -9,14 +9,14 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Chunk, ChunkState, Run, RunState, Score
-from runs.selectors.snapshot import take_snapshot
-from runs.services.leases import Lease, lease_chunk, release_chunk, renew_leases
-from runs.services.planning import advance_run
-from runs.services.recording import Results, record_results
-from runs.services.recovery import reclaim_expired, sweep
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.chunks.leases import Lease, lease_chunk, release_chunk, renew_leases
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recording import Results, record_results
+from runs.services.chunks.recovery import reclaim_expired, sweep
 from runs.services.runs import create_run
 from workers.engine import records
-from workers.engine.stats import percentile
+from workers.engine.statistics.intervals import percentile
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.brute_force import BruteForce
 

@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Chunk, ChunkState, Run, RunEvent
-from runs.services.leases import Lease, lease_chunk
-from runs.services.planning import advance_run
-from runs.services.recording import record_results
-from runs.services.recovery import reclaim_expired, sweep
+from runs.services.chunks.leases import Lease, lease_chunk
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recording import record_results
+from runs.services.chunks.recovery import reclaim_expired, sweep
 from runs.services.runs import create_run
 from tests.workers.test_recording import results_of
 

@@ -9,7 +9,7 @@ import pytest
 import redis.asyncio
 
 from workers import redis_permits
-from workers.engine.permits import Demand, LocalPermits, Quota, Report
+from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
 RUN = Quota("run:1", 10)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from runs.kinds.select.standing import selection_of
 from runs.models import ChunkState, Run, RunState
-from runs.selectors.selection import selection_of
-from runs.selectors.snapshot import can_retry
-from runs.selectors.stored_history import stored_history
-from runs.services.leases import Lease, lease_chunk
-from runs.services.planning import advance_run
-from runs.services.recording import Results, record_results
+from runs.selectors.runs.snapshot import can_retry
+from runs.selectors.runs.stored_history import stored_history
+from runs.services.chunks.leases import Lease, lease_chunk
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recording import Results, record_results
 from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import create_run
 from tests.workers.selecting import plain

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from runs.kinds.select.standing import selection_of
 from runs.models import Run, RunState
-from runs.selectors.selection import selection_of
-from runs.selectors.stored_history import stored_history
+from runs.selectors.runs.stored_history import stored_history
 from runs.services.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.workers.selecting import in_one_process, plain

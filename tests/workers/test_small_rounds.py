@@ -6,15 +6,15 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
-from runs.selectors.stored_history import as_stored, stored_history
-from runs.services.leases import Lease, lease_chunk
+from runs.selectors.runs.stored_history import as_stored, stored_history
+from runs.services.chunks.grown_chunks import plan_round, take_session
+from runs.services.chunks.leases import Lease, lease_chunk
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recording import Results, record_results
+from runs.services.chunks.recovery import reclaim_expired
 from runs.services.pauses import pause_run
-from runs.services.planning import advance_run
-from runs.services.recording import Results, record_results
-from runs.services.recovery import reclaim_expired
 from runs.services.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
-from runs.services.small_rounds import plan_round, take_session
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.test_recording import expire
 from tests.workers.working import finish, running_worker, wait_until

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, connections
 
 from runs.models import Chunk, ChunkState, Run
-from runs.services.leases import Lease, lease_chunk
-from runs.services.planning import advance_run
+from runs.services.chunks.leases import Lease, lease_chunk
+from runs.services.chunks.planning import advance_run
 from runs.services.runs import create_run
 from workers.database_thread import in_database
 from workers.engine.records import Score

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from runs.kinds.select.standing import selection_of
 from runs.models import RunState
-from runs.selectors.selection import selection_of
-from runs.selectors.stored_history import stored_history
+from runs.selectors.runs.stored_history import stored_history
 from runs.services.runs import create_run
 from tests.workers.selecting import Plain, in_one_process, plain
 from tests.workers.working import finish, running_worker

@@ -10,13 +10,13 @@ from random import Random
 from workers.engine.clock import Clock
 from workers.engine.errors import CallError, RateLimited, TimedOut
 from workers.engine.lanes import AsyncLane, ThreadLane
-from workers.engine.permits import Quota
-from workers.engine.pools import Permit
 from workers.engine.prices import NANOS, Price, Prices, cost_of
 from workers.engine.providers import Provider
 from workers.engine.records import CANCELLED, Attempt, Reply, Request
-from workers.engine.retry_budget import RetryBudget
-from workers.engine.throttle import Throttle
+from workers.engine.throttling.permits import Quota
+from workers.engine.throttling.pools import Permit
+from workers.engine.throttling.retry_budget import RetryBudget
+from workers.engine.throttling.throttle import Throttle
 
 LONGEST_PAUSE_SECONDS = 120.0  # a Retry-After of an hour is not obeyed in full
 LONGEST_BACKOFF_SECONDS = 30.0

@@ -4,24 +4,24 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from workers.engine.allowances import allowance_of
 from workers.engine.cache import MemoryCache, ReplyCache, SingleFlight
 from workers.engine.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.chunks import chunk_size
 from workers.engine.clock import Clock, SystemClock
-from workers.engine.ending import end_tasks
+from workers.engine.ending_tasks import end_tasks
 from workers.engine.executor import Executor
-from workers.engine.permits import LocalPermits, Quota
 from workers.engine.prices import Prices
 from workers.engine.providers import Provider
 from workers.engine.records import Candidate, Case, Request, Score, Slice
 from workers.engine.schedule import Room, plan_chunks, split_slots
 from workers.engine.scorers import build_scorer
 from workers.engine.session import Session
-from workers.engine.spec import Configuration
+from workers.engine.spec.configuration import Configuration
 from workers.engine.streaks import has_too_many_failures
 from workers.engine.targets import TargetParts
-from workers.engine.throttle import Throttle
+from workers.engine.throttling.budget_shares import allowance_of
+from workers.engine.throttling.permits import LocalPermits, Quota
+from workers.engine.throttling.throttle import Throttle
 
 CHUNKS_AHEAD = 16
 LOOK_SECONDS = 0.05  # how often a run with a budget looks whether it is used up

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from workers.engine.chunks import Allocation, SlotPlan, Work, allocate, share_slots, split
 from workers.engine.records import Trial
 from workers.engine.session import Session
-from workers.engine.spec import Configuration
+from workers.engine.spec.configuration import Configuration
 
 
 class Room(NamedTuple):

@@ -16,13 +16,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from workers.engine.documents import write_document
 from workers.engine.given_models import chosen_model, labels_of
 from workers.engine.kinds.select.litellm import Server, facts_of, litellm_config
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow, rounds_of, rows_of
 from workers.engine.kinds.select.table_csv import csv_of
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.session import Session
+from workers.engine.spec.documents import write_document
 from workers.engine.strategies import Rounds, build_selection
 from workers.engine.strategies.options import Objective
 

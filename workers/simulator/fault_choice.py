@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from workers.simulator.exchange import FaultOrder
+from workers.simulator.answers.seeded import draw, pick
 from workers.simulator.faults import FAULTS
 from workers.simulator.models import MODELS
+from workers.simulator.protocols.exchange import FaultOrder
 from workers.simulator.records import Refusal, RefusedError
-from workers.simulator.seeded import draw, pick
 
 ERROR_STATUSES = (500, 502, 503)
 PLAIN_SUFFIX = "latest"  # Ollama's usual tag

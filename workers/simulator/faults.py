@@ -8,10 +8,10 @@ from functools import lru_cache
 from itertools import repeat
 from math import nan
 
-from workers.simulator.exchange import Exchange, FaultOrder
 from workers.simulator.limits import retry_headers
+from workers.simulator.protocols.exchange import Exchange, FaultOrder
+from workers.simulator.protocols.wire import Wire, encode_chunk
 from workers.simulator.records import Headers, Refusal, Reply
-from workers.simulator.wire import Wire, encode_chunk
 
 Fault = Callable[[Exchange, FaultOrder, Wire], Awaitable[None]]
 BLOCK_BYTES = 64 * 1024

@@ -3,17 +3,18 @@
 import json
 from collections.abc import Callable
 
-from workers.simulator.answering import answer_ask
-from workers.simulator.anthropic_routes import ANTHROPIC_ROUTES
-from workers.simulator.exchange import Account, Exchange, FaultOrder
+from workers.simulator.answers.answering import answer_ask
+from workers.simulator.answers.seeded import counted, draw
 from workers.simulator.fault_choice import AskedModel, order_by_rate
 from workers.simulator.ledger import Arrival, Ledger
 from workers.simulator.limits import Limits
-from workers.simulator.ollama_routes import OLLAMA_ROUTES, list_tags
-from workers.simulator.ollama_routes import write_refusal as write_ollama_refusal
-from workers.simulator.openai_routes import OPENAI_ROUTES, list_models
-from workers.simulator.openai_routes import write_refusal as write_openai_refusal
-from workers.simulator.reading import read_json
+from workers.simulator.protocols.anthropic_routes import ANTHROPIC_ROUTES
+from workers.simulator.protocols.exchange import Account, Exchange, FaultOrder
+from workers.simulator.protocols.ollama_routes import OLLAMA_ROUTES, list_tags
+from workers.simulator.protocols.ollama_routes import write_refusal as write_ollama_refusal
+from workers.simulator.protocols.openai_routes import OPENAI_ROUTES, list_models
+from workers.simulator.protocols.openai_routes import write_refusal as write_openai_refusal
+from workers.simulator.protocols.reading import read_json
 from workers.simulator.records import (
     Ask,
     HttpRequest,
@@ -24,7 +25,6 @@ from workers.simulator.records import (
     Route,
 )
 from workers.simulator.script import Script
-from workers.simulator.seeded import counted, draw
 from workers.simulator.settings import Settings
 
 ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from workers.simulator.exchange import FaultOrder
 from workers.simulator.faults import FAULTS
+from workers.simulator.protocols.exchange import FaultOrder
 from workers.simulator.records import Ask
 
 MATCH_KEYS = ("model", "contains", "route")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import uvloop
 
-from workers.simulator.protocol import Connection
+from workers.simulator.protocols.http_server import Connection
 from workers.simulator.provider import Provider
 from workers.simulator.settings import Settings
 

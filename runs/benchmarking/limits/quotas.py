@@ -7,7 +7,7 @@ from runs.benchmarking.limits import judging
 from runs.benchmarking.limits.bars import Outcome
 from runs.benchmarking.limits.stage import Stage
 from runs.benchmarking.workload import SYSTEM
-from workers.simulator.tokens import count_message_tokens, count_tokens
+from workers.simulator.answers.tokens import count_message_tokens, count_tokens
 
 LATENCY_MS, JITTER = 200.0, 0.3
 SLOTS = 100

@@ -12,7 +12,7 @@ from runs.benchmarking.parts import ATTEMPTS_SIMULATED, ENOUGH_SLOTS, Setup
 from runs.benchmarking.plan import DEFAULT_LIMIT_TRIALS, Plan
 from runs.benchmarking.workload import SIMULATED_MODEL, even_work, questions
 from runs.models import Endpoint, EndpointKind
-from runs.services.datasets import store_rows
+from runs.services.datasets.storing import store_rows
 from runs.services.endpoints import save_endpoint
 from workers.simulator.settings import Settings
 from workers.simulator.testing import SimulatorClient

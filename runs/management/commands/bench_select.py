@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from workers.engine.errors import ConfigurationError
-from workers.engine.matrices import read_matrix
-from workers.engine.selector_bench import CONTESTANTS, Line, bench, table_of
+from workers.engine.statistics.matrices import read_matrix
+from workers.engine.statistics.selector_bench import CONTESTANTS, Line, bench, table_of
 
 
 class Command(BaseCommand):

@@ -26,7 +26,7 @@ from runs.benchmarking.spending import check_budget, take_endpoint
 from runs.benchmarking.table import write_report
 from runs.secrets import SecretsError
 from runs.selectors.benchmarks import can_store_benchmarks
-from runs.selectors.choices import find_endpoint
+from runs.selectors.named_parts import find_endpoint
 from runs.services.benchmarks import store_benchmark
 
 BAR_MISSED, BAD_INPUT = 1, 2

@@ -12,9 +12,15 @@ from runs import formatting
 from runs.access import get_run_for
 from runs.management.site_command import SiteCommand, add_person
 from runs.reports.plain import one_line
-from runs.selectors.compare import ChangedTrial, RunComparison, SideFacts, compare_sides, side_of
-from runs.services.local_account import person_for_command
-from workers.engine.paired import Difference
+from runs.selectors.runs.compare import (
+    ChangedTrial,
+    RunComparison,
+    SideFacts,
+    compare_sides,
+    side_of,
+)
+from runs.services.people.local_account import person_for_command
+from workers.engine.statistics.paired import Difference
 
 WIDTH = 120  # columns, where no terminal says how many it has
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from runs.management.site_command import SiteCommand
 from runs.models import Scope
-from runs.services.tokens import create_token, owner_for_command
+from runs.services.people.tokens import create_token, owner_for_command
 
 
 class Command(SiteCommand):

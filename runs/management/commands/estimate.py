@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from runs import formatting
 from runs.management.documents import add_document, load_document
 from runs.management.site_command import SiteCommand
-from runs.selectors.estimate import Estimate, estimate
+from runs.selectors.estimates.estimate import Estimate, estimate
 from workers.engine.errors import ConfigurationError
 
 

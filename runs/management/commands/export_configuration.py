@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from runs.management.documents import read_stored
 from runs.management.site_command import SiteCommand
-from workers.engine.documents import write_document
+from workers.engine.spec.documents import write_document
 
 
 class Command(SiteCommand):

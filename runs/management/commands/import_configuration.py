@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from runs.management.documents import read_text
 from runs.management.site_command import SiteCommand, add_person
 from runs.services.configurations import import_configuration
-from runs.services.local_account import person_for_command
+from runs.services.people.local_account import person_for_command
 
 
 class Command(SiteCommand):

@@ -7,8 +7,13 @@ from typing import Any
 from runs.formatting import counted
 from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand
-from runs.services.dataset_reading import Format
-from runs.services.datasets import DatasetError, decode_dataset, guess_format, import_dataset
+from runs.services.datasets.reading import Format
+from runs.services.datasets.storing import (
+    DatasetError,
+    decode_dataset,
+    guess_format,
+    import_dataset,
+)
 
 FORMATS: dict[str, Format] = {
     ".csv": "csv",

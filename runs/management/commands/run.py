@@ -21,7 +21,7 @@ from runs.management.site_command import SiteCommand, add_person
 from runs.management.voices import Voice, choose_voice
 from runs.management.watching import INTERRUPTED, refuse_without_site
 from runs.management.whole_runs import finish
-from runs.services.local_account import person_for_command
+from runs.services.people.local_account import person_for_command
 from runs.services.runs import create_run
 
 

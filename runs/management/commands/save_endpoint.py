@@ -9,9 +9,9 @@ from django.core.management.base import CommandParser
 from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand, add_person
 from runs.models import Endpoint, EndpointKind
-from runs.selectors.choices import find_endpoint
+from runs.selectors.named_parts import find_endpoint
 from runs.services.endpoints import save_endpoint
-from runs.services.local_account import person_for_command
+from runs.services.people.local_account import person_for_command
 
 FIELDS = ("kind", "base_url", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 

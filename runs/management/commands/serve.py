@@ -96,7 +96,7 @@ class Command(BaseCommand):
 
 def first_sign_in_path() -> str | None:
     """The address that makes the first account, if there is none yet. No default password."""
-    from runs.services.accounts import make_setup_link, needs_setup
+    from runs.services.people.accounts import make_setup_link, needs_setup
 
     path = make_setup_link() if needs_setup() else None
     connections.close_all()  # this process only supervises from here on

@@ -10,7 +10,7 @@ from runs.management.gating import NO_BASELINE, add_gates, read_gates
 from runs.management.site_command import SiteCommand, add_person
 from runs.management.voices import choose_voice
 from runs.management.whole_runs import finish
-from runs.services.local_account import person_for_command
+from runs.services.people.local_account import person_for_command
 
 
 class Command(SiteCommand):

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds.evaluate import Evaluation
 from workers.engine.kinds.select import Selection
-from workers.engine.problems import explain
-from workers.engine.spec import Configuration
+from workers.engine.spec.configuration import Configuration
+from workers.engine.spec.problems import explain
 
 __all__ = ["DEFAULT_KIND", "KINDS", "read_configuration"]
 

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from workers.engine.json_text import digest
 from workers.engine.records import Candidate
-from workers.engine.spec import (
+from workers.engine.spec.configuration import (
     KIND,
     Configuration,
     ModelChoice,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from workers.engine.clock import Clock
-from workers.engine.ending import end_tasks
+from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import CallError, LaneClosed, MalformedAnswer
 
 Item = TypeVar("Item")

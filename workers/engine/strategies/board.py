@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from workers.engine.pareto import Point
 from workers.engine.records import Score
+from workers.engine.statistics.pareto import Point
 from workers.engine.strategies.intervals import Interval, interval_of
 from workers.engine.strategies.options import Failures, Objective
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from workers.engine.pareto import front_of
 from workers.engine.records import Candidate, Score, Trial
+from workers.engine.statistics.pareto import front_of
 from workers.engine.strategies.board import Board
 from workers.engine.strategies.options import Objective, Options
 

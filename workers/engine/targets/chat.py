@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 
 from workers.engine.records import Candidate, Case, Reply, Request
+from workers.engine.spec.template import names_in, render
 from workers.engine.targets.parts import TargetParts
-from workers.engine.template import names_in, render
 
 CHAT_PATH = "/chat/completions"
 

@@ -21,7 +21,7 @@ from workers.engine.kinds.select.steps import (
 )
 from workers.engine.kinds.select.strategy_choice import StrategyChoice
 from workers.engine.records import Candidate
-from workers.engine.spec import KIND, Configuration, ModelChoice, Template, TrialRange
+from workers.engine.spec.configuration import KIND, Configuration, ModelChoice, Template, TrialRange
 from workers.engine.strategies import Rounds, build_selection, check_objective
 from workers.engine.strategies.options import Objective
 from workers.engine.targets import Target

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from workers.engine.agents import Agent, build_agent
-from workers.engine.ending import end_tasks
+from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import AgentFailed, CallError, TimedOut
 from workers.engine.providers.answers import clean_text
 from workers.engine.records import Reply, Request

@@ -13,9 +13,9 @@ from workers.engine.kinds.select.agent_steps import AgentCalls, run_agent, sampl
 from workers.engine.kinds.select.routing import pick_route, routed_steps
 from workers.engine.providers.answers import clean_text
 from workers.engine.records import Candidate, Case, Reply, Request
+from workers.engine.spec.template import TemplateError
 from workers.engine.targets.chat import chat_request, fill
 from workers.engine.targets.parts import TargetParts
-from workers.engine.template import TemplateError
 
 Ask = Callable[[Request], Awaitable[Reply]]
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workers.engine.chunks import Allocation, SlotPlan, Work, share_slots
-from workers.engine.pareto import Point, front_of
 from workers.engine.records import Score
-from workers.engine.stats import Estimate, estimate_mean
+from workers.engine.statistics.intervals import Estimate, estimate_mean
+from workers.engine.statistics.pareto import Point, front_of
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.board import Sample
 from workers.engine.strategies.intervals import Interval

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, field_validator
 
 from workers.engine.agents import build_agent, find_agent
 from workers.engine.errors import Problem
-from workers.engine.spec_parts import SYSTEM, USER, ModelChoice, Strict, Template, check_models
+from workers.engine.spec.parts import SYSTEM, USER, ModelChoice, Strict, Template, check_models
 
 StepName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
 RouteWord = Annotated[str, Field(min_length=1, max_length=100)]

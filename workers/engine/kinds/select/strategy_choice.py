@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ConfigDict, model_validator
 
-from workers.engine.spec_parts import Strict
+from workers.engine.spec.parts import Strict
 from workers.engine.strategies import SELECTIONS, read_options
 
 

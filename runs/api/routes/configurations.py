@@ -1,0 +1,140 @@
+"""Configurations: stored documents of the one schema, as JSON and as YAML."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import BaseModel, Field
+
+from runs.access import get_configuration_for, stored_configurations_for
+from runs.api.bodies import JSON, YAML, address_of, document_from, wants_yaml
+from runs.api.doors import caller, needs
+from runs.api.pages import Listing, Page, PageQuery, answer
+from runs.api.problems import RequestProblem, refuse
+from runs.api.router import Routes
+from runs.models import Configuration, Scope
+from runs.roles import Permission
+from runs.selectors.listings import list_configurations
+from runs.services.configurations import name_is_taken, save_configuration
+from workers.engine.spec.documents import write_document
+
+routes = Routes(tags=["Configurations"])
+
+ConfigurationName = Annotated[str, Field(max_length=120)]
+
+
+class ConfigurationRow(BaseModel):
+    name: str
+    kind: str
+    version: int
+    description: str
+    is_preset: bool
+    updated: datetime
+
+
+AS_YAML = {"schema": {"type": "string", "description": "The same as YAML."}}
+BODY = {
+    "required": True,
+    "content": {
+        JSON: {"schema": {"$ref": "#/components/schemas/Configuration"}},
+        YAML[0]: AS_YAML,
+    },
+}
+# What was stored is answered unchanged: also a number that was written as a text.
+ANSWER = {
+    "content": {JSON: {"schema": {"type": "object", "required": ["name"]}}, YAML[0]: AS_YAML},
+    "headers": {"ETag": {"schema": {"type": "string"}}},
+}
+CONFIGURATIONS = Listing("configurations", ConfigurationRow, "name")
+
+
+@routes.post(
+    "/configurations",
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    response={201: dict[str, Any]},
+    summary="Store a configuration",
+    openapi_extra={"requestBody": BODY, "responses": {201: ANSWER}},
+)
+def add_configuration(request: HttpRequest) -> HttpResponse:
+    """Under its own `name`, which nobody else uses; 409 if it is taken. JSON or YAML."""
+    document = document_from(request)
+    name = document.get("name") if isinstance(document, dict) else None
+    if not isinstance(name, str) or not name.strip():
+        raise refuse("name", "A stored configuration needs a name.")
+    if name_is_taken(name):
+        raise RequestProblem(409, f"There is a configuration {name!r} already. PUT changes it.")
+    saved = save_configuration(caller(request), name, document)
+    return document_answer(request, saved, 201)
+
+
+@routes.get(
+    "/configurations",
+    auth=needs(Scope.READ),
+    response=Page[ConfigurationRow],
+    summary="List configurations",
+)
+def list_all_configurations(request: HttpRequest, query: Query[PageQuery]) -> HttpResponse:
+    """Yours and the presets, by name."""
+    visible = stored_configurations_for(caller(request))
+    found = list_configurations(visible, query.limit + 1, CONFIGURATIONS.place(query.cursor))
+    return CONFIGURATIONS.page([row_of(stored) for stored in found], query)
+
+
+@routes.get(
+    "/configurations/{path:name}",
+    auth=needs(Scope.READ),
+    response=dict[str, Any],
+    summary="Show a configuration",
+    openapi_extra={"responses": {200: ANSWER}},
+)
+def show_configuration(request: HttpRequest, name: ConfigurationName) -> HttpResponse:
+    """The document as it was stored. `Accept: application/yaml` gives YAML."""
+    return document_answer(request, get_configuration_for(caller(request), name))
+
+
+@routes.put(
+    "/configurations/{path:name}",
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    response={200: dict[str, Any], 201: dict[str, Any]},
+    summary="Replace a configuration",
+    openapi_extra={"requestBody": BODY, "responses": {200: ANSWER, 201: ANSWER}},
+)
+def put_configuration(request: HttpRequest, name: ConfigurationName) -> HttpResponse:
+    """Another document makes the next version; a name that is free is made. JSON or YAML."""
+    document = document_from(request)
+    if isinstance(document, dict) and document.get("name", name) != name:
+        raise refuse("name", f"The address says {name!r}. Leave the name out, or say the same.")
+    stored = writable(request, name)
+    if stored is None:
+        return document_answer(request, save_configuration(caller(request), name, document), 201)
+    saved = save_configuration(
+        caller(request), name, document, stored.description, stored.is_preset
+    )
+    return document_answer(request, saved)
+
+
+def writable(request: HttpRequest, name: str) -> Configuration | None:
+    """The stored one; None if the name is free. Somebody else's is not found."""
+    try:
+        return get_configuration_for(caller(request), name, write=True)
+    except Http404:
+        if name_is_taken(name):
+            raise
+        return None
+
+
+def document_answer(request: HttpRequest, stored: Configuration, status: int = 200) -> HttpResponse:
+    headers = {"ETag": f'"{stored.pk}-{stored.version}"'}
+    if status == 201:
+        headers["Location"] = address_of("configurations", stored.name)
+    if wants_yaml(request):
+        text = write_document(stored.as_document)
+        return HttpResponse(text, status=status, content_type=YAML[0], headers=headers)
+    return answer(stored.as_document, status, **headers)
+
+
+def row_of(stored: Configuration) -> ConfigurationRow:
+    return ConfigurationRow(
+        **{name: getattr(stored, name) for name in ConfigurationRow.model_fields}
+    )

@@ -1,0 +1,207 @@
+"""Datasets: import rows as JSON or as a file, list, read, archive and delete them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import BaseModel, Field, ValidationError
+
+from runs.access import datasets_for, find_dataset_for
+from runs.api.bodies import address_of, json_of, media_type_of
+from runs.api.doors import caller, needs
+from runs.api.pages import ArchiveQuery, Listing, Page, PageQuery, answer
+from runs.api.problems import of_problems, refuse
+from runs.api.router import Routes
+from runs.api.routes.control import Applied
+from runs.models import Case, Dataset, Scope
+from runs.roles import Permission
+from runs.selectors.listings import list_cases_from, list_datasets
+from runs.selectors.named_parts import split_choice
+from runs.services.archiving import (
+    archive_dataset,
+    delete_dataset,
+    delete_version,
+    restore_dataset,
+)
+from runs.services.datasets.storing import decode_dataset, guess_format, import_dataset, store_rows
+from workers.engine.spec.configuration import Strict
+from workers.engine.spec.problems import explain
+
+routes = Routes(tags=["Datasets"])
+
+DatasetName = Annotated[
+    str, Field(max_length=140, description="A name, its newest version, or `name@3`.")
+]
+
+
+Expected = Annotated[
+    str,
+    Field(
+        max_length=100,
+        description="The column with the right answers. Empty: the one of the version before, else "
+        "a column named expected, answer, target, label or output.",
+    ),
+]
+
+
+class DatasetBody(Strict):
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100_000)]
+    expected: Expected = ""
+
+
+class DatasetAnswer(BaseModel):
+    name: str
+    version: int
+    rows: int
+    columns: list[str]
+    expected: Annotated[str, Field(description="The column with the right answers; empty: none.")]
+    created: datetime
+    archived: datetime | None
+
+
+class DatasetChanges(Strict):
+    archived: Annotated[bool, Field(strict=True)]
+
+
+class RowAnswer(BaseModel):
+    case: int
+    fields: dict[str, str]
+
+
+class DatasetPage(Page[RowAnswer]):
+    dataset: DatasetAnswer
+
+
+FORMATS = "CSV, JSON or JSONL"
+UPLOAD = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 120},
+        "file": {"type": "string", "contentMediaType": "text/csv", "description": FORMATS},
+        "expected": {"type": "string", "maxLength": 100},
+    },
+    "required": ["name", "file"],
+}
+BODY = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": DatasetBody.model_json_schema()},
+        "multipart/form-data": {"schema": UPLOAD},
+    },
+}
+DATASETS = Listing("datasets", DatasetAnswer, "name")
+ROWS = Listing("rows", RowAnswer, "case")
+
+
+@routes.post(
+    "/datasets",
+    auth=needs(Scope.MANAGE, Permission.IMPORT),
+    response={201: DatasetAnswer},
+    summary="Import a dataset",
+    openapi_extra={"requestBody": BODY},
+)
+def import_rows(request: HttpRequest) -> HttpResponse:
+    """The rows become the next version of the name; all of them or none. Send JSON, or upload a
+    CSV, JSON or JSONL file as multipart form data. Lists and objects in a field become JSON text.
+    The same rows again give the same version, with the column that is named as `expected` now."""
+    dataset = from_upload(request) if is_upload(request) else from_json(request)
+    where = address_of("datasets", f"{dataset.name}@{dataset.version}")
+    return answer(dataset_answer(dataset).model_dump(), 201, Location=where)
+
+
+@routes.get(
+    "/datasets", auth=needs(Scope.READ), response=Page[DatasetAnswer], summary="List datasets"
+)
+def list_all_datasets(request: HttpRequest, query: Query[ArchiveQuery]) -> HttpResponse:
+    """The newest version of each, by name. Archived ones only when asked for."""
+    start = DATASETS.place(query.cursor, query.archived)
+    datasets = datasets_for(caller(request)).filter(archived__isnull=not query.archived)
+    found = list_datasets(datasets, query.limit + 1, start)
+    return DATASETS.page([dataset_answer(dataset) for dataset in found], query, query.archived)
+
+
+@routes.get(
+    "/datasets/{path:name}", auth=needs(Scope.READ), response=DatasetPage, summary="Show a dataset"
+)
+def show_dataset(request: HttpRequest, name: DatasetName, query: Query[PageQuery]) -> HttpResponse:
+    """One version, with its rows page by page."""
+    dataset = find_dataset_for(caller(request), name)
+    start = ROWS.place(query.cursor, dataset.pk)
+    found = list_cases_from(dataset, query.limit + 1, start)
+    about = dataset_answer(dataset).model_dump()
+    return ROWS.page([row_answer(case) for case in found], query, dataset.pk, dataset=about)
+
+
+@routes.patch(
+    "/datasets/{path:name}",
+    auth=needs(Scope.MANAGE, Permission.IMPORT),
+    response=Applied,
+    summary="Archive a dataset, or bring it back",
+)
+def archive_rows(request: HttpRequest, name: DatasetName, body: DatasetChanges) -> Applied:
+    """All its versions, for its owner and operators. An archived dataset is refused for new runs;
+    runs that use it go on."""
+    found = find_dataset_for(caller(request), name, write=True)
+    change = archive_dataset if body.archived else restore_dataset
+    return Applied(changed=change(caller(request), found.name))
+
+
+@routes.delete(
+    "/datasets/{path:name}",
+    auth=needs(Scope.MANAGE, Permission.IMPORT),
+    response=Applied,
+    summary="Delete a dataset",
+)
+def delete_rows(request: HttpRequest, name: DatasetName) -> Applied:
+    """All versions of a name, or only `name@3`, for its owner and operators. 409 while a run or a
+    stored configuration uses it: archive it instead."""
+    found = find_dataset_for(caller(request), name, write=True)
+    if split_choice(name).version is None:
+        delete_dataset(caller(request), found.name)
+    else:
+        delete_version(caller(request), found)
+    return Applied(changed=True)
+
+
+def is_upload(request: HttpRequest) -> bool:
+    return media_type_of(request) == "multipart/form-data"
+
+
+def from_json(request: HttpRequest) -> Dataset:
+    try:
+        body = DatasetBody.model_validate(json_of(request))
+    except ValidationError as error:
+        raise of_problems(explain(error, DatasetBody)) from None
+    return store_rows(caller(request), body.name, body.rows, body.expected)
+
+
+def from_upload(request: HttpRequest) -> Dataset:
+    allowed = ("name", "file", "expected")
+    unknown = [name for name in (*request.POST, *request.FILES) if name not in allowed]
+    if unknown:
+        raise refuse(unknown[0], f"Unknown field. Allowed here: {', '.join(allowed)}.")
+    name, file = request.POST.get("name", ""), request.FILES.get("file")
+    if not isinstance(file, UploadedFile):
+        raise refuse("file", f"Send the rows as a file, in {FORMATS}.")
+    text = decode_dataset(file.read())
+    expected = request.POST.get("expected", "")
+    return import_dataset(caller(request), name, text, guess_format(text), expected)
+
+
+def dataset_answer(dataset: Dataset) -> DatasetAnswer:
+    return DatasetAnswer(
+        name=dataset.name,
+        version=dataset.version,
+        rows=dataset.rows,
+        columns=dataset.columns,
+        expected=dataset.expected_column,
+        created=dataset.created,
+        archived=dataset.archived,
+    )
+
+
+def row_answer(case: Case) -> RowAnswer:
+    return RowAnswer.model_construct(case=case.position, fields=case.fields)

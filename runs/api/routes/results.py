@@ -1,0 +1,229 @@
+"""What a run brought: candidates, scores, trials, samples and events."""
+
+from typing import Annotated, Any, Literal
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from ninja import Query
+from pydantic import BaseModel, Field
+
+from runs.access import get_run_for
+from runs.api.bodies import JSON
+from runs.api.doors import caller, needs
+from runs.api.openapi import PROBLEM
+from runs.api.pages import Fields, Listing, Page, PageQuery, Since, answer, as_of
+from runs.api.problems import RequestProblem, refuse
+from runs.api.router import Routes
+from runs.api.routes.control import Position
+from runs.api.routes.runs import RunId
+from runs.models import EventLevel, Scope
+from runs.reports.export import Format
+from runs.reports.score_files import MEDIA_TYPES, send_scores
+from runs.selectors.listings import EventRow, list_event_rows
+from runs.selectors.pickable import Pickable
+from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
+from runs.selectors.runs.series import COLUMNS, read_series
+from runs.selectors.scores.rows import ScoreRow, TrialDetail, list_score_rows, trial_detail
+from runs.selectors.scores.trials import TrialFilters, find_candidate, get_trial
+from workers.engine.errors import CALL_ERRORS
+
+routes = Routes(tags=["Results"])
+
+
+class CandidateRow(Pickable):
+    """One thing under test. Ranks are by score; one without a score has none."""
+
+    candidate: str
+    rank: int | None
+    place: int
+    name: str
+    prompt: str
+    model: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    planned: int
+    failed: int
+    failed_share: float
+    value_failures_wrong: float | None
+    cached: int
+    latency_p50: float | None
+    latency_p95: float | None
+    tokens_in: int
+    tokens_out: int
+    cost_per_thousand: float | None
+    separable_from_best: bool
+
+
+class SampleRow(BaseModel):
+    """One point of the charts: rates a second, latencies in milliseconds."""
+
+    second: int
+    fresh: float
+    cached: float
+    failed: float
+    in_flight: int
+    latency_p50: float | None
+    latency_p95: float | None
+
+
+class Samples(Page[SampleRow]):
+    step_seconds: int
+
+
+class ItemsQuery(PageQuery):
+    fields: Fields = ""
+
+
+class ScoresQuery(ItemsQuery):
+    status: Literal["ok", "correct", "wrong", "failed", "cached", "truncated"] | None = None
+    candidate: Annotated[str, Field(max_length=64, description="The key of one candidate.")] = ""
+    error: Annotated[str, Field(max_length=40, description="A class of errors.")] = ""
+    since: Since | None = None
+
+
+class EventsQuery(ItemsQuery):
+    level: EventLevel | None = None
+    since: Since | None = None
+
+
+CANDIDATES = Listing("candidates", CandidateRow, "place")
+SCORES = Listing("scores", ScoreRow, "position")
+EVENTS = Listing("events", EventRow, "id")
+SCORE_FILES: dict[str, Format] = {kind: form for form, kind in MEDIA_TYPES.items()}
+
+
+@routes.get(
+    "/runs/{int:run_id}/candidates",
+    auth=needs(Scope.READ),
+    response=Page[CandidateRow],
+    summary="The leaderboard of a run",
+)
+def list_candidates(request: HttpRequest, run_id: RunId, query: Query[ItemsQuery]) -> HttpResponse:
+    """Best first, each with its uncertainty and its failures."""
+    run = get_run_for(caller(request), run_id)
+    start = CANDIDATES.place(query.cursor, run_id) or 0
+    board = leaderboard(run)[start : start + query.limit + 1]
+    rows = [candidate_row(row, place) for place, row in enumerate(board, start=start + 1)]
+    return CANDIDATES.page(rows, query, run_id, fields=query.fields)
+
+
+@routes.get(
+    "/runs/{int:run_id}/scores",
+    auth=needs(Scope.READ),
+    response=Page[ScoreRow],
+    summary="The results of a run",
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "OK",
+                "content": {
+                    JSON: {"schema": {"$ref": "#/components/schemas/Page_ScoreRow_"}},
+                    **{kind: {"schema": {"type": "string"}} for kind in SCORE_FILES},
+                },
+            },
+            406: PROBLEM,
+        }
+    },
+)
+def list_scores(request: HttpRequest, run_id: RunId, query: Query[ScoresQuery]) -> HttpResponseBase:
+    """In the order of the trials. A failed trial has an error and no value. `Accept: text/csv` and
+    `Accept: application/x-ndjson` give all scores that match as one file, which also holds the
+    question, what was expected, and what each scorer said; `limit`, `cursor` and `fields` are for
+    JSON."""
+    form = wanted_form(request)
+    run = get_run_for(caller(request), run_id)
+    place = None
+    if query.candidate and (place := find_candidate(run, query.candidate)) is None:
+        raise refuse("candidate", "No candidate of this run has this key.")
+    if query.error and query.error not in CALL_ERRORS:
+        raise refuse("error", f"Unknown class. Choose one of: {', '.join(CALL_ERRORS)}.")
+    filters = TrialFilters(status=query.status or "", candidate=place, error=query.error)
+    if form is not None:
+        return send_scores(request, run, form, filters, query.since)
+    asked = (run_id, query.status, query.candidate, query.error, query.since)
+    rows = list_score_rows(
+        run,
+        filters,
+        after=SCORES.place(query.cursor, *asked),
+        since=query.since,
+        most=query.limit + 1,
+    )
+    return SCORES.page(rows, query, *asked, fields=query.fields)
+
+
+@routes.get(
+    "/runs/{int:run_id}/trials/{int:position}",
+    auth=needs(Scope.READ),
+    response=TrialDetail,
+    summary="One trial in full",
+)
+def show_trial(request: HttpRequest, run_id: RunId, position: Position) -> HttpResponse:
+    """Its prompt as it was sent, the answer, every attempt, and what each scorer said."""
+    score = get_trial(get_run_for(caller(request), run_id), position)
+    if score is None:
+        raise Http404(position)
+    return answer(trial_detail(score).model_dump())
+
+
+@routes.get(
+    "/runs/{int:run_id}/samples",
+    auth=needs(Scope.READ),
+    response=Samples,
+    summary="The chart history of a run",
+)
+def list_samples(request: HttpRequest, run_id: RunId) -> HttpResponse:
+    """At most 600 points; each stands for `step_seconds`."""
+    series = read_series(get_run_for(caller(request), run_id))
+    rows: list[dict[str, Any]] = [
+        dict(zip(COLUMNS, bucket.as_row(series.step), strict=True)) for bucket in series.rows
+    ]
+    page = {"data": rows, "next_cursor": None, "as_of": as_of(), "step_seconds": series.step}
+    return answer(page)
+
+
+@routes.get(
+    "/runs/{int:run_id}/events",
+    auth=needs(Scope.READ),
+    response=Page[EventRow],
+    summary="What happened to a run",
+)
+def list_events(request: HttpRequest, run_id: RunId, query: Query[EventsQuery]) -> HttpResponse:
+    """Oldest first."""
+    run = get_run_for(caller(request), run_id)
+    asked = (run_id, query.level, query.since)
+    rows = list_event_rows(
+        run,
+        query.limit + 1,
+        after=EVENTS.place(query.cursor, *asked),
+        level=query.level or "",
+        since=query.since,
+    )
+    return EVENTS.page(rows, query, *asked, fields=query.fields)
+
+
+def wanted_form(request: HttpRequest) -> Format | None:
+    """The kind of file that the caller accepts rather than JSON; None: JSON."""
+    known = [JSON, *SCORE_FILES]
+    kind = request.get_preferred_type(known)
+    if kind is None:
+        raise RequestProblem(406, f"Scores come as one of: {', '.join(known)}.")
+    if (form := SCORE_FILES.get(kind)) is None:
+        return None
+    for name in ("limit", "cursor", "fields"):
+        if name in request.GET:
+            told = "A file has every score that matches, with every column"
+            raise refuse(name, f"{told}: leave {name} out, or accept {JSON}.")
+    return form
+
+
+def candidate_row(row: LeaderboardRow, place: int) -> CandidateRow:
+    same = {name: getattr(row, name) for name in CandidateRow.model_fields if hasattr(row, name)}
+    named = {
+        "candidate": row.key,
+        "place": place,
+        "prompt": row.prompt_name,
+        "separable_from_best": row.separable,
+    }
+    return CandidateRow(**{**same, **named})

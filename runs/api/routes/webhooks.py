@@ -1,0 +1,74 @@
+"""Webhooks: where you are told that a run of yours has ended."""
+
+from datetime import datetime
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from pydantic import BaseModel, Field
+
+from runs.access import get_webhook_for, webhooks_for
+from runs.api.bodies import address_of
+from runs.api.doors import caller, needs
+from runs.api.pages import answer, as_of
+from runs.api.router import Routes
+from runs.api.routes.control import Applied
+from runs.models import Scope
+from runs.roles import Permission
+from runs.selectors.webhooks import WebhookRow, list_webhooks
+from runs.services.webhooks import LONGEST_URL, create_webhook, delete_webhook
+from workers.engine.spec.configuration import Strict
+
+routes = Routes(tags=["Webhooks"])
+
+WebhookId = Annotated[int, Field(ge=1, le=2**63 - 1)]
+
+
+class WebhookBody(Strict):
+    url: Annotated[str, Field(min_length=1, max_length=LONGEST_URL)]
+
+
+class WebhookMade(BaseModel):
+    """The secret is shown now and never again."""
+
+    id: int
+    url: str
+    secret: str
+
+
+class Webhooks(BaseModel):
+    data: list[WebhookRow]
+    next_cursor: None = None
+    as_of: datetime
+
+
+@routes.post(
+    "/webhooks",
+    auth=needs(Scope.MANAGE, Permission.LAUNCH),
+    response={201: WebhookMade},
+    summary="Add a webhook",
+)
+def add_webhook(request: HttpRequest, body: WebhookBody) -> HttpResponse:
+    """It gets `{type: "run.ended", delivery, run}` by POST when a run of yours has ended; at most
+    five tries within an hour or two. `X-Evalsite-Signature: t=MOMENT,v1=HEX` is the HMAC-SHA-256,
+    with the secret, of `MOMENT.BODY`. Private addresses are refused."""
+    made = create_webhook(caller(request), body.url)
+    shown = {"id": made.webhook.pk, "url": made.webhook.url, "secret": made.secret}
+    return answer(shown, 201, Location=address_of("webhooks", str(made.webhook.pk)))
+
+
+@routes.get("/webhooks", auth=needs(Scope.READ), response=Webhooks, summary="List webhooks")
+def list_all_webhooks(request: HttpRequest) -> Webhooks:
+    """Yours, each with what became of its last delivery."""
+    return Webhooks(data=list_webhooks(webhooks_for(caller(request))), as_of=as_of())
+
+
+@routes.delete(
+    "/webhooks/{int:webhook_id}",
+    auth=needs(Scope.MANAGE, Permission.LAUNCH),
+    response=Applied,
+    summary="Remove a webhook",
+)
+def remove_webhook(request: HttpRequest, webhook_id: WebhookId) -> Applied:
+    """What was still to be told to it is not."""
+    delete_webhook(get_webhook_for(caller(request), webhook_id))
+    return Applied(changed=True)

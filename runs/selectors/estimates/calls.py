@@ -1,0 +1,106 @@
+"""How many calls a run would send: counted exactly for small runs, from a sample for large ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from runs.models import Endpoint
+from runs.outbound import base_url_of
+from runs.selectors.cache import cached_among
+from runs.selectors.case_sources import CaseSource, cases_at, read_cases
+from workers.engine.cache import cache_key
+from workers.engine.errors import EngineError
+from workers.engine.providers import service_name
+from workers.engine.records import Candidate, Case, Request
+from workers.engine.spec.configuration import Configuration, TrialRange, cases_of
+from workers.engine.statistics.intervals import wilson
+from workers.engine.targets import TargetParts
+
+MAX_KEYS = 5000  # looked up one by one; above it, a sample tells
+SAMPLE = 2000
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a run would send, and what it would find in the cache."""
+
+    cached: int
+    cached_low: int
+    cached_high: int
+    to_send: int  # at most; equal calls fly once
+    is_sampled: bool
+    requests: list[Request] = field(default_factory=list)  # some of them, to guess tokens from
+    least_share: float = 1.0  # of those to send, where a strategy may need fewer
+
+
+def count_calls(
+    configuration: Configuration,
+    source: CaseSource,
+    endpoints: dict[str, Endpoint],
+    bounds: TrialRange,
+) -> Calls:
+    trials = bounds.most
+    is_sampled = trials > MAX_KEYS
+    cases = (sample_cases if is_sampled else read_cases)(source, configuration)
+    pairs = list(keys_of(configuration, cases, endpoints))
+    if is_sampled:
+        pairs = Random(configuration.seed).sample(pairs, min(SAMPLE, len(pairs)))
+    keys = [key for key, _ in pairs]
+    requests = [request for _, request in pairs[:50]]
+    if not configuration.target.is_one_call:  # at most; later calls ask what nobody knows yet
+        most = trials * configuration.calls_per_trial()
+        return Calls(0, 0, 0, most, True, requests, bounds.least / trials)
+    if configuration.cache == "off":
+        return Calls(0, 0, 0, trials, is_sampled, requests)
+    found = cached_among(list(set(keys))) if configuration.cache == "use" else set()
+    hits = sum(key in found for key in keys)
+    if is_sampled:
+        return scale_up(hits, len(keys), trials, requests)
+    return Calls(hits, hits, hits, len(set(keys) - found), False, requests)
+
+
+def scale_up(hits: int, sample: int, trials: int, requests: list[Request]) -> Calls:
+    """From the sample to the whole, with the interval that a sample leaves open."""
+    if not sample:
+        return Calls(0, 0, 0, trials, True, requests)
+    low, high = wilson(hits / sample, sample)
+    cached = round(trials * hits / sample)
+    return Calls(cached, round(trials * low), round(trials * high), trials - cached, True, requests)
+
+
+def sample_cases(source: CaseSource, configuration: Configuration) -> list[Case]:
+    """As many cases as a sample needs, never all of a large dataset."""
+    cases = cases_of(configuration, source.rows)
+    positions = Random(configuration.seed).sample(range(cases), min(SAMPLE, cases))
+    return cases_at(source, configuration, positions)
+
+
+def keys_of(
+    configuration: Configuration, cases: Sequence[Case], endpoints: dict[str, Endpoint]
+) -> Iterator[tuple[str, Request]]:
+    """Key and request of trials; of a large run only as many as a sample needs."""
+    candidates = configuration.make_candidates()
+    each = len(candidates) * configuration.repeats
+    fair = len(cases) if len(cases) * each <= MAX_KEYS else -(-SAMPLE // each)
+    for candidate in candidates:
+        yield from keys_of_candidate(candidate, cases[: max(1, fair)], configuration, endpoints)
+
+
+def keys_of_candidate(
+    candidate: Candidate,
+    cases: Sequence[Case],
+    configuration: Configuration,
+    endpoints: dict[str, Endpoint],
+) -> Iterator[tuple[str, Request]]:
+    target = configuration.target(TargetParts())
+    endpoint = endpoints[
+        configuration.models_called(candidate.document)[0]["endpoint"]
+    ]  # of the opening
+    service = service_name(endpoint.kind, base_url_of(endpoint))
+    for case in cases:
+        for repeat in range(configuration.repeats):
+            try:
+                if request := target.opening(candidate, case, repeat):
+                    yield cache_key(service, request), request
+            except EngineError:
+                continue  # such a trial fails before it is sent

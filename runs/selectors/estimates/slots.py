@@ -1,0 +1,50 @@
+"""How many trials a run has, and how it would share its calls at once between them."""
+
+from collections.abc import Mapping
+
+from runs.models import Endpoint
+from workers.engine.chunks import SlotPlan
+from workers.engine.kinds.select import Selection
+from workers.engine.schedule import plan_slots, slots_allowed
+from workers.engine.spec.configuration import Configuration
+
+
+def slots_of(
+    configuration: Configuration, cases: int, endpoints: Mapping[str, Endpoint]
+) -> SlotPlan:
+    at_once = {name: endpoint.max_concurrent for name, endpoint in endpoints.items()}
+    return plan_slots(configuration, cases, slots_allowed(configuration, at_once))
+
+
+def slots_text(configuration: Configuration, plan: SlotPlan) -> str:
+    """As in `8 calls at once: 4 candidates × 2 cases.`"""
+    wanted = configuration.limits.max_concurrent
+    limit = "" if plan.slots == wanted else f" (the endpoints allow no more of the {wanted:,})"
+    split = product(configuration, *plan.split)
+    lent = f", and {plan.lent:,} more" if plan.lent else ""
+    unused = f"; {plan.empty:,} stay unused: {why_unused(configuration)}" if plan.empty else ""
+    return f"{counted(plan.slots, 'call')} at once{limit}: {split}{lent}{unused}."
+
+
+def product_text(configuration: Configuration, cases: int, rows: int) -> str:
+    """As in `2 candidates × 3 cases (of 1,319) × 2 repeats`."""
+    text = product(configuration, configuration.candidates, cases)
+    text += f" (of {rows:,})" if cases < rows else ""
+    return text if configuration.repeats == 1 else f"{text} × {configuration.repeats:,} repeats"
+
+
+def product(configuration: Configuration, candidates: int, cases: int) -> str:
+    what = "combination" if isinstance(configuration, Selection) else "candidate"
+    return f"{counted(candidates, what)} × {counted(cases, 'case')}"
+
+
+def why_unused(configuration: Configuration) -> str:
+    if isinstance(configuration, Selection):
+        return "the first round has no more trials"
+    if configuration.limits.schedule == "two_level":
+        return "the schedule two_level starts whole candidates only"
+    return "there are no more trials"
+
+
+def counted(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -1,0 +1,58 @@
+"""Finds the stored parts that a configuration names."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from runs.models import Dataset, Endpoint
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.spec.configuration import Configuration
+
+
+class DatasetChoice(NamedTuple):
+    name: str
+    version: int | None  # None: the newest
+
+
+def split_choice(choice: str) -> DatasetChoice:
+    """`sums@3` is version 3 of sums."""
+    name, at, version = choice.rpartition("@")
+    if at and version.isdecimal():
+        return DatasetChoice(name, int(version))
+    return DatasetChoice(choice, None)
+
+
+def find_dataset(choice: str) -> Dataset | None:
+    """The dataset called `name`, in its newest version, or exactly `name@3`."""
+    name, version = split_choice(choice)
+    found = Dataset.objects.filter(name=name).order_by("-version")
+    return (found if version is None else found.filter(version=version)).first()
+
+
+def find_endpoint(name: str) -> Endpoint | None:
+    return Endpoint.objects.filter(name=name).first()
+
+
+def refuse_archived(
+    configuration: Configuration, dataset: Dataset | None, endpoints: Mapping[str, Endpoint]
+) -> None:
+    """For new runs. ConfigurationError names what must be brought back or replaced."""
+    problems = []
+    if dataset is not None and dataset.archived:
+        problems.append(
+            Problem(
+                "dataset",
+                f"The dataset {dataset.name} is archived. Bring it back on its page under "
+                "Datasets, or choose another.",
+            )
+        )
+    problems += [
+        Problem(
+            "models",
+            f"The endpoint {name} is archived. Have it brought back on its page under Endpoints, "
+            "or choose models of another.",
+        )
+        for name in sorted({model.endpoint for model in configuration.called})
+        if name in endpoints and endpoints[name].archived
+    ]
+    if problems:
+        raise ConfigurationError(problems)

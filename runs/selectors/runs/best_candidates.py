@@ -1,0 +1,56 @@
+"""The leading candidate of each run, in one question for many runs."""
+
+from collections.abc import Mapping, Sequence
+
+from django.db.models import Case, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery, When
+from django.db.models.functions import Cast
+
+from runs.models import Candidate, Run, RunState
+from workers.engine.statistics.intervals import Estimate, estimate_mean
+
+DECIDED = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
+
+
+def find_leaders(runs: Sequence[Run]) -> Mapping[int, Candidate]:
+    """In the leaderboard's order: failures counted as wrong break ties. A choice has no leader
+    before it is decided, since its candidates saw different cases until then."""
+    asked = [run for run in runs if run.kind != "select" or run.state in DECIDED]
+    if len(asked) == 1:  # the usual question, and the quick one
+        leader = in_order(asked[0].candidates.all()).first()
+        return {asked[0].pk: leader} if leader else {}
+    if not asked:
+        return {}
+    ordered = in_order(Candidate.objects.filter(run=OuterRef("pk")))
+    listed = Run.objects.filter(pk__in=[run.pk for run in asked]).order_by()
+    leaders = listed.annotate(best=Subquery(ordered.values("pk")[:1]))
+    found = dict(leaders.values_list("pk", "best"))
+    wanted = [pk for pk in found.values() if pk is not None]
+    read = Candidate.objects.select_related("run").defer(
+        "document", "latency_bins", "run__document"
+    )
+    candidates = read.in_bulk(wanted)
+    return {run_id: candidates[pk] for run_id, pk in found.items() if pk is not None}
+
+
+def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
+    """Best first. A choice names its winner; runs from before 0015 stored none, so the candidate
+    with most cases is taken: the others were given up, or not tried."""
+    total = Cast("value_sum", FloatField())
+    is_choice = {"run__kind": "select"}
+    return (
+        candidates.filter(scored__gt=0)
+        .annotate(
+            is_chosen=Case(When(position=F("run__chosen"), then=1), default=0),
+            with_failures=total / F("done"),
+            seen=Case(When(**is_choice, then=F("done")), default=0, output_field=IntegerField()),
+            mean=Case(When(**is_choice, then=total / F("done")), default=total / F("scored")),
+        )
+        .order_by("-is_chosen", "-seen", "-mean", "-with_failures", "position")
+        .select_related("run")
+        .defer("document", "latency_bins", "run__document")
+    )
+
+
+def leader_score(candidate: Candidate) -> Estimate | None:
+    n = candidate.done if candidate.run.kind == "select" else candidate.scored
+    return estimate_mean(n, candidate.value_sum, candidate.value_square_sum)

@@ -1,0 +1,85 @@
+"""The limits that hold for a run now: those of its launch, with what was changed since."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from runs.models import Endpoint, Run, RunState
+from runs.selectors.endpoints.called import endpoints_of
+from workers.engine.kinds import read_configuration
+from workers.engine.schedule import slots_allowed
+from workers.engine.spec.configuration import Configuration
+from workers.engine.throttling.retuning import retune
+
+WAITING = "Waiting: "  # how the reasons begin that are taken back when an endpoint is resumed
+
+
+def configuration_now(run: Run) -> Configuration:
+    return retune(read_configuration(run.document), run.limits_now, run.priority)
+
+
+def limits_text(configuration: Configuration) -> str:
+    limits = configuration.limits
+    calls = "call" if limits.max_concurrent == 1 else "calls"
+    parts = [f"{limits.max_concurrent:,} {calls} at once"]
+    if limits.requests_per_minute:
+        parts.append(f"{limits.requests_per_minute:,} requests a minute")
+    if limits.tokens_per_minute:
+        parts.append(f"{limits.tokens_per_minute:,} tokens a minute")
+    return ", ".join([*parts, f"{configuration.priority} priority"])
+
+
+def slots_at_launch(run: Run, configuration: Configuration) -> int:
+    """Calls at once by the run's limit now, and by those of its endpoints when it was launched."""
+    endpoints = run.snapshot_of.get("endpoints", {})
+    at_once = {name: facts["max_concurrent"] for name, facts in endpoints.items()}
+    return slots_allowed(configuration, at_once)
+
+
+class Current(NamedTuple):
+    """What decides how fast a run may go, as stored now."""
+
+    configuration: Configuration
+    endpoints: dict[str, Endpoint]
+    is_held: bool = False  # the run is pausing or paused, or has ended
+    drops_calls: bool = False  # also of calls in flight nothing is kept
+    calls_used: int = 0
+    dollars_used: float = 0.0
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.is_held or any(endpoint.is_paused for endpoint in self.endpoints.values())
+
+
+def read_current(run_id: int, launched: Configuration) -> Current:
+    """For a run whose document is read already. Raises ConfigurationError when an endpoint of
+    it was removed."""
+    fields = ("limits_now", "priority", "state", "drops_calls", "calls_sent", "cost")
+    run = Run.objects.filter(pk=run_id).only(*fields).first() or Run(priority=launched.priority)
+    is_held = run.state not in RunState.going()
+    return Current(
+        retune(launched, run.limits_now, run.priority),
+        endpoints_of(launched),
+        is_held=is_held,
+        drops_calls=run.is_finished or (is_held and run.drops_calls),
+        calls_used=run.calls_sent,
+        dollars_used=run.cost,
+    )
+
+
+def paused_endpoints() -> set[str]:
+    """The names of those that start no new calls."""
+    return set(Endpoint.objects.filter(is_paused=True).values_list("name", flat=True))
+
+
+def is_waiting(configuration: Configuration, paused: Collection[str]) -> bool:
+    return any(model.endpoint in paused for model in configuration.called)
+
+
+def waiting_reason(configuration: Configuration) -> str:
+    """Why a run that could go on does not; empty when none of its endpoints is paused."""
+    paused = paused_endpoints()
+    names = sorted({model.endpoint for model in configuration.called} & paused)
+    if not names:
+        return ""
+    what = f"endpoint {names[0]} is" if len(names) == 1 else f"endpoints {', '.join(names)} are"
+    return f"{WAITING}{what} paused"[:300]

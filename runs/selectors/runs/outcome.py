@@ -1,0 +1,66 @@
+"""What became of a run, as gates judge it."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count
+
+from runs.models import Run, RunState
+from runs.selectors.runs.budgets import spent_lines
+from workers.engine.kinds.select.report import SelectionReport
+from workers.engine.statistics.gates import Ending, Outcome
+from workers.engine.statistics.intervals import estimate_mean
+
+PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run
+_ENDINGS: dict[str, Ending] = {
+    RunState.COMPLETED: "finished",
+    RunState.COMPLETED_WITH_ERRORS: "finished",
+    RunState.CANCELLED: "cancelled",
+    RunState.FAILED: "failed",
+}
+
+
+def has_stopped(run: Run) -> bool:
+    """Whether waiting is over: it ended, or it stopped itself. A person who paused it is likely
+    to resume it."""
+    is_held = run.state == RunState.PAUSED and not run.reason.startswith(PAUSED_BY)
+    return run.is_finished or is_held
+
+
+def outcome_of(run: Run, now: datetime, choice: SelectionReport | None = None) -> Outcome:
+    """The score of a choice is that of what it chose: the mean over all that it tried says
+    nothing."""
+    ending = _ENDINGS.get(run.state) or ("budget" if spent_lines(run, now) else "errors")
+    return Outcome(
+        ending=ending,
+        reason="" if ending == "finished" else run.reason,
+        planned=run.planned,
+        done=run.done,
+        failed=run.failed,
+        **(choice_score(choice) if choice else run_score(run)),
+        cost=run.cost,
+        unpriced=run.unpriced,
+    )
+
+
+def run_score(run: Run) -> dict[str, Any]:
+    return {
+        "score": estimate_mean(run.scored, run.value_sum, run.value_square_sum),
+        "value_failures_wrong": run.value_sum / run.done if run.done else None,
+    }
+
+
+def choice_score(choice: SelectionReport) -> dict[str, Any]:
+    """Failures count as wrong in both."""
+    best = choice.best
+    return {
+        "score": best.estimate if best else None,
+        "value_failures_wrong": best.accuracy if best else None,
+    }
+
+
+def count_errors(run: Run) -> dict[str, int]:
+    """Failed trials by class, most first."""
+    failed = run.scores.exclude(error_class="").order_by()
+    counts = failed.values_list("error_class").annotate(times=Count("pk"))
+    return dict(counts.order_by("-times", "error_class"))

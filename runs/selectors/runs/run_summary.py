@@ -1,0 +1,216 @@
+"""A run in numbers, for programs: what the API answers, in a fixed number of queries."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import reduce
+from operator import or_
+
+from django.db.models import Q
+from django.utils import timezone
+from pydantic import BaseModel
+
+from runs.models import Candidate, Run, RunSample, RunState
+from runs.selectors.pickable import Pickable
+from runs.selectors.runs.best_candidates import find_leaders, leader_score
+from runs.selectors.runs.limits import WAITING
+from runs.selectors.runs.rates import mean_rate, read_newest
+from runs.selectors.runs.run_list import RunRow, describe_one
+from workers.engine.statistics.intervals import percentile
+
+SAMPLED_SECONDS = 5  # how old the newest sample may be to tell what is in flight
+
+
+class Counts(BaseModel):
+    """Trials."""
+
+    planned: int
+    done: int
+    ok: int
+    failed: int
+    cached: int
+    in_flight: int
+    waiting: int
+
+
+class ScoreSummary(BaseModel):
+    """The mean with its 95 % interval, over the trials that have a score."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    failed_share: float | None
+    value_failures_wrong: float | None
+
+
+class Rates(BaseModel):
+    """Trials a second: just now (at least the last 5 seconds and the last 10 answers), null while
+    it is paused or waits, or the mean when it is over. Latencies in milliseconds, of the calls
+    made in this run: cached answers do not count."""
+
+    trials_per_second: float | None
+    cache_hit_rate: float | None
+    latency_p50: float | None
+    latency_p95: float | None
+
+
+class CallCounts(BaseModel):
+    sent: int
+    retried: int
+    throttled: int
+    saved: int
+
+
+class Best(BaseModel):
+    """The candidate with the highest mean score so far. Of a choice: null until it is decided, then
+    what its strategy chose, with failures counted as wrong."""
+
+    candidate: str
+    name: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+class RunSummary(Pickable):
+    id: int
+    name: str
+    kind: str
+    state: RunState
+    reason: str
+    dataset: str
+    counts: Counts
+    score: ScoreSummary
+    rates: Rates
+    calls: CallCounts
+    cost: float | None  # dollars; null: the price of no answer is known
+    eta_seconds: float | None
+    best: Best | None
+    peak_in_flight: int
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+
+
+def summarise(runs: Sequence[Run]) -> list[RunSummary]:
+    """In the order given. The runs come with their datasets."""
+    now = timezone.now()
+    newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
+    return [
+        summary_of(
+            describe_one(run, newest.get(run.pk, ()), now, best.get(run.pk)),
+            in_flight_of(run, flying.get(run.pk, 0)),
+            best.get(run.pk),
+            now,
+        )
+        for run in runs
+    ]
+
+
+def summary_of(row: RunRow, in_flight: int, best: Candidate | None, now: datetime) -> RunSummary:
+    run = row.run
+    return RunSummary(
+        id=run.pk,
+        name=run.name,
+        kind=run.kind,
+        state=RunState(run.state),
+        reason=run.reason,
+        dataset=f"{run.dataset.name}@{run.dataset.version}",
+        counts=counts_of(run, in_flight),
+        score=score_of(row),
+        rates=Rates(
+            trials_per_second=row.rate,
+            cache_hit_rate=row.cached_share,
+            latency_p50=percentile(run.latency_bins, 0.5),
+            latency_p95=percentile(run.latency_bins, 0.95),
+        ),
+        calls=CallCounts(
+            sent=run.calls_sent,
+            retried=run.calls_retried,
+            throttled=run.calls_throttled,
+            saved=run.cached,
+        ),
+        cost=None if run.unpriced and not run.cost else run.cost,
+        eta_seconds=eta_of(run, row.rate, now),
+        best=best_of(best),
+        peak_in_flight=run.peak_in_flight,
+        created=run.created,
+        started=run.started,
+        ended=run.ended,
+    )
+
+
+def counts_of(run: Run, in_flight: int) -> Counts:
+    return Counts(
+        planned=run.planned,
+        done=run.done,
+        ok=run.scored,
+        failed=run.failed,
+        cached=run.cached,
+        in_flight=in_flight,
+        waiting=max(0, run.planned - run.done - in_flight),
+    )
+
+
+def score_of(row: RunRow) -> ScoreSummary:
+    found = row.score
+    return ScoreSummary(
+        value=found.value if found else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        n=found.n if found else 0,
+        failed_share=row.failed_share,
+        value_failures_wrong=value_failures_wrong(row),
+    )
+
+
+def value_failures_wrong(row: RunRow) -> float | None:
+    if row.run.kind == "select":
+        return row.score.value if row.score else None
+    return row.run.value_sum / row.run.done if row.run.done else None
+
+
+def eta_of(run: Run, rate: float | None, now: datetime) -> float | None:
+    """None while nobody can tell: nothing is done yet, or it waits for somebody."""
+    is_going = run.state in RunState.going() and not run.reason.startswith(WAITING)
+    speed = rate or mean_rate(run, now)
+    if not is_going or not run.done or not speed:
+        return None
+    return (run.planned - run.done) / speed
+
+
+def read_in_flight(runs: Iterable[Run], now: datetime) -> Mapping[int, int]:
+    """As sampled last, a few seconds ago at most; one question for all runs that go on."""
+    windows = [
+        Q(run_id=run.pk, second__gte=run.running_seconds(now) - SAMPLED_SECONDS)
+        for run in runs
+        if run.started and not run.is_finished
+    ]
+    if not windows:
+        return {}
+    samples = RunSample.objects.filter(reduce(or_, windows)).order_by("second")
+    return dict(samples.values_list("run_id", "in_flight"))  # the newest stays
+
+
+def in_flight_of(run: Run, sampled: int) -> int:
+    """Nothing flies in a run that is over or paused."""
+    if run.is_finished or run.state == RunState.PAUSED:
+        return 0
+    return min(sampled, run.planned - run.done)
+
+
+def best_of(candidate: Candidate | None) -> Best | None:
+    if candidate is None:
+        return None
+    found = leader_score(candidate)
+    if found is None:
+        return None
+    return Best(
+        candidate=candidate.key,
+        name=candidate.name,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+    )

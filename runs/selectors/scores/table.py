@@ -1,0 +1,52 @@
+"""The table of scores as a page shows it: which columns, and what stands in them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runs.models import Run, Score
+from runs.selectors.scores.rows import expected_of
+from workers.engine.records import Judgement
+
+# Those a person may choose; the trial's number and its question are always there.
+COLUMNS: dict[str, str] = {
+    "expected": "Expected",
+    "answer": "Answer",
+    "found": "What the scorer found",
+    "candidate": "Candidate",
+    "result": "Result",
+    "score": "Score",
+    "latency": "Latency",
+    "tokens": "Tokens",
+    "cost": "Cost",
+}
+USUAL = ("expected", "answer", "found", "candidate", "result", "score", "latency")
+
+
+class TableRow(NamedTuple):
+    score: Score
+    expected: str | None
+    found: str
+
+
+class ColumnChoice(NamedTuple):
+    name: str
+    label: str
+    is_shown: bool
+
+
+def table_rows(run: Run, scores: Sequence[Score]) -> list[TableRow]:
+    return [
+        TableRow(score, expected_of(run, score.case.fields), found_text(score)) for score in scores
+    ]
+
+
+def found_text(score: Score) -> str:
+    """What the scorers said; by name if there are several."""
+    judgements = [Judgement(*row) for row in score.details]
+    if len(judgements) == 1:
+        return judgements[0].explanation
+    return "; ".join(f"{said.scorer}: {said.explanation}" for said in judgements)
+
+
+def column_choices(shown: Sequence[str]) -> list[ColumnChoice]:
+    return [ColumnChoice(name, label, name in shown) for name, label in COLUMNS.items()]

@@ -1,0 +1,172 @@
+"""Keeps the running totals of a run, its candidates and its seconds in step with its scores."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Protocol
+
+from runs.models import Candidate, Run, RunSample
+from workers.engine.errors import RateLimited
+from workers.engine.records import JOINED, Score
+from workers.engine.statistics.intervals import add_to_bins, merge_bins
+
+
+class Scored(Protocol):
+    """What is counted of a score, fresh from a worker or stored."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def cached(self) -> bool: ...
+    @property
+    def truncated(self) -> bool: ...
+    @property
+    def tokens_in(self) -> int | None: ...
+    @property
+    def tokens_out(self) -> int | None: ...
+    @property
+    def latency_ms(self) -> float | None: ...
+
+
+@dataclass
+class Tally:
+    """What a run and a candidate count alike: fields of the same names in both models.
+
+    Only latencies differ. A run shows how its calls go, so it counts those that it made; candidates
+    are compared, so a cached answer counts with the latency of its original call.
+    """
+
+    done: int = 0
+    failed: int = 0
+    cached: int = 0
+    truncated: int = 0
+    scored: int = 0
+    value_sum: float = 0.0
+    value_square_sum: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    latency_bins: dict[str, int] = field(default_factory=dict)
+    called_bins: dict[str, int] = field(default_factory=dict)
+
+    def add(self, score: Scored) -> None:
+        self.done += 1
+        self.tokens_in += score.tokens_in or 0
+        self.tokens_out += score.tokens_out or 0
+        self.truncated += score.truncated
+        if score.value is None:
+            self.failed += 1
+            return
+        self.scored += 1
+        self.cached += score.cached
+        self.value_sum += score.value
+        self.value_square_sum += score.value**2
+        if score.latency_ms is not None:
+            add_to_bins(self.latency_bins, score.latency_ms)
+            if not score.cached:
+                add_to_bins(self.called_bins, score.latency_ms)
+
+    def add_to(self, totals: Run | Candidate) -> None:
+        self._change(totals, 1)
+
+    def take_from(self, totals: Run | Candidate) -> None:
+        """Scores were taken out, to be run again."""
+        self._change(totals, -1)
+
+    def _change(self, totals: Run | Candidate, sign: int) -> None:
+        for name in self.names():
+            if name != "latency_bins":
+                setattr(totals, name, getattr(totals, name) + sign * getattr(self, name))
+        bins = self.called_bins if isinstance(totals, Run) else self.latency_bins
+        merge_bins(totals.latency_bins, bins, sign)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [one.name for one in fields(cls) if one.name != "called_bins"]
+
+
+@dataclass
+class RunTally:
+    """What a run counts of its calls, and only a run; fields of the same names in the model."""
+
+    calls_sent: int = 0
+    calls_retried: int = 0
+    calls_throttled: int = 0
+    calls_joined: int = 0
+    cost: float = 0.0
+    cost_saved: float = 0.0
+    unpriced: int = 0
+
+    def add(self, score: Score) -> None:
+        self.calls_sent += score.calls_sent
+        self.calls_retried += count_retries(score)
+        self.cost += score.cost or 0.0
+        self.cost_saved += score.cost_saved
+        self.unpriced += score.unpriced
+        for attempt in score.attempts:
+            self.calls_joined += attempt.what == JOINED
+            self.calls_throttled += attempt.what == "call" and attempt.outcome == RateLimited.name
+
+
+def count_retries(score: Score) -> int:
+    """Calls beyond the first for each answer wanted: a trial may want several."""
+    if score.calls_sent < 2:
+        return 0
+    if score.calls:  # of a pipeline: it may go on after one that failed
+        return max(0, score.calls_sent - sum(not call.cached for call in score.calls))
+    answers = sum(attempt.what == "call" and attempt.outcome == "ok" for attempt in score.attempts)
+    return max(0, score.calls_sent - answers - bool(score.error))
+
+
+RUN_COUNTS = [one.name for one in fields(RunTally)]
+
+
+def tally_by_candidate(found: Iterable[tuple[int, Scored]]) -> dict[int, Tally]:
+    """Counted once, for the candidates and, added up, for the run."""
+    tallies: dict[int, Tally] = {}
+    for candidate_id, score in found:
+        tally = tallies.get(candidate_id)
+        if tally is None:
+            tally = tallies[candidate_id] = Tally()
+        tally.add(score)
+    return tallies
+
+
+def add_to_run(
+    run: Run, tallies: Mapping[int, Tally], scores: Iterable[Score], in_flight: int
+) -> None:
+    for tally in tallies.values():
+        tally.add_to(run)
+    of_calls = RunTally()
+    for score in scores:
+        of_calls.add(score)
+    for name in RUN_COUNTS:
+        setattr(run, name, getattr(run, name) + getattr(of_calls, name))
+    run.peak_in_flight = max(run.peak_in_flight, in_flight)
+    run.version += 1
+    run.save(update_fields=[*Tally.names(), *RUN_COUNTS, "peak_in_flight", "version"])
+
+
+def add_to_candidates(tallies: Mapping[int, Tally]) -> None:
+    for candidate in Candidate.objects.filter(pk__in=list(tallies)):
+        tallies[candidate.pk].add_to(candidate)
+        candidate.save(update_fields=Tally.names())
+
+
+def add_to_sample(run: Run, scores: Iterable[Score], in_flight: int) -> None:
+    """Add to the second we are in, by the database's clock. Pauses are not on the chart."""
+    if run.started is None or run.is_finished:
+        return
+    seconds = run.running_seconds(run.clock)  # type: ignore[attr-defined]  # by the caller
+    second = int(seconds)
+    known = RunSample.objects.filter(run=run, second=second).first()  # the caller locks the run
+    sample = known or RunSample(run=run, second=second)
+    for score in scores:
+        if score.value is None:
+            sample.failed += 1
+        elif score.cached:
+            sample.cached += 1
+        else:
+            sample.fresh += 1
+            if score.latency_ms is not None:
+                add_to_bins(sample.latency_bins, score.latency_ms)
+    sample.in_flight = max(sample.in_flight, in_flight)
+    sample.save()

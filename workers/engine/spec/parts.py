@@ -1,0 +1,281 @@
+"""The parts that configurations of every kind are made of."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from workers.engine.json_text import to_json
+from workers.engine.scorers import SCORERS, build_scorer, parse_scorer
+from workers.engine.spec.parameters import check_parameters
+from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS, rename_limits
+
+
+def refuse_switch(value: Any) -> Any:
+    """True is 1 to Python; to a person it is a mistake."""
+    if isinstance(value, bool):
+        raise ValueError("Give a number, not true or false.")
+    return value
+
+
+def read_off(value: Any) -> Any:
+    """YAML reads `off` without quotes as false, and `on` as true."""
+    if value is False:
+        return "off"
+    if value is True:
+        raise ValueError("on (or true) is not a mode of the cache. Choose use, refresh or off.")
+    return value
+
+
+NotSwitch = BeforeValidator(refuse_switch)
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Concurrency = Annotated[int, Field(ge=1, le=5000), NotSwitch]
+RequestRate = Annotated[int, Field(ge=1, le=1_000_000), NotSwitch]
+TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch]
+Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False), NotSwitch]
+ShareOrCount = Annotated[float, Field(gt=0, le=2_000_000), NotSwitch]
+Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), NotSwitch]
+SYSTEM = "The system message, as a template. Empty: none is sent."
+USER = "The user message, as a template."
+PriorityName = Literal["low", "normal", "high"]
+LONGEST_DATASET = 140  # characters: those of a name, and @ with a version
+CacheMode = Annotated[
+    Literal["use", "refresh", "off"],
+    BeforeValidator(read_off, json_schema_input_type=Literal["use", "refresh", "off", False]),
+]
+
+
+class Strict(BaseModel):
+    """Unknown fields are refused, values are not changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def also_written(*short_forms: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Tells the JSON schema of a model about the short forms that its validator reads."""
+
+    def extend(schema: dict[str, Any]) -> None:
+        full = dict(schema)
+        schema.clear()
+        schema["anyOf"] = [*short_forms, full]
+
+    return extend
+
+
+def filled_by_preset(schema: dict[str, Any]) -> None:
+    """Null is as good as nothing, and the defaults are the preset's."""
+    for name, field in schema["properties"].items():
+        field.pop("default", None)
+        if "anyOf" not in field:
+            told = {key: field.pop(key) for key in ("title", "description") if key in field}
+            schema["properties"][name] = {"anyOf": [dict(field), {"type": "null"}], **told}
+
+
+class Template(NamedTuple):
+    """A text that is filled from a case, and where it stands."""
+
+    path: str
+    text: str
+    known: tuple[str, ...]  # what it may name besides the columns of the dataset
+
+
+class Prompt(Strict):
+    """A prompt: what is sent for a case. {{column}} stands for a field of the case."""
+
+    name: Name = Field(description="How the prompt is called in results.")
+    system: Annotated[str, Field(max_length=100_000)] = Field("", description=SYSTEM)
+    user: Annotated[str, Field(min_length=1, max_length=100_000)] = Field(
+        "{{question}}", description=USER
+    )
+
+
+class ModelChoice(Strict):
+    """A model of an endpoint, written `endpoint/model` or in full."""
+
+    model_config = ConfigDict(
+        json_schema_extra=also_written({"type": "string", "pattern": "^[^/]{1,100}/.{1,200}$"})
+    )
+
+    endpoint: Name = Field(description="The name of an endpoint of this site.")
+    model: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="The model's name, as the provider calls it."
+    )
+    parameters: dict[str, Any] = Field(
+        {},
+        description="Sent with every call, as in {temperature: 0, max_tokens: 200}. temperature is "
+        "0 to 10, top_p 0 to 1; other names go to the provider as they are.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        endpoint, slash, model = value.partition("/")
+        if not slash:
+            raise ValueError(f"{value!r} has no endpoint. Write endpoint/model.")
+        return {"endpoint": endpoint, "model": model}
+
+    @field_validator("parameters")
+    @classmethod
+    def check_known_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        check_parameters(parameters)
+        return parameters
+
+    @property
+    def label(self) -> str:
+        return f"{self.endpoint}/{self.model}"
+
+    @property
+    def full_label(self) -> str:
+        """The same model with other parameters is another choice."""
+        if not self.parameters:
+            return self.label
+        return f"{self.label} {to_json(self.parameters).decode()}"
+
+
+class DatasetChoice(Strict):
+    """A stored dataset by name (its newest version, or `name@3`), or rows given in place; all of
+    them, or the first."""
+
+    model_config = ConfigDict(
+        json_schema_extra=also_written(
+            {"type": "string", "minLength": 1, "maxLength": LONGEST_DATASET}
+        )
+    )
+
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_DATASET)] | None = Field(
+        None, description="A stored dataset: its newest version, or name@3."
+    )
+    rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = Field(
+        None, description="The cases themselves, each with the same columns. All values are texts."
+    )
+    first: Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch] | None = Field(
+        None, description="Only the first so many rows. All, if there are no more."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def check_one_of_both(self) -> Self:
+        if (self.name is None) == (self.rows is None):
+            raise ValueError("Name a stored dataset or give rows: one of the two.")
+        return self
+
+
+class ScorerChoice(Strict):
+    """A scorer and its options, written `exact` or `{numeric: {tolerance: 0.001}}`."""
+
+    model_config = ConfigDict(
+        json_schema_extra=also_written(
+            {"enum": list(SCORERS)},
+            {
+                "type": "object",
+                "properties": {name: {"type": ["object", "null"]} for name in SCORERS},
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+            },
+        )
+    )
+
+    name: Annotated[str, Field(json_schema_extra={"enum": list(SCORERS)})] = Field(
+        description="Which scorer."
+    )
+    options: Annotated[dict[str, Any], Field(json_schema_extra={"type": ["object", "null"]})] = (
+        Field({}, description="Its options, listed below.")
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            if unknown := value.keys() - cls.model_fields.keys():
+                raise ValueError(f"Unknown field {min(unknown)!r}. Allowed here: name, options.")
+            value = {value["name"]: value.get("options")}
+        name, options = parse_scorer(value)
+        build_scorer(name, options)
+        return {"name": name, "options": options}
+
+
+class Limits(Strict):
+    """How fast calls are made. A preset fills in what is not given."""
+
+    model_config = ConfigDict(json_schema_extra=filled_by_preset)
+
+    preset: Literal["conservative", "balanced", "aggressive"] | None = Field(
+        None, description="Where the values come from that are not given here; balanced if empty."
+    )
+    max_concurrent: Concurrency = Field(0, description="Calls in flight at once.")
+    batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] = Field(
+        0, description="Trials that a worker takes at once."
+    )
+    requests_per_minute: RequestRate | None = Field(
+        None, description="Calls that start in a minute. null: no limit of the run's own."
+    )
+    tokens_per_minute: TokenRate | None = Field(
+        None, description="Tokens of prompts and answers in a minute. null: no limit."
+    )
+    timeout_seconds: Annotated[float, Field(gt=0, le=600), NotSwitch] = Field(
+        0, description="How long one call may take."
+    )
+    attempts: Annotated[int, Field(ge=1, le=10), NotSwitch] = Field(
+        0, description="How often a call is tried before its trial fails."
+    )
+    adaptive: Annotated[bool, Field(strict=True)] = Field(
+        True, description="Find the provider's own limit from below and keep to it."
+    )
+    schedule: Literal["work_conserving", "two_level", "sequential"] = Field(
+        "work_conserving",
+        description="work_conserving keeps every slot busy; two_level gives each candidate its own "
+        "slots; sequential makes one call at a time.",
+    )
+    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000), NotSwitch] | None = Field(
+        None, description="Candidates at once, in the schedule two_level."
+    )
+    candidate_batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] | None = Field(
+        None, description="Candidates that are started together, in the schedule two_level."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def fill_from_preset(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        preset = value.get("preset") or DEFAULT_PRESET
+        given = {
+            name: item
+            for name, item in rename_limits(value).items()
+            if item is not None or name == "requests_per_minute"  # null there: no limit
+        }
+        if given.get("schedule") == "sequential":
+            given["max_concurrent"] = 1
+        return {**PRESETS.get(str(preset), PRESETS[DEFAULT_PRESET]), **given}
+
+
+class Budget(Strict):
+    """The most that a run may use; what is not given is not limited. A run that reaches one of them
+    pauses, and goes on when it is raised."""
+
+    dollars: Amount | None = Field(
+        None, description="Money. The price of every model must be known under Endpoints."
+    )
+    calls: Annotated[int, Field(gt=0, le=1_000_000_000), NotSwitch] | None = Field(
+        None, description="Calls to providers; answers from the cache are free."
+    )
+    seconds: Amount | None = Field(None, description="Time during which the run works.")
+
+
+def refuse_twins(names: Iterable[str]) -> None:
+    twins = [name for name, times in Counter(names).items() if times > 1]
+    if twins:
+        raise ValueError(f"Given twice: {', '.join(twins)}. Each must differ from the others.")
+
+
+def check_models(models: list[ModelChoice]) -> list[ModelChoice]:
+    refuse_twins(f"{model.label} {sorted(model.parameters.items())}" for model in models)
+    return models

@@ -1,0 +1,124 @@
+"""How much two runs differ over the same cases, and how likely chance alone does that.
+
+One difference a case goes in: trials of one case are not independent of each other, so repeats
+and candidates are averaged before.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from workers.engine.statistics.intervals import Z
+
+MOST_EXACT = 16  # differences whose 65,536 signs are all tried; beyond, the normal law is close
+MOST_COINS = 1000  # tosses counted exactly
+CLOSE = 1e-9  # differences of floats below this are rounding
+
+SIGN_TEST = "exact sign test (McNemar)"
+NORMAL_SIGNS = "sign test (McNemar), normal approximation"
+SIGN_FLIPS = "exact sign-flip test"
+NORMAL_FLIPS = "sign-flip test, normal approximation"
+
+
+class Difference(NamedTuple):
+    """A mean difference with its 95 % interval, and the two-sided p of "there is none"."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    method: str
+    cases: int
+
+    @property
+    def text(self) -> str:
+        """-0.0500 (95 % interval -0.081 to -0.019, p = 0.0021, 120 cases, exact sign test)."""
+        interval = f"95 % interval {self.low:+.3f} to {self.high:+.3f}"
+        return (
+            f"{self.mean:+.4f} ({interval}, p = {self.p:.3g}, {self.cases:,} cases, {self.method})"
+        )
+
+
+def estimate_difference(by_case: Sequence[float]) -> Difference | None:
+    """None when there is nothing to compare."""
+    if not by_case:
+        return None
+    mean = math.fsum(by_case) / len(by_case)
+    changed = [change for change in by_case if abs(change) > CLOSE]
+    size = abs(changed[0]) if changed else 1.0
+    if all(math.isclose(abs(change), size, abs_tol=CLOSE) for change in changed):
+        better = sum(change > 0 for change in changed)
+        worse = len(changed) - better
+        low, high = bonett_price(better, worse, len(by_case))
+        low, high = min(size * low, mean), max(size * high, mean)
+        method = SIGN_TEST if len(changed) <= MOST_COINS else NORMAL_SIGNS
+        return Difference(mean, low, high, sign_test(better, worse), method, len(by_case))
+    half = t_half_width(by_case, mean)
+    is_exact = len(changed) <= MOST_EXACT
+    p = flip_signs(changed) if is_exact else approximate_flips(changed)
+    method = SIGN_FLIPS if is_exact else NORMAL_FLIPS
+    return Difference(mean, mean - half, mean + half, p, method, len(by_case))
+
+
+def sign_test(better: int, worse: int) -> float:
+    """Two-sided: as uneven a split or more, if each went either way by a coin. For right and
+    wrong answers this is McNemar's exact test."""
+    n = better + worse
+    if not n:
+        return 1.0
+    if n > MOST_COINS:
+        return two_sided((abs(better - worse) - 1) / math.sqrt(n))
+    fewer = min(better, worse)
+    tail = sum(math.comb(n, k) for k in range(fewer + 1))
+    return min(1.0, 2 * tail / (1 << n))
+
+
+def flip_signs(changes: Sequence[float]) -> float:
+    """The share of all ways to sign the differences whose sum is as far from 0, or farther."""
+    sums = [0.0]
+    for change in changes:
+        sums = [total + signed for total in sums for signed in (change, -change)]
+    seen = abs(math.fsum(changes)) - CLOSE * len(changes)
+    return sum(abs(total) >= seen for total in sums) / len(sums)
+
+
+def approximate_flips(changes: Sequence[float]) -> float:
+    spread = math.sqrt(math.fsum(change * change for change in changes))
+    return two_sided(abs(math.fsum(changes)) / spread)
+
+
+def two_sided(z: float) -> float:
+    return min(1.0, math.erfc(max(0.0, z) / math.sqrt(2)))
+
+
+def bonett_price(better: int, worse: int, n: int) -> tuple[float, float]:
+    """The interval of a difference of paired shares. Has a width even when nothing changed."""
+    up, down = (better + 1) / (n + 2), (worse + 1) / (n + 2)
+    centre = up - down
+    half = Z * math.sqrt((up + down - centre * centre) / (n + 2))
+    return max(-1.0, centre - half), min(1.0, centre + half)
+
+
+def t_half_width(changes: Sequence[float], mean: float) -> float:
+    n = len(changes)
+    if n < 2:
+        return math.inf
+    variance = math.fsum((change - mean) ** 2 for change in changes) / (n - 1)
+    return t_quantile(n - 1) * math.sqrt(variance / n)
+
+
+def t_quantile(freedom: int) -> float:
+    """Of Student's t, for a 95 % interval: exact for 1 and 2, then Cornish and Fisher's series."""
+    if freedom == 1:
+        return math.tan(math.pi * 0.475)
+    if freedom == 2:
+        return 0.95 / math.sqrt(2 * 0.975 * 0.025)
+    z = 1.959964
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return math.fsum(term / math.pow(freedom, power) for power, term in enumerate(terms))

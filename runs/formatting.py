@@ -153,3 +153,8 @@ def score_interval(low: float | None, high: float | None) -> str:
     if low is None or high is None or _is_missing(low) or _is_missing(high):
         return NOTHING
     return f"{low:.2f} – {high:.2f}"
+
+
+def without_endpoint(name: str, prefix: str) -> str:
+    """A combination's name without the endpoint that all of its models share, as in `openai/`."""
+    return name.replace(f"={prefix}", "=") if prefix else name

@@ -1,6 +1,7 @@
 """Every address of the site but the admin's and the health checks'."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from runs.api.api import urls as api_urls
 from runs.api.docs_page import api_docs
@@ -25,6 +26,15 @@ from runs.views import (
     tokens,
     trials,
 )
+
+
+class FileName(StringConverter):
+    """With a dot, which no other address has."""
+
+    regex = r"[a-z_]+\.[a-z]+"
+
+
+register_converter(FileName, "file")
 
 urlpatterns = [
     path("api/v1/", api_urls()),
@@ -64,12 +74,7 @@ urlpatterns = [
     ),
     path("runs/<int:run_id>/scores.csv", run_exports.run_scores_csv, name="run_scores_csv"),
     path("runs/<int:run_id>/scores.jsonl", run_exports.run_scores_jsonl, name="run_scores_jsonl"),
-    path(
-        "runs/<int:run_id>/combinations.csv",
-        run_exports.run_combinations_csv,
-        name="run_combinations_csv",
-    ),
-    path("runs/<int:run_id>/litellm.yaml", run_exports.run_litellm, name="run_litellm"),
+    path("runs/<int:run_id>/<file:file_name>", run_exports.run_file, name="run_file"),
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.dataset_import, name="dataset_import"),
     path("datasets/<int:pk>/", datasets.dataset, name="dataset"),

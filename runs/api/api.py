@@ -21,7 +21,6 @@ from runs.api.router import Routes
 from runs.api.routes import (
     benchmarks,
     cache,
-    combinations,
     compare,
     configurations,
     control,
@@ -32,6 +31,7 @@ from runs.api.routes import (
     streams,
     webhooks,
 )
+from runs.kinds import every_kind
 from runs.models import Scope
 from runs.permissions import requires
 from runs.roles import Permission
@@ -42,7 +42,6 @@ GROUPS = (
     runs,
     control,
     results,
-    combinations,
     streams,
     compare,
     datasets,
@@ -106,7 +105,8 @@ def make_api() -> Api:
         renderer=JsonRenderer(),
     )
     answer_with_problems(made)
-    for routes in (*(group.routes for group in GROUPS), about):
+    own = (router for kind in every_kind() for router in kind.routers())
+    for routes in (*(group.routes for group in GROUPS), *own, about):
         made.add_router("", routes)
     return made
 

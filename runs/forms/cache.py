@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from runs.forms.filters import read_text
-from runs.selectors.cache_page import CacheFilters, ModelGroup, Selection
+from runs.selectors.cache_page import CacheFilters, ModelGroup, Pruning
 
 LONGEST_AGE_DAYS = 36_500
 
@@ -51,9 +51,9 @@ class PruneForm(forms.Form):
             raise forms.ValidationError("Choose an age, a model or a run; 0 days takes everything.")
         return cleaned
 
-    def selection(self) -> Selection:
+    def selection(self) -> Pruning:
         before, days = self.cleaned_data["before"], self.cleaned_data["older_than_days"]
         if before is None and days is not None:
             before = timezone.now() - timedelta(days=days)
         endpoint, _, model = self.cleaned_data["model"].partition("/")
-        return Selection(before, endpoint, model, self.cleaned_data["run"])
+        return Pruning(before, endpoint, model, self.cleaned_data["run"])

@@ -18,30 +18,15 @@ from runs.forms.model_parameters import (
     number_text,
     read_parameters,
 )
-from runs.forms.selection import SelectionInput, blank_selection, read_selection
+from runs.kinds import every_kind
+from runs.kinds.section import FormSection
+from workers.engine.kinds import DEFAULT_KIND
 from workers.engine.scorers import ScorerDescription, describe
 from workers.engine.spec.documents import read_document
 from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS
 
 CUSTOM = "custom"
 BUDGET_FIELDS = ("dollars", "calls", "seconds")
-MOST_PROMPTS = 500
-
-
-@dataclass(slots=True)
-class PromptInput:
-    index: int
-    name: str = ""
-    system: str = ""
-    user: str = ""
-
-    @property
-    def field(self) -> str:
-        return f"id_prompt-{self.index}"
-
-    @property
-    def is_blank(self) -> bool:
-        return not (self.name or self.system or self.user)
 
 
 class OptionInput(NamedTuple):
@@ -99,7 +84,7 @@ class NewRunInput:
     """Every field of the form, as text."""
 
     key: str = ""
-    kind: str = "evaluate"
+    kind: str = DEFAULT_KIND
     mode: str = "form"
     yaml: str = ""
     name: str = ""
@@ -108,10 +93,7 @@ class NewRunInput:
     rows: str = ""
     first: str = ""
     expected: str = ""
-    prompts: list[PromptInput] = field(default_factory=list)
-    models: list[str] = field(default_factory=list)
-    other_models: str = ""
-    selection: SelectionInput = field(default_factory=SelectionInput)
+    sections: dict[str, FormSection] = field(default_factory=dict)  # by kind
     parameters: ParametersInput = field(default_factory=ParametersInput)
     scorers: list[ScorerInput] = field(default_factory=list)
     repeats: str = "1"
@@ -129,7 +111,7 @@ class NewRunInput:
             "seed": number_or_text(self.seed or "0"),
             "dataset": self.dataset_document(rows),
             **({"expected": self.expected} if self.expected else {}),
-            **self.kind_document(),
+            **self.section.document(self.parameters.entry),
             "repeats": number_or_text(self.repeats or "1"),
             "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
             "limits": self.limits_document(),
@@ -144,26 +126,10 @@ class NewRunInput:
             return {"rows": list(rows), **first}
         return {"name": self.dataset, **first} if first else self.dataset
 
-    def kind_document(self) -> dict[str, Any]:
-        """What only documents of this kind have."""
-        if self.kind == "select":
-            return self.selection.document(self.parameters.entry)
-        labels = (*self.models, *self.typed_models)
-        return {
-            "prompts": [
-                {"name": prompt.name, "system": prompt.system, "user": prompt.user}
-                for prompt in self.filled_prompts
-            ],
-            "models": [self.parameters.entry(label) for label in labels],
-        }
-
     @property
-    def filled_prompts(self) -> list[PromptInput]:
-        return [prompt for prompt in self.prompts if not prompt.is_blank]
-
-    @property
-    def typed_models(self) -> list[str]:
-        return [line.strip() for line in self.other_models.splitlines() if line.strip()]
+    def section(self) -> FormSection:
+        """The part of the form that is about the chosen kind."""
+        return self.sections[self.kind]
 
     def limit_fields(self) -> Iterator[FilledLimit]:
         return fill_limits(self.limits)
@@ -186,15 +152,21 @@ class NewRunInput:
 
 def blank_input() -> NewRunInput:
     limits = {name: number_text(value) for name, value in PRESETS[DEFAULT_PRESET].items()}
-    prompt = PromptInput(0, "plain", "", "{{question}}")
     scorers = read_scorers({"exact": {}})
-    return NewRunInput(
-        key=new_key(),
-        prompts=[prompt],
-        selection=blank_selection(),
-        limits=limits,
-        scorers=scorers,
-    )
+    return NewRunInput(key=new_key(), sections=blank_sections(), limits=limits, scorers=scorers)
+
+
+def sections_offered() -> dict[str, type[FormSection]]:
+    """By kind; runs of the other kinds are written as YAML."""
+    return {kind.name: kind.section for kind in every_kind() if kind.section}
+
+
+def blank_sections() -> dict[str, FormSection]:
+    return {name: section.blank() for name, section in sections_offered().items()}
+
+
+def known_kind(given: str | None) -> str:
+    return given if given in sections_offered() else DEFAULT_KIND
 
 
 def new_key() -> str:
@@ -237,7 +209,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         }
     return NewRunInput(
         key=post.get("key", ""),
-        kind="select" if post.get("kind") == "select" else "evaluate",
+        kind=known_kind(post.get("kind")),
         mode="yaml" if post.get("mode") == "yaml" else "form",
         yaml=post.get("yaml", ""),
         name=post.get("name", "").strip(),
@@ -246,10 +218,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         rows=post.get("rows", ""),
         first=post.get("first", "").strip(),
         expected=post.get("expected", "").strip(),
-        prompts=read_prompts(post),
-        models=post.getlist("models"),
-        other_models=post.get("other_models", ""),
-        selection=read_selection(post),
+        sections={name: section.read(post) for name, section in sections_offered().items()},
         parameters=read_parameters(post),
         scorers=scorers,
         repeats=post.get("repeats", ""),
@@ -259,19 +228,3 @@ def read_post(post: QueryDict) -> NewRunInput:
         budget={name: post.get(f"budget_{name}", "") for name in BUDGET_FIELDS},
         cache=post.get("cache", "use"),
     )
-
-
-def read_prompts(post: QueryDict) -> list[PromptInput]:
-    """The rows in the order of their numbers, which may have gaps where one was removed."""
-    numbers = sorted(
-        int(number) for number in post.getlist("prompts") if number.isdecimal() and len(number) < 6
-    )
-    return [
-        PromptInput(
-            number,
-            name=post.get(f"prompt-{number}-name", "").strip(),
-            system=post.get(f"prompt-{number}-system", ""),
-            user=post.get(f"prompt-{number}-user", ""),
-        )
-        for number in numbers[:MOST_PROMPTS]
-    ]

@@ -9,21 +9,19 @@ from runs.forms.model_parameters import number_text, parameters_of
 from runs.forms.new_run import (
     CUSTOM,
     NewRunInput,
-    PromptInput,
     blank_input,
+    blank_sections,
     new_key,
     option_text,
     read_scorers,
+    sections_offered,
 )
-from runs.forms.selection import selection_input_of
+from runs.kinds.section import FormSection
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
-from workers.engine.kinds.evaluate import Evaluation
-from workers.engine.kinds.select import Selection
 from workers.engine.scorers import build_scorer
 from workers.engine.spec.configuration import Configuration, Limits
 from workers.engine.spec.documents import write_document
-from workers.engine.strategies import read_options
 
 
 def from_document(document: Mapping[str, Any]) -> NewRunInput:
@@ -31,6 +29,8 @@ def from_document(document: Mapping[str, Any]) -> NewRunInput:
     try:
         configuration = read_configuration(dict(document))
     except ConfigurationError:
+        return from_yaml(document)
+    if configuration.kind not in sections_offered():
         return from_yaml(document)
     filled = from_configuration(configuration)
     if not shows_all_of(filled, configuration):
@@ -51,7 +51,7 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         scorer.name: {name: option_text(value) for name, value in scorer.options.items()}
         for scorer in configuration.scorers
     }
-    filled = NewRunInput(
+    return NewRunInput(
         key=new_key(),
         kind=configuration.kind,
         name=configuration.name,
@@ -60,6 +60,7 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         first=number_text(configuration.dataset.first),
         expected=configuration.expected or "",
         rows="\n".join(json.dumps(row, ensure_ascii=False) for row in rows or []),
+        sections=sections_of(configuration),
         parameters=parameters_of(configuration.called),
         scorers=read_scorers(chosen),
         repeats=str(configuration.repeats),
@@ -69,22 +70,12 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         budget={name: number_text(total) for name, total in configuration.budget},
         cache=configuration.cache,
     )
-    fill_kind(filled, configuration)
-    return filled
 
 
-def fill_kind(filled: NewRunInput, configuration: Configuration) -> None:
-    """The other kind's fields are as in a blank form: a person may change over."""
-    blank = blank_input()
-    filled.prompts, filled.selection = blank.prompts, blank.selection
-    if isinstance(configuration, Evaluation):
-        filled.prompts = [
-            PromptInput(index, prompt.name, prompt.system, prompt.user)
-            for index, prompt in enumerate(configuration.prompts)
-        ]
-        filled.models = [model.label for model in configuration.models]
-    if isinstance(configuration, Selection):
-        filled.selection = selection_input_of(configuration)
+def sections_of(configuration: Configuration) -> dict[str, FormSection]:
+    """Those of the other kinds are as in a blank form: a person may change over."""
+    own = sections_offered()[configuration.kind].of(configuration)
+    return {**blank_sections(), configuration.kind: own}
 
 
 def preset_of(limits: Limits) -> str:
@@ -108,7 +99,5 @@ def comparable(configuration: Configuration) -> dict[str, Any]:
     """What a configuration means, however it was written: options and limits in full."""
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
     meaning = configuration.model_dump(exclude={"limits": {"preset"}})
-    if isinstance(configuration, Selection):
-        chosen = configuration.strategy
-        meaning["strategy"] = (chosen.name, read_options(chosen.name, chosen.options))
-    return {**meaning, "scorers": scorers}
+    own = sections_offered()[configuration.kind].meaning(configuration)
+    return {**meaning, **own, "scorers": scorers}

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.access import get_run_for, runs_for
-from runs.kinds.select.standing import documents_of, selection_of
+from runs.kinds import kind_named, kind_of
 from runs.management import here_results, here_runs
 from runs.management.here_runs import HereRun
 from runs.management.watching import seconds_of
 from runs.models import Run, RunState
-from runs.reports.combinations import NothingChosenError, litellm_of
 from runs.reports.export import check_export, write_scores
 from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
@@ -26,10 +25,6 @@ from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.outcome import count_errors, outcome_of
 from runs.selectors.scores.records import ScoreRecord
 from workers.engine.kinds import read_configuration
-from workers.engine.kinds.select.report import SelectionReport
-from workers.engine.kinds.select.rows import CombinationRow
-from workers.engine.kinds.select.table_csv import csv_of
-from workers.engine.spec.documents import write_document
 from workers.engine.statistics.gates import GateError, Gates, judge
 from workers.engine.statistics.intervals import Estimate
 
@@ -113,7 +108,8 @@ def read_gates(
     for name in ("junit", "summary"):
         check_folder(options[name])
     if options["export"]:
-        check_export(options["export"], document.get("kind", "evaluate"))
+        kind = kind_named(read_configuration(document).kind)
+        check_export(options["export"], kind.export_suffixes)
     baseline = find_baseline(options["baseline"], owner, document, before)
     return Asked(
         gates,
@@ -167,8 +163,8 @@ def has_scorers_of(run: Run, document: dict[str, Any]) -> bool:
 def report_of_run(run: Run, asked: Asked) -> Report:
     side = side_of(run) if asked.baseline else None
     comparison = compare_with(asked.baseline, side)
-    choice = selection_of(run) if run.kind == "select" else None
-    outcome = outcome_of(run, timezone.now(), choice)
+    found = kind_of(run).find(run)
+    outcome = outcome_of(run, timezone.now(), found)
     return Report(
         run_id=run.pk,
         name=run.name,
@@ -177,18 +173,17 @@ def report_of_run(run: Run, asked: Asked) -> Report:
         cached=run.cached,
         seconds=seconds_of(run),
         checks=judge(asked.gates, outcome, comparison),
-        candidates=lines_of(choice) or [line_of(row) for row in leaderboard(run)],
+        candidates=found.candidate_lines() if found else list(map(line_of, leaderboard(run))),
         errors=count_errors(run),
         comparison=comparison,
-        choice=choice,
-        documents=documents_of(run) if choice else {},
+        findings=found,
     )
 
 
 def report_of_here(run: HereRun, asked: Asked) -> Report:
     comparison = compare_with(asked.baseline, here_results.side_of(run))
-    choice = here_results.choice_of(run)
-    outcome = here_results.outcome_of(run, choice)
+    found = here_results.find(run)
+    outcome = here_results.outcome_of(run, found)
     errors = Counter(score.error for score in run.scores if score.error)
     return Report(
         run_id=None,
@@ -198,25 +193,11 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         cached=here_runs.standing_of(run).cached,
         seconds=run.seconds,
         checks=judge(asked.gates, outcome, comparison),
-        candidates=lines_of(choice) or here_results.candidate_lines(run),
+        candidates=found.candidate_lines() if found else here_results.candidate_lines(run),
         errors=dict(errors.most_common()),
         comparison=comparison,
-        choice=choice,
-        documents={c.key: c.document for c in run.configuration.make_candidates()},
+        findings=found,
     )
-
-
-def lines_of(choice: SelectionReport | None) -> list[CandidateLine]:
-    """The best first. A combination without a sample has no score."""
-    rows = choice.rows if choice else []
-    return [
-        CandidateLine(row.name, row.estimate, row.failed, row.latency_ms, thousand_of(row))
-        for row in rows
-    ]
-
-
-def thousand_of(row: CombinationRow) -> float | None:
-    return None if row.dollars_per_sample is None else 1000 * row.dollars_per_sample
 
 
 def line_of(row: LeaderboardRow) -> CandidateLine:
@@ -236,24 +217,5 @@ def hand_out(report: Report, asked: Asked, scores: Iterable[ScoreRecord]) -> Non
         asked.junit.write_text(write_junit(report), encoding="utf-8")
     if asked.summary:
         asked.summary.write_text(write_markdown(report), encoding="utf-8")
-    if asked.export:
-        write_export(asked.export, report, scores)
-
-
-def write_export(path: Path, report: Report, scores: Iterable[ScoreRecord]) -> None:
-    suffix = path.suffix.lower()
-    if report.choice is None or suffix == ".jsonl":
-        write_scores(path, scores)
-    elif suffix == ".csv":
-        path.write_text(csv_of(report.choice.rows), encoding="utf-8")
-    else:
-        write_winner(path, report.choice, report.documents)
-
-
-def write_winner(path: Path, choice: SelectionReport, documents: Mapping[str, Any]) -> None:
-    """A file without a winner says so: the command has ended well, and nothing was chosen."""
-    try:
-        text = write_document(litellm_of(choice.best, documents))
-    except NothingChosenError as error:
-        text = f"# {error}\nmodel_list: []\n"
-    path.write_text(text, encoding="utf-8")
+    if asked.export and not (report.findings and report.findings.write_file(asked.export)):
+        write_scores(asked.export, scores)

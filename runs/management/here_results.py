@@ -1,20 +1,18 @@
 """What a run of this process became: its outcome, its candidates, its scores, as of stored runs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from runs.kinds import kind_named
+from runs.kinds.base import Findings, RunHere
 from runs.management.here_runs import HereRun, mean_of, standing_of
 from runs.management.voices import Standing
 from runs.models.dataset import question_in
 from runs.reports.report import CandidateLine
 from runs.selectors.runs.compare import Side, scorers_of
-from runs.selectors.runs.outcome import choice_score
+from runs.selectors.runs.outcome import score_found
 from runs.selectors.scores.records import ScoreRecord
-from workers.engine.kinds.select import Selection
-from workers.engine.kinds.select.report import SelectionReport, report_of
-from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
-from workers.engine.session import Session
 from workers.engine.statistics.comparing import Result
 from workers.engine.statistics.gates import Ending, Outcome
 from workers.engine.statistics.intervals import add_to_bins, percentile
@@ -27,39 +25,12 @@ STOPS = {
 }
 
 
-def choice_of(run: HereRun) -> SelectionReport | None:
-    """What a choice among combinations found; None of other kinds."""
-    configuration = run.configuration
-    if not isinstance(configuration, Selection):
-        return None
-    strategy = configuration.open_strategy(len(run.cases))
-    session = Session(strategy)
-    session.replay(len(run.scores), run.scores)
-    early = [score for score in run.scores if score.trial.position >= session.told]
-    cost = sum(score.cost or 0.0 for score in run.scores)
-    is_unknown = not cost and any(score.unpriced for score in run.scores)
-    return report_of(
-        strategy,
-        rows_of(strategy, early, tokens_of(run.scores)),
-        rounds_of(strategy, configuration.limits.max_concurrent),
-        name=configuration.strategy.name,
-        evaluations=len(run.scores),
-        objective=configuration.objective,
-        dollars=None if is_unknown else cost,
-        seconds=run.seconds,
-    )
+def find(run: HereRun) -> Findings | None:
+    kind = kind_named(run.configuration.kind)
+    return kind.find_here(RunHere(run.configuration, len(run.cases), run.scores, run.seconds))
 
 
-def tokens_of(scores: Iterable[Score]) -> dict[str, Tokens]:
-    totals: dict[str, Tokens] = {}
-    for score in scores:
-        given, received = totals.get(score.trial.candidate, Tokens(0, 0))
-        more = Tokens(given + (score.tokens_in or 0), received + (score.tokens_out or 0))
-        totals[score.trial.candidate] = more
-    return totals
-
-
-def outcome_of(run: HereRun, choice: SelectionReport | None = None) -> Outcome:
+def outcome_of(run: HereRun, found: Findings | None = None) -> Outcome:
     standing = standing_of(run)
     ending: Ending = "finished"
     if run.stopped:
@@ -70,7 +41,7 @@ def outcome_of(run: HereRun, choice: SelectionReport | None = None) -> Outcome:
         planned=standing.planned,
         done=standing.done,
         failed=standing.failed,
-        **(choice_score(choice) if choice else mean_score(run, standing)),
+        **(score_found(found) if found else mean_score(run, standing)),
         cost=standing.cost,
         unpriced=standing.unpriced,
     )
@@ -120,11 +91,10 @@ def line_of(name: str, scores: Sequence[Score]) -> CandidateLine:
 
 
 def side_of(run: HereRun) -> Side:
-    """Of a choice only what it chose, as with stored runs."""
-    choice = choice_of(run)
+    """Of a kind that chooses only what it chose, as with stored runs."""
     names = candidate_names(run)
-    if choice:
-        names = {choice.best.key: choice.best.name} if choice.best else {}
+    if found := find(run):
+        names = {key: name for key, name in names.items() if key == found.best}
     return Side(
         run_id=None,
         name=run.configuration.name,

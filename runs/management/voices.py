@@ -11,7 +11,6 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from runs import formatting
-from runs.reports.choice_table import choice_lines, choice_table
 from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.plain import one_line
 from runs.reports.report import Report
@@ -148,12 +147,10 @@ class Terminal:
             self._say(f"  {mark} {check.name}: {one_line(check.told, 400)}", style=style)
             for line in [] if check.passed else report.details_of(check):
                 self._say(f"       {line}")
-        table = (
-            choice_table(report.choice) if report.choice else leaderboard_table(report.candidates)
-        )
+        found = report.findings
         self._say("")
-        self._console.print(table)
-        for line in [*choice_lines(report.choice), *lines_below(report)]:
+        self._console.print(found.table() if found else leaderboard_table(report.candidates))
+        for line in [*(found.lines_below() if found else ()), *lines_below(report)]:
             self._say(line)
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +10,6 @@ from runs.selectors.scores.records import ScoreRecord
 from workers.engine.spreadsheets import guard
 
 FORMATS = (".jsonl", ".csv")
-CHOICE_FORMATS = (*FORMATS, ".yaml", ".yml")  # the table as CSV, the winner as YAML
 COLUMNS = [
     "position", "candidate", "candidate_name", "case", "repeat", "question", "expected", "answer",
     "value", "passed", "judgements", "error_class", "error_message", "latency_ms", "tokens_in",
@@ -31,9 +30,9 @@ class Line:
         return text
 
 
-def check_export(path: Path, kind: str = "evaluate") -> None:
-    """Before the run, not after it."""
-    formats = CHOICE_FORMATS if kind == "select" else FORMATS
+def check_export(path: Path, more: Sequence[str] = ()) -> None:
+    """Before the run, not after it. `more`: what the kind of run can write besides scores."""
+    formats = (*FORMATS, *more)
     if path.suffix.lower() not in formats:
         raise ExportError(f"{path.name}: give a name that ends in {' or '.join(formats)}.")
     if not path.absolute().parent.is_dir():

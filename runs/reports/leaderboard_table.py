@@ -49,7 +49,7 @@ def lines_below(report: Report) -> list[str]:
     """What the table leaves out, and each kind of error with its advice."""
     more = len(report.candidates) - MOST_SHOWN
     lines = []
-    if more > 0 and not report.choice:
+    if more > 0 and not report.findings:
         lines.append(f"{formatting.counted(more, 'more candidate')}: --json shows all of them.")
     for name, count in report.errors.items():
         trials = formatting.counted(count, "trial")

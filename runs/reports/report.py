@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runs.kinds.select.facts import facts_of
 from runs.reports.plain import one_line
 from runs.selectors.runs.compare import RunComparison
 from runs.selectors.runs.errors import advice_for
-from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.statistics.gates import FINISHED, Check, Exit, Outcome, exit_of
 from workers.engine.statistics.intervals import Estimate
+
+if TYPE_CHECKING:
+    from runs.kinds.base import Findings
 
 MOST_SHOWN = 10  # of a list, in a report that people read
 HEADS = {
@@ -45,8 +46,7 @@ class Report:
     candidates: Sequence[CandidateLine] = ()
     errors: Mapping[str, int] = field(default_factory=dict)  # how many of each class
     comparison: RunComparison | None = None
-    choice: SelectionReport | None = None  # among combinations
-    documents: Mapping[str, Any] = field(default_factory=dict)  # of what was chosen among, by key
+    findings: "Findings | None" = None  # of kinds that find more than scores
 
     @property
     def exit(self) -> Exit:
@@ -119,7 +119,5 @@ class Report:
             "errors": dict(self.errors),
             "advice": {name: advice_for(name) for name in self.errors},
             "comparison": compared,
-            "choice": facts_of(self.choice).model_dump(exclude={"rounds", "layers"})
-            if self.choice
-            else None,
+            "findings": self.findings.as_record() if self.findings else None,
         }

@@ -67,7 +67,7 @@ class CachePage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Pruning:
     """What is to be removed: everything that fits all that is given."""
 
     before: datetime | None = None
@@ -167,7 +167,7 @@ def read_place(text: str) -> tuple[datetime, str] | None:
     return (created, key) if created.tzinfo is not None and HEX.fullmatch(key) else None
 
 
-def matching(selection: Selection) -> QuerySet[CachedReply]:
+def matching(selection: Pruning) -> QuerySet[CachedReply]:
     entries = CachedReply.objects.all()
     if selection.before is not None:
         entries = entries.filter(created__lt=selection.before)
@@ -178,5 +178,5 @@ def matching(selection: Selection) -> QuerySet[CachedReply]:
     return entries
 
 
-def count_matching(selection: Selection) -> int:
+def count_matching(selection: Pruning) -> int:
     return matching(selection).count()

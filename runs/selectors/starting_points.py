@@ -29,7 +29,7 @@ def configurations_for(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Confi
     if not user.is_authenticated:
         return Configuration.objects.none()
     mine = Configuration.objects.filter(Q(is_preset=True) | Q(owner_id=user.pk))
-    return mine.filter(kind="evaluate").order_by("-is_preset", "name")
+    return mine.order_by("-is_preset", "name")
 
 
 def document_to_repeat(run: Run) -> dict[str, Any]:

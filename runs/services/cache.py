@@ -4,7 +4,7 @@ import logging
 
 from django.db import transaction
 
-from runs.selectors.cache_page import Selection, matching
+from runs.selectors.cache_page import Pruning, matching
 
 logger = logging.getLogger(__name__)
 
@@ -12,7 +12,7 @@ BATCH = 1000  # one transaction each: workers can write in between
 MOST_AT_ONCE = 100_000  # in one web request; the command has no such bound
 
 
-def prune_cache(selection: Selection, most: int | None = None) -> int:
+def prune_cache(selection: Pruning, most: int | None = None) -> int:
     """Remove what fits, at most about `most`. Runs keep their scores; only later calls cost."""
     removed = 0
     while most is None or removed < most:

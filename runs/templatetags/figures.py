@@ -7,7 +7,6 @@ from django import template
 from django.utils import timezone
 
 from runs import formatting
-from runs.kinds.select.page import short_name
 
 register = template.Library()
 
@@ -39,7 +38,7 @@ def excerpt(text: Any, length: int = 200) -> str:
 @register.filter
 def without(text: str, prefix: str) -> str:
     """Names of combinations without the endpoint that all their models share."""
-    return short_name(text, prefix)
+    return formatting.without_endpoint(text, prefix)
 
 
 @register.filter

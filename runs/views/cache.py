@@ -11,7 +11,7 @@ from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.cache_page import (
     MOST_SEARCHED,
-    Selection,
+    Pruning,
     count_matching,
     group_by_model,
     list_entries,
@@ -69,7 +69,7 @@ def cache_prune(request: HttpRequest) -> HttpResponse:
     return render(request, "cache/prune.html", context)
 
 
-def prune(request: HttpRequest, selection: Selection) -> HttpResponse:
+def prune(request: HttpRequest, selection: Pruning) -> HttpResponse:
     removed = prune_cache(selection, most=MOST_AT_ONCE)
     left = count_matching(selection)
     more = f" {left:,} more fit: remove again, or use manage.py prune_cache." if left else ""

@@ -9,10 +9,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import get_run_for, runs_for, usable_datasets_for, usable_endpoints_for
 from runs.forms.filters import read_whole_number
-from runs.forms.new_run import NewRunInput, PromptInput, blank_input, new_key, read_post
+from runs.forms.new_run import NewRunInput, blank_input, known_kind, new_key, read_post
 from runs.forms.problems import place
-from runs.forms.selection import StepInput
 from runs.forms.starting_points import from_document
+from runs.kinds import every_kind
 from runs.large_bodies import size_of, when_too_large
 from runs.models import Run
 from runs.permissions import requires
@@ -35,7 +35,6 @@ from workers.engine.spec.expected import USUAL_NAMES
 from workers.engine.spec.presets import PRESETS
 
 MOST_ROWS = 100_000
-TEMPLATE_ROW = 99_999  # the number a script replaces when it adds a prompt
 LARGEST_SHOWN_ROWS = 50_000  # characters
 LAUNCHED_DRAFT = "launched_draft"  # a cookie that the next page's script reads and deletes
 DRAFT_SECONDS = 24 * 3600  # the next page may be opened much later, when the network is back
@@ -89,8 +88,8 @@ def run_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return show_form(request, starting_point(request), [])
     filled = read_post(request.POST)
-    if changed := changed_rows(request, filled):
-        return show_form(request, changed, [])
+    if filled.section.change_rows(request.POST):
+        return show_form(request, filled, [])
     drawn = draw_document(filled)
     if drawn.problems:
         return show_form(request, filled, drawn.problems)
@@ -131,7 +130,7 @@ def starting_point(request: HttpRequest) -> NewRunInput:
     if past := past_run(request):
         return repeat(past)
     blank = blank_input()
-    blank.kind = "select" if request.GET.get("kind") == "select" else "evaluate"
+    blank.kind = known_kind(request.GET.get("kind"))
     return blank
 
 
@@ -146,32 +145,6 @@ def past_run(request: HttpRequest) -> Run | None:
     """The run that the form was filled in from, if any; it stays in the address."""
     run_id = read_whole_number(request.GET.get("run"))
     return get_run_for(request.user, run_id) if run_id else None
-
-
-def changed_rows(request: HttpRequest, filled: NewRunInput) -> NewRunInput | None:
-    """Add and remove for pages without scripts: the form again, with one row more or less."""
-    if "add_prompt" in request.POST:
-        after = max((prompt.index for prompt in filled.prompts), default=-1) + 1
-        filled.prompts.append(PromptInput(after, user="{{question}}"))
-        return filled
-    if "remove_prompt" in request.POST:
-        gone = request.POST["remove_prompt"]
-        filled.prompts = [prompt for prompt in filled.prompts if str(prompt.index) != gone]
-        return filled
-    return changed_steps(request, filled)
-
-
-def changed_steps(request: HttpRequest, filled: NewRunInput) -> NewRunInput | None:
-    steps = filled.selection.steps
-    if "add_step" in request.POST:
-        after = max((step.index for step in steps), default=-1) + 1
-        steps.append(StepInput(after, user="{{question}}"))
-        return filled
-    if "remove_step" in request.POST:
-        gone = request.POST["remove_step"]
-        filled.selection.steps = [step for step in steps if str(step.index) != gone]
-        return filled
-    return None
 
 
 def draw_document(filled: NewRunInput) -> Drawn:
@@ -205,10 +178,6 @@ def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:
     return "" if filled.mode == "yaml" or is_large else write_document(drawn.document)
 
 
-def unlisted_of_steps(filled: NewRunInput, offered: set[str]) -> set[str]:
-    return {m for step in filled.selection.steps for m in step.models if m not in offered}
-
-
 def start_of(request: HttpRequest) -> str:
     """What the script may do with a draft: restore it, or only offer it, or leave the form as it
     was sent."""
@@ -235,10 +204,8 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
         "older_version": older,
         "dataset_help": DATASET_HELP,
         "model_groups": groups,
-        "unlisted_models": [model for model in filled.models if model not in offered],
-        "blank_prompt": PromptInput(TEMPLATE_ROW, user="{{question}}"),
-        "blank_step": StepInput(TEMPLATE_ROW, user="{{question}}"),
-        "unlisted_of_steps": unlisted_of_steps(filled, offered),
+        "kinds": [kind for kind in every_kind() if kind.section],
+        "sections": [(own, own.unlisted(offered)) for own in filled.sections.values()],
         "no_problems": (),
         "presets": PRESETS,
         "cache_modes": CACHE_MODES,

@@ -1,17 +1,15 @@
-"""Files of a run: its scores; of a choice among combinations also its table and its winner."""
+"""Files of a run: its scores, and what its kind adds."""
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters
-from runs.kinds.select.standing import NotAChoiceError, documents_of, report_if_choice
+from runs.kinds import kind_of
+from runs.kinds.base import NoFileError
 from runs.permissions import requires
-from runs.reports.combinations import NothingChosenError, litellm_of
 from runs.reports.score_files import send_scores
 from runs.roles import Permission
-from workers.engine.kinds.select.table_csv import csv_of
-from workers.engine.spec.documents import write_document
 
 
 @requires(Permission.SEE)
@@ -31,27 +29,20 @@ def run_scores_jsonl(request: HttpRequest, run_id: int) -> StreamingHttpResponse
 
 @requires(Permission.SEE)
 @require_safe
-def run_combinations_csv(request: HttpRequest, run_id: int) -> HttpResponse:
+def run_file(request: HttpRequest, run_id: int, file_name: str) -> HttpResponse:
+    """What only runs of its kind can be downloaded as."""
     run = get_run_for(request.user, run_id)
+    file = kind_of(run).files.get(file_name)
+    if file is None:
+        return nothing(f"Run {run.pk} is of kind {run.kind}: it has no {file_name}.")
     try:
-        text = csv_of(report_if_choice(run).rows)
-    except NotAChoiceError as error:
-        return nothing(error)
-    return as_file(text, "text/csv", f"run-{run.pk}-combinations.csv")
+        text = file.write(run)
+    except NoFileError as error:
+        return nothing(str(error))
+    return as_file(text, file.media_type, f"run-{run.pk}-{file_name}")
 
 
-@requires(Permission.SEE)
-@require_safe
-def run_litellm(request: HttpRequest, run_id: int) -> HttpResponse:
-    run = get_run_for(request.user, run_id)
-    try:
-        document = litellm_of(report_if_choice(run).best, documents_of(run))
-    except (NotAChoiceError, NothingChosenError) as error:
-        return nothing(error)
-    return as_file(write_document(document), "application/yaml", f"run-{run.pk}-litellm.yaml")
-
-
-def nothing(why: Exception) -> HttpResponse:
+def nothing(why: str) -> HttpResponse:
     return HttpResponse(f"{why}\n", status=409, content_type="text/plain; charset=utf-8")
 
 

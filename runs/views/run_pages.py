@@ -14,14 +14,13 @@ from runs.forms.filters import (
     trial_query,
 )
 from runs.forms.limits import LimitsForm
-from runs.kinds.select.page import choice_page, read_wanted
+from runs.kinds import kind_of
 from runs.models import EventLevel, Run
 from runs.permissions import requires
 from runs.reports.curl import as_curl
 from runs.roles import Permission
 from runs.selectors.runs.errors import group_errors
 from runs.selectors.runs.events import list_events
-from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.runs.limits import configuration_now
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.scores.table import column_choices, table_rows
@@ -74,20 +73,13 @@ def run_leaderboard(request: HttpRequest, run_id: int) -> HttpResponse:
     """The rows alone, fetched again while the run goes on."""
     found = get_run_for(request.user, run_id)
     context = {"run": found, **board_of(found, request)}
-    return render(request, str(context["board"]), context)
+    return render(request, context["board"].rows, context)
 
 
 def board_of(run: Run, request: HttpRequest) -> dict[str, Any]:
-    """The table of candidates that suits the kind of run, and what it shows."""
-    if run.kind == "select":
-        wanted = read_wanted(request.GET)
-        choice = choice_page(run, wanted)
-        return {
-            "board": "runs/run/_combinations.html",
-            "choice": choice,
-            "board_query": wanted.query,
-        }
-    return {"board": "runs/run/_leaderboard.html", "rows": leaderboard(run)}
+    """What suits the kind of run, with what it shows."""
+    board = kind_of(run).board(run, request.GET.dict())
+    return {"board": board, **board.context}
 
 
 @requires(Permission.SEE)

@@ -6,13 +6,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import runs_for
 from runs.forms.filters import read_run_filters, read_whole_number
+from runs.kinds import every_kind
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.runs.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_runs, read_news
 from runs.services.demo import start_demo
 from runs.views.people import person
-
-KINDS = {"evaluate": "Evaluate", "select": "Select"}
 
 
 @requires(Permission.SEE)
@@ -38,7 +37,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "page": page,
         "states": STATE_FILTERS,
-        "kinds": KINDS,
+        "kinds": {kind.name: kind.title for kind in every_kind()},
     }
     return render(request, "runs/list.html", context)
 

@@ -14,7 +14,7 @@ function readForm(form) {
 function fillForm(form, entries, setRows) {
   const given = new Map();
   for (const [name, value] of entries) given.set(name, [...(given.get(name) ?? []), value]);
-  for (const kind of ["prompt", "step"]) setRows(kind, given.get(`${kind}s`) ?? []);
+  for (const { dataset } of form.querySelectorAll("[data-template]")) setRows(dataset.template, given.get(`${dataset.template}s`) ?? []);
   for (const field of form.elements) {
     if (!field.name || field.type === "submit" || NOT_KEPT.has(field.name)) continue;
     const values = given.get(field.name) ?? [];
@@ -43,7 +43,7 @@ function take(values, value) {
 
 /** A model that was ticked and is not offered here is typed, one a line. */
 function nameUnlisted(form, name, values) {
-  const box = /^(step-\d+-)?models$/.test(name) && form.elements[name.replace(/models$/, "other_models")];
+  const box = /^(\w+-\d+-)?models$/.test(name) && form.elements[name.replace(/models$/, "other_models")];
   if (box && values.length) box.value = [...values, ...box.value.split("\n").filter(Boolean)].join("\n");
 }
 

@@ -46,30 +46,29 @@ function announce() {
   }, ANNOUNCE_MS);
 }
 
-// --- Rows of prompts and of steps
+// --- Rows, as of prompts and of steps: every kind of run that has some brings a template for one
 
-/** @param {"prompt"|"step"} kind */
-function makeRow(kind, number) {
-  const row = document.querySelector(`[data-template=${kind}]`).content.cloneNode(true);
+function makeRow(thing, number) {
+  const row = document.querySelector(`[data-template=${thing}]`).content.cloneNode(true);
   const stale = "99999";
   for (const element of row.querySelectorAll("*")) {
     for (const attribute of [...element.attributes]) {
       if (attribute.value.includes(stale)) element.setAttribute(attribute.name, attribute.value.replace(stale, number));
     }
   }
-  form.querySelector(`[data-rows-of=${kind}]`).append(row);
+  form.querySelector(`[data-rows-of=${thing}]`).append(row);
 }
 
-function setRows(kind, numbers) {
-  form.querySelector(`[data-rows-of=${kind}]`).replaceChildren();
-  for (const number of numbers) makeRow(kind, number);
+function setRows(thing, numbers) {
+  form.querySelector(`[data-rows-of=${thing}]`).replaceChildren();
+  for (const number of numbers) makeRow(thing, number);
 }
 
-function addRow(kind) {
-  const numbers = [...form.querySelectorAll(`input[name=${kind}s]`)].map((field) => Number(field.value));
+function addRow(thing) {
+  const numbers = [...form.querySelectorAll(`input[name=${thing}s]`)].map((field) => Number(field.value));
   const number = Math.max(-1, ...numbers) + 1;
-  makeRow(kind, number);
-  document.getElementById(`id_${kind}-${number}-name`).focus();
+  makeRow(thing, number);
+  document.getElementById(`id_${thing}-${number}-name`).focus();
   changed();
 }
 

@@ -1,4 +1,4 @@
-"""A choice among combinations, through the API."""
+"""A selection, through the API."""
 
 import csv
 from io import StringIO
@@ -6,19 +6,19 @@ from io import StringIO
 import pytest
 import yaml
 
-from tests.runs.choice_parts import make_choice
 from tests.runs.page_parts import make_dataset
+from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def choice(alice, dataset):
-    return make_choice(alice, make_dataset(alice, "thirty", rows=30))
+def selection(alice, dataset):
+    return make_selection(alice, make_dataset(alice, "thirty", rows=30))
 
 
-def test_a_choice_is_told_with_its_rounds_and_what_was_saved(asker, choice):
-    found = asker.get(f"/runs/{choice.pk}/combinations").json()
+def test_a_selection_is_told_with_its_rounds_and_what_was_saved(asker, selection):
+    found = asker.get(f"/runs/{selection.pk}/combinations").json()
     best, other = found["combinations"]
     assert (best["name"], best["is_best"], best["on_front"]) == (
         "solver=simulated/sim-large",
@@ -28,22 +28,24 @@ def test_a_choice_is_told_with_its_rounds_and_what_was_saved(asker, choice):
     assert best["bounds"]["low"] < best["bounds"]["mean"] < best["bounds"]["high"]
     assert other["eliminated_in"] == len(found["rounds"])
     assert "worse than solver=simulated/sim-large" in other["why"]
-    assert found["evaluations"] == choice.done < found["brute_force_evaluations"] == 60
+    assert found["evaluations"] == selection.done < found["brute_force_evaluations"] == 60
     assert found["brute_force_dollars"] == pytest.approx(60 * 0.002)
     assert found["is_separable"]
     assert found["rounds"][-1]["alive"] == found["alive"] == 1
 
 
-def test_a_choice_is_a_csv_file_if_asked_so(asker, choice):
-    answer = asker.ask("get", f"/runs/{choice.pk}/combinations", headers={"Accept": "text/csv"})
+def test_a_selection_is_a_csv_file_if_asked_so(asker, selection):
+    answer = asker.ask("get", f"/runs/{selection.pk}/combinations", headers={"Accept": "text/csv"})
     assert answer["Content-Type"].startswith("text/csv")
     rows = list(csv.DictReader(StringIO(answer.content.decode())))
     assert [row["is_best"] for row in rows] == ["True", "False"]
 
 
-def test_the_winner_is_a_litellm_configuration(asker, choice):
-    as_json = asker.get(f"/runs/{choice.pk}/litellm").json()
-    as_yaml = asker.ask("get", f"/runs/{choice.pk}/litellm", headers={"Accept": "application/yaml"})
+def test_the_winner_is_a_litellm_configuration(asker, selection):
+    as_json = asker.get(f"/runs/{selection.pk}/litellm").json()
+    as_yaml = asker.ask(
+        "get", f"/runs/{selection.pk}/litellm", headers={"Accept": "application/yaml"}
+    )
     assert yaml.safe_load(as_yaml.content) == as_json
     assert as_json["model_list"][0]["litellm_params"]["api_key"].startswith("os.environ/")
 

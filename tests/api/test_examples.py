@@ -14,7 +14,6 @@ from runs.models import Configuration, Dataset, Endpoint, Run, RunState
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
 from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.choice_parts import make_choice
 from tests.runs.page_parts import (
     add_score,
     client_of,
@@ -24,6 +23,7 @@ from tests.runs.page_parts import (
     make_run,
     run_document,
 )
+from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.any_database
 
@@ -43,7 +43,7 @@ def environ(live_server):
     run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
     add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
     make_run(ada, dataset)
-    make_choice(ada, dataset)
+    make_selection(ada, dataset)
     save_configuration(ada, "sums", run_document(dataset))
     assert (run.pk, make_benchmark().pk) == (1, 1)
     return {**os.environ, "EVALSITE_URL": live_server.url, "EVALSITE_TOKEN": Asker(ada).text}

@@ -1,4 +1,4 @@
-"""`manage.py run` of a choice among combinations: what it prints, writes and judges by."""
+"""`manage.py run` of a selection: what it prints, writes and judges by."""
 
 import csv
 from io import StringIO
@@ -9,8 +9,8 @@ import pytest
 import yaml
 from rich.console import Console
 
-from runs.reports.choice_table import choice_lines, choice_table, rival_text
-from runs.selectors.runs.outcome import choice_score
+from runs.kinds.select.findings import SelectionFindings
+from runs.kinds.select.table import lines_below, rival_text, selection_table
 from tests.commands.conftest import command, write
 from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.kinds.select.report import Rival, SelectionReport, report_of
@@ -32,14 +32,14 @@ def selection(tmp_path: Path, file: Path, document: dict[str, Any]) -> Path:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_choice_is_printed_and_written_as_a_table_and_as_its_winner(
+def test_a_selection_is_printed_and_written_as_a_table_and_as_its_winner(
     tmp_path: Path, selection: Path, simulator: SimulatorClient
 ) -> None:
     table = command("run", selection, "--here", "--export", tmp_path / "found.csv")
     winner = command("run", selection, "--here", "--export", tmp_path / "found.yaml")
     scores = command("run", selection, "--here", "--export", tmp_path / "found.jsonl")
     assert [ran.exit_code for ran in (table, winner, scores)] == [0, 0, 0]
-    found = table.done["choice"]
+    found = table.done["findings"]
     best = found["combinations"][0]
     assert best["is_best"]
     assert table.done["candidates"][0]["name"] == best["name"]
@@ -55,7 +55,7 @@ def test_a_choice_is_printed_and_written_as_a_table_and_as_its_winner(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_only_a_choice_has_a_winner_to_write(file: Path, tmp_path: Path) -> None:
+def test_only_a_selection_has_a_winner_to_write(file: Path, tmp_path: Path) -> None:
     refused = command("run", file, "--here", "--export", tmp_path / "winner.yaml")
     assert refused.exit_code != 0
     assert ".jsonl or .csv" in refused.err
@@ -74,7 +74,7 @@ def report(accuracies: list[float], failed: float = 0.0) -> SelectionReport:
 def test_the_table_marks_the_winner_and_takes_no_name_for_markup() -> None:
     found = report([0.9, 0.5, 0.1])
     console = Console(file=StringIO(), width=200)
-    console.print(choice_table(found))
+    console.print(selection_table(found))
     [head, first, *rest] = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert head.split()[:2] == ["combination", "accuracy"]
     assert first.startswith(">>>")
@@ -83,13 +83,13 @@ def test_the_table_marks_the_winner_and_takes_no_name_for_markup() -> None:
 
 
 def test_below_the_table_stands_what_was_saved_and_how_sure_it_is() -> None:
-    close = choice_lines(report([0.8, 0.8]))
+    close = lines_below(report([0.8, 0.8]))
     assert "fewer than trying everything" in close[0]
     assert "The winner is not separable from" in close[1]
     equal = rival_text(Rival("other", 0.0001, -0.2, 0.2, 1, 0.1, 0.9), 2)
     assert "other and 1 other: on the same 1 case they are equal" in equal
-    assert len(choice_lines(report([0.2] * 30, failed=0.1))) >= 2
+    assert len(lines_below(report([0.2] * 30, failed=0.1))) >= 2
 
 
-def test_a_choice_without_an_answer_has_no_score() -> None:
-    assert choice_score(report([0.5, 0.5], failed=1.0))["score"] is None
+def test_a_selection_without_an_answer_has_no_score() -> None:
+    assert SelectionFindings(report([0.5, 0.5], failed=1.0), {}).score is None

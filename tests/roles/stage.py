@@ -69,6 +69,7 @@ def set_stage(actor: User | None) -> Stage:
         "benchmark_id": make_benchmark().pk,
         "people.pk": make_person("third").pk,
         "position": 0,
+        "file_name": "combinations.csv",
         "token": "x",
     }
     common["benchmarks.pk"] = common["benchmark_id"]

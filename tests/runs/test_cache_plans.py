@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from runs.access import cached_replies_for
 from runs.selectors.cache_page import (
     CacheFilters,
-    Selection,
+    Pruning,
     count_matching,
     group_by_model,
     list_entries,
@@ -88,10 +88,10 @@ def run_entries(staff):
 @pytest.mark.parametrize(
     "selection",
     [
-        pytest.param(Selection(before=now()), id="age"),
-        pytest.param(Selection(None, *MODEL), id="model"),
-        pytest.param(Selection(now(), *MODEL), id="model and age"),
-        pytest.param(Selection(run_id=1), id="run"),
+        pytest.param(Pruning(before=now()), id="age"),
+        pytest.param(Pruning(None, *MODEL), id="model"),
+        pytest.param(Pruning(now(), *MODEL), id="model and age"),
+        pytest.param(Pruning(run_id=1), id="run"),
     ],
 )
 def test_a_removal_finds_what_fits_by_an_index(run, selection):

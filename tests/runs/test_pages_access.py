@@ -24,8 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 PUBLIC = {"sign_in", "setup"}
 ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64}
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
-FILES_OF_A_CHOICE = {"run_combinations_csv", "run_litellm"}  # a run of another kind has none
-NO_PAGES = PUBLIC | FILES_OF_A_CHOICE | {"home"}
+NO_PAGES = PUBLIC | {"home", "run_file"}  # which files there are depends on the kind
 PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in NO_PAGES]
 
 

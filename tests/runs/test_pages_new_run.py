@@ -199,9 +199,9 @@ def read_again(filled):
         "name": filled.name,
         "dataset_source": filled.dataset_source,
         "dataset": filled.dataset,
-        "prompts": [str(prompt.index) for prompt in filled.prompts],
-        "models": filled.models,
-        "other_models": filled.other_models,
+        "prompts": [str(prompt.index) for prompt in filled.sections["evaluate"].prompts],
+        "models": filled.sections["evaluate"].models,
+        "other_models": filled.sections["evaluate"].other_models,
         "scorers": [scorer.name for scorer in filled.scorers if scorer.is_chosen],
         "repeats": filled.repeats,
         "seed": filled.seed,
@@ -209,7 +209,7 @@ def read_again(filled):
         "cache": filled.cache,
         **filled.limits,
     }
-    for prompt in filled.prompts:
+    for prompt in filled.sections["evaluate"].prompts:
         for part in ("name", "system", "user"):
             fields[f"prompt-{prompt.index}-{part}"] = getattr(prompt, part)
     for scorer in filled.scorers:
@@ -342,9 +342,9 @@ def test_presets_are_offered_to_everybody_and_other_configurations_to_their_owne
 def test_prompts_are_added_and_removed_without_scripts(alice, filled):
     client = client_of(alice)
     more = launch(client, filled, add_prompt="1").context["filled"]
-    assert [prompt.index for prompt in more.prompts] == [0, 4, 5]
+    assert [prompt.index for prompt in more.sections["evaluate"].prompts] == [0, 4, 5]
     fewer = launch(client, filled, remove_prompt="0").context["filled"]
-    assert [prompt.name for prompt in fewer.prompts] == ["terse"]
+    assert [prompt.name for prompt in fewer.sections["evaluate"].prompts] == ["terse"]
     assert not Run.objects.exists()
 
 
@@ -401,5 +401,5 @@ def test_a_blank_form_reads_back_as_itself(alice, dataset):
     page = client_of(alice).get(reverse("run_new"))
     assert page.status_code == 200
     blank = page.context["filled"]
-    assert blank.prompts[0].user == "{{question}}"
+    assert blank.sections["evaluate"].prompts[0].user == "{{question}}"
     assert read_post(page.wsgi_request.POST).document()["prompts"] == []

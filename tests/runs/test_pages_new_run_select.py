@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.urls import reverse
 
-from runs.forms.new_run import read_post
+from runs.forms.new_run import NewRunInput, read_post
 from runs.forms.starting_points import from_document
+from runs.kinds.select.form import StepsSection
 from runs.models import Run
 from runs.services.runs import create_run
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person
@@ -19,6 +20,12 @@ from workers.engine.strategies import SELECTIONS
 pytestmark = pytest.mark.django_db
 
 MODELS = ["simulated/sim-small", "simulated/sim-large"]
+
+
+def section_of(filled: NewRunInput) -> StepsSection:
+    own = filled.sections["select"]
+    assert isinstance(own, StepsSection)
+    return own
 
 
 @pytest.fixture
@@ -115,7 +122,7 @@ def test_a_duplicate_is_shown_in_the_form_again(ada: User) -> None:
     assert shown.dataset == run.dataset.name
     given = {**DOCUMENT, "dataset": run.dataset.name}
     assert read_configuration(shown.document()) == read_configuration(given)
-    assert [step.name for step in shown.selection.steps] == ["planner", "solver"]
+    assert [step.name for step in section_of(shown).steps] == ["planner", "solver"]
     assert "simulated/other" in page.content.decode()
 
 
@@ -158,7 +165,7 @@ def test_steps_that_are_more_than_a_call_are_shown_as_yaml(more: dict[str, Any])
 def test_a_blank_form_takes_the_recommended_strategy(ada: User) -> None:
     answer = client_of(ada).get(reverse("run_new"), {"kind": "select"})
     shown = answer.context["filled"]
-    assert shown.selection.strategy == "paired_elimination"
+    assert section_of(shown).strategy == "paired_elimination"
     assert shown.document()["strategy"] == "paired_elimination"
     assert "objective" not in shown.document()
     page = answer.content.decode()
@@ -173,15 +180,15 @@ def test_a_blank_form_takes_the_recommended_strategy(ada: User) -> None:
 
 def test_the_default_of_documents_stays() -> None:
     document = {name: value for name, value in DOCUMENT.items() if name != "strategy"}
-    assert from_document(document).selection.strategy == "arm_elimination"
+    assert section_of(from_document(document)).strategy == "arm_elimination"
 
 
 def test_steps_are_added_and_removed_without_a_script(ada: User, filled: dict[str, Any]) -> None:
     client = client_of(ada)
     more = client.post(reverse("run_new"), {**filled, "add_step": "1"}).context["filled"]
-    assert [step.index for step in more.selection.steps] == [0, 3, 4]
+    assert [step.index for step in section_of(more).steps] == [0, 3, 4]
     less = client.post(reverse("run_new"), {**filled, "remove_step": "0"}).context["filled"]
-    assert [step.name for step in less.selection.steps] == ["solver"]
+    assert [step.name for step in section_of(less).steps] == ["solver"]
     assert not Run.objects.exists()
 
 
@@ -228,4 +235,4 @@ def test_the_estimate_follows_the_steps(ada: User, filled: dict[str, Any]) -> No
 
 def test_steps_are_read_in_the_order_of_their_numbers() -> None:
     post = QueryDict("kind=select&steps=4&steps=1&steps=x&step-4-name=b&step-1-name=a")
-    assert [step.name for step in read_post(post).selection.steps] == ["a", "b"]
+    assert [step.name for step in section_of(read_post(post)).steps] == ["a", "b"]

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from workers.engine.given_models import chosen_model, labels_of
+from workers.engine.kinds.select.given_models import chosen_model, labels_of
 from workers.engine.kinds.select.litellm import Server, facts_of, litellm_config
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow, rounds_of, rows_of
 from workers.engine.kinds.select.table_csv import csv_of

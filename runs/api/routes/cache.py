@@ -17,7 +17,7 @@ from runs.roles import Permission
 from runs.selectors.cache_page import (
     SHORTEST_SEARCH,
     CacheFilters,
-    Selection,
+    Pruning,
     count_matching,
     list_entries,
     read_figures,
@@ -116,7 +116,7 @@ def prune(request: HttpRequest, body: PruneBody) -> Pruned:
     if body.before is None and not body.model and body.run is None:
         raise refuse("", "Give before, model or run: an empty selection would take everything.")
     endpoint, _, model = body.model.partition("/")
-    selection = Selection(body.before, endpoint, model, body.run)
+    selection = Pruning(body.before, endpoint, model, body.run)
     removed = 0 if body.dry_run else prune_cache(selection, most=MOST_AT_ONCE)
     return Pruned(
         applied=not body.dry_run,

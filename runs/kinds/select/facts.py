@@ -1,4 +1,4 @@
-"""A choice among combinations for programs: what the API answers and commands print."""
+"""A selection for programs: what the API answers and commands print."""
 
 import math
 
@@ -85,8 +85,8 @@ class RivalFacts(BaseModel):
     overlap_high: float
 
 
-class ChoiceFacts(BaseModel):
-    """What a choice has found, and what trying everything would have taken. Layers come when the
+class SelectionFacts(BaseModel):
+    """What a selection has found, and what trying everything would have taken. Layers come when the
     run has ended, unless every combination saw the same number of cases."""
 
     strategy: str
@@ -106,8 +106,8 @@ class ChoiceFacts(BaseModel):
     layers: list[LayerFacts]
 
 
-def facts_of(report: SelectionReport) -> ChoiceFacts:
-    return ChoiceFacts(
+def facts_of(report: SelectionReport) -> SelectionFacts:
+    return SelectionFacts(
         strategy=report.strategy,
         aim=report.aim,
         alive=report.alive,

@@ -1,4 +1,4 @@
-"""The page of a choice among combinations: which of its rows are shown, and their pictures."""
+"""The page of a selection: which of its rows are shown, and their pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class ChoicePage:
+class SelectionPage:
     report: SelectionReport
     wanted: Wanted
     found: int  # rows that fit what was looked for
@@ -68,12 +68,12 @@ class ChoicePage:
         return len(self.report.rows) - self.report.tried
 
 
-def choice_page(run: Run, wanted: Wanted) -> ChoicePage:
+def selection_page(run: Run, wanted: Wanted) -> SelectionPage:
     report = selection_of(run)
     prefix = shared_endpoint(report.rows)
     found = [row for row in report.rows if is_wanted(row, wanted.find.lower(), prefix)]
     is_cut = len(found) > MOST_ROWS and not wanted.all
-    return ChoicePage(
+    return SelectionPage(
         report=report,
         wanted=wanted,
         found=len(found),
@@ -109,11 +109,7 @@ def read_wanted(given: Mapping[str, str]) -> Wanted:
 
 def is_wanted(row: CombinationRow, text: str, prefix: str) -> bool:
     """By its name in full, or as it is shown."""
-    return text in row.name.lower() or text in short_name(row.name, prefix).lower()
-
-
-def short_name(name: str, prefix: str) -> str:
-    return name.replace(f"={prefix}", "=") if prefix else name
+    return text in row.name.lower() or text in formatting.without_endpoint(row.name, prefix).lower()
 
 
 def cut(rows: Sequence[CombinationRow], *, is_cut: bool) -> list[CombinationRow]:

@@ -1,4 +1,4 @@
-"""What a choice among combinations has found: by replay of what is stored, at any time.
+"""What a selection has found: by replay of what is stored, at any time.
 
 A page asks again every second, so the strategy is kept where it stands and is told only what came
 since; unless something that it was told was taken back: then all is replayed.
@@ -23,7 +23,7 @@ from workers.engine.session import Session
 from workers.engine.spec.configuration import cases_of
 from workers.engine.strategies import Rounds
 
-WARM_CHOICES = 8  # some megabytes each with tens of thousands of scores
+WARM_SELECTIONS = 8  # some megabytes each with tens of thousands of scores
 
 
 class Told(NamedTuple):
@@ -35,7 +35,7 @@ class Told(NamedTuple):
 
 @dataclass
 class Followed:
-    """A choice as far as it was read, and the report of that moment."""
+    """A selection as far as it was read, and the report of that moment."""
 
     strategy: Rounds[Any]
     session: Session
@@ -47,17 +47,6 @@ class Followed:
 
 _warm: OrderedDict[tuple[int, datetime], Followed] = OrderedDict()  # a cache: else it is replayed
 _warm_lock = Lock()
-
-
-class NotAChoiceError(ValueError):
-    """The run is of another kind. Says what it has instead."""
-
-
-def report_if_choice(run: Run) -> SelectionReport:
-    if run.kind != "select":
-        told = f"Run {run.pk} is of kind {run.kind}: it has candidates, and no combinations."
-        raise NotAChoiceError(told)
-    return selection_of(run)
 
 
 def selection_of(run: Run) -> SelectionReport:
@@ -79,7 +68,7 @@ def follow(run: Run, configuration: Selection) -> Followed:
     with _warm_lock:
         followed = _warm.pop(key, None) or begin(run, configuration)
         _warm[key] = followed
-        while len(_warm) > WARM_CHOICES:
+        while len(_warm) > WARM_SELECTIONS:
             _warm.popitem(last=False)
         return followed
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from runs import formatting
 from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand
-from runs.selectors.cache_page import Selection, count_matching
+from runs.selectors.cache_page import Pruning, count_matching
 from runs.services.cache import prune_cache
 
 
@@ -45,7 +45,7 @@ class Command(SiteCommand):
             raise bad_input(f"--model is {model!r}. Write endpoint/model, as in main/gpt-4o.")
         days = None if older_than_days is None else timedelta(days=older_than_days)
         before = None if days is None else timezone.now() - days
-        selection = Selection(before, endpoint, name, run)
+        selection = Pruning(before, endpoint, name, run)
         if not yes:
             number = count_matching(selection)
             found = formatting.counted(number, "cached answer matches", "cached answers match")

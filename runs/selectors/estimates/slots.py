@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from runs.kinds import kind_named
 from runs.models import Endpoint
 from workers.engine.chunks import SlotPlan
-from workers.engine.kinds.select import Selection
 from workers.engine.schedule import plan_slots, slots_allowed
 from workers.engine.spec.configuration import Configuration
 
@@ -22,7 +22,8 @@ def slots_text(configuration: Configuration, plan: SlotPlan) -> str:
     limit = "" if plan.slots == wanted else f" (the endpoints allow no more of the {wanted:,})"
     split = product(configuration, *plan.split)
     lent = f", and {plan.lent:,} more" if plan.lent else ""
-    unused = f"; {plan.empty:,} stay unused: {why_unused(configuration)}" if plan.empty else ""
+    why = kind_named(configuration.kind).why_unused(configuration)
+    unused = f"; {plan.empty:,} stay unused: {why}" if plan.empty else ""
     return f"{counted(plan.slots, 'call')} at once{limit}: {split}{lent}{unused}."
 
 
@@ -34,16 +35,8 @@ def product_text(configuration: Configuration, cases: int, rows: int) -> str:
 
 
 def product(configuration: Configuration, candidates: int, cases: int) -> str:
-    what = "combination" if isinstance(configuration, Selection) else "candidate"
+    what = kind_named(configuration.kind).candidate_word
     return f"{counted(candidates, what)} × {counted(cases, 'case')}"
-
-
-def why_unused(configuration: Configuration) -> str:
-    if isinstance(configuration, Selection):
-        return "the first round has no more trials"
-    if configuration.limits.schedule == "two_level":
-        return "the schedule two_level starts whole candidates only"
-    return "there are no more trials"
 
 
 def counted(number: int, word: str) -> str:

@@ -2,9 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from django.db.models import Case, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery, When
+from django.db.models import (
+    Case,
+    F,
+    FloatField,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+)
 from django.db.models.functions import Cast
 
+from runs.kinds import choosing_kinds, kind_of
 from runs.models import Candidate, Run, RunState
 from workers.engine.statistics.intervals import Estimate, estimate_mean
 
@@ -12,9 +23,9 @@ DECIDED = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
 
 
 def find_leaders(runs: Sequence[Run]) -> Mapping[int, Candidate]:
-    """In the leaderboard's order: failures counted as wrong break ties. A choice has no leader
-    before it is decided, since its candidates saw different cases until then."""
-    asked = [run for run in runs if run.kind != "select" or run.state in DECIDED]
+    """In the leaderboard's order: failures counted as wrong break ties. A kind that chooses has
+    no leader before it is decided, since its candidates saw different cases until then."""
+    asked = [run for run in runs if not kind_of(run).chooses or run.state in DECIDED]
     if len(asked) == 1:  # the usual question, and the quick one
         leader = in_order(asked[0].candidates.all()).first()
         return {asked[0].pk: leader} if leader else {}
@@ -33,17 +44,17 @@ def find_leaders(runs: Sequence[Run]) -> Mapping[int, Candidate]:
 
 
 def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
-    """Best first. A choice names its winner; runs from before 0015 stored none, so the candidate
-    with most cases is taken: the others were given up, or not tried."""
+    """Best first. A kind that chooses names its winner; runs from before 0015 stored none, so the
+    candidate with most cases is taken: the others were given up, or not tried."""
     total = Cast("value_sum", FloatField())
-    is_choice = {"run__kind": "select"}
+    chooses = Q(run__kind__in=choosing_kinds())
     return (
         candidates.filter(scored__gt=0)
         .annotate(
             is_chosen=Case(When(position=F("run__chosen"), then=1), default=0),
             with_failures=total / F("done"),
-            seen=Case(When(**is_choice, then=F("done")), default=0, output_field=IntegerField()),
-            mean=Case(When(**is_choice, then=total / F("done")), default=total / F("scored")),
+            seen=Case(When(chooses, then=F("done")), default=0, output_field=IntegerField()),
+            mean=Case(When(chooses, then=total / F("done")), default=total / F("scored")),
         )
         .order_by("-is_chosen", "-seen", "-mean", "-with_failures", "position")
         .select_related("run")
@@ -52,5 +63,5 @@ def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
 
 
 def leader_score(candidate: Candidate) -> Estimate | None:
-    n = candidate.done if candidate.run.kind == "select" else candidate.scored
+    n = candidate.done if kind_of(candidate.run).chooses else candidate.scored
     return estimate_mean(n, candidate.value_sum, candidate.value_square_sum)

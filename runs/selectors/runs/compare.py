@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
-
 from runs import formatting
-from runs.kinds.select.standing import selection_of
-from runs.models import Candidate, Case, Run, RunState
+from runs.kinds import kind_of
+from runs.models import Case, Run, RunState
 from runs.models.dataset import question_in
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.configuration import Configuration
@@ -112,10 +110,10 @@ def side_of(run: Run) -> Side:
     cases = list(
         Case.objects.filter(dataset_id=run.dataset_id).values_list("pk", "position", "fields")
     )
-    candidates = list(compared_candidates(run).values_list("pk", "key", "name"))
+    candidates = list(kind_of(run).compared(run).values_list("pk", "key", "name"))
     position_of = {pk: position for pk, position, _ in cases}
     key_of = {pk: key for pk, key, _ in candidates}
-    scores = run.scores.filter(candidate__in=key_of) if run.kind == "select" else run.scores
+    scores = run.scores.filter(candidate__in=key_of) if kind_of(run).chooses else run.scores
     rows = scores.order_by("position").values_list(
         "candidate_id", "case_id", "repeat", "value", "passed", "position"
     )
@@ -135,15 +133,6 @@ def side_of(run: Run) -> Side:
         ],
         is_complete=run.state in _COMPLETE,
     )
-
-
-def compared_candidates(run: Run) -> QuerySet[Candidate]:
-    """Of a choice only what it chose: what it gave up saw few cases, and is not what it is for."""
-    candidates = run.candidates.order_by("position")
-    if run.kind != "select":
-        return candidates
-    best = selection_of(run).best
-    return candidates.filter(key=best.key) if best else candidates.none()
 
 
 def scorers_of(configuration: Configuration) -> tuple[Any, ...]:

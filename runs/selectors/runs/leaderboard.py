@@ -1,8 +1,9 @@
 """Candidates in the order of their scores, each with its uncertainty and its failures."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from runs.kinds.select.standing import selection_of
+from runs.kinds import kind_of
 from runs.models import Candidate, Run
 from runs.selectors.runs.costs import cost_per_thousand
 from workers.engine.kinds import KINDS
@@ -38,16 +39,11 @@ class LeaderboardRow:
 
 
 def leaderboard(run: Run) -> list[LeaderboardRow]:
-    """Best first. A candidate without a score has no rank: failures are neither zero nor best.
-    Of a choice: its winner, then the candidates that saw most cases; failures count as wrong."""
+    """Best first. A candidate without a score has no rank: failures are neither zero nor best."""
     candidates = list(run.candidates.all())
     planned = run.planned // len(candidates) if candidates else 0
-    scored = [(estimate_of(candidate), candidate) for candidate in candidates]
-    if run.kind == "select":
-        places = {row.key: place for place, row in enumerate(selection_of(run).rows)}
-        scored.sort(key=lambda pair: places[pair[1].key])
-    else:
-        scored.sort(key=lambda pair: sort_key(*pair))
+    ordered = kind_of(run).in_order(run, candidates)
+    scored = [(estimate_of(candidate), candidate) for candidate in ordered]
     if not scored:
         return []
     best, leader = scored[0]
@@ -64,8 +60,13 @@ def estimate_of(candidate: Candidate) -> Estimate | None:
     return estimate_mean(candidate.scored, candidate.value_sum, candidate.value_square_sum)
 
 
-def sort_key(found: Estimate | None, candidate: Candidate) -> tuple[float, float, int]:
+def by_score(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(candidates, key=sort_key)
+
+
+def sort_key(candidate: Candidate) -> tuple[float, float, int]:
     """By value; failures counted as wrong break ties, so that failing can never win one."""
+    found = estimate_of(candidate)
     if found is None:
         return (float("inf"), 0.0, candidate.position)
     return (-found.value, -candidate.value_sum / candidate.done, candidate.position)

@@ -1,15 +1,14 @@
 """What became of a run, as gates judge it."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import Count
 
 from runs.models import Run, RunState
 from runs.selectors.runs.budgets import spent_lines
-from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.statistics.gates import Ending, Outcome
-from workers.engine.statistics.intervals import estimate_mean
+from workers.engine.statistics.intervals import Estimate, estimate_mean
 
 PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run
 _ENDINGS: dict[str, Ending] = {
@@ -20,6 +19,13 @@ _ENDINGS: dict[str, Ending] = {
 }
 
 
+class Found(Protocol):
+    """What a run found, as far as gates judge it."""
+
+    score: Estimate | None
+    value_failures_wrong: float | None
+
+
 def has_stopped(run: Run) -> bool:
     """Whether waiting is over: it ended, or it stopped itself. A person who paused it is likely
     to resume it."""
@@ -27,9 +33,8 @@ def has_stopped(run: Run) -> bool:
     return run.is_finished or is_held
 
 
-def outcome_of(run: Run, now: datetime, choice: SelectionReport | None = None) -> Outcome:
-    """The score of a choice is that of what it chose: the mean over all that it tried says
-    nothing."""
+def outcome_of(run: Run, now: datetime, found: Found | None = None) -> Outcome:
+    """Its score is that of what it found, if its kind finds anything."""
     ending = _ENDINGS.get(run.state) or ("budget" if spent_lines(run, now) else "errors")
     return Outcome(
         ending=ending,
@@ -37,7 +42,7 @@ def outcome_of(run: Run, now: datetime, choice: SelectionReport | None = None) -
         planned=run.planned,
         done=run.done,
         failed=run.failed,
-        **(choice_score(choice) if choice else run_score(run)),
+        **(score_found(found) if found else run_score(run)),
         cost=run.cost,
         unpriced=run.unpriced,
     )
@@ -50,13 +55,8 @@ def run_score(run: Run) -> dict[str, Any]:
     }
 
 
-def choice_score(choice: SelectionReport) -> dict[str, Any]:
-    """Failures count as wrong in both."""
-    best = choice.best
-    return {
-        "score": best.estimate if best else None,
-        "value_failures_wrong": best.accuracy if best else None,
-    }
+def score_found(found: Found) -> dict[str, Any]:
+    return {"score": found.score, "value_failures_wrong": found.value_failures_wrong}
 
 
 def count_errors(run: Run) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunState
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.rates import Answered, mean_rate, read_newest, recent_rate
@@ -156,7 +157,7 @@ def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
 def describe(runs: Iterable[Run]) -> list[RunRow]:
     read, now = list(runs), timezone.now()
     newest = read_newest(read, now)
-    leaders = find_leaders([run for run in read if run.kind == "select"])
+    leaders = find_leaders([run for run in read if kind_of(run).chooses])
     return [describe_one(run, newest.get(run.pk, ()), now, leaders.get(run.pk)) for run in read]
 
 
@@ -174,7 +175,6 @@ def describe_one(
 
 
 def score_of(run: Run, leader: Candidate | None) -> Estimate | None:
-    """Of a choice that of its winner: the mean over all that was tried says nothing."""
-    if run.kind == "select":
+    if kind_of(run).chooses:
         return leader_score(leader) if leader else None
     return estimate_mean(run.scored, run.value_sum, run.value_square_sum)

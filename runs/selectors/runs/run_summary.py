@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 from pydantic import BaseModel
 
+from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunSample, RunState
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
@@ -166,7 +167,7 @@ def score_of(row: RunRow) -> ScoreSummary:
 
 
 def value_failures_wrong(row: RunRow) -> float | None:
-    if row.run.kind == "select":
+    if kind_of(row.run).chooses:
         return row.score.value if row.score else None
     return row.run.value_sum / row.run.done if row.run.done else None
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from workers.engine.kinds import KINDS
+from workers.engine.kinds import DEFAULT_KIND, KINDS
 from workers.engine.scorers import SCORERS
 from workers.engine.spec.configuration import Configuration, Limits
 from workers.engine.spec.presets import DEFAULT_PRESET, OTHER_NAMES, PRESETS
@@ -86,7 +86,7 @@ def reference() -> list[Part]:
 
 def kinds_part() -> Part:
     common = Configuration.model_fields.keys()
-    every = fields_of(KINDS["evaluate"].model_json_schema(), only=common)
+    every = fields_of(KINDS[DEFAULT_KIND].model_json_schema(), only=common)
     sections = [
         Section("every-kind", "Fields of every kind", "", every),
         *(

@@ -13,12 +13,12 @@ HEADS = ("", "combination", "accuracy", "95 %", "n", "failed", "latency", "$ per
 TO_THE_RIGHT = {"accuracy", "n", "failed", "latency", "$ per sample"}
 
 
-def choice_table(choice: SelectionReport) -> Table:
+def selection_table(report: SelectionReport) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in HEADS:
         justify = "right" if head in TO_THE_RIGHT else "left"
         table.add_column(head, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for row in choice.rows[:MOST_SHOWN]:
+    for row in report.rows[:MOST_SHOWN]:
         table.add_row(*map(Text, cells_of(row)), style="bold green" if row.is_best else "")
     return table
 
@@ -45,24 +45,21 @@ def status_of(row: CombinationRow) -> str:
     return "on the front" if row.on_front else "" if row.n else "not tried"
 
 
-def choice_lines(choice: SelectionReport | None) -> list[str]:
-    """What stands below the table; nothing below other tables."""
-    if choice is None:
-        return []
-    more = len(choice.rows) - MOST_SHOWN
+def lines_below(report: SelectionReport) -> list[str]:
+    more = len(report.rows) - MOST_SHOWN
     lines = [f"{more:,} more: --json and --export FILE.csv show all of them."] if more > 0 else []
     lines.append(
-        f"{choice.strategy} needed {choice.evaluations:,} of {choice.brute_force:,} evaluations, "
-        f"{formatting.percent(choice.saved_share)} fewer than trying everything"
-        f"{price_text(choice)}."
+        f"{report.strategy} needed {report.evaluations:,} of {report.brute_force:,} evaluations, "
+        f"{formatting.percent(report.saved_share)} fewer than trying everything"
+        f"{price_text(report)}."
     )
-    return lines + [rival_text(rival, len(choice.rivals)) for rival in choice.rivals[:1]]
+    return lines + [rival_text(rival, len(report.rivals)) for rival in report.rivals[:1]]
 
 
-def price_text(choice: SelectionReport) -> str:
-    if choice.dollars is None or choice.brute_force_dollars is None:
+def price_text(report: SelectionReport) -> str:
+    if report.dollars is None or report.brute_force_dollars is None:
         return ""
-    spent, whole = map(formatting.dollars, (choice.dollars, choice.brute_force_dollars))
+    spent, whole = map(formatting.dollars, (report.dollars, report.brute_force_dollars))
     return f", and cost {spent} instead of about {whole}"
 
 

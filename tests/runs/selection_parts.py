@@ -1,4 +1,4 @@
-"""A choice among combinations that was played to its end, stored as workers would have."""
+"""A selection that was played to its end, stored as workers would have."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from workers.engine.records import Trial
 from workers.engine.session import Session
 
 
-def make_choice(owner: User, dataset: Dataset, **changes: Any) -> Run:
+def make_selection(owner: User, dataset: Dataset, **changes: Any) -> Run:
     """The large solver is always right, the small one never."""
     models = ["simulated/sim-small", "simulated/sim-large"]
     document = {

@@ -1,14 +1,16 @@
-"""The part of the new-run form that is about choosing among combinations: steps, strategy, aim."""
+"""The steps, the strategy and the aim of a selection in the new-run form."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.http import QueryDict
 
 from runs.forms.model_parameters import number_or_text, number_text
+from runs.kinds.section import TEMPLATE_ROW, FormSection, Place, next_number, row_numbers
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.steps import Step
+from workers.engine.strategies import read_options
 from workers.engine.strategies.describing import (
     RECOMMENDED,
     OptionDescription,
@@ -68,20 +70,61 @@ class OptionField(NamedTuple):
 
 
 @dataclass(slots=True)
-class SelectionInput:
-    """Every field of it, as text."""
+class StepsSection(FormSection):
+    template: ClassVar[str] = "kinds/select/form.html"
+    fields: ClassVar[Mapping[str, Place]] = {
+        "steps": ("id_steps", "Steps"),
+        "strategy": ("id_strategy", "Strategy"),
+        "objective": ("id_objective", "What is best"),
+    }
+    template_row: ClassVar[StepInput] = StepInput(TEMPLATE_ROW, user="{{question}}")
 
     steps: list[StepInput] = field(default_factory=list)
     strategy: str = DEFAULT_STRATEGY
     options: dict[str, dict[str, str]] = field(default_factory=dict)  # by strategy
     objective: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def blank(cls) -> "StepsSection":
+        step = StepInput(0, "solver", "", "{{question}}")
+        return with_defaults(cls(steps=[step], strategy=RECOMMENDED))
+
+    @classmethod
+    def read(cls, post: QueryDict) -> "StepsSection":
+        return cls(
+            steps=read_steps(post),
+            strategy=post.get("strategy", DEFAULT_STRATEGY),
+            options={
+                each.name: {
+                    option.name: post.get(f"strategy-{each.name}-{option.name}", "")
+                    for option in each.options
+                }
+                for each in describe_strategies()
+            },
+            objective={
+                option.name: post.get(f"{AIM}-{option.name}", "")
+                for option in describe_options(Objective)
+            },
+        )
+
+    @classmethod
+    def of(cls, configuration: Selection) -> "StepsSection":
+        """Steps that are more than a call have no fields here; then the whole is shown as YAML."""
+        calls = [step for step in configuration.steps if isinstance(step, Step)]
+        chosen = configuration.strategy
+        texts = {name: text_of(value) for name, value in chosen.options.items()}
+        aims = {name: text_of(value) for name, value in configuration.objective}
+        steps = [
+            StepInput(index, step.name, step.system, step.user, [m.label for m in step.models])
+            for index, step in enumerate(calls)
+        ]
+        return with_defaults(cls(steps, chosen.name, {chosen.name: texts}, aims))
+
     @property
     def filled_steps(self) -> list[StepInput]:
         return [step for step in self.steps if not step.is_blank]
 
     def document(self, entry: Callable[[str], Any]) -> dict[str, Any]:
-        """The parts of a document; `entry` writes a model with the parameters of all."""
         described = {each.name: each.options for each in describe_strategies()}
         chosen = self.options.get(self.strategy, {})
         options = given_options(described.get(self.strategy, ()), chosen)
@@ -111,6 +154,38 @@ class SelectionInput:
 
     def aims(self) -> list[OptionField]:
         return option_fields(AIM, describe_options(Objective), self.objective)
+
+    def change_rows(self, post: QueryDict) -> bool:
+        if "add_step" in post:
+            self.steps.append(StepInput(next_number(self.steps), user="{{question}}"))
+        gone = post.get("remove_step")
+        self.steps = [step for step in self.steps if str(step.index) != gone]
+        return "add_step" in post or gone is not None
+
+    def find_field(self, parts: Sequence[str]) -> Place | None:
+        if parts[0] == "steps" and "parameters" in parts:
+            return "id_parameters", "Model parameters"
+        if parts[0] == "steps" and len(parts) > 1 and parts[1].isdecimal():
+            return self.find_step(int(parts[1]), parts[2:])
+        if parts[0] == AIM and len(parts) > 1:
+            labels = {option.name: option.label for option in describe_options(Objective)}
+            return f"id_{AIM}-{parts[1]}", labels.get(parts[1], self.fields[AIM][1])
+        return self.fields.get(parts[0])
+
+    def find_step(self, place: int, parts: Sequence[str]) -> Place:
+        if place >= len(self.filled_steps):
+            return self.fields["steps"]
+        part = parts[0] if parts and parts[0] in ("name", "system", "user", "models") else "name"
+        return f"{self.filled_steps[place].field}-{part}", f"Step {place + 1}, {part}"
+
+    def unlisted(self, offered: Collection[str]) -> list[str]:
+        named = dict.fromkeys(model for step in self.steps for model in step.models)
+        return [model for model in named if model not in offered]
+
+    @classmethod
+    def meaning(cls, configuration: Selection) -> dict[str, Any]:
+        chosen = configuration.strategy
+        return {"strategy": (chosen.name, read_options(chosen.name, chosen.options))}
 
 
 def option_fields(
@@ -151,12 +226,7 @@ def text_of(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def blank_selection() -> SelectionInput:
-    step = StepInput(0, "solver", "", "{{question}}")
-    return with_defaults(SelectionInput(steps=[step], strategy=RECOMMENDED))
-
-
-def with_defaults(given: SelectionInput) -> SelectionInput:
+def with_defaults(given: StepsSection) -> StepsSection:
     """The options of the strategies that were not chosen are those that they come with."""
     for each in describe_strategies():
         texts = {option.name: text_of(option.default) for option in each.options}
@@ -166,29 +236,7 @@ def with_defaults(given: SelectionInput) -> SelectionInput:
     return given
 
 
-def read_selection(post: QueryDict) -> SelectionInput:
-    return SelectionInput(
-        steps=read_steps(post),
-        strategy=post.get("strategy", DEFAULT_STRATEGY),
-        options={
-            each.name: {
-                option.name: post.get(f"strategy-{each.name}-{option.name}", "")
-                for option in each.options
-            }
-            for each in describe_strategies()
-        },
-        objective={
-            option.name: post.get(f"{AIM}-{option.name}", "")
-            for option in describe_options(Objective)
-        },
-    )
-
-
 def read_steps(post: QueryDict) -> list[StepInput]:
-    """The rows in the order of their numbers, which may have gaps where one was removed."""
-    numbers = sorted(
-        int(number) for number in post.getlist("steps") if number.isdecimal() and len(number) < 6
-    )
     return [
         StepInput(
             number,
@@ -198,24 +246,5 @@ def read_steps(post: QueryDict) -> list[StepInput]:
             models=post.getlist(f"step-{number}-models"),
             other_models=post.get(f"step-{number}-other_models", ""),
         )
-        for number in numbers[:MOST_STEPS]
+        for number in row_numbers(post, "steps", MOST_STEPS)
     ]
-
-
-def selection_input_of(configuration: Selection) -> SelectionInput:
-    """Steps that are more than a call have no fields here; then the whole is shown as YAML."""
-    calls = [step for step in configuration.steps if isinstance(step, Step)]
-    chosen = configuration.strategy
-    texts = {name: text_of(value) for name, value in chosen.options.items()}
-    aims = {name: text_of(value) for name, value in configuration.objective}
-    return with_defaults(
-        SelectionInput(
-            steps=[
-                StepInput(index, step.name, step.system, step.user, [m.label for m in step.models])
-                for index, step in enumerate(calls)
-            ],
-            strategy=chosen.name,
-            options={chosen.name: texts},
-            objective=aims,
-        )
-    )

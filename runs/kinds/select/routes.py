@@ -1,4 +1,4 @@
-"""What a choice among combinations has found, as numbers and as files."""
+"""What a selection has found, as numbers and as files."""
 
 from typing import Any
 
@@ -11,10 +11,11 @@ from runs.api.pages import answer
 from runs.api.problems import RequestProblem
 from runs.api.router import Routes
 from runs.api.routes.runs import RunId
-from runs.kinds.select.facts import ChoiceFacts, facts_of
-from runs.kinds.select.standing import NotAChoiceError, documents_of, report_if_choice
+from runs.kinds.base import NoFileError
+from runs.kinds.select.facts import SelectionFacts, facts_of
+from runs.kinds.select.standing import documents_of, selection_of
+from runs.kinds.select.winner import litellm_of
 from runs.models import Run, Scope
-from runs.reports.combinations import NothingChosenError, litellm_of
 from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.kinds.select.table_csv import csv_of
 from workers.engine.spec.documents import write_document
@@ -32,14 +33,14 @@ LITELLM = {
 @routes.get(
     "/runs/{int:run_id}/combinations",
     auth=needs(Scope.READ),
-    response=ChoiceFacts,
-    summary="The combinations of a choice",
+    response=SelectionFacts,
+    summary="The combinations of a selection",
     openapi_extra={
         "responses": {
             200: {
                 "description": "OK",
                 "content": {
-                    JSON: {"schema": {"$ref": "#/components/schemas/ChoiceFacts"}},
+                    JSON: {"schema": {"$ref": "#/components/schemas/SelectionFacts"}},
                     CSV: {"schema": {"type": "string"}},
                 },
             }
@@ -70,12 +71,12 @@ def list_combinations(request: HttpRequest, run_id: RunId) -> HttpResponse:
     },
 )
 def show_litellm(request: HttpRequest, run_id: RunId) -> HttpResponse:
-    """The winner of a choice, or who leads now, as a `model_list`: a model for each step, with
+    """The winner of a selection, or who leads now, as a `model_list`: a model for each step, with
     the names of environment variables instead of keys. `Accept: application/yaml` gives YAML."""
     run = get_run_for(caller(request), run_id)
     try:
         document = litellm_of(report_of(run).best, documents_of(run))
-    except NothingChosenError as error:
+    except NoFileError as error:
         raise RequestProblem(409, str(error)) from None
     if wants_yaml(request):
         return HttpResponse(write_document(document), content_type=YAML[0])
@@ -83,7 +84,7 @@ def show_litellm(request: HttpRequest, run_id: RunId) -> HttpResponse:
 
 
 def report_of(run: Run) -> SelectionReport:
-    try:
-        return report_if_choice(run)
-    except NotAChoiceError as error:
-        raise RequestProblem(409, str(error)) from None
+    if run.kind != "select":
+        told = f"Run {run.pk} is of kind {run.kind}: it has candidates, and no combinations."
+        raise RequestProblem(409, told)
+    return selection_of(run)

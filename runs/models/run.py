@@ -7,6 +7,9 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from workers.engine import records
+from workers.engine.records import EVALUATE, JUDGE
+
 
 class RunState(models.TextChoices):
     QUEUED = "queued", "Queued"
@@ -86,9 +89,13 @@ class Run(models.Model):
         default=dict, blank=True, help_text="Budgets that stopped it, as they were."
     )
 
+    # What calls use (calls_..., tokens, cost, unpriced, peak) is that of all roles. What trials
+    # came to (planned to value_square_sum, latencies) is that of evaluations; by_role has the rest.
     version = models.PositiveBigIntegerField(default=0, help_text="Numbers the live frames.")
     planned = models.PositiveIntegerField(default=0)
-    asked = models.PositiveIntegerField(default=0, help_text="Trials already put into chunks.")
+    asked = models.PositiveIntegerField(
+        default=0, help_text="Trials of all roles already put into chunks."
+    )
     done = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     cached = models.PositiveIntegerField(default=0)
@@ -109,6 +116,9 @@ class Run(models.Model):
     cost_saved = models.FloatField(default=0.0, help_text="Dollars that the cache saved.")
     unpriced = models.PositiveIntegerField(default=0, help_text="Answers of unknown price.")
     peak_in_flight = models.PositiveIntegerField(default=0)
+    by_role = models.JSONField(
+        default=dict, blank=True, help_text="Counters of each role but evaluate, by its name."
+    )
     chosen = models.PositiveIntegerField(
         null=True, blank=True, help_text="The place of the candidate that its strategy chose."
     )
@@ -131,6 +141,15 @@ class Run(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in RunState.live()
+
+    @property
+    def told_done(self) -> int:
+        """Trials done that were only told to the strategy. Calls of judges are no trials."""
+        return sum(counts["done"] for role, counts in self.by_role.items() if role != JUDGE)
+
+    @property
+    def told_failed(self) -> int:
+        return sum(counts["failed"] for role, counts in self.by_role.items() if role != JUDGE)
 
     @property
     def expected_column(self) -> str:
@@ -157,6 +176,9 @@ class Candidate(models.Model):
     key = models.CharField(max_length=64)
     name = models.CharField(max_length=250)
     document = models.JSONField(help_text="The prompt, the model and its parameters.")
+    role = models.CharField(
+        max_length=20, default=EVALUATE, help_text="Of its trials: evaluate, or told only."
+    )
     done = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     cached = models.PositiveIntegerField(default=0)
@@ -177,6 +199,10 @@ class Candidate(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def as_engine(self) -> records.Candidate:
+        return records.Candidate(self.key, self.name, self.document, self.role)
 
 
 class ChunkState(models.TextChoices):

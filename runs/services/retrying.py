@@ -20,7 +20,6 @@ from runs.services.budgets import refuse_if_spent
 from runs.services.chunks.planning import send_pending
 from runs.services.events import note
 from runs.services.rewinding import parts_of, take_out
-from workers.engine import records
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import KINDS
 from workers.engine.spec.configuration import cases_of, count_trials
@@ -85,8 +84,7 @@ def _forget_answer(run: Run, score: Score) -> None:
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     if score.candidate.document["model"]["endpoint"] not in endpoints:
         raise ConfigurationError([Problem("", "The endpoint of this trial was removed.")])
-    stored = score.candidate
-    candidate = records.Candidate(stored.key, stored.name, stored.document)
+    candidate = score.candidate.as_engine
     cases = stored_cases(run.dataset, configuration, [score.case.position])
     found = list(keys_of_candidate(candidate, cases, configuration, endpoints))
     CachedReply.objects.filter(key__in=[k for k, r in found if r.repeat == score.repeat]).delete()

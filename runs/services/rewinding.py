@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.db.models import F
 
 from runs.models import Chunk, ChunkState, Run, Score
-from runs.services.chunks.totals import Tally, tally_by_candidate
+from runs.services.chunks.totals import TALLIED, Tally, tally_by_candidate
 from runs.services.events import note
 
 AT_ONCE = 500  # rows in one statement
@@ -15,13 +15,16 @@ def take_out(run: Run, scores: Sequence[Score]) -> None:
     """Under the lock on the run's row."""
     for part in parts_of([score.pk for score in scores]):
         Score.objects.filter(pk__in=part).delete()
-    tallies = tally_by_candidate((score.candidate_id, score) for score in scores)
-    for candidate in run.candidates.filter(pk__in=list(tallies)):
-        tallies[candidate.pk].take_from(candidate)
-        candidate.save(update_fields=Tally.names())
-    for tally in tallies.values():
+    ids = {score.candidate_id for score in scores}
+    candidates = {one.pk: one for one in run.candidates.filter(pk__in=ids)}
+    tallies = tally_by_candidate(
+        (score.candidate_id, candidates[score.candidate_id].role, score) for score in scores
+    )
+    for candidate_id, tally in tallies.items():
+        tally.take_from(candidates[candidate_id])
+        candidates[candidate_id].save(update_fields=Tally.names())
         tally.take_from(run)
-    run.save(update_fields=Tally.names())
+    run.save(update_fields=TALLIED)
 
 
 def forget_from(run: Run, position: int) -> None:

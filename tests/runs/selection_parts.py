@@ -10,7 +10,7 @@ from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.totals import tally_by_candidate
 from runs.services.runs import create_run
 from workers.engine.kinds import read_configuration
-from workers.engine.records import Trial
+from workers.engine.records import EVALUATE, Trial
 from workers.engine.session import Session
 
 
@@ -72,7 +72,9 @@ def score_of(run: Run, trial: Trial, candidates: dict[str, Any], cases: dict[int
 
 
 def count(run: Run) -> None:
-    tallies = tally_by_candidate((score.candidate_id, score) for score in run.scores.all())
+    tallies = tally_by_candidate(
+        (score.candidate_id, EVALUATE, score) for score in run.scores.all()
+    )
     for candidate in run.candidates.filter(pk__in=list(tallies)):
         tallies[candidate.pk].add_to(candidate)
         candidate.save()

@@ -10,10 +10,17 @@ from django.utils import timezone
 
 from runs.models import Chunk, ChunkState, Run, RunState, Score
 from runs.selectors.runs.snapshot import take_snapshot
-from runs.services.chunks.leases import Lease, lease_chunk, release_chunk, renew_leases
+from runs.services.chunks.leases import (
+    Lease,
+    lease_chunk,
+    load_parts,
+    release_chunk,
+    renew_leases,
+)
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.chunks.recovery import reclaim_expired, sweep
+from runs.services.rewinding import take_out
 from runs.services.runs import create_run
 from workers.engine import records
 from workers.engine.statistics.intervals import percentile
@@ -66,6 +73,31 @@ def test_the_chart_and_the_run_count_the_same_latencies_and_candidates_all(run: 
     assert sum(run.latency_bins.values()) == 1
     counts = [sum(one.latency_bins.values()) for one in run.candidates.all()]
     assert sum(counts) == len(lease.work.trials)
+
+
+def test_what_is_only_told_counts_for_its_role_and_of_the_run_only_what_calls_use(run: Run) -> None:
+    lease = take(run)
+    told = {lease.work.trials[0].candidate, lease.work.trials[1].candidate}
+    run.candidates.filter(key__in=told).update(role=records.PROPOSE)
+    load_parts.cache_clear()
+    lease = replace(lease, parts=load_parts(run.pk))
+    results = results_of(lease)
+    used: dict[str, Any] = {"tokens_in": 5, "tokens_out": 2, "calls_sent": 1, "cost": 0.25}
+    scores = [replace(score, **used) for score in results.scores[lease.chunk_id]]
+    failed = records.Score(scores[0].trial, error="timeout", calls_sent=3)
+    results.scores[lease.chunk_id] = [failed, replace(scores[1], cached=True), *scores[2:]]
+    record_results(run.pk, results)
+    run.refresh_from_db()
+    counts = {"done": 2, "failed": 1, "sent": 4, "cached": 1, "cost": 0.25}
+    assert run.by_role == {"propose": {**counts, "tokens_in": 5, "tokens_out": 2}}
+    assert (run.done, run.failed, run.cached, run.scored, run.value_sum) == (4, 0, 0, 4, 4.0)
+    assert (run.told_done, run.told_failed, run.calls_sent, run.cost) == (2, 1, 8, 1.25)
+    assert (run.tokens_in, run.tokens_out) == (25, 10)
+    take_out(run, list(run.scores.all()))
+    run.refresh_from_db()
+    paid = {"done": 0, "failed": 0, "sent": 4, "cached": 0, "cost": 0.25}
+    assert run.by_role == {"propose": {**paid, "tokens_in": 0, "tokens_out": 0}}
+    assert (run.done, run.tokens_in, run.tokens_out) == (0, 0, 0)
 
 
 def test_planning_cuts_all_trials_into_chunks(run: Run) -> None:

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+EVALUATE = "evaluate"  # the role of trials that count for leaderboard and score
+PROPOSE = "propose"  # of those in which a model writes a new candidate, told to the strategy only
+JUDGE = "judge"  # of calls inside a trial that ask about its answer: they are no trials themselves
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -12,6 +16,7 @@ class Candidate:
     key: str
     name: str
     document: Mapping[str, Any]
+    role: str = EVALUATE  # of all its trials; any other is told to the strategy and never ranked
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,9 +233,7 @@ def case_of(score: Score) -> records.Case:
 
 def rendered_prompt(score: Score) -> list[dict[str, Any]]:
     """The messages as they were sent; a prompt that cannot be filled says why instead."""
-    stored = score.candidate
-    candidate = records.Candidate(stored.key, stored.name, stored.document)
     try:
-        return messages_of(candidate, case_of(score))
+        return messages_of(score.candidate.as_engine, case_of(score))
     except TemplateError as error:
         return [{"role": "error", "content": str(error)}]

@@ -16,6 +16,7 @@ def store_candidates(run: Run, candidates: Iterable[EngineCandidate], start: int
             key=candidate.key,
             name=candidate.name[:LONGEST_NAME],
             document=candidate.document,
+            role=candidate.role,
         )
         for position, candidate in enumerate(candidates, start)
     )

@@ -42,7 +42,7 @@ class RunParts:
         read = list(rows)
         return replace(
             self,
-            candidates={row.key: EngineCandidate(row.key, row.name, row.document) for row in read},
+            candidates={row.key: row.as_engine for row in read},
             keys={row.position: row.key for row in read},
             candidate_ids={row.key: row.pk for row in read},
         )

@@ -27,6 +27,7 @@ from runs.services.chunks.totals import (
     add_to_run,
     add_to_sample,
     tally_by_candidate,
+    tally_calls,
 )
 from runs.services.events import note_discarded
 from runs.services.failures import watch_failures
@@ -181,11 +182,14 @@ def _row(run_id: int, lease: Lease, score: Score, now: Any) -> Row:
 
 
 def _count(run: Run, found: Sequence[Found], in_flight: int) -> None:
+    roles = [lease.parts.candidates[score.trial.candidate].role for lease, score in found]
     scores = [score for _, score in found]
     tallies = tally_by_candidate(
-        (lease.parts.candidate_ids[score.trial.candidate], score) for lease, score in found
+        (lease.parts.candidate_ids[score.trial.candidate], role, score)
+        for role, (lease, score) in zip(roles, found, strict=True)
     )
-    add_to_run(run, tallies, scores, in_flight)
+    calls = tally_calls(zip(roles, scores, strict=True))
+    add_to_run(run, tallies, calls, in_flight)
     add_to_candidates(tallies)
     add_to_sample(run, scores, in_flight)
 

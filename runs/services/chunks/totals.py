@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from runs.models import Candidate, Run, RunSample
 from workers.engine.errors import RateLimited
-from workers.engine.records import JOINED, Score
+from workers.engine.records import EVALUATE, JOINED, Score
 from workers.engine.statistics.intervals import add_to_bins, merge_bins
 
 
@@ -35,6 +35,7 @@ class Tally:
     are compared, so a cached answer counts with the latency of its original call.
     """
 
+    role: str = EVALUATE
     done: int = 0
     failed: int = 0
     cached: int = 0
@@ -72,15 +73,52 @@ class Tally:
         self._change(totals, -1)
 
     def _change(self, totals: Run | Candidate, sign: int) -> None:
+        if isinstance(totals, Run) and self.role != EVALUATE:
+            self._change_role(totals, sign)
+            return
         for name in self.names():
             if name != "latency_bins":
                 setattr(totals, name, getattr(totals, name) + sign * getattr(self, name))
         bins = self.called_bins if isinstance(totals, Run) else self.latency_bins
         merge_bins(totals.latency_bins, bins, sign)
 
+    def _change_role(self, run: Run, sign: int) -> None:
+        """Of the run's own columns only the tokens are those of all roles."""
+        tokens_in, tokens_out = sign * self.tokens_in, sign * self.tokens_out
+        run.tokens_in += tokens_in
+        run.tokens_out += tokens_out
+        counts = RoleCounts(
+            done=sign * self.done,
+            failed=sign * self.failed,
+            cached=sign * self.cached,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+        add_to_role(run, self.role, counts)
+
     @classmethod
     def names(cls) -> list[str]:
-        return [one.name for one in fields(cls) if one.name != "called_bins"]
+        return [one.name for one in fields(cls) if one.name not in {"role", "called_bins"}]
+
+
+class RoleCounts(NamedTuple):
+    """What a run counts of each role but `evaluate`, whose numbers are the run's own columns."""
+
+    done: int = 0
+    failed: int = 0
+    sent: int = 0  # it and the cost stay when a trial is retried: they were paid
+    cached: int = 0
+    cost: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+def add_to_role(run: Run, role: str, counts: RoleCounts) -> None:
+    """Under the lock on the run's row. The caller saves `by_role`, and adds to the run's own
+    columns what they count of all roles."""
+    sums = run.by_role.setdefault(role, RoleCounts()._asdict())
+    for name, count in counts._asdict().items():
+        sums[name] += count
 
 
 @dataclass
@@ -117,32 +155,45 @@ def count_retries(score: Score) -> int:
 
 
 RUN_COUNTS = [one.name for one in fields(RunTally)]
+TALLIED = [*Tally.names(), "by_role"]  # of a run
 
 
-def tally_by_candidate(found: Iterable[tuple[int, Scored]]) -> dict[int, Tally]:
-    """Counted once, for the candidates and, added up, for the run."""
+def tally_by_candidate(found: Iterable[tuple[int, str, Scored]]) -> dict[int, Tally]:
+    """Counted once, for the candidates and, added up, for the run. Each score comes with the id
+    and the role of its candidate."""
     tallies: dict[int, Tally] = {}
-    for candidate_id, score in found:
+    for candidate_id, role, score in found:
         tally = tallies.get(candidate_id)
         if tally is None:
-            tally = tallies[candidate_id] = Tally()
+            tally = tallies[candidate_id] = Tally(role)
+        tally.add(score)
+    return tallies
+
+
+def tally_calls(found: Iterable[tuple[str, Score]]) -> dict[str, RunTally]:
+    """By role."""
+    tallies: dict[str, RunTally] = {}
+    for role, score in found:
+        tally = tallies.get(role)
+        if tally is None:
+            tally = tallies[role] = RunTally()
         tally.add(score)
     return tallies
 
 
 def add_to_run(
-    run: Run, tallies: Mapping[int, Tally], scores: Iterable[Score], in_flight: int
+    run: Run, tallies: Mapping[int, Tally], calls: Mapping[str, RunTally], in_flight: int
 ) -> None:
     for tally in tallies.values():
         tally.add_to(run)
-    of_calls = RunTally()
-    for score in scores:
-        of_calls.add(score)
-    for name in RUN_COUNTS:
-        setattr(run, name, getattr(run, name) + getattr(of_calls, name))
+    for role, of_calls in calls.items():
+        for name in RUN_COUNTS:
+            setattr(run, name, getattr(run, name) + getattr(of_calls, name))
+        if role != EVALUATE:
+            add_to_role(run, role, RoleCounts(sent=of_calls.calls_sent, cost=of_calls.cost))
     run.peak_in_flight = max(run.peak_in_flight, in_flight)
     run.version += 1
-    run.save(update_fields=[*Tally.names(), *RUN_COUNTS, "peak_in_flight", "version"])
+    run.save(update_fields=[*TALLIED, *RUN_COUNTS, "peak_in_flight", "version"])
 
 
 def add_to_candidates(tallies: Mapping[int, Tally]) -> None:

@@ -1,0 +1,93 @@
+"""A kind that only the tests know: every page, the API and the commands take it as it is."""
+
+from typing import Any
+
+import pytest
+import yaml
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from runs.kinds import SITE_KINDS
+from runs.models import Configuration, Run
+from runs.selectors.runs.compare import compare_runs
+from runs.services.runs import create_run
+from tests import toy_kind
+from tests.api.asking import Asker
+from tests.runs.page_parts import add_score, client_of, make_dataset, make_endpoint, make_person
+from workers.engine.kinds import KINDS
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+TABS = ("run", "run_leaderboard", "run_scores", "run_errors", "run_events", "run_configuration")
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_person("ada")
+
+
+@pytest.fixture
+def document(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
+    monkeypatch.setitem(SITE_KINDS, "toy", "tests.toy_site.ToySite")
+    make_endpoint()
+    make_dataset(ada)
+    return {
+        "name": "a toy",
+        "kind": "toy",
+        "dataset": "sums",
+        "prompt": {"name": "first", "system": "Answer with the number only."},
+        "model": "simulated/sim-small",
+        "scorers": ["exact"],
+    }
+
+
+@pytest.fixture
+def run(ada: User, document: dict[str, Any]) -> Run:
+    made = create_run(ada, document)
+    add_score(made, made.dataset.cases.get(position=0), made.candidates.get(), 0)
+    made.candidates.update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
+    Run.objects.filter(pk=made.pk).update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
+    made.refresh_from_db()
+    return made
+
+
+def test_its_pages_are_those_of_most_kinds(ada: User, run: Run) -> None:
+    client = client_of(ada)
+    pages = {tab: client.get(reverse(tab, args=[run.pk])) for tab in TABS}
+    assert {tab: page.status_code for tab, page in pages.items()} == dict.fromkeys(TABS, 200)
+    assert "Leaderboard" in pages["run"].content.decode()
+    assert "Toy #" in pages["run"].content.decode()
+    listed = client.get(reverse("runs"), {"kind": "toy"}).content.decode()
+    assert "a toy" in listed
+    assert ">Toy</option>" in listed
+    missing = client.get(f"/runs/{run.pk}/combinations.csv")
+    assert missing.status_code == 409
+    assert "of kind toy: it has no combinations.csv" in missing.content.decode()
+
+
+def test_it_is_written_as_yaml_where_it_has_no_form(ada: User, run: Run) -> None:
+    client = client_of(ada)
+    blank = client.get(reverse("run_new"), {"kind": "toy"}).context["filled"]
+    assert (blank.mode, blank.kind) == ("form", "evaluate")
+    stored = Configuration.objects.create(name="kept", kind="toy", owner=ada, document=run.document)
+    for start in ({"run": run.pk}, {"configuration": stored.pk}):
+        filled = client.get(reverse("run_new"), start).context["filled"]
+        assert filled.mode == "yaml"
+        assert yaml.safe_load(filled.yaml)["prompt"]["name"] == "first"
+    launched = client.post(
+        reverse("run_new"), {"key": "k", "mode": "yaml", "kind": "evaluate", "yaml": filled.yaml}
+    )
+    assert launched.status_code == 302
+    assert Run.objects.filter(kind="toy").count() == 2
+
+
+def test_the_api_and_comparisons_know_it(ada: User, run: Run, document: dict[str, Any]) -> None:
+    asker = Asker(ada)
+    assert asker.get(f"/runs/{run.pk}").json()["kind"] == "toy"
+    assert len(asker.get(f"/runs/{run.pk}/candidates").json()["data"]) == 1
+    assert asker.get(f"/runs/{run.pk}/combinations").status_code == 409
+    other = asker.post("/runs", {"configuration": document})
+    assert other.status_code == 202
+    found = compare_runs(run, Run.objects.get(pk=other.json()["id"]))
+    assert found.base.n == 1

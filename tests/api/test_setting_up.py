@@ -14,7 +14,7 @@ from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import add_cached_reply, make_dataset, run_document
 from workers.engine.kinds import read_configuration
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 ROWS = [{"question": "What is 2 + 3?", "expected": "5"}]
 KEY = "sk-canary-0123456789abcdef"

@@ -16,7 +16,7 @@ from runs.services.people.tokens import authenticate_token, create_token, revoke
 from tests.runs.page_parts import client_of, make_person
 from workers.engine.errors import ConfigurationError
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

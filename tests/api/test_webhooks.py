@@ -27,7 +27,7 @@ from workers.engine.http import Client
 from workers.engine.providers.resolver import GuardedResolver
 from workers.messenger import Messenger
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 in_thread = database_sync_to_async
 URL = "https://ci.example/hook?team=7"

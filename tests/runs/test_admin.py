@@ -22,7 +22,7 @@ DOCUMENT = {
     "scorers": [{"numeric": {"tolerance": 0.001}}],
 }
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from runs.services.archiving import delete_endpoint
 
 CANARY = "sk-canary-0123456789abcdef"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)

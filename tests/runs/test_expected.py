@@ -20,7 +20,7 @@ from tests.runs.page_parts import client_of, make_endpoint, make_person, run_doc
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.expected import guess_expected
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 ROWS = [{"question": "2 + 3?", "solution": "5"}, {"question": "4 + 4?", "solution": "8"}]
 CSV = "question,solution\n2 + 3?,5\n4 + 4?,8\n"

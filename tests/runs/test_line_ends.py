@@ -25,7 +25,7 @@ from tests.runs.page_parts import (
 )
 from workers.engine.spec.documents import read_document
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 LINES = "Answer {{question}}\n\nwith one\nnumber."
 FROM_A_BROWSER = LINES.replace("\n", "\r\n")

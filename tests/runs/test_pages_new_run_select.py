@@ -17,7 +17,7 @@ from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_p
 from workers.engine.kinds import read_configuration
 from workers.engine.strategies import SELECTIONS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 MODELS = ["simulated/sim-small", "simulated/sim-large"]
 

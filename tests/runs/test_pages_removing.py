@@ -19,7 +19,7 @@ from tests.runs.page_parts import (
 )
 from workers.engine.errors import ConfigurationError
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOORS = [*ROOT.glob("runs/views/*.py"), ROOT / "runs/consumers.py", ROOT / "workers/actors.py"]
+TEMPLATE_LINE = 120  # characters
 WRITING = {"save", "create", "bulk_create", "update", "delete", "get_or_create", "update_or_create"}
 
 
@@ -68,3 +69,14 @@ def test_templates_hold_no_inline_script_or_style() -> None:
         assert "|safe" not in text, path
         for part in text.split("<script")[1:]:
             assert part.split(">")[1].startswith("</script"), f"{path}: inline script"
+
+
+def test_lines_of_templates_stay_short() -> None:
+    """A line that is wider than the screen is not read, and a change in it is not seen."""
+    too_long = [
+        f"{path.relative_to(ROOT)}:{number} has {len(line)} characters"
+        for path in sorted(ROOT.glob("templates/**/*.html"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if len(line) > TEMPLATE_LINE
+    ]
+    assert not too_long, "\n".join(too_long)

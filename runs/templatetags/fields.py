@@ -7,6 +7,15 @@ from django.template import Context
 
 register = template.Library()
 
+# Sentences too long for a line of the page, by the field that they stand under.
+HELP = {
+    "id_yaml": "Everything a run can do, also what the form does not show: "
+    "parameters of each model, schedules, more limits.",
+    "id_parameters": "Any other parameter that the provider takes.",
+    "id_repeats": "How often each prompt is tried with each model on each case.",
+    "id_seed": "A strategy draws by it: the same seed, the same choices.",
+}
+
 
 def messages_for(context: Context, field_id: str) -> list[str]:
     problems = context.get("problems") or ()
@@ -32,7 +41,7 @@ def text_field(
         "name": field_id.removeprefix("id_"),
         "label": label,
         "value": value,
-        "help": help,
+        "help": help or HELP.get(field_id, ""),
         "rows": rows,
         "placeholder": placeholder,
         "inputmode": inputmode,

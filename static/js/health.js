@@ -22,7 +22,8 @@ function show(nodes) {
   const text = shown.map((node) => node.textContent.trim()).join("");
   strip.hidden = false;
   strip.dataset.health = words ? "trouble" : "well";
-  if (strip.textContent.trim() !== text) strip.replaceChildren(...shown);
+  const before = [...strip.children].map((node) => node.textContent.trim()).join("");
+  if (before !== text) strip.replaceChildren(...shown);
 }
 
 async function ask() {

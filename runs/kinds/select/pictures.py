@@ -96,6 +96,14 @@ class Plot:
     y_ticks: list[Tick]
     unknown: int  # tried, but not drawn
 
+    @property
+    def summary(self) -> str:
+        """What a screen reader says instead of the picture."""
+        return (
+            f"Accuracy against {self.name}: {len(self.front)} of {len(self.points)} combinations "
+            "are on the front, listed below; the table has all."
+        )
+
 
 class AlivePicture(NamedTuple):
     path: str  # of a step line

@@ -11,12 +11,12 @@ from runs.services.chunks.leases import RunParts, release_chunk, set_aside_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.pauses import settle_pause
 from workers.database_thread import in_database
+from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import ConfigurationError
 from workers.engine.throttling.throttle import Throttle
-from workers.leases_at_work import LeasesAtWork
-from workers.recorder import Recorder
+from workers.held_chunks import HeldChunk, HeldChunks
+from workers.recorder import GiveBack, Recorder
 from workers.run_executors import RunExecutors
-from workers.waiting_chunks import ChunkRests
 
 FOLLOW_SECONDS = 0.5  # how soon a changed limit or a paused endpoint is noticed
 LANDING_SECONDS = 0.1  # an answer may be shared with other workers before its trial is scored
@@ -26,23 +26,21 @@ SETTLE_SECONDS = (1.5, 6.5)  # after the last call, pages show that none flies, 
 class Follower:
     def __init__(
         self,
-        at_work: LeasesAtWork,
+        chunks: HeldChunks,
         executors: RunExecutors,
         throttle: Throttle,
         recorder: Recorder,
-        rests: ChunkRests,
     ) -> None:
-        self._at_work = at_work
+        self._chunks = chunks
         self._executors = executors
         self._throttle = throttle
         self._recorder = recorder
-        self._rests = rests
 
     async def run(self) -> None:
         """Look for as long as the process lives."""
         while True:
             await asyncio.sleep(FOLLOW_SECONDS)
-            for parts in self._at_work.runs():
+            for parts in self._chunks.runs():
                 with suppress(DatabaseError, ConfigurationError):  # the next chunk says so
                     await self._follow(parts)
 
@@ -71,19 +69,19 @@ class Follower:
         broken = {place for place, key in keys.items() if self._throttle.is_broken(key)}
         if not broken or len(broken) == len(keys):
             return
-        stuck = {
-            task: lease
-            for task, lease in self._at_work.of_run(run_id).items()
-            if self._rests.waits_only_for(lease, broken)
-        }
+        stuck = [one for one in self._chunks.working(run_id) if one.waits_only_for(broken)]
         if stuck:
-            await self._at_work.stop(stuck, set_aside_chunk)
+            await self._stop(stuck, set_aside_chunk)
             await in_database(advance_run, run_id)
+
+    async def _stop(self, chunks: list[HeldChunk], by: GiveBack) -> None:
+        await end_tasks([chunk.task for chunk in chunks if chunk.task])
+        await self._recorder.give_back(chunks, by)
 
     async def _give_back(self, run_id: int) -> None:
         """A run waits for a person and its calls ended, or shall: let others have its threads.
         Nobody takes its chunks until the run, or the endpoint it waits for, is resumed."""
-        await self._at_work.stop(self._at_work.of_run(run_id), release_chunk)
+        await self._stop(self._chunks.working(run_id), release_chunk)
         await in_database(settle_pause, run_id)
         for seconds in SETTLE_SECONDS:
             asyncio.get_running_loop().call_later(seconds, self._recorder.touch, run_id)

@@ -7,23 +7,22 @@ import time
 from collections.abc import Mapping
 
 from runs.services.chunks.grown_chunks import may_grow, plan_round, take_session
-from runs.services.chunks.leases import Lease
 from workers.database_thread import in_database
 from workers.engine.executor import Executor, OnScore
 from workers.engine.records import Reply, Score, Slice
 from workers.engine.session import Session
+from workers.held_chunks import HeldChunk
 from workers.run_executors import RunExecutors
-from workers.waiting_chunks import ChunkRests
 
 TURN_SECONDS = 2.0  # then chunks of other runs that wait for a thread have their turn
 
 
 class SmallRounds:
-    def __init__(self, executors: RunExecutors, rests: ChunkRests) -> None:
+    def __init__(self, executors: RunExecutors) -> None:
         self._executors = executors
-        self._rests = rests
 
-    async def run(self, lease: Lease, on_score: OnScore) -> None:
+    async def run(self, chunk: HeldChunk, on_score: OnScore) -> None:
+        lease = chunk.lease
         executor = await self._executors.executor_for(lease)
         found = await execute(executor, lease.work, on_score)
         if not may_grow(lease):
@@ -39,7 +38,7 @@ class SmallRounds:
                 break
             work, hits = planned
             lease.growth.trials.extend(work.trials)
-            self._rests.grow(lease, work)
+            chunk.grow(work)
             found = await execute(executor, work, on_score, hits)
         lease.growth.session = session
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from django.db import DatabaseError
 
@@ -13,9 +13,13 @@ from runs.services.chunks.recording import Results, record_results, store_replie
 from workers.database_thread import in_database
 from workers.engine.records import Reply, Request, Score
 from workers.failpoints import crash_here
+from workers.held_chunks import HeldChunk, HeldChunks
 from workers.storage import is_storage_full
 
 logger = logging.getLogger(__name__)
+
+GiveBack = Callable[[int, int], None]
+"""Takes the chunk and its token."""
 
 WRITE_SECONDS = 0.5  # a write costs nearly the same for one score as for a hundred,
 MANY_SECONDS, MANY = 1.0, 100  # so that a worker with many writes them less often
@@ -32,19 +36,19 @@ class Recorder:
 
     def __init__(
         self,
+        chunks: HeldChunks,
         in_flight: Callable[[int], int],
         flying: Callable[[], int],
         on_full: Callable[[set[int]], None] = lambda run_ids: None,
     ) -> None:
+        self._chunks = chunks
         self._in_flight = in_flight  # of a run, over all workers
         self._flying = flying  # here, of all runs
         self._on_full = on_full  # told whose results found no room in the database
         self.is_full = False
-        self._leases: dict[int, Lease] = {}
         self._waiting: dict[int, Results] = {}
         self._replies: dict[int, list[tuple[str, Request, Reply]]] = {}
         self._kept = 0  # answers not yet stored
-        self._lost: dict[int, asyncio.Event] = {}
         self._wake = asyncio.Event()
         self._count = 0
         self._has_room = asyncio.Event()
@@ -55,21 +59,19 @@ class Recorder:
         self._sampled = self._wrote = self._stored = 0.0
         self._renewed = time.monotonic()
 
-    def open(self, lease: Lease) -> asyncio.Event:
-        """Begin with a chunk. The event is set when its lease is lost: then stop working on it."""
-        if earlier := self._leases.get(lease.chunk_id):  # lost, and we hear of it only now
-            self._lost[lease.chunk_id].set()
-            self._forget(earlier)
-        self._leases[lease.chunk_id] = lease
-        lost = self._lost[lease.chunk_id] = asyncio.Event()
-        return lost
+    def open(self, lease: Lease) -> HeldChunk:
+        chunk = HeldChunk.of(lease)
+        if earlier := self._chunks.put(chunk):  # lost, and we hear of it only now
+            earlier.lost.set()
+            self._drop_results(earlier)
+        return chunk
 
-    def add(self, lease: Lease, score: Score) -> None:
+    def add(self, chunk: HeldChunk, score: Score) -> None:
         crash_here("after_answer", score.answer)
-        if not self._holds(lease):
+        if not self._chunks.holds(chunk):
             return
-        results = self._waiting.setdefault(lease.parts.run_id, Results())
-        results.scores[lease.chunk_id].append(score)
+        results = self._waiting.setdefault(chunk.run_id, Results())
+        results.scores[chunk.chunk_id].append(score)
         self._count += 1
         if self._count > MOST_WAITING:
             self._has_room.clear()
@@ -85,29 +87,34 @@ class Recorder:
             # Or a crash would cost more answers than are in flight.
             asyncio.get_running_loop().call_later(ASIDE_SECONDS, self._wake.set)
 
-    async def close(self, lease: Lease) -> None:
+    async def close(self, chunk: HeldChunk) -> None:
         """End with a chunk. It is written soon, under its lease; the next one need not wait for
         that, unless the database has fallen behind."""
-        if not self._holds(lease):
+        if not self._chunks.holds(chunk):
             return
-        results = self._waiting.setdefault(lease.parts.run_id, Results())
-        results.finished.add(lease.chunk_id)
+        results = self._waiting.setdefault(chunk.run_id, Results())
+        results.finished.add(chunk.chunk_id)
         if self._is_all_finished():
             self._is_urgent = True  # nothing more will come: the run's end need not wait
             self._wake.set()
-        elif lease.parts.configuration.learns and self._is_finished(lease.parts.run_id):
-            self._decisive.add(lease.parts.run_id)
+        elif chunk.lease.parts.configuration.learns and self._is_finished(chunk.run_id):
+            self._decisive.add(chunk.run_id)
             self._wake.set()
         await self._has_room.wait()
 
-    def abandon(self, lease: Lease) -> None:
-        """Forget a chunk whose lease is lost or given back."""
-        self._forget(lease)
-
-    def _holds(self, lease: Lease) -> bool:
-        """What comes late for a lease that is lost must not count for the next one of its chunk,
-        which this process may hold as well: the chunk would seem to be finished."""
-        return self._leases.get(lease.chunk_id) is lease
+    async def give_back(self, chunks: Collection[HeldChunk], by: GiveBack) -> None:
+        """Write what is found and give the rest back; again and again while the database is away,
+        or their leases would be kept for ever."""
+        while True:
+            try:
+                await self.write()
+                for chunk in chunks:
+                    await in_database(by, chunk.chunk_id, chunk.lease.token)
+                break
+            except DatabaseError:
+                await asyncio.sleep(RETRY_SECONDS)
+        for chunk in chunks:
+            self.forget(chunk)
 
     async def run(self) -> None:
         """Write for as long as the process lives."""
@@ -139,11 +146,11 @@ class Recorder:
 
     def _is_all_finished(self) -> bool:
         finished = sum(len(results.finished) for results in self._waiting.values())
-        return finished == len(self._leases)
+        return finished == len(self._chunks)
 
     def _is_finished(self, run_id: int) -> bool:
         """Nothing more will come of a run, while others go on."""
-        open_here = {pk for pk, one in self._leases.items() if one.parts.run_id == run_id}
+        open_here = {one.chunk_id for one in self._chunks.held() if one.run_id == run_id}
         return open_here <= self._waiting[run_id].finished
 
     async def write(self) -> None:
@@ -153,9 +160,9 @@ class Recorder:
         for run_id in self._runs_due():
             await self._write_run(run_id)
         now = time.monotonic()
-        if self._leases and now - self._renewed >= RENEW_SECONDS:
+        if self._chunks and now - self._renewed >= RENEW_SECONDS:
             self._renewed = now
-            tokens = {lease.chunk_id: lease.token for lease in self._leases.values()}
+            tokens = {one.chunk_id: one.lease.token for one in self._chunks.held()}
             await in_database(renew_leases, tokens)
 
     def _runs_due(self) -> list[int]:
@@ -166,7 +173,7 @@ class Recorder:
         return list(self._run_ids())
 
     def _run_ids(self) -> set[int]:
-        return {*self._waiting, *(lease.parts.run_id for lease in self._leases.values())}
+        return {*self._waiting, *(one.run_id for one in self._chunks.held())}
 
     async def _write_replies(self) -> None:
         self._kept, self._stored = 0, time.monotonic()
@@ -181,32 +188,31 @@ class Recorder:
     async def _write_run(self, run_id: int) -> None:
         self._decisive.discard(run_id)
         results = self._waiting.pop(run_id, Results())
-        results.leases = {
-            pk: lease for pk, lease in self._leases.items() if lease.parts.run_id == run_id
-        }
+        chunks = {one.chunk_id: one for one in self._chunks.held() if one.run_id == run_id}
+        results.leases = {pk: chunk.lease for pk, chunk in chunks.items()}
         results.in_flight = self._in_flight(run_id)
         try:
             lost = await in_database(record_results, run_id, results)
         except DatabaseError:
-            self._put_back(run_id, results)
+            self._put_back(run_id, results, chunks)
             raise
         crash_here("after_write")
         self._written(sum(map(len, results.scores.values())))
         for chunk_id in results.finished | lost:
-            lease = results.leases.get(chunk_id)
-            if lease is not None and self._holds(lease):  # or it was abandoned meanwhile
+            chunk = chunks.get(chunk_id)
+            if chunk is not None and self._chunks.holds(chunk):  # or it was given back meanwhile
                 if chunk_id in lost:
-                    self._lost[chunk_id].set()
-                self._forget(lease)
+                    chunk.lost.set()
+                self.forget(chunk)
 
     def _written(self, scores: int) -> None:
         self._count -= scores
         if self._count <= MOST_WAITING:
             self._has_room.set()
 
-    def _put_back(self, run_id: int, results: Results) -> None:
+    def _put_back(self, run_id: int, results: Results, chunks: dict[int, HeldChunk]) -> None:
         later = self._waiting.setdefault(run_id, Results())
-        held = {pk for pk, lease in results.leases.items() if self._holds(lease)}
+        held = {pk for pk, chunk in chunks.items() if self._chunks.holds(chunk)}
         for chunk_id, scores in results.scores.items():
             if chunk_id in held:
                 later.scores[chunk_id] = scores + later.scores[chunk_id]
@@ -214,11 +220,13 @@ class Recorder:
                 self._written(len(scores))
         later.finished |= results.finished & held
 
-    def _forget(self, lease: Lease) -> None:
-        """With what came for it since the last write."""
-        if not self._holds(lease):
-            return
-        del self._leases[lease.chunk_id], self._lost[lease.chunk_id]
-        if later := self._waiting.get(lease.parts.run_id):
-            self._written(len(later.scores.pop(lease.chunk_id, ())))
-            later.finished.discard(lease.chunk_id)
+    def forget(self, chunk: HeldChunk) -> None:
+        """A chunk whose lease is lost or given back, with what came for it since the last write."""
+        if self._chunks.holds(chunk):
+            self._chunks.drop(chunk)
+            self._drop_results(chunk)
+
+    def _drop_results(self, chunk: HeldChunk) -> None:
+        if later := self._waiting.get(chunk.run_id):
+            self._written(len(later.scores.pop(chunk.chunk_id, ())))
+            later.finished.discard(chunk.chunk_id)

@@ -37,12 +37,11 @@ from workers.failpoints import crash_here
 from workers.following import LANDING_SECONDS, Follower
 from workers.growing_chunks import SmallRounds
 from workers.heartbeat import Heartbeat
-from workers.leases_at_work import LeasesAtWork
+from workers.held_chunks import HeldChunk, HeldChunks, models_of
 from workers.messenger import Messenger
 from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
 from workers.storage import STORAGE_FULL
-from workers.waiting_chunks import ChunkRests, models_of
 from workers.wiring import (
     build_call_parts,
     build_client,
@@ -69,21 +68,21 @@ class Runtime:
         self._client = build_client()
         self._flights = build_flights(self.name, read_cache)
         throttle = self._parts.throttle
+        self._chunks = HeldChunks()
         self._recorder = Recorder(
+            self._chunks,
             lambda run_id: throttle.in_flight(f"run:{run_id}"),
             throttle.count_held,
             self._stop_for_room,
         )
         self._executors = RunExecutors(self._parts, self._client, self._flights, self._recorder)
-        self._at_work = LeasesAtWork(self._recorder)
-        self._rests = ChunkRests()
-        self._small_rounds = SmallRounds(self._executors, self._rests)
+        self._small_rounds = SmallRounds(self._executors)
         self._streaks: dict[int, Streak] = {}
         self._closing = asyncio.Event()
         self._messages: set[asyncio.Task[None]] = set()
         self._notes: set[asyncio.Task[None]] = set()
         self._heartbeat = Heartbeat(open_redis(), self.name, lambda: self._recorder.is_full)
-        follower = Follower(self._at_work, self._executors, throttle, self._recorder, self._rests)
+        follower = Follower(self._chunks, self._executors, throttle, self._recorder)
         send_nudges_on(asyncio.get_running_loop())
         self._tasks = [
             asyncio.create_task(self._recorder.run()),
@@ -116,41 +115,39 @@ class Runtime:
         if self._closing.is_set():  # it began while we leased
             await in_database(release_chunk, lease.chunk_id, lease.token)
             return
-        lost = self._recorder.open(lease)
-        self._rests.open(lease)
-        task = asyncio.create_task(self._run_chunk(lease))
-        self._at_work.add(task, lease)
-        watch = asyncio.create_task(lost.wait())
+        chunk = self._recorder.open(lease)
+        task = asyncio.create_task(self._run_chunk(chunk))
+        self._chunks.begin(chunk, task)
+        watch = asyncio.create_task(chunk.lost.wait())
         try:
             await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await end_tasks([task, watch])
-            self._at_work.discard(task)
-            self._rests.close(lease)
+            self._chunks.end(chunk)
 
-    async def _run_chunk(self, lease: Lease) -> None:
-        run_id = lease.parts.run_id
+    async def _run_chunk(self, chunk: HeldChunk) -> None:
+        run_id = chunk.run_id
         try:
-            await self._small_rounds.run(lease, partial(self._take, lease))
+            await self._small_rounds.run(chunk, partial(self._take, chunk))
         except Exception as error:
             if is_caused_by(error, MemoryError):
                 die(error)
             if is_caused_by(error, DatabaseError):  # not the run's fault: another try
-                await self._at_work.release([lease], release_chunk)
+                await self._recorder.give_back([chunk], release_chunk)
                 return
-            logger.exception("Chunk %s of run %s could not be executed.", lease.chunk_id, run_id)
+            logger.exception("Chunk %s of run %s could not be executed.", chunk.chunk_id, run_id)
             reason = f"A worker could not execute it: {type(error).__name__}: {error}"
             await in_database(fail_run, Run(pk=run_id), reason)
-            self._recorder.abandon(lease)
+            self._recorder.forget(chunk)
             return
-        await self._recorder.close(lease)
+        await self._recorder.close(chunk)
 
-    def _take(self, lease: Lease, score: Score) -> None:
-        self._recorder.add(lease, score)
-        self._rests.take(lease, score)
-        run_id = lease.parts.run_id
-        models = models_of(lease, score.trial.candidate) if score.error else frozenset()
-        reason = self._streak_of(lease).note(score, models)
+    def _take(self, chunk: HeldChunk, score: Score) -> None:
+        self._recorder.add(chunk, score)
+        chunk.take(score)
+        run_id = chunk.run_id
+        models = models_of(chunk.lease, score.trial.candidate) if score.error else frozenset()
+        reason = self._streak_of(chunk.lease).note(score, models)
         # At once: a refusal may take no more than a millisecond.
         if reason and self._executors.stop(run_id):
             del self._streaks[run_id]
@@ -212,15 +209,15 @@ class Runtime:
         self._closing.set()
         await self._parts.throttle.drain(DRAIN_SECONDS)
         await asyncio.sleep(LANDING_SECONDS)
-        leases = self._at_work.all()
-        await end_tasks(leases)
+        left = self._chunks.working()
+        await end_tasks([chunk.task for chunk in left if chunk.task])
         if self._messages:
             await asyncio.wait(self._messages, timeout=STORE_SECONDS)
         await end_tasks(self._tasks)
         await self._heartbeat.stop()
         with suppress(TimeoutError, DatabaseError):
             async with asyncio.timeout(STORE_SECONDS):
-                await self._at_work.release(leases.values(), release_chunk)
+                await self._recorder.give_back(left, release_chunk)
                 await in_database(settle_pauses)
         await self._flights.close()
         await self._parts.throttle.close()

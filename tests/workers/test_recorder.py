@@ -19,8 +19,8 @@ from runs.services.runs import create_run
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score
+from workers.held_chunks import HeldChunk, HeldChunks, models_of
 from workers.recorder import Recorder
-from workers.waiting_chunks import ChunkRests, models_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +34,7 @@ def run(ada: User, document: dict[str, Any]) -> Run:
 
 @pytest.fixture
 async def recorder() -> AsyncIterator[Recorder]:
-    yield Recorder(lambda run_id: 0, lambda: 0)
+    yield Recorder(HeldChunks(), lambda run_id: 0, lambda: 0)
     await in_database(connections.close_all)
 
 
@@ -56,8 +56,9 @@ def lease(chunk_id: int) -> Lease:
     return found
 
 
-def answered(lease: Lease, count: int) -> list[Score]:
-    return [Score(trial, value=1.0, answer="4") for trial in lease.work.trials[:count]]
+def answered(chunk: HeldChunk, count: int) -> list[Score]:
+    trials = chunk.lease.work.trials[:count]
+    return [Score(trial, value=1.0, answer="4") for trial in trials]
 
 
 def stored(run: Run, chunk_id: int) -> tuple[int, str]:
@@ -66,12 +67,11 @@ def stored(run: Run, chunk_id: int) -> tuple[int, str]:
 
 async def test_the_late_end_of_a_lost_lease_does_not_end_the_next_one(run, recorder):
     chunk_id = await in_database(first_chunk, run)
-    lost = await in_database(lease, chunk_id)
-    has_lost = recorder.open(lost)
-    heir = await in_database(lease_again, chunk_id)
+    lost = recorder.open(await in_database(lease, chunk_id))
+    leased = await in_database(lease_again, chunk_id)
     recorder.add(lost, answered(lost, 1)[0])
-    recorder.open(heir)
-    assert has_lost.is_set()
+    heir = recorder.open(leased)
+    assert lost.lost.is_set()
     recorder.add(lost, answered(lost, 2)[1])
     await recorder.close(lost)
     await recorder.write()
@@ -85,8 +85,7 @@ async def test_the_late_end_of_a_lost_lease_does_not_end_the_next_one(run, recor
 
 async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, recorder):
     chunk_id = await in_database(first_chunk, run)
-    lost = await in_database(lease, chunk_id)
-    has_lost = recorder.open(lost)
+    lost = recorder.open(await in_database(lease, chunk_id))
     heir = await in_database(lease_again, chunk_id)
     recorder.add(lost, answered(lost, 1)[0])
     writing = asyncio.create_task(recorder.write())
@@ -94,7 +93,7 @@ async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, 
     recorder.add(lost, answered(lost, 2)[1])
     await recorder.close(lost)
     await writing
-    assert has_lost.is_set()
+    assert lost.lost.is_set()
     recorder.open(heir)
     await recorder.write()
     assert await in_database(stored, run, chunk_id) == (0, ChunkState.LEASED)
@@ -102,17 +101,17 @@ async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, 
 
 async def test_what_is_left_of_a_chunk_is_known_of_each_lease(run, recorder):
     chunk_id = await in_database(first_chunk, run)
-    lost = await in_database(lease, chunk_id)
-    heir = await in_database(lease_again, chunk_id)
-    rests = ChunkRests()
-    rests.open(lost)
-    rests.open(heir)
-    rests.close(lost)
-    places = {place for trial in heir.work.trials for place in models_of(heir, trial.candidate)}
-    assert rests.waits_only_for(heir, places)
-    for score in answered(heir, 6):
-        rests.take(heir, score)
-    assert not rests.waits_only_for(heir, places)
+    lost = recorder.open(await in_database(lease, chunk_id))
+    heir = recorder.open(await in_database(lease_again, chunk_id))
+    trials = heir.lease.work.trials
+    places = {place for trial in trials for place in models_of(heir.lease, trial.candidate)}
+    lost.take(answered(lost, 1)[0])
+    for score in answered(heir, 5):
+        heir.take(score)
+    assert heir.waits_only_for(places)
+    heir.take(answered(heir, 6)[5])
+    assert not heir.waits_only_for(places)
+    assert lost.waits_only_for(places)
 
 
 def only_chunk(ada: User, selection: dict[str, Any]) -> int:
@@ -128,10 +127,9 @@ async def test_the_end_of_a_round_is_written_at_once_though_other_runs_go_on(
 ):
     """A strategy waits for it; the other run's results may wait for each other."""
     monkeypatch.setattr(workers.recorder, "WRITE_SECONDS", 600.0)
-    other = await in_database(lease, await in_database(first_chunk, run))
-    decisive = await in_database(lease, await in_database(only_chunk, ada, selection))
-    recorder.open(other)
-    recorder.open(decisive)
+    other = recorder.open(await in_database(lease, await in_database(first_chunk, run)))
+    only = await in_database(only_chunk, ada, selection)
+    decisive = recorder.open(await in_database(lease, only))
     await recorder.write()
     recorder.add(other, answered(other, 1)[0])
     recorder.add(decisive, answered(decisive, 1)[0])

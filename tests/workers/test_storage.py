@@ -13,6 +13,7 @@ from runs.services.chunks.planning import advance_run
 from runs.services.runs import create_run
 from workers.database_thread import in_database
 from workers.engine.records import Score
+from workers.held_chunks import HeldChunks
 from workers.recorder import Recorder
 from workers.storage import is_storage_full
 
@@ -56,12 +57,12 @@ def stored(run: Run) -> tuple[int, int]:
 async def test_results_wait_for_room_and_their_run_is_named(ada: User, document: dict[str, Any]):
     run, lease = await in_database(lease_one, ada, document)
     told: asyncio.Queue[set[int]] = asyncio.Queue()
-    recorder = Recorder(lambda run_id: 0, lambda: 0, told.put_nowait)
+    recorder = Recorder(HeldChunks(), lambda run_id: 0, lambda: 0, told.put_nowait)
     await in_database(execute, TAKE_ROOM)
-    recorder.open(lease)
+    chunk = recorder.open(lease)
     for trial in lease.work.trials:
-        recorder.add(lease, Score(trial, value=1.0, answer="4" * LONG_ANSWER))
-    await recorder.close(lease)
+        recorder.add(chunk, Score(trial, value=1.0, answer="4" * LONG_ANSWER))
+    await recorder.close(chunk)
     writing = asyncio.create_task(recorder.run())
     try:
         assert await asyncio.wait_for(told.get(), 30) == {run.pk}

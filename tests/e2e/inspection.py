@@ -26,7 +26,10 @@ READ_FACTS = """async () => {
     const headings = [...document.querySelectorAll("h1")].filter((one) => one.checkVisibility());
     const ground = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
     const overhang = scrollWidth - clientWidth;
-    return { overhang, headings: headings.length, ground, width: clientWidth };
+    const cut = [...document.querySelectorAll(".tile, .tile > *")]
+        .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
+        .map((one) => one.textContent.trim());
+    return { overhang, cut, headings: headings.length, ground, width: clientWidth };
 }"""
 MIDDLE_GREY = 128
 WIDE: ViewportSize = {"width": 1440, "height": 900}
@@ -51,6 +54,7 @@ def faults_in(page: Page, scheme: Literal["light", "dark"], rules: list[str] | N
     is_dark = sum(facts["ground"][:3]) / 3 < MIDDLE_GREY
     checks = {
         f"can be scrolled sideways by {facts['overhang']} px": facts["overhang"] > 0,
+        f"cuts what tiles say: {facts['cut']}": bool(facts["cut"]),
         f"has {facts['headings']} headings of the first level": facts["headings"] != 1,
         f"has the ground {facts['ground']}": is_dark != (scheme == "dark"),
     }

@@ -11,8 +11,10 @@ from django.db.models.functions import Length, Substr
 from django.utils import timezone
 
 from runs.models import CachedReply, Run
+from runs.selectors.paging import Order, read_page
 
 PAGE_SIZE = 25
+LATEST_FIRST = Order(("created", "key"), is_descending=True)
 SHORTEST_SEARCH = 3  # characters
 MOST_SEARCHED = 20_000  # newest answers whose text is looked through
 MOST_GROUPS = 100
@@ -121,17 +123,13 @@ def list_entries(
     """Newest first, from a page's start on; a search looks at keys and at the newest texts."""
     if filters.is_too_short:
         return CachePage([], "")
-    found = search(entries, filters)
-    if (place := read_place(start)) is not None:
-        moment, key = place
-        # The first condition alone is a range of an index; with only the second all is sorted.
-        found = found.filter(Q(created__lt=moment) | Q(key__lt=key), created__lte=moment)
-    if not filters.text and (last := moment_at(found, PAGE_SIZE)) is not None:
+    found, after = search(entries, filters), read_place(start)
+    rest = LATEST_FIRST.walk(found, after)
+    if not filters.text and (last := moment_at(rest, PAGE_SIZE)) is not None:
         found = found.filter(created__gte=last)  # sorts a page of whole rows, not all of them
     found = found.annotate(beginning=Substr("text", 1, EXCERPT)).defer("text")
-    rows = list(found.order_by("-created", "-key")[: PAGE_SIZE + 1])
-    page = rows[:PAGE_SIZE]
-    return CachePage(page, next=place_of(page[-1]) if len(rows) > PAGE_SIZE else "")
+    page = read_page(found, LATEST_FIRST, PAGE_SIZE, after=after)
+    return CachePage(page.rows, next=place_of(page.rows[-1]) if page.has_next else "")
 
 
 def moment_at(entries: QuerySet[CachedReply], place: int) -> datetime | None:

@@ -6,6 +6,7 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from runs.models import Case, Dataset, Run
+from runs.selectors.paging import BY_POSITION, place, read_page
 
 PAGE_SIZE = 50
 RECENT_RUNS = 5
@@ -48,21 +49,11 @@ def versions_of(datasets: QuerySet[Dataset], dataset: Dataset) -> list[Dataset]:
 def list_cases(dataset: Dataset, after: int | None = None, before: int | None = None) -> CasePage:
     """A page of rows next to a position."""
     cases = Case.objects.filter(dataset=dataset)
-    if before is not None:
-        nearest = list(cases.filter(position__lt=before).order_by("-position")[: PAGE_SIZE + 1])
-        rows = nearest[:PAGE_SIZE][::-1]
-        has_previous, has_next = len(nearest) > PAGE_SIZE, True
-    else:
-        rest = cases if after is None else cases.filter(position__gt=after)
-        nearest = list(rest.order_by("position")[: PAGE_SIZE + 1])
-        rows = nearest[:PAGE_SIZE]
-        has_previous, has_next = after is not None, len(nearest) > PAGE_SIZE
-    if not rows:
-        return CasePage([], None, None)
+    page = read_page(cases, BY_POSITION, PAGE_SIZE, after=place(after), before=place(before))
     return CasePage(
-        rows,
-        previous=rows[0].position if has_previous else None,
-        next=rows[-1].position if has_next else None,
+        page.rows,
+        previous=page.rows[0].position if page.has_previous else None,
+        next=page.rows[-1].position if page.has_next else None,
     )
 
 

@@ -16,6 +16,7 @@ from runs.models import (
     RunState,
 )
 from runs.selectors.datasets import newest_versions
+from runs.selectors.paging import BY_NAME, BY_POSITION, NEWEST_FIRST, Order, place
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.run_summary import RunSummary, summarise
 
@@ -49,53 +50,46 @@ def list_run_summaries(
     if since is not None:
         news = Q(created__gte=since) | Q(ended__gte=since) | Q(state__in=RunState.live())
         runs = runs.filter(news)
-    if before is not None:
-        runs = runs.filter(pk__lt=before)
-    found = runs.select_related("dataset").defer("document", "snapshot_of").order_by("-pk")
-    return summarise(list(found[:most]))
+    found = runs.select_related("dataset").defer("document", "snapshot_of")
+    return summarise(list(NEWEST_FIRST.walk(found, place(before))[:most]))
 
 
 def list_event_rows(
     run: Run, most: int, *, after: int | None, level: str = "", since: datetime | None = None
 ) -> list[EventRow]:
     """In the order in which they happened."""
-    events = RunEvent.objects.filter(run=run).order_by("pk")
+    events = RunEvent.objects.filter(run=run)
     if level:
         events = events.filter(level=level)
     if since is not None:
         events = events.filter(at__gte=since)
-    if after is not None:
-        events = events.filter(pk__gt=after)
-    return [EventRow(**row) for row in events.values(*EventRow.model_fields)[:most]]
+    found = Order(("pk",)).walk(events, place(after))
+    return [EventRow(**row) for row in found.values(*EventRow.model_fields)[:most]]
 
 
 def list_datasets(datasets: QuerySet[Dataset], most: int, after: str | None) -> list[Dataset]:
     """The newest version of each, by name."""
-    found = newest_versions(datasets)
-    return list(found.filter(name__gt=after)[:most] if after is not None else found[:most])
+    return list(BY_NAME.walk(newest_versions(datasets), place(after))[:most])
 
 
 def list_cases_from(dataset: Dataset, most: int, after: int | None) -> list[Case]:
-    cases = Case.objects.filter(dataset=dataset).order_by("position")
-    return list(cases.filter(position__gt=-1 if after is None else after)[:most])
+    cases = Case.objects.filter(dataset=dataset)
+    return list(BY_POSITION.walk(cases, place(after))[:most])
 
 
 def list_endpoints_from(
     endpoints: QuerySet[Endpoint], most: int, after: str | None
 ) -> list[Endpoint]:
-    found = endpoints.defer("key_ciphertext").order_by("name")
-    return list(found.filter(name__gt=after)[:most] if after is not None else found[:most])
+    return list(BY_NAME.walk(endpoints.defer("key_ciphertext"), place(after))[:most])
 
 
 def list_configurations(
     configurations: QuerySet[Configuration], most: int, after: str | None
 ) -> list[Configuration]:
-    found = configurations.defer("document").order_by("name")
-    return list(found.filter(name__gt=after)[:most] if after is not None else found[:most])
+    return list(BY_NAME.walk(configurations.defer("document"), place(after))[:most])
 
 
 def list_benchmarks_from(
     benchmarks: QuerySet[Benchmark], most: int, before: int | None
 ) -> list[Benchmark]:
-    found = benchmarks.order_by("-pk")
-    return list(found.filter(pk__lt=before)[:most] if before is not None else found[:most])
+    return list(NEWEST_FIRST.walk(benchmarks, place(before))[:most])

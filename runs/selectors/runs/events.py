@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from runs.models import EventLevel, Run, RunEvent
+from runs.selectors.paging import NEWEST_FIRST, place, read_page
 
 PAGE_SIZE = 100
 
@@ -13,11 +14,8 @@ class EventPage(NamedTuple):
 
 
 def list_events(run: Run, level: str = "", older_than: int | None = None) -> EventPage:
-    events = RunEvent.objects.filter(run=run).order_by("-pk")
+    events = RunEvent.objects.filter(run=run)
     if level in EventLevel.values:
         events = events.filter(level=level)
-    if older_than is not None:
-        events = events.filter(pk__lt=older_than)
-    found = list(events[: PAGE_SIZE + 1])
-    page = found[:PAGE_SIZE]
-    return EventPage(page, older=page[-1].pk if len(found) > PAGE_SIZE else None)
+    page = read_page(events, NEWEST_FIRST, PAGE_SIZE, after=place(older_than))
+    return EventPage(page.rows, older=page.rows[-1].pk if page.has_next else None)

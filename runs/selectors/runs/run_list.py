@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunState
+from runs.selectors.paging import NEWEST_FIRST, place, read_page
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.rates import Answered, mean_rate, read_newest, recent_rate
 from workers.engine.statistics.intervals import Estimate, estimate_mean
@@ -121,24 +122,14 @@ def list_runs(
 ) -> RunPage:
     """One page, newest first, starting next to a run's id: pages stay put while runs arrive."""
     found = for_rows(filter_runs(runs, filters))
-    if newer_than is not None:
-        nearest = list(found.filter(pk__gt=newer_than).order_by("pk")[: PAGE_SIZE + 1])
-        rows = nearest[:PAGE_SIZE][::-1]
-        has_newer, has_older = len(nearest) > PAGE_SIZE, True
-    else:
-        below = found if older_than is None else found.filter(pk__lt=older_than)
-        nearest = list(below.order_by("-pk")[: PAGE_SIZE + 1])
-        rows = nearest[:PAGE_SIZE]
-        has_newer, has_older = older_than is not None, len(nearest) > PAGE_SIZE
+    after, before = place(older_than), place(newer_than)
+    page = read_page(found, NEWEST_FIRST, PAGE_SIZE, after=after, before=before)
     is_first = older_than is None and newer_than is None
-    newest = (rows[0].pk if rows else 0) if is_first else None
-    if not rows:
-        return RunPage([], None, None, newest)
     return RunPage(
-        describe(rows),
-        newer=rows[0].pk if has_newer else None,
-        older=rows[-1].pk if has_older else None,
-        newest=newest,
+        describe(page.rows) if page.rows else [],
+        newer=page.rows[0].pk if page.has_previous else None,
+        older=page.rows[-1].pk if page.has_next else None,
+        newest=(page.rows[0].pk if page.rows else 0) if is_first else None,
     )
 
 

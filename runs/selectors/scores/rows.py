@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from runs.models import Run, Score
+from runs.selectors.paging import BY_POSITION, place
 from runs.selectors.pickable import Pickable
 from runs.selectors.scores.trials import TrialFilters, filter_scores, rendered_prompt, step_calls
 from workers.engine import records
@@ -123,11 +124,9 @@ def list_score_rows(
     """At most `most` rows behind a trial's position; only those finished since a moment. They
     are shaped as a ScoreRow, which hundreds of them need not be made into."""
     found = filter_scores(run, filters)
-    if after is not None:
-        found = found.filter(position__gt=after)
     if since is not None:
         found = found.filter(finished__gte=since)
-    rows = found.order_by("position").values_list(*SAME, *OTHER)
+    rows = BY_POSITION.walk(found, place(after)).values_list(*SAME, *OTHER)
     return [shape(row) for row in rows[:most]]
 
 

@@ -1,4 +1,4 @@
-"""The scores table and the trial page: filters, sorting and keyset paging over a run's scores."""
+"""The scores table and the trial page: filters, sorting and pages of a run's scores."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from django.db.models import F, FloatField, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, Left
 
 from runs.models import Run, Score
+from runs.selectors.paging import Order, read_page
 from workers.engine import records
 from workers.engine.spec.template import TemplateError
 from workers.engine.targets.chat import messages_of
@@ -72,6 +73,12 @@ class TrialFilters:
     @property
     def column(self) -> str:
         return _SORT_COLUMNS[self.sort.lstrip("-")]
+
+    @property
+    def order(self) -> Order:
+        if self.column == "position":
+            return Order(("position",), self.is_descending)
+        return Order(("key", "position"), self.is_descending)
 
 
 class Cursor(NamedTuple):
@@ -141,27 +148,9 @@ def count_scores(run: Run, filters: TrialFilters) -> int:
 
 def _with_key(scores: QuerySet[Score], filters: TrialFilters) -> QuerySet[Score]:
     if filters.column == "position":
-        return scores.annotate(key=F("position"))
+        return scores
     nothing = Value(-LAST if filters.is_descending else LAST, output_field=FloatField())
     return scores.annotate(key=Coalesce(F(filters.column), nothing))
-
-
-def _walk(
-    scores: QuerySet[Score], filters: TrialFilters, start: Cursor | None, *, backwards: bool
-) -> QuerySet[Score]:
-    """The rows that come after (or before) a place in the list, nearest first."""
-    goes_down = filters.is_descending != backwards
-    sign = "-" if goes_down else ""
-    scores = _with_key(scores, filters)
-    if start is not None:
-        side = "lt" if goes_down else "gt"
-        scores = scores.filter(
-            Q(**{f"key__{side}": start.key})
-            | Q(key=start.key, **{f"position__{side}": start.position})
-        )
-    if filters.column == "position":
-        return scores.order_by(f"{sign}position")
-    return scores.order_by(f"{sign}key", f"{sign}position")
 
 
 def cursor_of(score: Score, filters: TrialFilters) -> Cursor:
@@ -174,24 +163,15 @@ def cursor_of(score: Score, filters: TrialFilters) -> Cursor:
 def list_scores(
     run: Run, filters: TrialFilters, after: Cursor | None = None, before: Cursor | None = None
 ) -> TrialPage:
-    """One page of the table. A page is found by its neighbour's place, never by counting rows."""
+    """One page of the table."""
     scores = filter_scores(run, filters).select_related("candidate", "case")
     scores = scores.defer("attempts", "calls", "answer", "candidate__document")
-    scores = scores.annotate(answer_start=Left("answer", ANSWER_START))
-    backwards = before is not None
-    start = before if backwards else after
-    nearest = list(_walk(scores, filters, start, backwards=backwards)[: PAGE_SIZE + 1])
-    rows, has_more = nearest[:PAGE_SIZE], len(nearest) > PAGE_SIZE
-    if not rows:
-        return TrialPage([], None, None)
-    if backwards:
-        rows.reverse()
-    has_previous = has_more if backwards else after is not None
-    has_next = True if backwards else has_more
+    scores = _with_key(scores.annotate(answer_start=Left("answer", ANSWER_START)), filters)
+    page = read_page(scores, filters.order, PAGE_SIZE, after=after, before=before)
     return TrialPage(
-        rows,
-        previous=cursor_of(rows[0], filters) if has_previous else None,
-        next=cursor_of(rows[-1], filters) if has_next else None,
+        page.rows,
+        previous=cursor_of(page.rows[0], filters) if page.has_previous else None,
+        next=cursor_of(page.rows[-1], filters) if page.has_next else None,
     )
 
 
@@ -207,11 +187,10 @@ def find_candidate(run: Run, key: str) -> int | None:
 
 def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
     """The trials before and after this one in the list the person came from."""
-    scores = filter_scores(score.run, filters)
+    scores = _with_key(filter_scores(score.run, filters), filters)
     here = cursor_of(score, filters)
-    previous = _walk(scores, filters, here, backwards=True).first()
-    following = _walk(scores, filters, here, backwards=False).first()
-    return Neighbours(previous, following)
+    previous = filters.order.walk(scores, here, backwards=True).first()
+    return Neighbours(previous, filters.order.walk(scores, here).first())
 
 
 def step_calls(score: Score) -> list[records.StepCall]:

@@ -73,7 +73,7 @@ def answer(content: Any, status: int = 200, **headers: str) -> HttpResponse:
     return HttpResponse(body, status=status, content_type="application/json", headers=named)
 
 
-class Listing(Generic[Item]):
+class ApiList(Generic[Item]):
     """One list of the API: cuts what was read into a page and says where the next one begins."""
 
     def __init__(self, name: str, item: type[Item], place: str) -> None:

@@ -22,7 +22,7 @@ from workers.engine.errors import (
 )
 from workers.engine.http import Client
 from workers.engine.providers.answers import read_json_answer
-from workers.engine.providers.listings import LISTINGS, Listing
+from workers.engine.providers.model_lists import MODEL_LISTS, ModelList
 from workers.engine.providers.resolver import GuardedResolver
 
 DEADLINE_SECONDS = 10.0  # for everything: looking up the name, connecting, reading
@@ -117,22 +117,22 @@ async def _ask(kind: str, url: str, key: str, deadline_seconds: float) -> Connec
     except CallError as error:
         report = ConnectionReport(ok=False, message=str(error), advice=error.advice)
     else:
-        report = _report(LISTINGS[kind], status, body, key)
+        report = _report(MODEL_LISTS[kind], status, body, key)
     return replace(report, latency_ms=(perf_counter() - start) * 1000)
 
 
 async def _get(kind: str, url: str, key: str) -> tuple[int, bytes]:
-    listing = LISTINGS[kind]
+    model_list = MODEL_LISTS[kind]
     async with Client(GuardedResolver(policy_for(kind))) as client:
-        answer = await client.get(url + listing.path, listing.key_headers(key))
+        answer = await client.get(url + model_list.path, model_list.key_headers(key))
     return answer.status, answer.body
 
 
-def _report(listing: Listing, status: int, body: bytes, key: str) -> ConnectionReport:
+def _report(model_list: ModelList, status: int, body: bytes, key: str) -> ConnectionReport:
     if status != 200:
-        message, advice = _refusal(listing, status)
+        message, advice = _refusal(model_list, status)
         return ConnectionReport(ok=False, status=status, message=message, advice=advice)
-    models = _read_models(listing, body, key)
+    models = _read_models(model_list, body, key)
     if models is None:
         return ConnectionReport(
             ok=False,
@@ -148,11 +148,11 @@ def _count_models(models: Sequence[str]) -> str:
     return f"{len(models)} {'model' if len(models) == 1 else 'models'}"
 
 
-def _refusal(listing: Listing, status: int) -> tuple[str, str]:
+def _refusal(model_list: ModelList, status: int) -> tuple[str, str]:
     if status in (401, 403):
         return f"The provider did not accept the key ({status}).", BadCredentials.advice
     if status == 404:
-        return "The provider has no list of models there (404).", listing.advice
+        return "The provider has no list of models there (404).", model_list.advice
     if status == 429:
         return "The provider limits the rate of calls at the moment (429).", RateLimited.advice
     if status >= 500:
@@ -165,9 +165,9 @@ def _refusal(listing: Listing, status: int) -> tuple[str, str]:
     return f"The provider refused the request ({status}).", Refused.advice
 
 
-def _read_models(listing: Listing, body: bytes, key: str) -> tuple[str, ...] | None:
+def _read_models(model_list: ModelList, body: bytes, key: str) -> tuple[str, ...] | None:
     try:
-        names = read_json_answer(body, listing.names_of, "a list of models")
+        names = read_json_answer(body, model_list.names_of, "a list of models")
     except MalformedAnswer:
         return None
     shown = (name for name in names if name.isprintable() and not (key and key in name))

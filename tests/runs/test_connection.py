@@ -12,7 +12,7 @@ from runs import secrets
 from runs.models import Endpoint, EndpointKind
 from runs.services.connection import check_connection
 from workers.engine.providers import PROVIDERS
-from workers.engine.providers.listings import LISTINGS
+from workers.engine.providers.model_lists import MODEL_LISTS
 
 CANARY = "sk-canary-0123456789abcdef"
 
@@ -304,6 +304,6 @@ def test_a_further_server_at_a_private_address_is_not_called(settings):
     assert server.seen == []
 
 
-@pytest.mark.parametrize("registry", [PROVIDERS, LISTINGS], ids=["called", "listed"])
+@pytest.mark.parametrize("registry", [PROVIDERS, MODEL_LISTS], ids=["called", "listed"])
 def test_every_kind_of_endpoint_can_be(registry):
     assert set(registry) == set(EndpointKind.values)

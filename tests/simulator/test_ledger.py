@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.calls import CHAT, ask, ask_all, chat, post, until
 from workers.simulator.ledger import MOST_NAMES, Arrival, Ledger
-from workers.simulator.provider import Provider
+from workers.simulator.provider import SimulatedProvider
 from workers.simulator.records import HttpRequest
 from workers.simulator.settings import Settings
 
@@ -98,7 +98,7 @@ async def test_control_requests_are_not_in_the_ledger(client, simulator):
 
 
 def test_the_end_of_a_request_from_before_a_reset_is_not_counted_after_it():
-    provider = Provider(Settings(max_in_flight=1), clock=lambda: 0.0)
+    provider = SimulatedProvider(Settings(max_in_flight=1), clock=lambda: 0.0)
     request = HttpRequest("POST", CHAT, "", json.dumps(chat("hi")).encode())
     before = provider.receive(request)
     provider.reset()

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import parse_qs
 
-from workers.simulator.provider import Provider
+from workers.simulator.provider import SimulatedProvider
 from workers.simulator.records import HttpRequest, Reply
 from workers.simulator.script import ScriptError, read_script
 from workers.simulator.settings import SettingsError, change
@@ -20,7 +20,7 @@ class ControlError(ValueError):
     """A control request that cannot be carried out; the message says what is allowed."""
 
 
-def answer_control(provider: Provider, request: HttpRequest) -> Reply:
+def answer_control(provider: SimulatedProvider, request: HttpRequest) -> Reply:
     actions = {method: do for (method, path), do in CONTROLS.items() if path == request.path}
     if not actions:
         known = ", ".join(f"{method} {path}" for method, path in CONTROLS)
@@ -34,15 +34,15 @@ def answer_control(provider: Provider, request: HttpRequest) -> Reply:
         return _error(400, str(problem))
 
 
-def show_health(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def show_health(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     return {"ok": True}
 
 
-def show_ledger(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def show_ledger(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     return provider.ledger.summary(provider.now())
 
 
-def show_requests(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def show_requests(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     query = parse_qs(request.query)
     unknown = sorted(set(query) - {"after", "limit"})
     if unknown:
@@ -53,16 +53,16 @@ def show_requests(provider: Provider, request: HttpRequest) -> dict[str, Any]:
     return {"requests": rows, "next_after": rows[-1]["number"] if rows else after}
 
 
-def reset(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def reset(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     provider.reset()
     return {"reset": True}
 
 
-def show_settings(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def show_settings(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     return asdict(provider.settings)
 
 
-def change_settings(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def change_settings(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     changes = _read_body(request)
     if not isinstance(changes, dict):
         raise ControlError('Settings are a JSON object such as {"latency_ms": 50}.')
@@ -70,16 +70,16 @@ def change_settings(provider: Provider, request: HttpRequest) -> dict[str, Any]:
     return asdict(provider.settings)
 
 
-def show_script(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def show_script(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     return {"script": [entry.show() for entry in provider.script.entries]}
 
 
-def replace_script(provider: Provider, request: HttpRequest) -> dict[str, Any]:
+def replace_script(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:
     provider.script = read_script(_read_body(request))
     return show_script(provider, request)
 
 
-CONTROLS: dict[tuple[str, str], Callable[[Provider, HttpRequest], dict[str, Any]]] = {
+CONTROLS: dict[tuple[str, str], Callable[[SimulatedProvider, HttpRequest], dict[str, Any]]] = {
     ("GET", "/control/health"): show_health,
     ("GET", "/control/ledger"): show_ledger,
     ("GET", "/control/ledger/requests"): show_requests,

@@ -28,13 +28,13 @@ from workers.simulator.script import Script
 from workers.simulator.settings import Settings
 
 ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES
-LISTINGS: dict[str, Callable[[], Reply]] = {"/v1/models": list_models, "/api/tags": list_tags}
+LISTS_BY_PATH: dict[str, Callable[[], Reply]] = {"/v1/models": list_models, "/api/tags": list_tags}
 UNKNOWN_ROUTE = "(unknown)"
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-class Provider:
+class SimulatedProvider:
     """All that a simulated provider knows: settings, ledger, limits and script."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
@@ -119,12 +119,12 @@ class Provider:
 
     def _receive_other(self, request: HttpRequest) -> Exchange:
         """Lists of models, and what is no route of any provider."""
-        listing = LISTINGS.get(request.path)
-        is_known = listing is not None or request.path in ROUTES
+        write_list = LISTS_BY_PATH.get(request.path)
+        is_known = write_list is not None or request.path in ROUTES
         route = request.path if is_known else UNKNOWN_ROUTE
         arrival = Arrival(route, model="", body_hash=_hash_of(request, {}))
-        if listing is not None and request.method == "GET":
-            return self._reply_at_once(request, arrival, listing())
+        if write_list is not None and request.method == "GET":
+            return self._reply_at_once(request, arrival, write_list())
         return self._reply_at_once(request, arrival, _not_found(request, is_known))
 
     def _reply_at_once(self, request: HttpRequest, arrival: Arrival, reply: Reply) -> Exchange:
@@ -154,6 +154,6 @@ def _not_found(request: HttpRequest, is_known_path: bool) -> Reply:
     write = write_ollama_refusal if request.path.startswith("/api/") else write_openai_refusal
     if not is_known_path:
         return write(Refusal(404, f"Invalid URL ({request.method} {request.path})."))
-    allowed = "GET" if request.path in LISTINGS else "POST"
+    allowed = "GET" if request.path in LISTS_BY_PATH else "POST"
     message = f"Not allowed to {request.method} on {request.path}. Use {allowed}."
     return write(Refusal(405, message, headers=(("allow", allowed),)))

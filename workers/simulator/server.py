@@ -13,7 +13,7 @@ from collections.abc import Callable
 import uvloop
 
 from workers.simulator.protocols.http_server import Connection
-from workers.simulator.provider import Provider
+from workers.simulator.provider import SimulatedProvider
 from workers.simulator.settings import Settings
 
 BACKLOG = 4096  # a thousand clients may connect in the same instant
@@ -43,7 +43,7 @@ class SimulatorServer:
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
         # Not the loop's clock: that one stands still while the loop works through a burst.
-        provider = Provider(self._settings, time.monotonic)
+        provider = SimulatedProvider(self._settings, time.monotonic)
         listener = _listen(self._host, self._port)
         self._port = listener.getsockname()[1]  # port 0 asks for any free one
         self._server = await loop.create_server(

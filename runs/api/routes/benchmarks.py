@@ -9,11 +9,11 @@ from pydantic import BaseModel, Field
 
 from runs.access import benchmarks_for, get_benchmark_for
 from runs.api.doors import caller, needs
-from runs.api.pages import Listing, Page, PageQuery, answer
+from runs.api.pages import ApiList, Page, PageQuery, answer
 from runs.api.router import Routes
 from runs.models import Benchmark, Scope
+from runs.selectors.api_lists import list_benchmarks_from
 from runs.selectors.benchmarks import export_of, is_of_limits
-from runs.selectors.listings import list_benchmarks_from
 
 routes = Routes(tags=["Benchmarks"])
 
@@ -33,7 +33,7 @@ class BenchmarkAnswer(BaseModel):
     results: dict[str, Any]
 
 
-BENCHMARKS = Listing("benchmarks", BenchmarkRow, "id")
+BENCHMARKS = ApiList("benchmarks", BenchmarkRow, "id")
 
 
 @routes.get(

@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field
 from runs.access import get_configuration_for, stored_configurations_for
 from runs.api.bodies import JSON, YAML, address_of, document_from, wants_yaml
 from runs.api.doors import caller, needs
-from runs.api.pages import Listing, Page, PageQuery, answer
+from runs.api.pages import ApiList, Page, PageQuery, answer
 from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
 from runs.models import Configuration, Scope
 from runs.roles import Permission
-from runs.selectors.listings import list_configurations
+from runs.selectors.api_lists import list_configurations
 from runs.services.configurations import name_is_taken, save_configuration
 from workers.engine.spec.documents import write_document
 
@@ -46,7 +46,7 @@ ANSWER = {
     "content": {JSON: {"schema": {"type": "object", "required": ["name"]}}, YAML[0]: AS_YAML},
     "headers": {"ETag": {"schema": {"type": "string"}}},
 }
-CONFIGURATIONS = Listing("configurations", ConfigurationRow, "name")
+CONFIGURATIONS = ApiList("configurations", ConfigurationRow, "name")
 
 
 @routes.post(

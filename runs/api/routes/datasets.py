@@ -11,13 +11,13 @@ from pydantic import BaseModel, Field, ValidationError
 from runs.access import datasets_for, find_dataset_for
 from runs.api.bodies import address_of, json_of, media_type_of
 from runs.api.doors import caller, needs
-from runs.api.pages import ArchiveQuery, Listing, Page, PageQuery, answer
+from runs.api.pages import ApiList, ArchiveQuery, Page, PageQuery, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Applied
 from runs.models import Case, Dataset, Scope
 from runs.roles import Permission
-from runs.selectors.listings import list_cases_from, list_datasets
+from runs.selectors.api_lists import list_cases_from, list_datasets
 from runs.selectors.named_parts import split_choice
 from runs.services.archiving import (
     archive_dataset,
@@ -92,8 +92,8 @@ BODY = {
         "multipart/form-data": {"schema": UPLOAD},
     },
 }
-DATASETS = Listing("datasets", DatasetAnswer, "name")
-ROWS = Listing("rows", RowAnswer, "case")
+DATASETS = ApiList("datasets", DatasetAnswer, "name")
+ROWS = ApiList("rows", RowAnswer, "case")
 
 
 @routes.post(

@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field, model_validator
 from runs.access import endpoints_for, find_endpoint_for
 from runs.api.bodies import address_of
 from runs.api.doors import caller, needs
-from runs.api.pages import ArchiveQuery, Listing, Page, answer
+from runs.api.pages import ApiList, ArchiveQuery, Page, answer
 from runs.api.router import Routes
 from runs.api.routes.control import NOTHING, Applied, NoBody
 from runs.models import Endpoint, EndpointKind, Scope
 from runs.roles import Permission
-from runs.selectors.listings import list_endpoints_from
+from runs.selectors.api_lists import list_endpoints_from
 from runs.services.archiving import archive_endpoint, delete_endpoint, restore_endpoint
 from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.endpoints import LONGEST_KEY, save_endpoint
@@ -92,7 +92,7 @@ class EndpointAnswer(BaseModel):
     archived: datetime | None
 
 
-ENDPOINTS = Listing("endpoints", EndpointAnswer, "name")
+ENDPOINTS = ApiList("endpoints", EndpointAnswer, "name")
 PLAIN = ("kind", "max_concurrent", "requests_per_minute", "tokens_per_minute", "adaptive")
 
 

@@ -11,7 +11,7 @@ from runs.access import get_run_for
 from runs.api.bodies import JSON
 from runs.api.doors import caller, needs
 from runs.api.openapi import PROBLEM
-from runs.api.pages import Fields, Listing, Page, PageQuery, Since, answer, as_of
+from runs.api.pages import ApiList, Fields, Page, PageQuery, Since, answer, as_of
 from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Position
@@ -19,7 +19,7 @@ from runs.api.routes.runs import RunId
 from runs.models import EventLevel, Scope
 from runs.reports.export import Format
 from runs.reports.score_files import MEDIA_TYPES, send_scores
-from runs.selectors.listings import EventRow, list_event_rows
+from runs.selectors.api_lists import EventRow, list_event_rows
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.series import COLUMNS, read_series
@@ -88,9 +88,9 @@ class EventsQuery(ItemsQuery):
     since: Since | None = None
 
 
-CANDIDATES = Listing("candidates", CandidateRow, "place")
-SCORES = Listing("scores", ScoreRow, "position")
-EVENTS = Listing("events", EventRow, "id")
+CANDIDATES = ApiList("candidates", CandidateRow, "place")
+SCORES = ApiList("scores", ScoreRow, "position")
+EVENTS = ApiList("events", EventRow, "id")
 SCORE_FILES: dict[str, Format] = {kind: form for form, kind in MEDIA_TYPES.items()}
 
 

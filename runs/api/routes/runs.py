@@ -11,21 +11,21 @@ from pydantic import BaseModel, Field, SkipValidation
 
 from runs.access import get_configuration_for, get_run_for, runs_for
 from runs.api.doors import caller, needs
-from runs.api.pages import Fields, Listing, Page, PageQuery, Since, answer
+from runs.api.pages import ApiList, Fields, Page, PageQuery, Since, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
 from runs.models import Configuration as StoredConfiguration
 from runs.models import RunState, Scope
 from runs.roles import Permission
+from runs.selectors.api_lists import list_run_summaries
 from runs.selectors.estimates.estimate import estimate
-from runs.selectors.listings import list_run_summaries
 from runs.selectors.runs.run_summary import RunSummary, summarise
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import Source, create_run
 from workers.engine.spec.configuration import Configuration, Strict
 
 routes = Routes(tags=["Runs"])
-RUNS = Listing("runs", RunSummary, "id")
+RUNS = ApiList("runs", RunSummary, "id")
 
 RunId = Annotated[int, Field(ge=1, le=2**63 - 1, description="The number of a run.")]
 LONGEST_KEY = 80  # characters, as in the table

@@ -23,7 +23,7 @@ from runs.api.router import Routes
 from runs.api.routes.runs import RunId
 from runs.live import group_of
 from runs.models import Run, Scope
-from runs.selectors.listings import EventRow, list_event_rows
+from runs.selectors.api_lists import EventRow, list_event_rows
 from runs.selectors.runs.run_summary import summarise
 
 routes = Routes(tags=["Results"])

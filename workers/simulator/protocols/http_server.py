@@ -11,7 +11,7 @@ from workers.simulator.control import CONTROL_PREFIX, answer_control
 from workers.simulator.faults import FAULTS
 from workers.simulator.protocols.exchange import Exchange
 from workers.simulator.protocols.wire import Wire
-from workers.simulator.provider import Provider
+from workers.simulator.provider import SimulatedProvider
 from workers.simulator.records import HttpRequest, Reply
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(
         self,
-        provider: Provider,
+        provider: SimulatedProvider,
         loop: asyncio.AbstractEventLoop,
         connections: set["Connection"],
     ) -> None:

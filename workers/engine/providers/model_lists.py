@@ -9,7 +9,7 @@ from workers.engine.providers.wire import bearer
 VERSIONED = "Check that the base URL ends with the version, as in https://provider.example/v1."
 
 
-class Listing(NamedTuple):
+class ModelList(NamedTuple):
     path: str
     key_headers: Callable[[str], Mapping[str, str]]
     names_of: Callable[[Any], list[str]]
@@ -24,15 +24,15 @@ def ollama_names(document: Any) -> list[str]:
     return [str(entry["name"]) for entry in document["models"]]
 
 
-OPENAI_LISTING = Listing("/models", bearer, openai_names, VERSIONED)
-LISTINGS: dict[str, Listing] = {
-    "openai": OPENAI_LISTING,
-    "anthropic": Listing("/models?limit=1000", anthropic.key_headers, openai_names, VERSIONED),
-    "ollama": Listing(
+OPENAI_LIST = ModelList("/models", bearer, openai_names, VERSIONED)
+MODEL_LISTS: dict[str, ModelList] = {
+    "openai": OPENAI_LIST,
+    "anthropic": ModelList("/models?limit=1000", anthropic.key_headers, openai_names, VERSIONED),
+    "ollama": ModelList(
         "/api/tags",
         bearer,
         ollama_names,
         "Check that the base URL is the server's address alone, as in http://gpu-1.example:11434.",
     ),
-    "simulated": OPENAI_LISTING,
+    "simulated": OPENAI_LIST,
 }

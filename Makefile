@@ -81,7 +81,7 @@ bench-select: .venv/.run-is-installed ## Compare the strategies of choosing; MAT
 	@test -n "$(MATRICES)" || { echo 'Name score matrices: make bench-select MATRICES="a.json b.csv"'; exit 2; }
 	@$(BIN)/python manage.py bench_select $(MATRICES) $(ARGS)
 
-screenshots: setup ## Pictures of every page into .cache/screenshots
+screenshots: setup ## Pictures of every page into .cache/screenshots; ARGS="--only runs,run --theme dark --width 390"
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/python scripts/screenshots.py $(ARGS)
 

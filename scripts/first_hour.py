@@ -29,8 +29,8 @@ from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts.camera import running_site  # noqa: E402
 from scripts.install_chromium import find_chromium  # noqa: E402 - the line above finds them
-from scripts.screenshots import running_site  # noqa: E402
 
 PASSWORD = "for the first hour only"
 RUN_PAGE = re.compile(r"/runs/\d+/$")

@@ -7,7 +7,7 @@ to the fields by their paths, so that form, YAML, admin and REST always agree.
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.http import QueryDict
 
@@ -18,10 +18,18 @@ from runs.forms.model_parameters import (
     number_text,
     read_parameters,
 )
+from runs.forms.options import (
+    OptionField,
+    default_texts,
+    given_options,
+    option_fields,
+    posted_options,
+)
 from runs.kinds import every_kind
 from runs.kinds.section import FormSection
 from workers.engine.kinds import DEFAULT_KIND
-from workers.engine.scorers import ScorerDescription, describe
+from workers.engine.named import Description
+from workers.engine.scorers import SCORERS
 from workers.engine.spec.documents import read_document
 from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS
 
@@ -29,18 +37,9 @@ CUSTOM = "custom"
 BUDGET_FIELDS = ("dollars", "calls", "seconds")
 
 
-class OptionInput(NamedTuple):
-    name: str
-    label: str
-    kind: str
-    value: str
-    help: str
-    field: str
-
-
 @dataclass(slots=True)
 class ScorerInput:
-    description: ScorerDescription
+    description: Description
     is_chosen: bool = False
     values: dict[str, str] = field(default_factory=dict)
 
@@ -49,34 +48,13 @@ class ScorerInput:
         return self.description.name
 
     @property
-    def options(self) -> list[OptionInput]:
-        return [
-            OptionInput(
-                name=option.name,
-                label=option.label,
-                kind=option.kind,
-                value=self.values.get(option.name, ""),
-                help=option.help,
-                field=f"scorer-{self.name}-{option.name}",
-            )
-            for option in self.description.options
-        ]
+    def options(self) -> list[OptionField]:
+        return option_fields(f"scorer-{self.name}", self.description.options, self.values)
 
     def entry(self) -> Any:
         """As a configuration writes it: only what differs from the defaults."""
-        options = {}
-        for option in self.description.options:
-            text = self.values.get(option.name, "")
-            value = option_value(option.kind, text)
-            if value not in ("", option.default):
-                options[option.name] = value
+        options = given_options(self.description.options, self.values)
         return {self.name: options} if options else self.name
-
-
-def option_value(kind: str, text: str) -> Any:
-    if kind == "boolean":
-        return text == "on"
-    return number_or_text(text) if kind == "number" else text
 
 
 @dataclass(slots=True)
@@ -180,22 +158,10 @@ def read_scorers(chosen: Mapping[str, Mapping[str, str]]) -> list[ScorerInput]:
         ScorerInput(
             description,
             is_chosen=description.name in chosen,
-            values={**defaults_of(description), **chosen.get(description.name, {})},
+            values={**default_texts(description.options), **chosen.get(description.name, {})},
         )
-        for description in describe()
+        for description in SCORERS.describe()
     ]
-
-
-def defaults_of(description: ScorerDescription) -> dict[str, str]:
-    return {option.name: option_text(option.default) for option in description.options}
-
-
-def option_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else ""
-    if isinstance(value, int | float):
-        return number_text(value)
-    return "" if value is None else str(value)
 
 
 def read_post(post: QueryDict) -> NewRunInput:
@@ -203,10 +169,7 @@ def read_post(post: QueryDict) -> NewRunInput:
     scorers = read_scorers({})
     for scorer in scorers:
         scorer.is_chosen = scorer.name in post.getlist("scorers")
-        scorer.values = {
-            option.name: post.get(f"scorer-{scorer.name}-{option.name}", "")
-            for option in scorer.description.options
-        }
+        scorer.values = posted_options(f"scorer-{scorer.name}", scorer.description.options, post)
     return NewRunInput(
         key=post.get("key", ""),
         kind=known_kind(post.get("kind")),

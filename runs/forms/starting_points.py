@@ -12,13 +12,14 @@ from runs.forms.new_run import (
     blank_input,
     blank_sections,
     new_key,
-    option_text,
     read_scorers,
     sections_offered,
 )
+from runs.forms.options import option_text
 from runs.kinds.section import FormSection
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
+from workers.engine.named import UnknownName, WrongOptions
 from workers.engine.scorers import build_scorer
 from workers.engine.spec.configuration import Configuration, Limits
 from workers.engine.spec.documents import write_document
@@ -90,9 +91,9 @@ def shows_all_of(filled: NewRunInput, configuration: Configuration) -> bool:
     """Whether nothing would be lost by sending the form as it is filled in."""
     try:
         sent = read_configuration(filled.document(configuration.dataset.rows or []))
-    except ConfigurationError:
+        return comparable(sent) == comparable(configuration)
+    except (ConfigurationError, UnknownName, WrongOptions):  # a plug-in that is not installed
         return False
-    return comparable(sent) == comparable(configuration)
 
 
 def comparable(configuration: Configuration) -> dict[str, Any]:

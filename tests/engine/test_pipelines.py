@@ -357,8 +357,16 @@ def test_problems_of_the_flow_are_named(
     ("step", "path", "told"),
     [
         ({**agent(""), "agent": "os.system"}, "steps.0.agent", "one of: self_consistency, tests."),
-        (agent("fans_out", options={"width": "x"}), "steps.0.options", "takes: width"),
-        (agent("fans_out", options={"deep": 1}), "steps.0.options", "deep: Extra inputs"),
+        (
+            agent("fans_out", options={"width": "x"}),
+            "steps.0.options",
+            "width: Input should be a valid integer",
+        ),
+        (
+            agent("fans_out", options={"deep": 1}),
+            "steps.0.options",
+            "has no option 'deep'. It takes: width.",
+        ),
         (agent("misbehaves"), "steps.0.options", "how: Field required"),
         (agent("Chain"), "steps.0.calls", "also calls plan, solve"),
         (agent("Chain"), "steps.0.calls.0.name", "It calls: plan, solve."),

@@ -8,7 +8,7 @@ import pytest
 
 from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case
-from workers.engine.scorers import SCORERS, build_scorer, describe, parse_scorer
+from workers.engine.scorers import SCORERS, build_scorer
 
 
 def case(expected=None, **fields):
@@ -216,7 +216,7 @@ def test_a_wrong_option_is_refused_with_what_is_allowed(name, options, message):
     ],
 )
 def test_a_configuration_names_a_scorer_alone_or_with_options(entry, name, options):
-    assert parse_scorer(entry) == (name, options)
+    assert SCORERS.read(entry) == (name, options)
 
 
 @pytest.mark.parametrize(
@@ -234,12 +234,12 @@ def test_a_configuration_names_a_scorer_alone_or_with_options(entry, name, optio
 )
 def test_any_other_entry_is_refused_with_an_example(entry, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared below
-        parse_scorer(entry)
+        SCORERS.read(entry)
     assert message in str(error.value)
 
 
 def test_forms_learn_every_scorer_and_option_from_the_registry():
-    described = {scorer.name: scorer for scorer in describe()}
+    described = {scorer.name: scorer for scorer in SCORERS.describe()}
     assert list(described) == list(SCORERS)
     assert all(scorer.summary for scorer in described.values())
     for scorer in described.values():

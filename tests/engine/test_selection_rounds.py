@@ -99,7 +99,7 @@ def test_bayesian_says_what_it_expects_of_those_not_tried() -> None:
 def test_everybody_says_when_to_use_it_and_what_its_options_do(name: str) -> None:
     strategy = SELECTIONS[name]
     assert strategy.label
-    assert strategy.when.endswith(".")
+    assert strategy.summary.endswith(".")
     assert all(field.title for field in strategy.options_type.model_fields.values())
     assert strategy.__doc__ != SELECTIONS[name].__mro__[1].__doc__
     assert (strategy.__doc__ or "").startswith(("For ", "The "))

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.records import Score, Trial
 from workers.engine.session import Session
-from workers.engine.strategies import SELECTIONS, build_selection, read_options
+from workers.engine.strategies import SELECTIONS, build_selection
 
 ACCURACIES = [0.2, 0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.7, 0.95]
 MATRIX = make_matrix(ACCURACIES, failed=0.05)
@@ -157,7 +157,7 @@ def test_a_clear_winner_is_found(name: str) -> None:
 )
 def test_wrong_options_are_refused(name: str, options: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        read_options(name, options)
+        SELECTIONS.choose(name, options)
 
 
 @every_strategy

@@ -74,7 +74,7 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
         (with_parameters(max_tokens=float("nan")), "models.0.parameters", "whole number"),
         ({"scorers": ["vibes"]}, "scorers.0", "exact, contains, regex, numeric"),
         ({"scorers": [{"name": "vibes", "options": {}}]}, "scorers.0", "exact, contains, regex"),
-        ({"scorers": [{"name": "exact", "option": 1}]}, "scorers.0", "name, options"),
+        ({"scorers": [{"name": "exact", "option": 1}]}, "scorers.0", "takes: ignore_case, strip"),
         ({"seed": True}, "seed", "not true or false"),
         ({"limits": {"adaptive": 1}}, "limits.adaptive", "valid boolean"),
         ({"seed": 2**63}, "seed", "less than or equal"),

@@ -227,7 +227,7 @@ class Raising(BruteForce):
 def test_a_strategy_that_raises_fails_its_own_run_and_not_the_worker(
     ada: User, selection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SELECTIONS, "raising", Raising)
+    monkeypatch.setitem(SELECTIONS.ours, "raising", Raising)
     run = create_run(ada, {**selection, "strategy": "raising"})
     advance_run(run.pk)
     while chunk := run.chunks.filter(state=ChunkState.PENDING).first():

@@ -1,7 +1,8 @@
 """What the host's operator installed and named in EVALSITE_PLUGINS: nothing else is ever imported.
 
 An entry is `package.module.Name`, or `package.module` for all that its `__all__` lists.
-Configurations name an object by its whole path; each kind (agents, …) says what it accepts.
+Configurations name an object by its whole path; each registry (scorers, strategies, agents) says
+what it takes.
 """
 
 from collections.abc import Iterable
@@ -22,6 +23,11 @@ def install_plugins(names: Iterable[str]) -> None:
     """Import what is named, once, when a process starts."""
     for name in names:
         PLUGINS.update(load_plugin(name))
+
+
+def is_plugin_name(name: str) -> bool:
+    """Whether it is a path: our own names have no dots."""
+    return "." in name
 
 
 def load_plugin(name: str) -> dict[str, object]:

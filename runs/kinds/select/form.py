@@ -2,33 +2,26 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.http import QueryDict
 
-from runs.forms.model_parameters import number_or_text, number_text
+from runs.forms.options import (
+    OptionField,
+    default_texts,
+    given_options,
+    option_fields,
+    option_text,
+    posted_options,
+)
 from runs.kinds.section import TEMPLATE_ROW, FormSection, Place, next_number, row_numbers
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.steps import Step
-from workers.engine.strategies import read_options
-from workers.engine.strategies.describing import (
-    RECOMMENDED,
-    OptionDescription,
-    StrategyDescription,
-    describe_options,
-    describe_strategies,
-)
+from workers.engine.named import Description, describe_options
+from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.options import Objective
 
 DEFAULT_STRATEGY = "arm_elimination"  # of a document that names none
-CHOICE_LABELS = {
-    "weighted": "One winner",
-    "pareto": "All that no other beats",
-    "survivors": "Combinations not given up",
-    "anyone": "All combinations",
-    "wrong": "Count as wrong answers",
-    "dropped": "Are left out",
-}
 MOST_STEPS = 20
 AIM = "objective"
 
@@ -56,19 +49,6 @@ class StepInput:
         return not (self.name or self.system or self.all_models)
 
 
-class OptionField(NamedTuple):
-    """One option as a form shows it."""
-
-    described: OptionDescription
-    field: str
-    value: str
-
-    @property
-    def choices(self) -> list[tuple[str, str]]:
-        """Each value with what a person reads."""
-        return [(value, CHOICE_LABELS.get(value, value)) for value in self.described.choices]
-
-
 @dataclass(slots=True)
 class StepsSection(FormSection):
     template: ClassVar[str] = "kinds/select/form.html"
@@ -87,7 +67,7 @@ class StepsSection(FormSection):
     @classmethod
     def blank(cls) -> "StepsSection":
         step = StepInput(0, "solver", "", "{{question}}")
-        return with_defaults(cls(steps=[step], strategy=RECOMMENDED))
+        return with_defaults(cls(steps=[step], strategy=SELECTIONS.recommended))
 
     @classmethod
     def read(cls, post: QueryDict) -> "StepsSection":
@@ -95,16 +75,10 @@ class StepsSection(FormSection):
             steps=read_steps(post),
             strategy=post.get("strategy", DEFAULT_STRATEGY),
             options={
-                each.name: {
-                    option.name: post.get(f"strategy-{each.name}-{option.name}", "")
-                    for option in each.options
-                }
-                for each in describe_strategies()
+                each.name: posted_options(f"strategy-{each.name}", each.options, post)
+                for each in SELECTIONS.describe()
             },
-            objective={
-                option.name: post.get(f"{AIM}-{option.name}", "")
-                for option in describe_options(Objective)
-            },
+            objective=posted_options(AIM, describe_options(Objective), post),
         )
 
     @classmethod
@@ -112,8 +86,8 @@ class StepsSection(FormSection):
         """Steps that are more than a call have no fields here; then the whole is shown as YAML."""
         calls = [step for step in configuration.steps if isinstance(step, Step)]
         chosen = configuration.strategy
-        texts = {name: text_of(value) for name, value in chosen.options.items()}
-        aims = {name: text_of(value) for name, value in configuration.objective}
+        texts = {name: option_text(value) for name, value in chosen.options.items()}
+        aims = {name: option_text(value) for name, value in configuration.objective}
         steps = [
             StepInput(index, step.name, step.system, step.user, [m.label for m in step.models])
             for index, step in enumerate(calls)
@@ -125,7 +99,7 @@ class StepsSection(FormSection):
         return [step for step in self.steps if not step.is_blank]
 
     def document(self, entry: Callable[[str], Any]) -> dict[str, Any]:
-        described = {each.name: each.options for each in describe_strategies()}
+        described = {each.name: each.options for each in SELECTIONS.describe()}
         chosen = self.options.get(self.strategy, {})
         options = given_options(described.get(self.strategy, ()), chosen)
         aims = given_options(describe_options(Objective), self.objective)
@@ -143,13 +117,15 @@ class StepsSection(FormSection):
             **({AIM: aims} if aims else {}),
         }
 
-    def strategies(self) -> list[tuple[StrategyDescription, list[OptionField]]]:
+    def strategies(self) -> list[tuple[Description, list[OptionField]]]:
         return [
             (
                 each,
-                option_fields(f"strategy-{each.name}", each.options, self.options.get(each.name)),
+                option_fields(
+                    f"strategy-{each.name}", each.options, self.options.get(each.name, {})
+                ),
             )
-            for each in describe_strategies()
+            for each in SELECTIONS.describe()
         ]
 
     def aims(self) -> list[OptionField]:
@@ -185,54 +161,15 @@ class StepsSection(FormSection):
     @classmethod
     def meaning(cls, configuration: Selection) -> dict[str, Any]:
         chosen = configuration.strategy
-        return {"strategy": (chosen.name, read_options(chosen.name, chosen.options))}
-
-
-def option_fields(
-    prefix: str, options: Sequence[OptionDescription], values: Mapping[str, str] | None
-) -> list[OptionField]:
-    """With the defaults where nothing was typed yet."""
-    return [
-        OptionField(
-            option,
-            f"{prefix}-{option.name}",
-            text_of(option.default) if values is None else values.get(option.name, ""),
-        )
-        for option in options
-    ]
-
-
-def given_options(
-    options: Sequence[OptionDescription], values: Mapping[str, str]
-) -> dict[str, Any]:
-    """Only what differs from the defaults. What is no number stays text, for the schema to
-    refuse."""
-    found = {}
-    for option in options:
-        text = values.get(option.name, "").strip()
-        value: Any = number_or_text(text) if option.kind == "number" else text
-        if option.kind == "boolean":
-            value = text == "on"
-        if text and value != option.default:
-            found[option.name] = value
-    return found
-
-
-def text_of(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else ""
-    if isinstance(value, int | float):
-        return number_text(value)
-    return "" if value is None else str(value)
+        return {"strategy": SELECTIONS.choose(chosen.name, chosen.options)}
 
 
 def with_defaults(given: StepsSection) -> StepsSection:
     """The options of the strategies that were not chosen are those that they come with."""
-    for each in describe_strategies():
-        texts = {option.name: text_of(option.default) for option in each.options}
+    for each in SELECTIONS.describe():
+        texts = default_texts(each.options)
         given.options[each.name] = {**texts, **given.options.get(each.name, {})}
-    aims = {option.name: text_of(option.default) for option in describe_options(Objective)}
-    given.objective = {**aims, **given.objective}
+    given.objective = {**default_texts(describe_options(Objective)), **given.objective}
     return given
 
 

@@ -5,7 +5,9 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Mapping
 from typing import Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from workers.engine.named import WithOptions
 
 
 class Call(Protocol):
@@ -24,12 +26,11 @@ class PlainCall(Protocol):
     def __call__(self, step: str, /, *, sample: int = 0, **fields: str) -> str: ...
 
 
-class Agent(BaseModel):
+class Agent(WithOptions):
     """The fields of an agent are its options. It is made anew for each trial."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    summary: ClassVar[str] = ""
     calls: ClassVar[tuple[str, ...]] = ()  # that a configuration must describe; empty: any
     gives: ClassVar[tuple[str, ...]] = ()  # fields that it fills in templates, besides the columns
 

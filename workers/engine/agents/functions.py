@@ -37,6 +37,7 @@ def agent_of(function: Callable[..., Any]) -> type[Agent]:
         for one in inspect.signature(function).parameters.values()
         if one.kind is one.KEYWORD_ONLY
     }
-    made = create_model(function.__name__, __base__=FunctionAgent, **options)
+    about = inspect.getdoc(function)
+    made = create_model(function.__name__, __base__=FunctionAgent, __doc__=about, **options)
     made.function = staticmethod(function)
     return made

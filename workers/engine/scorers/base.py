@@ -3,29 +3,27 @@
 from abc import abstractmethod
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from workers.engine.errors import ScorerFailed
+from workers.engine.named import WithOptions
 from workers.engine.records import Case, Judgement
 
 LONGEST_QUOTE = 80  # characters of an answer shown in an explanation
 
 
-class Scorer(BaseModel):
+class Scorer(WithOptions):
     """The fields of a scorer are its options; `judge` never sees more than answer and case."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    needs_expected: ClassVar[bool]  # whether no case can be judged without an expected answer
+    name: ClassVar[str] = ""  # beside its judgements; empty: the name of its class
+    needs_expected: ClassVar[bool] = True
+    """Whether no case can be judged without an expected answer."""
 
     @abstractmethod
     def judge(self, answer: str, case: Case) -> Judgement:
         """Say how good the answer is. Raise ScorerFailed if the case cannot be judged."""
 
     def verdict(self, passed: bool, explanation: str) -> Judgement:
-        return Judgement(self.name, 1.0 if passed else 0.0, passed, explanation)
+        name = self.name or type(self).__name__
+        return Judgement(name, 1.0 if passed else 0.0, passed, explanation)
 
 
 def expected_of(case: Case, scorer: str) -> str:

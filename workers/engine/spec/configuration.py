@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from workers.engine.chunks import Work
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.records import Candidate
+from workers.engine.scorers import SCORERS
 from workers.engine.spec.expected import expected_problems
 from workers.engine.spec.parts import (
     Amount,
@@ -179,7 +180,8 @@ class Configuration(Strict):
     def plugin_problems(self) -> list[Problem]:
         """What it names and is not installed here. Not asked of what is stored: a run that was
         made with a plugin can be looked at without it."""
-        return []
+        found = [SCORERS.problem_with(each.name, each.options) for each in self.scorers]
+        return [Problem(f"scorers.{index}", told) for index, told in enumerate(found) if told]
 
     def model_path(self, index: int) -> str:
         """Where a person finds the model of this number in the document."""

@@ -24,7 +24,7 @@ def expected_problems(
     listed = f"Its columns: {', '.join(columns)}."
     if expected and expected not in columns:
         return [Problem("expected", f"The dataset has no column {expected!r}. {listed}")]
-    needing = [name for name in dict.fromkeys(scorers) if SCORERS[name].needs_expected]
+    needing = [name for name in dict.fromkeys(scorers) if needs_expected(name)]
     if expected or not needing:
         return []
     which = f"The scorer {needing[0]} compares"
@@ -34,3 +34,8 @@ def expected_problems(
     what = f"Say which one it is: expected: {rest[-1]}." if rest else "Import it with one."
     told = f"{which} with an expected answer, and the dataset has no such column. {listed} {what}"
     return [Problem("expected", told)]
+
+
+def needs_expected(scorer: str) -> bool:
+    """One that is not installed needs nothing: that it is missing is said elsewhere."""
+    return scorer in SCORERS and SCORERS[scorer].needs_expected

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from workers.engine.json_text import to_json
-from workers.engine.scorers import SCORERS, build_scorer, parse_scorer
+from workers.engine.named import NamedChoice, Registry
+from workers.engine.scorers import SCORERS
 from workers.engine.spec.parameters import check_parameters
 from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS, rename_limits
 
@@ -167,39 +168,10 @@ class DatasetChoice(Strict):
         return self
 
 
-class ScorerChoice(Strict):
-    """A scorer and its options, written `exact` or `{numeric: {tolerance: 0.001}}`."""
+class ScorerChoice(NamedChoice):
+    """A scorer by name, or with its options, as in {numeric: {tolerance: 0.001}}."""
 
-    model_config = ConfigDict(
-        json_schema_extra=also_written(
-            {"enum": list(SCORERS)},
-            {
-                "type": "object",
-                "properties": {name: {"type": ["object", "null"]} for name in SCORERS},
-                "minProperties": 1,
-                "maxProperties": 1,
-                "additionalProperties": False,
-            },
-        )
-    )
-
-    name: Annotated[str, Field(json_schema_extra={"enum": list(SCORERS)})] = Field(
-        description="Which scorer."
-    )
-    options: Annotated[dict[str, Any], Field(json_schema_extra={"type": ["object", "null"]})] = (
-        Field({}, description="Its options, listed below.")
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-            if unknown := value.keys() - cls.model_fields.keys():
-                raise ValueError(f"Unknown field {min(unknown)!r}. Allowed here: name, options.")
-            value = {value["name"]: value.get("options")}
-        name, options = parse_scorer(value)
-        build_scorer(name, options)
-        return {"name": name, "options": options}
+    registry: ClassVar[Registry[Any]] = SCORERS
 
 
 class Limits(Strict):

@@ -5,50 +5,22 @@ Everything comes from the pydantic models, so that a new field is described when
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
-
+from workers.engine.agents import AGENTS
 from workers.engine.kinds import DEFAULT_KIND, KINDS
+from workers.engine.named import Named, Registry
+from workers.engine.named.named import summary_of
+from workers.engine.named.options import properties_of
 from workers.engine.scorers import SCORERS
 from workers.engine.spec.configuration import Configuration, Limits
+from workers.engine.spec.field_rows import FieldRow, Piece, anchor_of, fields_of, title_of, yaml_of
 from workers.engine.spec.presets import DEFAULT_PRESET, OTHER_NAMES, PRESETS
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.options import Options
 
-WORDS = {
-    "string": "text",
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-    "object": "mapping",
-}
-TITLES = {
-    "DatasetChoice": "Dataset",
-    "ModelChoice": "Model",
-    "ScorerChoice": "Scorer",
-    "StrategyChoice": "Strategy",
-    "AgentStep": "Agent step",
-    "ChatCall": "Call of an agent",
-}
-MOST_SHOWN = 2**31  # bounds beyond are those of the machine, not of a person
-
-
-class Piece(NamedTuple):
-    """A part of a type's description; with the section that it links to, if it is one."""
-
-    text: str
-    target: str = ""
-
-
-class FieldRow(NamedTuple):
-    name: str
-    type: list[Piece]
-    is_needed: bool
-    default: str  # as YAML writes it; empty: there is none
-    bounds: str
-    meaning: str
+__all__ = ["FieldRow", "Part", "Piece", "Section", "Table", "reference"]
 
 
 class Section(NamedTuple):
@@ -81,7 +53,8 @@ class Part(NamedTuple):
 
 
 def reference() -> list[Part]:
-    return [kinds_part(), objects_part(), limits_part(), scorers_part(), strategies_part()]
+    named = [scorers_part(), strategies_part(), agents_part()]
+    return [kinds_part(), objects_part(), limits_part(), *named]
 
 
 def kinds_part() -> Part:
@@ -93,7 +66,7 @@ def kinds_part() -> Part:
             Section(
                 f"kind-{name}",
                 f"Kind {name}",
-                summary_of(kind).removeprefix(f"Kind `{name}`: ").capitalize(),
+                about_kind(name, kind),
                 fields_of(kind.model_json_schema(), leave_out=common),
             )
             for name, kind in KINDS.items()
@@ -101,6 +74,11 @@ def kinds_part() -> Part:
     ]
     about = "A configuration is one mapping. Fields that are not listed here are refused."
     return Part("kinds", "Kinds", about, sections)
+
+
+def about_kind(name: str, kind: type[Configuration]) -> str:
+    told = " ".join((kind.__doc__ or "").split())
+    return told.removeprefix(f"Kind `{name}`: ").capitalize()
 
 
 def objects_part() -> Part:
@@ -145,43 +123,65 @@ def limit_default(name: str) -> str:
 
 
 def scorers_part() -> Part:
-    sections = [
-        object_section("ScorerChoice", definitions()["ScorerChoice"]),
-        *(
-            Section(f"scorer-{name}", name, scorer.summary, fields_of(scorer.model_json_schema()))
-            for name, scorer in SCORERS.items()
-        ),
-    ]
-    about = "Written by name, as in exact, or with options, as in {numeric: {tolerance: 0.001}}."
-    return Part("scorers", "Scorers", about, sections)
+    written = Section(
+        "scorer",
+        "How a scorer is written",
+        "By its name, as in exact; with its options under the name, as in "
+        "{numeric: {tolerance: 0.001}}, or beside it, as in {name: numeric, tolerance: 0.001}.",
+        [],
+    )
+    return named_part("scorers", SCORERS, "How an answer becomes a score.", written)
 
 
 def strategies_part() -> Part:
-    common = Options.model_fields.keys()
     every = Section(
         "strategy",
         "Options of every strategy",
         "Options stand beside the name, as in {name: arm_elimination, batch: 20}.",
         fields_of(Options.model_json_schema()),
     )
+    about = "How a run of kind select spends its calls. Written by name, or with options."
+    return named_part("strategies", SELECTIONS, about, every)
+
+
+def agents_part() -> Part:
+    about = (
+        "Whole pipelines in Python, which a step of a run of kind select may name as its agent. "
+        "Others come with packages that EVALSITE_PLUGINS names."
+    )
+    return named_part("agents", AGENTS, about)
+
+
+def named_part(
+    anchor: str, registry: Registry[Any], about: str, first: Section | None = None
+) -> Part:
+    """Every entry of a registry with its options. Those that the first section describes for all
+    are left out, unless one gives them another default or meaning."""
+    before = [first] if first else []
+    known = [row for section in before for row in section.fields]
     sections = [
         Section(
-            f"strategy-{name}",
+            f"{registry.word}-{name}",
             name,
-            f"{strategy.label}. {strategy.when}",
-            own_options(strategy.options_type, common),
+            about_entry(thing),
+            [row for row in options_of(thing) if row not in known],
         )
-        for name, strategy in SELECTIONS.items()
+        for name, thing in registry.items()
     ]
-    about = "How a run of kind select spends its calls. Written by name, or with options."
-    return Part("strategies", "Strategies", about, [every, *sections])
+    return Part(anchor, anchor.capitalize(), about, [*before, *sections])
 
 
-def own_options(model: type[BaseModel], common: Any) -> list[FieldRow]:
-    """Those that others do not have, and those with another default or meaning."""
-    shared = {row.name: row for row in fields_of(Options.model_json_schema())}
-    rows = fields_of(model.model_json_schema())
-    return [row for row in rows if row.name not in common or row != shared[row.name]]
+def about_entry(thing: type[Named]) -> str:
+    """With its label, where it has one besides its name."""
+    label = f"{thing.label}. " if thing.label else ""
+    version = f" Version {thing.version}." if thing.version > 1 else ""
+    return f"{label}{summary_of(thing)}{version}"
+
+
+def options_of(thing: type[Named]) -> list[FieldRow]:
+    model = thing.options_model()
+    needed = model.model_json_schema().get("required", [])
+    return fields_of({"properties": properties_of(model), "required": needed})
 
 
 def definitions() -> dict[str, dict[str, Any]]:
@@ -209,115 +209,3 @@ def object_section(name: str, schema: Mapping[str, Any]) -> Section:
     full = next((one for one in choices if "description" in one), schema)
     about = " ".join(full.get("description", "").split())
     return Section(anchor_of(name), title_of(name), about, fields_of(full))
-
-
-def fields_of(schema: Mapping[str, Any], only: Any = None, leave_out: Any = ()) -> list[FieldRow]:
-    needed = schema.get("required", [])
-    return [
-        field_row(name, part, name in needed)
-        for name, part in schema.get("properties", {}).items()
-        if name not in leave_out and (only is None or name in only)
-    ]
-
-
-def field_row(name: str, schema: Mapping[str, Any], is_needed: bool) -> FieldRow:
-    default = schema.get("default")
-    if name == "kind":  # of several kinds the first is described
-        schema = {**schema, "enum": list(KINDS)}
-        schema.pop("const", None)
-    return FieldRow(
-        name=name,
-        type=list(pieces_of(schema)),
-        is_needed=is_needed,
-        default="" if is_needed or default is None else default_text(default),
-        bounds=", ".join(dict.fromkeys(bounds_of(schema))),
-        meaning=schema.get("description", ""),
-    )
-
-
-def default_text(default: Any) -> str:
-    """Objects whose every field has its default are said by nothing."""
-    if isinstance(default, dict):
-        return str(default["name"]) if "name" in default else ""
-    return yaml_of(default)
-
-
-def yaml_of(value: Any) -> str:
-    if isinstance(value, float) and value == int(value):
-        return str(int(value))
-    return value if isinstance(value, str) and value else json.dumps(value)
-
-
-def pieces_of(schema: Mapping[str, Any]) -> Iterator[Piece]:
-    """A type in words."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        yield Piece(title_of(name), anchor_of(name))
-    elif choices := schema.get("anyOf") or schema.get("oneOf"):
-        # Null is as good as leaving the field out; where it means more, the meaning says so.
-        for place, choice in enumerate(one for one in choices if one.get("type") != "null"):
-            if place:
-                yield Piece(" or ")
-            yield from pieces_of(choice)
-    elif "enum" in schema or "const" in schema:
-        values = schema.get("enum", [schema.get("const")])
-        yield Piece(" | ".join(yaml_of(value) for value in values))
-    elif schema.get("type") == "array":
-        yield Piece("list of ")
-        yield from pieces_of(schema.get("items", {}))
-    elif isinstance(inner := schema.get("additionalProperties"), Mapping):
-        yield Piece("mapping to ")
-        yield from pieces_of(inner)
-    else:
-        kinds = schema.get("type", "object")
-        plain = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
-        yield Piece(" or ".join(WORDS[kind] for kind in plain))
-
-
-def bounds_of(schema: Mapping[str, Any]) -> Iterator[str]:
-    for choice in [*schema.get("anyOf", []), *schema.get("oneOf", [])]:
-        yield from bounds_of(choice)
-    low, above, high = (schema.get(k) for k in ("minimum", "exclusiveMinimum", "maximum"))
-    if high is not None and abs(high) >= MOST_SHOWN:
-        low = high = None
-    yield from range_text(low, above, high)
-    yield from size_text(schema.get("minLength"), schema.get("maxLength"), "character")
-    yield from size_text(schema.get("minItems"), schema.get("maxItems"), "entr", "ies", "y")
-    if "pattern" in schema and schema.get("type") == "string" and "/" not in schema["pattern"]:
-        yield "letters, digits, _, . and -"
-
-
-def range_text(low: float | None, above: float | None, high: float | None) -> Iterator[str]:
-    if low is not None and high is not None:
-        yield f"{number(low)} to {number(high)}"
-    elif above is not None and high is not None:
-        yield f"above {number(above)}, at most {number(high)}"
-    elif low is not None:
-        yield f"{number(low)} or more"
-    elif above is not None:
-        yield f"above {number(above)}"
-
-
-def size_text(
-    least: int | None, most: int | None, word: str, many: str = "s", one: str = ""
-) -> Iterator[str]:
-    if most is None:
-        return
-    ending = one if most == 1 else many
-    yield f"{least:,} to {most:,} {word}{ending}" if least else f"up to {most:,} {word}{ending}"
-
-
-def number(value: float) -> str:
-    return f"{value:,.10g}" if value != int(value) else f"{int(value):,}"
-
-
-def title_of(name: str) -> str:
-    return TITLES.get(name, name)
-
-
-def anchor_of(name: str) -> str:
-    return title_of(name).lower().replace(" ", "-")
-
-
-def summary_of(model: type[BaseModel]) -> str:
-    return " ".join((model.__doc__ or "").split())

@@ -7,8 +7,8 @@ line to SELECTIONS.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pydantic import ValidationError
-
+from workers.engine.named import Chosen, Registry
+from workers.engine.named.registry import subclass_of
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.strategies.arm_elimination import ArmElimination
 from workers.engine.strategies.bayesian import Bayesian
@@ -17,7 +17,7 @@ from workers.engine.strategies.epsilon_lucb import EpsilonLucb
 from workers.engine.strategies.grid import Grid
 from workers.engine.strategies.hill_climbing import HillClimbing
 from workers.engine.strategies.matrix_ucb import MatrixUcb
-from workers.engine.strategies.options import Objective, Options
+from workers.engine.strategies.options import Objective
 from workers.engine.strategies.paired_elimination import PairedElimination
 from workers.engine.strategies.random_search import RandomSearch
 from workers.engine.strategies.rounds import Rounds
@@ -30,7 +30,6 @@ __all__ = [
     "Strategy",
     "build_selection",
     "check_objective",
-    "read_options",
 ]
 
 
@@ -73,47 +72,34 @@ class Strategy(Protocol):
         ...
 
 
-SELECTIONS: dict[str, type[Rounds[Any]]] = {
-    "arm_elimination": ArmElimination,
-    "paired_elimination": PairedElimination,
-    "brute_force": BruteForce,
-    "random_search": RandomSearch,
-    "hill_climbing": HillClimbing,
-    "threshold": Threshold,
-    "epsilon_lucb": EpsilonLucb,
-    "bayesian": Bayesian,
-    "matrix_ucb": MatrixUcb,
-}
-
-
-def read_options(name: str, options: Mapping[str, Any]) -> Options:
-    """The options of a strategy, checked. ValueError says what is allowed."""
-    if name not in SELECTIONS:
-        raise ValueError(f"Unknown strategy {name!r}. Choose one of: {', '.join(SELECTIONS)}.")
-    known = SELECTIONS[name].options_type
-    unknown = [option for option in options if option not in known.model_fields]
-    if unknown:
-        raise ValueError(
-            f"The strategy {name} has no option {', '.join(map(repr, unknown))}. "
-            f"It takes: {', '.join(known.model_fields)}."
-        )
-    try:
-        return known.model_validate(dict(options))
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False)
-        raise ValueError(
-            "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problems)
-        ) from None
+SELECTIONS: Registry[Rounds[Any]] = Registry(
+    "strategy",
+    {
+        "arm_elimination": ArmElimination,
+        "paired_elimination": PairedElimination,
+        "brute_force": BruteForce,
+        "random_search": RandomSearch,
+        "hill_climbing": HillClimbing,
+        "threshold": Threshold,
+        "epsilon_lucb": EpsilonLucb,
+        "bayesian": Bayesian,
+        "matrix_ucb": MatrixUcb,
+    },
+    adopt=subclass_of(Rounds),
+    example="{name: threshold, threshold: 0.8}",
+    recommended="paired_elimination",
+)
 
 
 def check_objective(name: str, objective: Objective) -> None:
     """ValueError where a strategy looks for one winner only, and a front is wanted."""
+    if not objective.is_pareto or SELECTIONS[name].keeps_front:
+        return
     able = [known for known, strategy in SELECTIONS.items() if strategy.keeps_front]
-    if objective.is_pareto and name not in able:
-        raise ValueError(
-            f"The strategy {name} looks for the best by one number and cannot keep a front. "
-            f"For the mode pareto choose one of: {', '.join(able)}."
-        )
+    raise ValueError(
+        f"The strategy {name} looks for the best by one number and cannot keep a front. "
+        f"For the mode pareto choose one of: {', '.join(able)}."
+    )
 
 
 def build_selection(
@@ -127,6 +113,6 @@ def build_selection(
     objective: Objective | None = None,
 ) -> Rounds[Any]:
     """A strategy at its beginning."""
-    checked = read_options(name, options or {})
+    chosen: Chosen[Rounds[Any]] = SELECTIONS.choose(name, options or {})
     check_objective(name, objective or Objective())
-    return SELECTIONS[name](candidates, cases, repeats, seed, checked, objective)
+    return chosen.thing(candidates, cases, repeats, seed, chosen.options, objective)

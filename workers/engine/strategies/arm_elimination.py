@@ -31,7 +31,7 @@ class ArmElimination(Rounds[ArmEliminationOptions]):
     better one's begins. A smaller confidence is cheaper, a greater one surer."""
 
     label = "Arm elimination"
-    when = (
+    summary = (
         "Better if the decisions must be easy to explain: a combination is given up when its "
         "interval lies below that of a better one. Usually needs more evaluations."
     )

@@ -39,7 +39,7 @@ class Bayesian(Rounds[BayesianOptions]):
     """
 
     label = "Bayesian search"
-    when = (
+    summary = (
         "Better for very many combinations: tries a part of them on all cases, and learns "
         "from those which one to try next."
     )

@@ -8,7 +8,7 @@ class BruteForce(Rounds[Options]):
     """For few candidates and cases, or when every number is wanted: nothing is left to chance."""
 
     label = "Brute force"
-    when = (
+    summary = (
         "Better for a handful of combinations, or if you want every number: tries all of them "
         "on all cases."
     )

@@ -27,7 +27,7 @@ class EpsilonLucb(Rounds[EpsilonLucbOptions]):
     second best. A greater confidence and more first cases make it surer."""
 
     label = "Epsilon LUCB"
-    when = (
+    summary = (
         "Better for a quick answer, if a small difference does not matter: compares only the "
         "leader and its strongest rival. Often ends with the second best."
     )

@@ -38,7 +38,7 @@ class HillClimbing(Rounds[HillClimbingOptions]):
     Every candidate that was tried counts in the end."""
 
     label = "Hill climbing"
-    when = (
+    summary = (
         "Better for many steps, if a model that is good in one combination is good in others: "
         "changes the model of one step at a time while that helps."
     )

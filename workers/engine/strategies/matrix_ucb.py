@@ -35,7 +35,7 @@ class MatrixUcb(Rounds[MatrixUcbOptions]):
     as seen when it gives the next."""
 
     label = "Matrix UCB"
-    when = (
+    summary = (
         "Better if the number of evaluations is fixed beforehand: gives each to the "
         "combination that may still be the best."
     )

@@ -46,7 +46,7 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
     """
 
     label = "Paired elimination"
-    when = (
+    summary = (
         "Finds the best combination most often, and with few evaluations: it gives up a "
         "combination once it cannot catch up with the leader, compared case by case."
     )

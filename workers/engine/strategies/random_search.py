@@ -22,7 +22,7 @@ class RandomSearch(Rounds[RandomSearchOptions]):
     """For a first impression at a known price: the best of a sample, which is seldom the best."""
 
     label = "Random search"
-    when = (
+    summary = (
         "Better for a first impression at a known price: tries some combinations, drawn at "
         "random, on all cases. Often misses the best."
     )

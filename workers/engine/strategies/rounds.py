@@ -45,7 +45,8 @@ class Rounds(ABC, Generic[OptionsType]):
 
     learns = True
     label: ClassVar[str] = ""  # as a form names it
-    when: ClassVar[str] = ""  # a line that helps to choose among the strategies
+    summary: ClassVar[str] = ""  # a line that helps to choose among the strategies
+    version: ClassVar[int] = 1
     keeps_front = False  # whether it gives nobody up that the mode pareto would keep
     options_type: ClassVar[type[Options]] = Options
 
@@ -73,6 +74,10 @@ class Rounds(ABC, Generic[OptionsType]):
         self._queue: list[Trial] = []
         self._asked = self._told = 0
         self._is_over = False
+
+    @classmethod
+    def options_model(cls) -> type[Options]:
+        return cls.options_type
 
     @property
     def planned(self) -> int | None:

@@ -21,7 +21,7 @@ class Threshold(Rounds[ThresholdOptions]):
     done with, who is clearly below it is given up, and the better of those above is a guess."""
 
     label = "Threshold"
-    when = (
+    summary = (
         "Better if the question is which combinations are good enough: sorts them into those "
         "above and those below a score."
     )

@@ -22,7 +22,7 @@ from workers.engine.kinds.select.steps import (
 from workers.engine.kinds.select.strategy_choice import StrategyChoice
 from workers.engine.records import Candidate
 from workers.engine.spec.configuration import KIND, Configuration, ModelChoice, Template, TrialRange
-from workers.engine.strategies import Rounds, build_selection, check_objective
+from workers.engine.strategies import SELECTIONS, Rounds, build_selection, check_objective
 from workers.engine.strategies.options import Objective
 from workers.engine.targets import Target
 
@@ -45,7 +45,8 @@ class Selection(Configuration):
 
     @model_validator(mode="after")
     def check_front(self) -> "Selection":
-        check_objective(self.strategy.name, self.objective)
+        if self.strategy.name in SELECTIONS:
+            check_objective(self.strategy.name, self.objective)
         return self
 
     @property
@@ -65,7 +66,9 @@ class Selection(Configuration):
         return flow_problems(self.steps)
 
     def plugin_problems(self) -> list[Problem]:
-        return agent_problems(self.steps)
+        told = SELECTIONS.problem_with(self.strategy.name, self.strategy.options)
+        missing = [Problem("strategy", told)] if told else []
+        return [*super().plugin_problems(), *missing, *agent_problems(self.steps)]
 
     def model_path(self, index: int) -> str:
         wanted = self.called[index].label

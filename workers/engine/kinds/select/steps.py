@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from workers.engine.agents import build_agent, find_agent
+from workers.engine.agents import AGENTS, build_agent
 from workers.engine.errors import Problem
 from workers.engine.spec.parts import SYSTEM, USER, ModelChoice, Strict, Template, check_models
 
@@ -103,10 +103,8 @@ def templates_of(steps: Sequence[Step | AgentStep]) -> Iterator[Template]:
 
 
 def gives_of(step: AgentStep) -> tuple[str, ...]:
-    try:
-        return find_agent(step.agent).gives
-    except ValueError:  # said where the agent is named
-        return ()
+    agent = AGENTS.get(step.agent)
+    return agent.gives if agent else ()  # that it is missing is said where the agent is named
 
 
 def flow_problems(steps: Sequence[Step | AgentStep]) -> list[Problem]:
@@ -161,14 +159,12 @@ def agent_problems(steps: Sequence[Step | AgentStep]) -> list[Problem]:
 
 def problems_of_agent(step: AgentStep) -> Iterator[tuple[str, str]]:
     try:
-        wanted = find_agent(step.agent).calls
+        wanted = AGENTS.find(step.agent).calls
     except ValueError as error:
         yield "agent", str(error)
         return
-    try:
-        build_agent(step.agent, step.options)
-    except ValueError as error:
-        yield "options", str(error)
+    if told := AGENTS.problem_with(step.agent, step.options):
+        yield "options", told
     given = [call.name for call in step.calls]
     if missing := [name for name in wanted if name not in given]:
         yield "calls", f"The agent {step.agent} also calls {', '.join(missing)}. Describe it here."

@@ -13,7 +13,9 @@ class RunsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """In every process: who reads a configuration must know the same agents."""
+        """In every process: who reads a configuration must know the same plug-ins."""
+        from runs import checks  # noqa: F401 - registers them; its imports need the app to be ready
+
         try:
             install_plugins(settings.PLUGINS)
         except PluginError as error:

@@ -20,6 +20,7 @@ from runs.models import Run
 from workers.engine.kinds.select.layers import Layer
 from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow
+from workers.engine.strategies import SELECTIONS
 
 MOST_ROWS = 40  # more are cut, unless all are asked for
 FIRST_ROWS = 20
@@ -62,6 +63,11 @@ class SelectionPage:
 
     first_rows: ClassVar[int] = FIRST_ROWS
     last_rows: ClassVar[int] = LAST_ROWS
+
+    @property
+    def is_without_strategy(self) -> bool:
+        """Whether the strategy is a plug-in that is not installed any more."""
+        return self.report.strategy not in SELECTIONS
 
     @property
     def untried(self) -> int:

@@ -19,9 +19,11 @@ from runs.selectors.runs.stored_history import stored_history
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.report import SelectionReport, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
+from workers.engine.records import Score
 from workers.engine.session import Session
 from workers.engine.spec.configuration import cases_of
-from workers.engine.strategies import Rounds
+from workers.engine.strategies import SELECTIONS, Rounds
+from workers.engine.strategies.bystander import Bystander
 
 WARM_SELECTIONS = 8  # some megabytes each with tens of thousands of scores
 
@@ -74,7 +76,12 @@ def follow(run: Run, configuration: Selection) -> Followed:
 
 
 def begin(run: Run, configuration: Selection) -> Followed:
-    strategy = configuration.open_strategy(cases_of(configuration, run.dataset.rows))
+    cases = cases_of(configuration, run.dataset.rows)
+    strategy: Rounds[Any]
+    if configuration.strategy.name in SELECTIONS:
+        strategy = configuration.open_strategy(cases)
+    else:
+        strategy = configuration.stand_in(cases, run.chosen)
     return Followed(strategy, Session(strategy), Lock(), Told(0, None))
 
 
@@ -98,13 +105,28 @@ def read_on(run: Run, configuration: Selection, followed: Followed, slots: int) 
     news = [s for s in stored_history(run, session.told) if s.trial.position < run.asked]
     session.replay(run.asked, news)
     early = [score for score in news if score.trial.position >= session.told]
+    if isinstance(strategy, Bystander):
+        strategy.watch(early)
+        return report(run, configuration, followed, slots, [], len(early))
     followed.told = told_of(run, session.told)
+    return report(run, configuration, followed, slots, early, session.told + len(early))
+
+
+def report(
+    run: Run,
+    configuration: Selection,
+    followed: Followed,
+    slots: int,
+    early: list[Score],
+    evaluations: int,
+) -> SelectionReport:
+    strategy = followed.strategy
     return report_of(
         strategy,
         rows_of(strategy, early, tokens_of(run)),
         rounds_of(strategy, slots),
         name=configuration.strategy.name,
-        evaluations=session.told + len(early),
+        evaluations=evaluations,
         objective=configuration.objective,
         dollars=None if run.unpriced and not run.cost else run.cost,
         seconds=run.running_seconds(run.ended or timezone.now()) if run.started else None,

@@ -157,10 +157,11 @@ class Registry(Mapping[str, type[Thing]]):
 
     def describe(self) -> list[Description]:
         """For forms: the recommended one first."""
-        found = [self._describe(name, thing) for name, thing in self.items()]
+        found = [self.describe_one(name) for name in self]
         return sorted(found, key=lambda each: not each.is_recommended)
 
-    def _describe(self, name: str, thing: type[Thing]) -> Description:
+    def describe_one(self, name: str) -> Description:
+        thing = self[name]
         return Description(
             name,
             label_of(name, thing),

@@ -23,6 +23,7 @@ from workers.engine.kinds.select.strategy_choice import StrategyChoice
 from workers.engine.records import Candidate
 from workers.engine.spec.configuration import KIND, Configuration, ModelChoice, Template, TrialRange
 from workers.engine.strategies import SELECTIONS, Rounds, build_selection, check_objective
+from workers.engine.strategies.bystander import Bystander
 from workers.engine.strategies.options import Objective
 from workers.engine.targets import Target
 
@@ -92,6 +93,10 @@ class Selection(Configuration):
             options=self.strategy.options,
             objective=self.objective,
         )
+
+    def stand_in(self, cases: int, chosen: int | None) -> Bystander:
+        """To look at a run whose strategy is not installed any more."""
+        return Bystander(self.make_candidates(), cases, self.repeats, self.objective, chosen)
 
     def bound_trials(self, cases: int) -> TrialRange:
         """At least the strategy's first round, at most every combination on every case, or the

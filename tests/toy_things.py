@@ -1,0 +1,56 @@
+"""A scorer, a strategy and an agent, as the recipes of ARCHITECTURE.md say, and as a package would
+bring them."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from workers.engine.agents import Agent, Call
+from workers.engine.records import Case, Judgement
+from workers.engine.scorers.base import Scorer, expected_of, quote
+from workers.engine.strategies.options import Options
+from workers.engine.strategies.rounds import Pull, Rounds
+
+__all__ = ["Closing", "Echo", "FirstFew"]
+
+
+class Closing(Scorer):
+    name: ClassVar[str] = "closing"
+    summary: ClassVar[str] = "The answer ends with the expected text."
+    needs_expected: ClassVar[bool] = True
+
+    spaces: Literal["kept", "ignored"] = Field(
+        default="ignored", description="Whether spaces at the end count."
+    )
+
+    def judge(self, answer: str, case: Case) -> Judgement:
+        expected = expected_of(case, self.name)
+        text = answer.rstrip() if self.spaces == "ignored" else answer
+        return self.verdict(text.endswith(expected), f"ends with {quote(text[-len(expected) :])}")
+
+
+class FirstFewOptions(Options):
+    few: int = Field(
+        default=2, ge=1, title="Cases for each", description="How many cases each is tried on."
+    )
+
+
+class FirstFew(Rounds[FirstFewOptions]):
+    """For tests: a few cases for everybody, and that is it."""
+
+    label = "The first few"
+    summary = "Tries every combination on a few cases."
+    options_type = FirstFewOptions
+
+    def next_pulls(self) -> list[Pull]:
+        return [] if self.history else self.pulls(self.alive, self.options.few)
+
+
+class Echo(Agent):
+    """Says what its one call says."""
+
+    calls: ClassVar[tuple[str, ...]] = ("say",)
+
+    async def run(self, fields: Mapping[str, str], call: Call) -> str:
+        return await call("say")

@@ -33,7 +33,6 @@ class Permission(StrEnum):
     LAUNCH = "start or control runs"
     IMPORT = "import datasets"
     CONFIGURE = "store configurations"
-    WRITE_SCORERS = "write scorers"
     OTHERS_WORK = "see or change the work of others"
     EDIT_ENDPOINTS = "add, change, test or pause endpoints"
     CLEAR_CACHE = "remove cached answers"
@@ -45,7 +44,7 @@ NOBODY = frozenset({Permission.PUBLIC})
 SIGNED_IN = NOBODY | {Permission.SIGNED_IN}
 VIEWER = SIGNED_IN | {Permission.SEE}
 RUNNER = VIEWER | {Permission.LAUNCH, Permission.IMPORT, Permission.CONFIGURE}
-AUTHOR = RUNNER | {Permission.WRITE_SCORERS}
+AUTHOR = RUNNER  # the role stays for the accounts that have it: scorers come with packages
 OPERATOR = AUTHOR | {
     Permission.OTHERS_WORK,
     Permission.EDIT_ENDPOINTS,

@@ -16,7 +16,7 @@ from runs.views.people import person
 WHAT_ROLES_MAY = {
     Role.VIEWER: "sees the runs that are shared, datasets, endpoints and figures",
     Role.RUNNER: "also starts runs, imports datasets, stores configurations",
-    Role.AUTHOR: "also writes scorers, once there are some to write",
+    Role.AUTHOR: "may do what a runner may; kept for accounts that have this role",
     Role.OPERATOR: "also sees and controls all runs, changes endpoints and keys, clears the cache",
     Role.ADMIN: "also gives roles, closes accounts and uses the admin",
 }

@@ -1,5 +1,5 @@
-"""A scorer, a strategy and an agent, as the recipes of ARCHITECTURE.md say, and as a package would
-bring them."""
+"""A scorer, a strategy, an agent and a provider: as the recipes of ARCHITECTURE.md say, and as a
+package would bring them."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -7,12 +7,14 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from workers.engine.agents import Agent, Call
-from workers.engine.records import Case, Judgement
+from workers.engine.http import Client
+from workers.engine.providers import Servers, service_name
+from workers.engine.records import Case, Judgement, Reply, Request
 from workers.engine.scorers.base import Scorer, expected_of, quote
 from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
 
-__all__ = ["Closing", "Echo", "FirstFew"]
+__all__ = ["Closing", "Echo", "FirstFew"]  # what a configuration may name
 
 
 class Closing(Scorer):
@@ -54,3 +56,20 @@ class Echo(Agent):
 
     async def run(self, fields: Mapping[str, str], call: Call) -> str:
         return await call("say")
+
+
+class Parrot:
+    """A provider that can do nothing but answer: no tokens, no limits, no list of models."""
+
+    def __init__(
+        self,
+        client: Client | None = None,
+        kind: str = "parrot",
+        base_url: str = "https://parrot.example",
+        api_key: str = "",
+        servers: Servers | None = None,
+    ) -> None:
+        self.service = service_name(kind, base_url)
+
+    async def send(self, request: Request) -> Reply:
+        return Reply(str(request.body["messages"][-1]["content"]), latency_ms=0.0)

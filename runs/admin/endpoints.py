@@ -102,8 +102,9 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
     def test_connections(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
         for endpoint in queryset[:MOST_TESTS]:
             report = test_connection(endpoint)
-            level = messages.WARNING if report.unlisted else messages.SUCCESS
-            level = level if report.ok else messages.ERROR
+            level = messages.SUCCESS if report.ok else messages.ERROR
+            if report.unlisted or not report.was_asked:
+                level = messages.WARNING
             text = f"{endpoint.name}: {report.message} {report.advice}".strip()
             self.message_user(request, text, level)
         if queryset.count() > MOST_TESTS:

@@ -21,8 +21,9 @@ from workers.engine.errors import (
     ServerError,
 )
 from workers.engine.http import Client
+from workers.engine.providers import model_list_of
 from workers.engine.providers.answers import read_json_answer
-from workers.engine.providers.model_lists import MODEL_LISTS, ModelList
+from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.resolver import GuardedResolver
 
 DEADLINE_SECONDS = 10.0  # for everything: looking up the name, connecting, reading
@@ -41,12 +42,24 @@ class ConnectionReport:
     latency_ms: float | None = None
     models: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()  # of the endpoint's own models, those the server does not list
+    was_asked: bool = True  # False: its protocol has no list of models, so nothing is known
+
+
+CANNOT_ASK = ConnectionReport(
+    ok=False,
+    was_asked=False,
+    message="Endpoints of this kind have no list of models, and any other call would cost money.",
+    advice="Enter the names of its models yourself. A run with one case tells whether they work.",
+)
 
 
 def check_connection(
     endpoint: Endpoint, deadline_seconds: float = DEADLINE_SECONDS
 ) -> ConnectionReport:
     """Ask for the list of models, which costs nothing, with the endpoint's key."""
+    model_list = model_list_of(endpoint.kind)
+    if model_list is None:
+        return CANNOT_ASK
     try:
         urls = check_servers(endpoint)
         key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
@@ -56,7 +69,9 @@ def check_connection(
         return ConnectionReport(ok=False, message=str(error), advice=BadCredentials.advice)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
-        report = loop.run_until_complete(_ask_all(endpoint.kind, urls, key, deadline_seconds))
+        report = loop.run_until_complete(
+            _ask_all(endpoint.kind, model_list, urls, key, deadline_seconds)
+        )
     return _compare_models(endpoint, report) if report.ok else report
 
 
@@ -83,10 +98,11 @@ def _is_listed(name: str, listed: Collection[str]) -> bool:
 
 
 async def _ask_all(
-    kind: str, urls: Sequence[str], key: str, deadline_seconds: float
+    kind: str, model_list: ModelList, urls: Sequence[str], key: str, deadline_seconds: float
 ) -> ConnectionReport:
     """Every server of the endpoint at once; the first that fails is the one reported."""
-    reports = await asyncio.gather(*(_ask(kind, url, key, deadline_seconds) for url in urls))
+    questions = (_ask(kind, model_list, url, key, deadline_seconds) for url in urls)
+    reports = await asyncio.gather(*questions)
     if len(reports) == 1:
         return reports[0]
     for url, report in zip(urls, reports, strict=True):
@@ -103,11 +119,13 @@ async def _ask_all(
     )
 
 
-async def _ask(kind: str, url: str, key: str, deadline_seconds: float) -> ConnectionReport:
+async def _ask(
+    kind: str, model_list: ModelList, url: str, key: str, deadline_seconds: float
+) -> ConnectionReport:
     start = perf_counter()
     try:
         async with asyncio.timeout(deadline_seconds):
-            status, body = await _get(kind, url, key)
+            status, body = await _get(kind, model_list, url, key)
     except TimeoutError:
         report = ConnectionReport(
             ok=False,
@@ -117,12 +135,11 @@ async def _ask(kind: str, url: str, key: str, deadline_seconds: float) -> Connec
     except CallError as error:
         report = ConnectionReport(ok=False, message=str(error), advice=error.advice)
     else:
-        report = _report(MODEL_LISTS[kind], status, body, key)
+        report = _report(model_list, status, body, key)
     return replace(report, latency_ms=(perf_counter() - start) * 1000)
 
 
-async def _get(kind: str, url: str, key: str) -> tuple[int, bytes]:
-    model_list = MODEL_LISTS[kind]
+async def _get(kind: str, model_list: ModelList, url: str, key: str) -> tuple[int, bytes]:
     async with Client(GuardedResolver(policy_for(kind))) as client:
         answer = await client.get(url + model_list.path, model_list.key_headers(key))
     return answer.status, answer.body

@@ -50,8 +50,8 @@ class CandidateRow(Pickable):
     cached: int
     latency_p50: float | None
     latency_p95: float | None
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None
+    tokens_out: int | None
     cost_per_thousand: float | None
     separable_from_best: bool
 

@@ -136,7 +136,8 @@ def report(
 
 def tokens_of(run: Run) -> dict[str, Tokens]:
     counts = run.candidates.values_list("key", "tokens_in", "tokens_out")
-    return {key: Tokens(given, received) for key, given, received in counts}
+    # No prompt has no tokens: then the provider does not count them, or nothing was answered yet.
+    return {key: Tokens(given, received) for key, given, received in counts if given}
 
 
 def documents_of(run: Run) -> dict[str, Any]:

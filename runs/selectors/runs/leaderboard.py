@@ -30,8 +30,8 @@ class LeaderboardRow:
     cached: int
     latency_p50: float | None
     latency_p95: float | None
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None  # None: the provider does not count them
+    tokens_out: int | None
     cost_per_thousand: float | None  # dollars; None: unknown
     leads: bool  # the best, and separable from the one after it
     separable: bool  # from the best: their intervals do not overlap
@@ -112,8 +112,8 @@ def row_of(
         cached=candidate.cached,
         latency_p50=percentile(candidate.latency_bins, 0.5),
         latency_p95=percentile(candidate.latency_bins, 0.95),
-        tokens_in=candidate.tokens_in,
-        tokens_out=candidate.tokens_out,
+        tokens_in=candidate.tokens_in or None,  # no prompt has none
+        tokens_out=candidate.tokens_out if candidate.tokens_in else None,
         cost_per_thousand=cost_per_thousand(run, candidate),
         leads=False,
         separable=bool(found and best and found.high < best.low),

@@ -8,16 +8,20 @@ from typing import Protocol
 
 from workers.engine.http import Client
 from workers.engine.providers.anthropic import Anthropic
+from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
 from workers.engine.providers.servers import Servers
 from workers.engine.providers.wire import service_name
 from workers.engine.records import Reply, Request
 
-__all__ = ["PROVIDERS", "Embedder", "Provider", "Servers", "service_name"]
+__all__ = ["PROVIDERS", "Embedder", "Provider", "Servers", "model_list_of", "service_name"]
 
 
 class Provider(Protocol):
+    """What a provider must do. It need not count tokens (then they and the cost are unknown, never
+    0), tell its limits, list its models (`model_list`) or make vectors (Embedder)."""
+
     service: str
     """Kind and host: answers of different services never share a cache entry."""
 
@@ -54,3 +58,9 @@ PROVIDERS: dict[str, ProviderFactory] = {
     "ollama": Ollama,
     "simulated": OpenAI,  # the simulated provider speaks the same protocol, without a key
 }
+
+
+def model_list_of(kind: str) -> ModelList | None:
+    """How endpoints of a kind are asked for their models. None: they cannot be."""
+    model_list: ModelList | None = getattr(PROVIDERS[kind], "model_list", None)
+    return model_list

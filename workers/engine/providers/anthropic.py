@@ -10,6 +10,7 @@ from workers.engine.providers.answers import (
     text_of_parts,
     whole_number,
 )
+from workers.engine.providers.model_lists import VERSIONED, ModelList, openai_names
 from workers.engine.providers.told_limits import read_told_limits
 from workers.engine.providers.wire import HttpProvider
 from workers.engine.records import Reply, Request, ToldLimits
@@ -27,6 +28,7 @@ def key_headers(key: str) -> dict[str, str]:
 
 
 class Anthropic(HttpProvider):
+    model_list = ModelList("/models?limit=1000", key_headers, openai_names, VERSIONED)
     key_headers = staticmethod(key_headers)
 
     async def send(self, request: Request) -> Reply:

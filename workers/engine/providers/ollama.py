@@ -12,7 +12,8 @@ from workers.engine.providers.answers import (
     text_of_parts,
     whole_number,
 )
-from workers.engine.providers.wire import HttpProvider
+from workers.engine.providers.model_lists import ModelList, ollama_names
+from workers.engine.providers.wire import HttpProvider, bearer
 from workers.engine.records import Reply, Request
 
 # Fields of the request itself; every other parameter is an option of the model.
@@ -29,6 +30,13 @@ TRANSLATED = (
 
 
 class Ollama(HttpProvider):
+    model_list = ModelList(
+        "/api/tags",
+        bearer,
+        ollama_names,
+        "Check that the base URL is the server's address alone, as in http://gpu-1.example:11434.",
+    )
+
     async def send(self, request: Request) -> Reply:
         answer = await self._post("/api/chat", body_of(request))
         return read_json_answer(answer.body, reply_of, "a chat answer of Ollama")

@@ -10,12 +10,15 @@ from workers.engine.providers.answers import (
     read_vectors,
     whole_number,
 )
+from workers.engine.providers.model_lists import VERSIONED, ModelList, openai_names
 from workers.engine.providers.told_limits import read_told_limits
-from workers.engine.providers.wire import HttpProvider
+from workers.engine.providers.wire import HttpProvider, bearer
 from workers.engine.records import Reply, Request, ToldLimits
 
 
 class OpenAI(HttpProvider):
+    model_list = ModelList("/models", bearer, openai_names, VERSIONED)
+
     async def send(self, request: Request) -> Reply:
         answer = await self._post(request.path, body_of(request))
         read = partial(reply_of, told=read_told_limits(answer.headers))

@@ -1,12 +1,13 @@
 """What all providers share: one JSON request to the best server of an endpoint, and its answer."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
 from workers.engine.providers.answers import call_error
+from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.servers import Servers
 
 
@@ -18,6 +19,7 @@ class HttpProvider:
     """One endpoint: sends with its own headers, to its own servers and nowhere else."""
 
     key_headers = staticmethod(bearer)
+    model_list: ClassVar[ModelList | None] = None
 
     def __init__(
         self,

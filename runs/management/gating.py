@@ -15,12 +15,13 @@ from runs.kinds import kind_named, kind_of
 from runs.management import here_results, here_runs
 from runs.management.here_runs import HereRun
 from runs.management.watching import seconds_of
-from runs.models import Run, RunState
+from runs.models import Run
 from runs.reports.export import check_export, write_scores
 from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.report import CandidateLine, Report
-from runs.selectors.runs.compare import Side, compare_sides, scorers_of, side_of
+from runs.selectors.runs.baselines import COMPARABLE, has_scorers_of, newest_like
+from runs.selectors.runs.compare import Side, compare_sides, side_of
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.outcome import count_errors, outcome_of
 from runs.selectors.scores.records import ScoreRecord
@@ -32,8 +33,6 @@ LAST = "last"
 NO_BASELINE = (
     "There is no complete run of this name with the same scorers yet, so there is no baseline."
 )
-MOST_LOOKED_AT = 20  # runs of the same name, when the newest ones have other scorers
-_COMPARABLE = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
 
 
 def add_gates(parser: ArgumentParser) -> None:
@@ -132,11 +131,11 @@ def find_baseline(
     if not choice:
         return None
     if choice == LAST:
-        return newest_like(document, owner, before)
+        return newest_like(runs_for(owner), document, before)
     if not choice.isdecimal():
         raise GateError(f"--baseline {choice}: give the number of a run, or {LAST}.")
     run = get_run_for(owner, int(choice))
-    if run.state not in _COMPARABLE:
+    if run.state not in COMPARABLE:
         raise GateError(f"--baseline {choice}: that run is {run.get_state_display().lower()}.")
     if not has_scorers_of(run, document):
         raise GateError(
@@ -144,20 +143,6 @@ def find_baseline(
             "Choose a run with the same scorers, or leave --baseline out."
         )
     return run
-
-
-def newest_like(document: dict[str, Any], owner: User, before: int | None) -> Run | None:
-    """The newest complete run of the same name with the same scorers; before the run given."""
-    runs = runs_for(owner).filter(state__in=_COMPARABLE, name=document.get("name"))
-    if before is not None:
-        runs = runs.filter(pk__lt=before)
-    return next(
-        (r for r in runs.order_by("-pk")[:MOST_LOOKED_AT] if has_scorers_of(r, document)), None
-    )
-
-
-def has_scorers_of(run: Run, document: dict[str, Any]) -> bool:
-    return scorers_of(read_configuration(run.document)) == scorers_of(read_configuration(document))
 
 
 def report_of_run(run: Run, asked: Asked) -> Report:

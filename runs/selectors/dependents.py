@@ -33,6 +33,17 @@ class Dependents:
             parts.append(counted(len(self.configurations), "configuration"))
         return " and ".join(parts)
 
+    def runs_among(self, visible: QuerySet[Run], most: int) -> list[Run]:
+        """The newest of those that a person may see."""
+        found = self.runs.filter(pk__in=visible).order_by("-pk")
+        return list(found.only("pk", "name", "state")[:most])
+
+    def configurations_among(
+        self, visible: QuerySet[Configuration], most: int
+    ) -> list[Configuration]:
+        seen = set(visible.values_list("pk", flat=True))
+        return [one for one in self.configurations if one.pk in seen][:most]
+
 
 def dependents_of_dataset(name: str) -> Dependents:
     """Of all its versions."""

@@ -139,13 +139,11 @@ def endpoint_restore(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def shown(request: HttpRequest, used: Dependents) -> Shown:
-    runs = (
-        used.runs.filter(pk__in=runs_for(request.user)).order_by("-pk").only("pk", "name", "state")
+    return Shown(
+        used.text,
+        used.runs_among(runs_for(request.user), MOST_SHOWN),
+        used.configurations_among(stored_configurations_for(request.user), MOST_SHOWN),
     )
-    theirs = stored_configurations_for(request.user).values_list("pk", flat=True)
-    seen = set(theirs)
-    configurations = [one for one in used.configurations if one.pk in seen]
-    return Shown(used.text, list(runs[:MOST_SHOWN]), configurations[:MOST_SHOWN])
 
 
 def delete_or_show(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:

@@ -23,7 +23,7 @@ from runs.selectors.runs.errors import group_errors
 from runs.selectors.runs.events import list_events
 from runs.selectors.runs.limits import configuration_now
 from runs.selectors.runs.snapshot import take_snapshot
-from runs.selectors.scores.table import column_choices, table_rows
+from runs.selectors.scores.table import candidates_of, column_choices, table_rows
 from runs.selectors.scores.trials import (
     MOST_COUNTED,
     SHORTEST_SEARCH,
@@ -106,7 +106,7 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
         "columns": column_choices(shown),
         "total": total,
         "has_more_than_counted": total > MOST_COUNTED,
-        "candidates": found.candidates.order_by("position"),
+        "candidates": candidates_of(found),
         "statuses": STATUSES,
         "sorts": SORTS,
         "is_search_too_short": 0 < len(filters.text) < SHORTEST_SEARCH,

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runs.models import Run, Score
+from django.db.models import QuerySet
+
+from runs.models import Candidate, Run, Score
 from runs.selectors.scores.rows import expected_of
 from workers.engine.records import Judgement
 
@@ -20,6 +22,11 @@ COLUMNS: dict[str, str] = {
     "cost": "Cost",
 }
 USUAL = ("expected", "answer", "found", "candidate", "result", "score", "latency")
+
+
+def candidates_of(run: Run) -> QuerySet[Candidate]:
+    """To filter by, in their order."""
+    return run.candidates.order_by("position")
 
 
 class TableRow(NamedTuple):

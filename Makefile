@@ -36,8 +36,9 @@ test: setup ## Everything: checks, all tests on SQLite, services and workers on 
 	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
 	$(FAULTS_SHORT) $(ARGS)
 
-check: setup lint types ## The fast loop: lint, types, layers, migrations, engine tests
-	$(BIN)/pytest -q tests/engine
+check: setup ## The fast loop, under a minute: lint, types, layers, migrations, engine, docs and guards
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types
+	$(BIN)/pytest -q -n 2 -m "not late and not alone" tests/engine tests/test_*.py tests/api/test_openapi.py
 
 lint: setup
 	$(BIN)/ruff check

@@ -1,7 +1,7 @@
-"""A scorer, a strategy, an agent and a provider: as the recipes of ARCHITECTURE.md say, and as a
-package would bring them."""
+"""Toys made as the recipes of ARCHITECTURE.md say: scorer, strategy, agent, provider, target."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -9,10 +9,11 @@ from pydantic import Field
 from workers.engine.agents import Agent, Call
 from workers.engine.http import Client
 from workers.engine.providers import Servers, service_name
-from workers.engine.records import Case, Judgement, Reply, Request
+from workers.engine.records import Candidate, Case, Judgement, Reply, Request
 from workers.engine.scorers.base import Scorer, expected_of, quote
 from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
+from workers.engine.targets import Ask, ChatTarget
 
 __all__ = ["Closing", "Echo", "FirstFew"]  # what a configuration may name
 
@@ -73,3 +74,15 @@ class Parrot:
 
     async def send(self, request: Request) -> Reply:
         return Reply(str(request.body["messages"][-1]["content"]), latency_ms=0.0)
+
+
+class Shouting(ChatTarget):
+    """Says what was answered, louder."""
+
+    is_one_call: ClassVar[bool] = False
+
+    async def answer(
+        self, opening: Request | None, candidate: Candidate, case: Case, repeat: int, ask: Ask
+    ) -> Reply:
+        reply = await super().answer(opening, candidate, case, repeat, ask)
+        return replace(reply, text=f"{reply.text}!")

@@ -1,0 +1,230 @@
+"""The recipes of ARCHITECTURE.md lead where they say: toys are added as they tell, in process."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from runs.api.api import api
+from runs.models import Endpoint
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.views.configuration_docs import parts
+from tests.engine import test_selections as contract
+from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.toy_things import Closing, Echo, FirstFew, Parrot, Shouting
+from workers.engine.agents import AGENTS
+from workers.engine.here import run_here
+from workers.engine.http import Client
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.evaluate import Evaluation
+from workers.engine.named import Registry
+from workers.engine.plugins import PLUGINS, install_plugins
+from workers.engine.providers import PROVIDERS
+from workers.engine.records import Case
+from workers.engine.registries import REGISTRIES
+from workers.engine.scorers import SCORERS
+from workers.engine.spec.configuration import check_against
+from workers.engine.strategies import SELECTIONS
+from workers.engine.targets import Target
+from workers.wiring import build_provider
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "ARCHITECTURE.md").read_text()
+RECIPES = re.findall(
+    r"^- \*\*(.+?)\*\*(.*?)(?=^- \*\*|\Z)",
+    TEXT.split("## How to add …")[1].split("\n## ")[0],
+    re.MULTILINE | re.DOTALL,
+)
+FOLDERS = "runs|workers|evalsite|static|templates|tests|docs|scripts"
+CASES = [Case(place, {"question": f"{place} + 1", "expected": "+ 1"}) for place in range(3)]
+EVALUATION: dict[str, Any] = {
+    "kind": "evaluate",
+    "dataset": "sums",
+    "prompts": [{"name": "plain", "user": "{{question}}"}],
+    "models": ["parrot/polly"],
+    "scorers": ["exact"],
+}
+STEP = {"name": "say", "user": "{{question}}", "models": ["parrot/polly", "parrot/molly"]}
+SELECTION: dict[str, Any] = {
+    "kind": "select",
+    "dataset": "sums",
+    "steps": [STEP],
+    "scorers": ["exact"],
+}
+
+
+@pytest.fixture(autouse=True)
+def fresh_reference() -> Iterator[None]:
+    """A process writes its reference once."""
+    parts.cache_clear()
+    yield
+    parts.cache_clear()
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    make_endpoint()
+    return make_person("ada")
+
+
+@pytest.mark.parametrize(("name", "recipe"), RECIPES, ids=[name for name, _ in RECIPES])
+def test_what_a_recipe_names_is_there(name: str, recipe: str) -> None:
+    named = re.findall(rf"(?<![\w/])((?:{FOLDERS})/[\w./-]*\w)", recipe)
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    defined = re.findall(rf"`(\w+)`\s+in\s+`((?:{FOLDERS})/[\w./-]+)`", recipe)
+    assert [(what, path) for what, path in defined if what not in names_defined_in(path)] == []
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    wanted = [word for line in re.findall(r"`make ([a-z -]+)`", recipe) for word in line.split()]
+    assert set(wanted) <= set(targets)
+
+
+def names_defined_in(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text())
+    classes = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    names = {node.name for node in ast.walk(tree) if isinstance(node, classes)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def test_the_recipes_that_are_followed_here_are_there() -> None:
+    named = [name for name, _ in RECIPES]
+    for wanted in ("scorer", "strategy", "agent", "plug-in", "provider", "target", "schedule"):
+        assert any(name.removeprefix("an ").removeprefix("a ") == wanted for name in named), wanted
+
+
+def shown_everywhere(ada: User, registry: Registry[Any], name: str, schema: str) -> None:
+    """In the form, the reference and the schema, with its summary and its options."""
+    client = client_of(ada)
+    (entry,) = [each for each in registry.describe() if each.name == name]
+    reference = client.get(reverse("configuration_docs")).content.decode()
+    assert f'id="{registry.word}-{name}"' in reference
+    assert entry.summary in reference
+    if schema:
+        form = client.get(reverse("run_new"), {"kind": "select"}).content.decode()
+        assert f'value="{name}"' in form
+        assert entry.summary in form
+        described = str(api.get_openapi_schema()["components"]["schemas"][schema])
+        assert f"'{name}'" in described
+    for option in entry.options:
+        assert option.help in reference
+        if schema:
+            assert option.help in form
+            assert f"{registry.word}-{name}-{option.name}" in form
+
+
+async def scores_of(document: dict[str, Any]) -> list[float | None]:
+    configuration = read_configuration(document)
+    columns = ["question", "expected"]
+    known: dict[str, tuple[str, ...]] = {"parrot": ()}
+    check_against(configuration, endpoints=known, columns=columns, cases=len(CASES))
+    scores = await run_here(configuration, CASES, {"parrot": Parrot()})
+    return [score.value for score in scores]
+
+
+def test_a_scorer_is_a_class_and_a_line(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCORERS.ours, "closing", Closing)
+    shown_everywhere(ada, SCORERS, "closing", "ScorerChoice")
+
+
+async def test_a_scorer_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCORERS.ours, "closing", Closing)
+    assert await scores_of({**EVALUATION, "scorers": ["closing"]}) == [1.0, 1.0, 1.0]
+
+
+def test_a_strategy_is_a_class_and_a_line(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
+    shown_everywhere(ada, SELECTIONS, "first_few", "StrategyChoice")
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        contract.test_the_same_seed_asks_the_same_trials,
+        contract.test_a_round_is_given_out_whole_before_any_of_it_is_told,
+        contract.test_no_trial_is_asked_twice_and_positions_are_in_order,
+        contract.test_it_ends_when_everything_fails_and_nothing_wins,
+    ],
+    ids=lambda promise: promise.__name__,
+)
+def test_a_strategy_keeps_the_contract(
+    promise: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
+    promise("first_few")
+
+
+async def test_a_strategy_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
+    strategy = {"name": "first_few", "few": 1}
+    assert len(await scores_of({**SELECTION, "strategy": strategy})) == 2  # a case for each model
+
+
+def test_an_agent_is_a_class_and_a_line(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS.ours, "echo", Echo)
+    shown_everywhere(ada, AGENTS, "echo", schema="")  # the form shows agents as YAML
+
+
+async def test_an_agent_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS.ours, "echo", Echo)
+    step = {"name": "echo", "agent": "echo", "calls": [STEP]}
+    found = await scores_of({**SELECTION, "steps": [step], "strategy": "brute_force"})
+    assert found == [0.0] * 6
+
+
+def test_plugins_are_found_by_their_registries() -> None:
+    try:
+        install_plugins(["tests.toy_things"])
+        taken = {one.word: [name for name in one if name in PLUGINS] for one in REGISTRIES}
+    finally:
+        PLUGINS.clear()
+    assert taken == {
+        "scorer": ["tests.toy_things.Closing"],
+        "strategy": ["tests.toy_things.FirstFew"],
+        "agent": ["tests.toy_things.Echo"],
+    }
+
+
+def test_the_plugins_of_the_documents_are_some() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/PLUGINS.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {"__name__": "my_things"}
+    exec(compile(code, "PLUGINS.md", "exec"), names)
+    assert [one.word for one in REGISTRIES if one.takes(names["Shortness"])] == ["scorer"]
+    assert [one.word for one in REGISTRIES if one.takes(names["FirstFew"])] == ["strategy"]
+    judgement = names["Shortness"](words=2).judge("three words here", CASES[0])
+    assert (judgement.scorer, judgement.passed) == ("Shortness", False)
+
+
+async def test_a_provider_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROVIDERS, "parrot", Parrot)
+    endpoint = Endpoint(name="parrot", kind="parrot", base_url="https://parrot.example")
+    async with Client() as client:
+        provider = build_provider(endpoint, client)
+    configuration = read_configuration(EVALUATION)
+    scores = await run_here(configuration, CASES, {"parrot": provider})
+    assert [score.answer for score in scores] == [case.fields["question"] for case in CASES]
+
+
+async def test_a_target_is_a_class_that_a_kind_names() -> None:
+    class Shouted(Evaluation):
+        target: ClassVar[type[Target]] = Shouting
+
+    configuration = Shouted.model_validate(EVALUATION)
+    scores = await run_here(configuration, CASES[:1], {"parrot": Parrot()})
+    assert scores[0].answer == "0 + 1!"
+
+
+def test_every_number_that_a_page_waits_for_is_sent(ada: User) -> None:
+    snapshot = take_snapshot(make_run(ada, make_dataset(ada)))
+    templates = [*ROOT.glob("templates/runs/run/*.html"), *ROOT.glob("templates/kinds/**/*.html")]
+    waited_for = {
+        key for path in templates for key in re.findall(r'data-live="(\w+)"', path.read_text())
+    }
+    assert waited_for - snapshot["text"].keys() - snapshot.keys() == set()

@@ -56,8 +56,12 @@ def write_type(pieces: list[Piece]) -> str:
 
 
 def write_table(found: Table) -> str:
-    rows = ([f"`{value}`" for value in row] for row in found.rows)
-    return f"### {found.title}\n{found.about}\n\n{table(found.heads, rows)}\n"
+    heads = [*found.heads, "effect"] if found.effects else found.heads
+    rows = (
+        [*(f"`{value}`" for value in row), *([cell(effect)] if effect else [])]
+        for row, effect in found.lines
+    )
+    return f"### {found.title}\n{found.about}\n\n{table(heads, rows)}\n"
 
 
 def table(heads: list[str], rows: object) -> str:

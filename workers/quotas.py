@@ -1,9 +1,9 @@
 """The quotas that a run's calls fall under, as they are now: shared by its chunks in a process."""
 
 from runs.models import Endpoint
-from runs.selectors.runs.limits import Current
+from runs.selectors.runs.limits import Current, slots_now
 from workers.engine.records import Request
-from workers.engine.schedule import split_slots
+from workers.engine.schedule import calls_per_candidate
 from workers.engine.spec.configuration import Configuration
 from workers.engine.throttling.budget_shares import allowance_of
 from workers.engine.throttling.permits import PRIORITY_WEIGHTS, Quota
@@ -39,9 +39,10 @@ class RunQuotas:
             for model in configuration.called
         }
         quotas = [of_run, *(of_model for _, of_model in self._shared.values())]
-        if configuration.limits.schedule != "two_level":
+        slots = slots_now(configuration, endpoints)
+        self._of_candidate = calls_per_candidate(configuration, self._cases, slots)
+        if self._of_candidate is None:
             return quotas
-        self._of_candidate = split_slots(configuration, self._cases).cases_per_candidate
         return quotas + [self._candidate_quota(c, self._of_candidate) for c in self._candidates]
 
     def keys(self) -> dict[tuple[str, str], str]:
@@ -64,7 +65,7 @@ def run_quota(run_id: int, current: Current) -> Quota:
     limits = current.configuration.limits
     return Quota(
         f"run:{run_id}",
-        0 if current.is_held else limits.max_concurrent,
+        0 if current.is_held else slots_now(current.configuration, current.endpoints),
         limits.requests_per_minute,
         limits.tokens_per_minute,
         allowance=allowance_of(

@@ -12,7 +12,11 @@ class LimitField(NamedTuple):
 
 
 LIMIT_FIELDS: dict[str, LimitField] = {
-    "max_concurrent": LimitField("Calls at once", "Calls that wait for an answer together."),
+    "max_concurrent": LimitField(
+        "Calls at once",
+        "Calls that wait for an answer together.",
+        placeholder="as the endpoint allows",
+    ),
     "requests_per_minute": LimitField(
         "Requests a minute", "More calls than this wait for their turn.", placeholder="no limit"
     ),
@@ -24,8 +28,8 @@ LIMIT_FIELDS: dict[str, LimitField] = {
     ),
     "batch_size": LimitField(
         "Batch size",
-        "For the schedule two_level (YAML view): cases of one candidate at a time. It does not "
-        "limit the number of rows.",
+        "Without effect, unless the YAML view says schedule: two_level; then cases of one "
+        "candidate at a time. It does not limit the number of rows.",
     ),
 }
 

@@ -30,7 +30,7 @@ def read_budget_changes(given: Mapping[str, str]) -> dict[str, Any]:
 
 
 class LimitsForm(forms.Form):
-    max_concurrent = number_field("Calls at once")
+    max_concurrent = number_field("Calls at once", "Empty: as many as the endpoint allows.")
     requests_per_minute = number_field("Requests a minute", "Empty: no limit.")
     tokens_per_minute = number_field("Tokens a minute", "Empty: no limit.")
     budget_dollars = number_field("Budget, dollars", "Empty: no limit.", "decimal")

@@ -115,8 +115,7 @@ class NewRunInput:
     def limits_document(self) -> dict[str, Any]:
         if self.preset != CUSTOM:
             return {"preset": self.preset}
-        given = {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
-        return {"requests_per_minute": None, **given}  # none given: no limit
+        return {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
 
     def budget_document(self) -> dict[str, Any]:
         typed = {name: text.strip().lstrip("$") for name, text in self.budget.items()}
@@ -129,7 +128,7 @@ class NewRunInput:
 
 
 def blank_input() -> NewRunInput:
-    limits = {name: number_text(value) for name, value in PRESETS[DEFAULT_PRESET].items()}
+    limits = {name: number_text(PRESETS[DEFAULT_PRESET][name]) for name in LIMIT_FIELDS}
     scorers = read_scorers({"exact": {}})
     return NewRunInput(key=new_key(), sections=blank_sections(), limits=limits, scorers=scorers)
 

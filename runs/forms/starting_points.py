@@ -23,6 +23,7 @@ from workers.engine.named import UnknownName, WrongOptions
 from workers.engine.scorers import build_scorer
 from workers.engine.spec.configuration import Configuration, Limits
 from workers.engine.spec.documents import write_document
+from workers.engine.spec.presets import DEFAULT_PRESET
 
 
 def from_document(document: Mapping[str, Any]) -> NewRunInput:
@@ -81,10 +82,9 @@ def sections_of(configuration: Configuration) -> dict[str, FormSection]:
 
 def preset_of(limits: Limits) -> str:
     """The preset these limits are, or custom when one of its numbers was changed."""
-    if limits.preset is None:
-        return CUSTOM
-    unchanged = Limits.model_validate({"preset": limits.preset})
-    return limits.preset if limits == unchanged else CUSTOM
+    preset = limits.preset or DEFAULT_PRESET
+    unchanged = Limits.model_validate({"preset": preset})
+    return preset if limits.model_copy(update={"preset": preset}) == unchanged else CUSTOM
 
 
 def shows_all_of(filled: NewRunInput, configuration: Configuration) -> bool:

@@ -76,6 +76,7 @@ class RunHere(NamedTuple):
     cases: int
     scores: Sequence[Score]
     seconds: float
+    slots: int  # calls at once
 
 
 class SiteKind:

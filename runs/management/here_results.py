@@ -10,6 +10,7 @@ from runs.management.voices import Standing
 from runs.models.dataset import question_in
 from runs.reports.report import CandidateLine
 from runs.selectors.runs.compare import Side, scorers_of
+from runs.selectors.runs.limits import slots_now
 from runs.selectors.runs.outcome import score_found
 from runs.selectors.scores.records import ScoreRecord
 from workers.engine.records import Score
@@ -27,7 +28,9 @@ STOPS = {
 
 def find(run: HereRun) -> Findings | None:
     kind = kind_named(run.configuration.kind)
-    return kind.find_here(RunHere(run.configuration, len(run.cases), run.scores, run.seconds))
+    slots = slots_now(run.configuration, run.endpoints)
+    here = RunHere(run.configuration, len(run.cases), run.scores, run.seconds, slots)
+    return kind.find_here(here)
 
 
 def outcome_of(run: HereRun, found: Findings | None = None) -> Outcome:

@@ -84,7 +84,6 @@ def test_a_filled_form_becomes_the_run_it_describes(alice, filled, dataset):
         "repeats": 2,
         "scorers": [{"numeric": {"tolerance": 0.5}}],
         "limits": {
-            "requests_per_minute": None,
             "max_concurrent": 8,
             "batch_size": 4,
             "timeout_seconds": 2.5,

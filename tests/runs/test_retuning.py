@@ -23,7 +23,10 @@ def alice():
 
 @pytest.fixture
 def run(alice):
-    return make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)
+    run = make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)
+    run.document["limits"] = {"preset": "balanced"}
+    run.save(update_fields=["document"])
+    return run
 
 
 def limits_of(run):
@@ -46,6 +49,7 @@ AS_LAUNCHED = (50, 3500, None, "normal")
         ({"max_concurrent": 20}, (20, 3500, None, "normal")),
         ({"max_concurrent": "20"}, (20, 3500, None, "normal")),
         ({"requests_per_minute": None}, (50, None, None, "normal")),
+        ({"max_concurrent": None}, (None, 3500, None, "normal")),
         ({"tokens_per_minute": 90_000}, (50, 3500, 90_000, "normal")),
         ({"priority": "high"}, (50, 3500, None, "high")),
         ({"max_concurrent": 1, "priority": "low"}, (1, 3500, None, "low")),
@@ -69,7 +73,6 @@ def test_changes_add_up_and_the_document_stays_as_it_was(run, alice):
     ("changes", "reason", "paths"),
     [
         ({"max_concurrent": 0}, "why", ["max_concurrent"]),
-        ({"max_concurrent": None}, "why", ["max_concurrent"]),
         ({"max_concurrent": 5001, "priority": "urgent"}, "why", ["max_concurrent", "priority"]),
         ({"timeout_seconds": 5}, "why", ["timeout_seconds"]),
         ({"requests_per_minute": "many"}, "x" * 201, ["requests_per_minute", "reason"]),

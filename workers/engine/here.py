@@ -13,7 +13,7 @@ from workers.engine.executor import Executor
 from workers.engine.prices import Prices
 from workers.engine.providers import Provider
 from workers.engine.records import Candidate, Case, Request, Score, Slice
-from workers.engine.schedule import Room, plan_chunks, split_slots
+from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, slots_allowed
 from workers.engine.scorers import build_scorer
 from workers.engine.session import Session
 from workers.engine.spec.configuration import Configuration
@@ -53,12 +53,14 @@ async def run_here(
     """
     clock = clock or SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
+    slots = slots_here(configuration, model_quotas or {})
     quotas = build_quotas(configuration, len(cases), model_quotas or {})
     limits = configuration.limits
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices or {})
     caller = Caller(providers, CallParts(throttle, clock, Random(configuration.seed)), rules)
     executor = build_executor(configuration, providers, caller, rules, cache or MemoryCache())
-    drive = Drive(configuration, cases, executor, Watch(configuration, throttle, clock), on_score)
+    watch = Watch(configuration, throttle, clock)
+    drive = Drive(configuration, cases, slots, executor, watch, on_score)
     try:
         await drive.run(on_stop)
     finally:
@@ -107,11 +109,13 @@ class Drive:
         self,
         configuration: Configuration,
         cases: Sequence[Case],
+        slots: int,
         executor: Executor,
         watch: Watch,
         on_score: OnScore,
     ) -> None:
         self._configuration = configuration
+        self._slots = slots
         self._cases = {case.position: case for case in cases}
         self._executor = executor
         self._watch = watch
@@ -147,7 +151,8 @@ class Drive:
         configuration, first_ones = self._configuration, set(self._flying.values())
         room = Room(
             max(1, CHUNKS_AHEAD - len(self._flying)),
-            chunk_size(configuration.limits.max_concurrent),
+            chunk_size(self._slots),
+            self._slots,
         )
         chunks = plan_chunks(self._session, configuration, len(self._cases), first_ones, room)
         for candidate in self._session.candidates[len(self._candidates) :]:
@@ -177,21 +182,28 @@ class Drive:
         await end_tasks(self._flying)
 
 
+def slots_here(configuration: Configuration, model_quotas: ModelQuotas) -> int:
+    """Calls at once, by the run's limit and by those of its models."""
+    at_once = {endpoint: quota.max_concurrent for (endpoint, _), quota in model_quotas.items()}
+    return slots_allowed(configuration, at_once)
+
+
 def build_quotas(configuration: Configuration, cases: int, model_quotas: ModelQuotas) -> Quotas:
     limits = configuration.limits
+    slots = slots_here(configuration, model_quotas)
     of_run = Quota(
         QUOTA,
-        limits.max_concurrent,
+        slots,
         limits.requests_per_minute,
         limits.tokens_per_minute,
         allowance=allowance_of(configuration.budget),
     )
-    of_candidate = split_slots(configuration, cases).cases_per_candidate
+    of_candidate = calls_per_candidate(configuration, cases, slots)
 
     def quotas(request: Request) -> tuple[Quota, ...]:
         of_model = model_quotas.get((request.endpoint, request.model))
         shared = (of_run,) if of_model is None else (of_run, of_model)
-        if limits.schedule != "two_level":
+        if of_candidate is None:
             return shared
         return (Quota(f"{QUOTA}/{request.candidate}", of_candidate), *shared)
 

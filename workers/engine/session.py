@@ -1,11 +1,14 @@
 """A Session plans and absorbs: it asks a strategy for trials and tells it their scores."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
+from workers.engine.chunks import Work
 from workers.engine.records import Candidate, Score, Trial
-from workers.engine.strategies import Strategy
+from workers.engine.strategies import Rounds, Strategy
 
 REPLAY_STEP = 10_000  # trials asked again at once, and dropped: a run may have a million
+LARGEST_ROUND = 2_000_000  # trials: a run has no more
 
 
 class Session:
@@ -16,6 +19,7 @@ class Session:
         self._early: dict[int, Score] = {}  # scored, but an earlier trial is not
         self._held: list[Trial] = []  # asked of the strategy, but of nobody else yet
         self._untold: dict[int, Trial] = {}  # asked, of a strategy that learns
+        self._begun: Counter[str] = Counter()  # trials of this round, by candidate
         self._disagrees_at: int | None = None  # a score is of another trial than was asked
         self.asked = 0
         self.told = 0
@@ -44,6 +48,16 @@ class Session:
         """Everything was asked and everything asked was told."""
         return self._is_exhausted and self.told == self.asked
 
+    @property
+    def work(self) -> Work | None:
+        """The round under way, of a strategy that decides in rounds."""
+        return self._strategy.work if isinstance(self._strategy, Rounds) else None
+
+    @property
+    def begun(self) -> int:
+        """Candidates of which this round has asked something, of a strategy that learns."""
+        return sum(trials > 0 for trials in self._begun.values())
+
     def may_become(self, asked: int) -> bool:
         """Whether a session that asked so much may be this one, later."""
         return self.asked == asked or (self.learns and self.asked < asked)
@@ -53,11 +67,14 @@ class Session:
         if not self._held:
             if self._strategy.listens and self.told < self.asked:
                 return []
+            if self.told == self.asked:
+                self._begun.clear()
             self._held = self._strategy.ask(limit)
         trials, self._held = self._held[:limit], self._held[limit:]
         self.asked += len(trials)
         if self.learns:
             self._untold.update((trial.position, trial) for trial in trials)
+            self._begun.update(trial.candidate for trial in trials)
         self._is_exhausted = not trials or self.asked == self._strategy.planned
         return trials
 
@@ -67,11 +84,34 @@ class Session:
         trials = self.plan(most + 1)
         if len(trials) <= most:
             return trials
+        self._put_back(trials)
+        return []
+
+    def open_round(self) -> None:
+        """Have the strategy say what its round is, if it can, and ask nothing of it yet."""
+        self._put_back(self.plan(LARGEST_ROUND))
+
+    def plan_of(self, candidates: Collection[str], new: int) -> list[Trial]:
+        """The next trials, as far as they are of these candidates or of so many others."""
+        trials = self.plan(LARGEST_ROUND)
+        known, most = set(candidates), len(candidates) + new
+        for place, trial in enumerate(trials):
+            known.add(trial.candidate)
+            if len(known) > most:
+                self._put_back(trials[place:])
+                return trials[:place]
+        return trials
+
+    def _put_back(self, trials: list[Trial]) -> None:
+        """What was planned is asked of nobody yet."""
+        if not trials:
+            return
         self._held = trials + self._held
         self.asked -= len(trials)
+        self._begun.subtract(trial.candidate for trial in trials)
         for trial in trials:
             self._untold.pop(trial.position, None)
-        return []
+        self._is_exhausted = False
 
     def unscored(self) -> set[int]:
         """The positions of the trials that were asked and have no score."""

@@ -65,7 +65,7 @@ class Retried(Applied):
 
 
 class LimitsNow(BaseModel):
-    max_concurrent: int
+    max_concurrent: int | None
     requests_per_minute: int | None
     tokens_per_minute: int | None
     priority: PriorityName

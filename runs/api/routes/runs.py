@@ -70,7 +70,7 @@ class EstimateAnswer(BaseModel):
     calls_cached: int
     calls_low: int
     calls_to_send: int
-    max_concurrent: int
+    max_concurrent: int | None
     seconds_low: float
     seconds_high: float
     limited_by: str

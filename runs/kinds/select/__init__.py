@@ -60,6 +60,8 @@ class SelectKind(SiteKind):
         return SelectionFindings(selection_here(run), documents)
 
     def why_unused(self, configuration: Configuration) -> str:
+        if configuration.limits.schedule == "two_level":
+            return super().why_unused(configuration)
         return "the first round has no more trials"
 
     def routers(self) -> list[Router]:

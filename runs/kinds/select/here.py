@@ -7,6 +7,7 @@ from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.report import SelectionReport, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
+from workers.engine.schedule import share_by
 from workers.engine.session import Session
 
 
@@ -22,7 +23,7 @@ def selection_here(run: RunHere) -> SelectionReport:
     return report_of(
         strategy,
         rows_of(strategy, early, tokens_of(run.scores)),
-        rounds_of(strategy, configuration.limits.max_concurrent),
+        rounds_of(strategy, run.slots, share_by(configuration, run.cases)),
         name=configuration.strategy.name,
         evaluations=len(run.scores),
         objective=configuration.objective,

@@ -20,6 +20,7 @@ from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.report import SelectionReport, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
+from workers.engine.schedule import share_by
 from workers.engine.session import Session
 from workers.engine.spec.configuration import cases_of
 from workers.engine.strategies import SELECTIONS, Rounds
@@ -124,7 +125,7 @@ def report(
     return report_of(
         strategy,
         rows_of(strategy, early, tokens_of(run)),
-        rounds_of(strategy, slots),
+        rounds_of(strategy, slots, share_by(configuration, strategy.cases)),
         name=configuration.strategy.name,
         evaluations=evaluations,
         objective=configuration.objective,

@@ -48,7 +48,7 @@ class Estimate:
     calls_cached_text: str = ""
     calls_low: int = 0
     calls_to_send: int = 0  # at most
-    max_concurrent: int = 0
+    max_concurrent: int | None = 0  # None: as many as the endpoints allow
     slots: int = 0  # of them: what the endpoints allow, too
     allocation: Allocation = NO_SPLIT
     usable_slots_static: int = 0

@@ -32,9 +32,11 @@ def limits_of_run(
     configuration: Configuration, latency_seconds: float, tokens_each: float
 ) -> list[Limit]:
     limits = configuration.limits
-    slots = limits.max_concurrent
-    name = f"{slots:,} calls at once of this run"
-    found = [Limit(slots / latency_seconds, name, "Calls at once (max_concurrent)")]
+    found = []
+    if limits.max_concurrent:
+        slots = limits.max_concurrent
+        name = f"{slots:,} calls at once of this run"
+        found.append(Limit(slots / latency_seconds, name, "Calls at once (max_concurrent)"))
     if limits.requests_per_minute:
         rate = limits.requests_per_minute
         name = f"{rate:,} requests a minute of this run"

@@ -4,22 +4,26 @@ from collections.abc import Mapping
 
 from runs.kinds import kind_named
 from runs.models import Endpoint
+from runs.selectors.runs.limits import slots_now
 from workers.engine.chunks import SlotPlan
-from workers.engine.schedule import plan_slots, slots_allowed
+from workers.engine.schedule import plan_slots
 from workers.engine.spec.configuration import Configuration
 
 
 def slots_of(
     configuration: Configuration, cases: int, endpoints: Mapping[str, Endpoint]
 ) -> SlotPlan:
-    at_once = {name: endpoint.max_concurrent for name, endpoint in endpoints.items()}
-    return plan_slots(configuration, cases, slots_allowed(configuration, at_once))
+    return plan_slots(configuration, cases, slots_now(configuration, endpoints))
 
 
 def slots_text(configuration: Configuration, plan: SlotPlan) -> str:
     """As in `8 calls at once: 4 candidates × 2 cases.`"""
     wanted = configuration.limits.max_concurrent
-    limit = "" if plan.slots == wanted else f" (the endpoints allow no more of the {wanted:,})"
+    limit = ""
+    if wanted is None:
+        limit = ", as the endpoints allow"
+    elif plan.slots != wanted:
+        limit = f" (the endpoints allow no more of the {wanted:,})"
     split = product(configuration, *plan.split)
     lent = f", and {plan.lent:,} more" if plan.lent else ""
     why = kind_named(configuration.kind).why_unused(configuration)

@@ -1,6 +1,6 @@
 """The limits that hold for a run now: those of its launch, with what was changed since."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from runs.models import Endpoint, Run, RunState
@@ -18,14 +18,16 @@ def configuration_now(run: Run) -> Configuration:
 
 
 def limits_text(configuration: Configuration) -> str:
-    limits = configuration.limits
-    calls = "call" if limits.max_concurrent == 1 else "calls"
-    parts = [f"{limits.max_concurrent:,} {calls} at once"]
+    limits, parts = configuration.limits, []
+    if limits.max_concurrent:
+        calls = "call" if limits.max_concurrent == 1 else "calls"
+        parts.append(f"{limits.max_concurrent:,} {calls} at once")
     if limits.requests_per_minute:
         parts.append(f"{limits.requests_per_minute:,} requests a minute")
     if limits.tokens_per_minute:
         parts.append(f"{limits.tokens_per_minute:,} tokens a minute")
-    return ", ".join([*parts, f"{configuration.priority} priority"])
+    own = ", ".join(parts) or "As fast as the endpoint allows"
+    return f"{own}, {configuration.priority} priority"
 
 
 def slots_at_launch(run: Run, configuration: Configuration) -> int:
@@ -33,6 +35,20 @@ def slots_at_launch(run: Run, configuration: Configuration) -> int:
     endpoints = run.snapshot_of.get("endpoints", {})
     at_once = {name: facts["max_concurrent"] for name, facts in endpoints.items()}
     return slots_allowed(configuration, at_once)
+
+
+def slots_now(configuration: Configuration, endpoints: Mapping[str, Endpoint]) -> int:
+    """Calls at once. A run without a limit of its own holds no more than its models allow
+    together, so that its tasks in memory are bounded, too."""
+    at_once = {name: endpoint.max_concurrent for name, endpoint in endpoints.items()}
+    return slots_allowed(configuration, at_once)
+
+
+def read_slots(configuration: Configuration) -> int:
+    """The same, with the endpoints as they are stored now."""
+    names = {model.endpoint for model in configuration.called}
+    stored = Endpoint.objects.filter(name__in=names)
+    return slots_allowed(configuration, dict(stored.values_list("name", "max_concurrent")))
 
 
 class Current(NamedTuple):

@@ -20,6 +20,7 @@ from runs.services.chunks.planning import as_rows, keep_warm, session_of, take_w
 from workers.engine.chunks import chunk_size
 from workers.engine.records import Reply, Score, Slice
 from workers.engine.session import Session
+from workers.engine.spec.configuration import Configuration
 
 LARGEST_GROWN_CHUNK = 500  # trials; all of them are written again with every write
 
@@ -39,12 +40,23 @@ def may_grow(lease: Lease) -> bool:
     Not where candidates are born: those are stored by planning, under the run's lock."""
     trials = len(lease.work.trials) + len(lease.growth.trials)
     configuration = lease.parts.configuration
-    return configuration.learns and not configuration.bears and trials <= LARGEST_GROWN_CHUNK
+    if not configuration.learns or configuration.bears or counts_candidates(configuration):
+        return False
+    return trials <= LARGEST_GROWN_CHUNK
+
+
+def counts_candidates(configuration: Configuration) -> bool:
+    """Only planning sees how many candidates of a run are open."""
+    limits = configuration.limits
+    return bool(limits.max_concurrent_candidates or limits.candidate_batch_size)
 
 
 def largest_small_round(lease: Lease) -> int:
-    """A round of more trials is several chunks, for several workers."""
-    return chunk_size(lease.parts.configuration.limits.max_concurrent)
+    """A round of more trials is several chunks, for several workers. Under two_level it must fit
+    into the slots: then the split leaves nobody waiting, and planning need not be asked."""
+    size, slots = chunk_size(lease.parts.slots), lease.parts.slots
+    is_split = lease.parts.configuration.limits.schedule == "two_level"
+    return min(size, slots) if is_split else size
 
 
 def take_session(lease: Lease, found: Sequence[Score]) -> Session | None:

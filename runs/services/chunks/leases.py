@@ -11,7 +11,7 @@ from django.db.models import Count, Min
 from django.db.models.functions import Now
 
 from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
-from runs.selectors.runs.limits import is_waiting, paused_endpoints
+from runs.selectors.runs.limits import is_waiting, paused_endpoints, slots_at_launch
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Case as EngineCase
@@ -34,6 +34,7 @@ class RunParts:
     configuration: Configuration
     dataset_id: int
     cases: int
+    slots: int  # calls at once, as the run was launched
     candidates: dict[str, EngineCandidate] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # by position
     candidate_ids: dict[str, int] = field(default_factory=dict)
@@ -177,7 +178,8 @@ def load_parts(run_id: int) -> RunParts:
     run = Run.objects.select_related("dataset").get(pk=run_id)
     configuration = read_configuration(run.document)
     cases = cases_of(configuration, run.dataset.rows)
-    parts = RunParts(run.pk, configuration, run.dataset_id, cases)
+    slots = slots_at_launch(run, configuration)
+    parts = RunParts(run.pk, configuration, run.dataset_id, cases, slots)
     return parts if configuration.bears else parts.with_candidates(run.candidates.all())
 
 

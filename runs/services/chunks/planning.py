@@ -11,7 +11,8 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
-from runs.selectors.runs.limits import configuration_now, waiting_reason
+from runs.selectors.runs.limits import configuration_now, read_slots, waiting_reason
+from runs.selectors.runs.performance import performance_text
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.candidates import forget_births, store_births
 from runs.services.chunks.leases import SUSPICIOUS_DEATHS
@@ -73,16 +74,17 @@ def _advance(run_id: int) -> None:
     if session.learns and (session.asked < run.asked or (at_work and not session.unscored())):
         return  # scores are missing; or a worker is about to end its chunk, or goes on by itself
     latency_ms = _usual_latency_ms(run)
-    size = chunk_size(configuration.limits.max_concurrent, (latency_ms or 0) / 1000)
+    slots = read_slots(configuration)
+    size = chunk_size(slots, (latency_ms or 0) / 1000)
     ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
-    room = Room(max(0, ahead - len(at_work)), size)
+    room = Room(max(0, ahead - len(at_work)), size, slots)
     open_keys = {session.candidates[position].key for position in at_work}
     cases = cases_of(configuration, run.dataset.rows)
     chunks = plan_chunks(session, configuration, cases, open_keys, room)
     _store_chunks(run, chunks, store_births(run, session.candidates))
     is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
     if not is_open and not _reopen_unscored(run):
-        _finish(run, session.best)
+        _finish(run, configuration, session.best)
 
 
 def _usual_latency_ms(run: Run) -> float | None:
@@ -205,7 +207,7 @@ def _reopen_unscored(run: Run) -> bool:
     return bool(early)
 
 
-def _finish(run: Run, chosen: int | None) -> None:
+def _finish(run: Run, configuration: Configuration, chosen: int | None) -> None:
     run.state = RunState.COMPLETED_WITH_ERRORS if run.failed else RunState.COMPLETED
     run.version += 1
     Run.objects.filter(pk=run.pk).update(
@@ -218,5 +220,7 @@ def _finish(run: Run, chosen: int | None) -> None:
     )
     level = EventLevel.WARNING if run.failed else EventLevel.INFO
     note(run, f"Finished: {run.done:,} trials, {run.failed:,} failed.", level)
+    if configuration.limits.performance_summary:
+        note(run, performance_text(run, configuration))
     announce_end(run)
     transaction.on_commit(partial(publish, run.pk, always=True))

@@ -10,7 +10,7 @@ from workers.engine.json_text import to_json
 from workers.engine.named import NamedChoice, Registry
 from workers.engine.scorers import SCORERS
 from workers.engine.spec.parameters import check_parameters
-from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS, rename_limits
+from workers.engine.spec.presets import MOST_CONCURRENT, fill_limits
 
 
 def refuse_switch(value: Any) -> Any:
@@ -31,7 +31,7 @@ def read_off(value: Any) -> Any:
 
 NotSwitch = BeforeValidator(refuse_switch)
 Name = Annotated[str, Field(min_length=1, max_length=100)]
-Concurrency = Annotated[int, Field(ge=1, le=5000), NotSwitch]
+Concurrency = Annotated[int, Field(ge=1, le=MOST_CONCURRENT), NotSwitch]
 RequestRate = Annotated[int, Field(ge=1, le=1_000_000), NotSwitch]
 TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch]
 Amount = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False), NotSwitch]
@@ -179,12 +179,16 @@ class Limits(Strict):
 
     model_config = ConfigDict(json_schema_extra=filled_by_preset)
 
-    preset: Literal["conservative", "balanced", "aggressive"] | None = Field(
-        None, description="Where the values come from that are not given here; balanced if empty."
+    preset: Literal["endpoint", "conservative", "balanced", "aggressive"] | None = Field(
+        None,
+        description="Where the values come from that are not given here. endpoint, as if empty: as "
+        "fast as the endpoints allow, without limits of the run's own.",
     )
-    max_concurrent: Concurrency = Field(0, description="Calls in flight at once.")
+    max_concurrent: Concurrency | None = Field(
+        None, description="Calls in flight at once. null: as many as the endpoints allow."
+    )
     batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] = Field(
-        0, description="Trials that a worker takes at once."
+        0, description="Cases of one candidate that are taken together, in the schedule two_level."
     )
     requests_per_minute: RequestRate | None = Field(
         None, description="Calls that start in a minute. null: no limit of the run's own."
@@ -204,29 +208,31 @@ class Limits(Strict):
     schedule: Literal["work_conserving", "two_level", "sequential"] = Field(
         "work_conserving",
         description="work_conserving keeps every slot busy; two_level gives each candidate its own "
-        "slots; sequential makes one call at a time.",
+        "slots; sequential makes one call at a time. two_level if a field below is given.",
     )
-    max_concurrent_candidates: Annotated[int, Field(ge=1, le=5000), NotSwitch] | None = Field(
+    max_concurrent_candidates: Concurrency | None = Field(
         None, description="Candidates at once, in the schedule two_level."
     )
+    max_concurrent_per_candidate: Concurrency | None = Field(
+        None,
+        description="Calls of one candidate at once, in the schedule two_level. null: "
+        "max_concurrent divided by max_concurrent_candidates, or batch_size.",
+    )
     candidate_batch_size: Annotated[int, Field(ge=1, le=10_000), NotSwitch] | None = Field(
-        None, description="Candidates that are started together, in the schedule two_level."
+        None,
+        description="Candidates that are worked off together, in the schedule two_level: the next "
+        "ones begin when all of these are done.",
+    )
+    performance_summary: Annotated[bool, Field(strict=True)] = Field(
+        False,
+        description="Note calls, throughput, latencies, cache hits and use of the limit in the "
+        "events when the run ends.",
     )
 
     @model_validator(mode="before")
     @classmethod
     def fill_from_preset(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        preset = value.get("preset") or DEFAULT_PRESET
-        given = {
-            name: item
-            for name, item in rename_limits(value).items()
-            if item is not None or name == "requests_per_minute"  # null there: no limit
-        }
-        if given.get("schedule") == "sequential":
-            given["max_concurrent"] = 1
-        return {**PRESETS.get(str(preset), PRESETS[DEFAULT_PRESET]), **given}
+        return fill_limits(value) if isinstance(value, Mapping) else value
 
 
 class Budget(Strict):

@@ -16,7 +16,7 @@ from workers.engine.named.options import properties_of
 from workers.engine.scorers import SCORERS
 from workers.engine.spec.configuration import Configuration, Limits
 from workers.engine.spec.field_rows import FieldRow, Piece, anchor_of, fields_of, title_of, yaml_of
-from workers.engine.spec.presets import DEFAULT_PRESET, OTHER_NAMES, PRESETS
+from workers.engine.spec.presets import DEFAULT_PRESET, EFFECTS, PRESETS, written_otherwise
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.options import Options
 
@@ -40,6 +40,11 @@ class Table(NamedTuple):
     about: str
     heads: list[str]
     rows: list[list[str]]
+    effects: list[str] = []  # of each row, in words
+
+    @property
+    def lines(self) -> list[tuple[list[str], str]]:
+        return list(zip(self.rows, self.effects or [""] * len(self.rows), strict=True))
 
 
 class Part(NamedTuple):
@@ -96,17 +101,19 @@ def limits_part() -> Part:
     presets = Table(
         "presets",
         "Presets",
-        f"Values of the fields that are not given; {DEFAULT_PRESET} if no preset is named.",
+        f"Values of the fields that are not given; {DEFAULT_PRESET} if no preset is named, which "
+        "leaves the limits to the endpoints. The two of candidates hold in the schedule two_level.",
         ["preset", *names],
         [[name, *(yaml_of(values[field]) for field in names)] for name, values in PRESETS.items()],
     )
     others = Table(
         "other-names",
         "Other names",
-        "These names are understood, too. max_concurrent_requests counts the calls of one "
-        "candidate: it is multiplied by max_concurrent_candidates.",
+        "The names of the asynchronous evaluation guide are understood, too. A genome is a "
+        "candidate, a problem is a case.",
         ["also written", "is"],
-        [*map(list, OTHER_NAMES.items()), ["max_concurrent_requests", "max_concurrent"]],
+        [*map(list, written_otherwise().items())],
+        [EFFECTS[name] for name in written_otherwise()],
     )
     section = object_section("Limits", definitions()["Limits"])
     fields = [row._replace(default=limit_default(row.name)) for row in section.fields]

@@ -111,8 +111,11 @@ def build_selection(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
     objective: Objective | None = None,
+    by_candidate: bool = False,
 ) -> Rounds[Any]:
-    """A strategy at its beginning."""
+    """A strategy at its beginning. With `by_candidate` a round goes candidate by candidate instead
+    of case by case; what is decided is the same."""
     chosen: Chosen[Rounds[Any]] = SELECTIONS.choose(name, options or {})
     check_objective(name, objective or Objective())
-    return chosen.thing(candidates, cases, repeats, seed, chosen.options, objective)
+    given = (candidates, cases, repeats, seed, chosen.options, objective)
+    return chosen.thing(*given, by_candidate=by_candidate)

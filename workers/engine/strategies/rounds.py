@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from workers.engine.chunks import Work
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.statistics.pareto import front_of
 from workers.engine.strategies.board import Board
@@ -58,7 +59,10 @@ class Rounds(ABC, Generic[OptionsType]):
         seed: int,
         options: OptionsType,
         objective: Objective | None = None,
+        *,
+        by_candidate: bool = False,
     ) -> None:
+        self._by_candidate = by_candidate
         self.candidates = list(candidates)
         self.options = options
         self.cases = cases * repeats  # a repeat is one more case: it is sampled like the others
@@ -103,6 +107,14 @@ class Rounds(ABC, Generic[OptionsType]):
         arms = [arm for arm in self.alive if self.board.count(arm) == most]
         return [arms[place] for place in front_of([self.board.point(arm) for arm in arms])]
 
+    @property
+    def work(self) -> Work | None:
+        """The round under way. None before the first one."""
+        if not self.history:
+            return None
+        record = self.history[-1]
+        return Work(record.arms, record.cases, record.trials)
+
     def ask(self, limit: int) -> list[Trial]:
         if not self._queue and self._told == self._asked and not self._is_over and limit > 0:
             self._open_round()
@@ -145,6 +157,8 @@ class Rounds(ABC, Generic[OptionsType]):
         if not pairs:
             self._is_over = True
             return
+        if self._by_candidate:
+            pairs.sort(key=lambda pair: pair[0])
         start = self._asked
         self._queue = [self._trial(start + n, *pair) for n, pair in enumerate(pairs)]
         most = max(pull.cases for pull in pulls)

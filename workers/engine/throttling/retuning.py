@@ -21,9 +21,9 @@ BUDGET = "budget."  # how the names of its changes begin
 
 
 class LimitChanges(Strict):
-    """Only what is given is changed, so the defaults are never used. Null lifts a rate."""
+    """Only what is given is changed, so the defaults are never used. Null lifts a limit."""
 
-    max_concurrent: Concurrency = 1
+    max_concurrent: Concurrency | None = None
     requests_per_minute: RequestRate | None = None
     tokens_per_minute: TokenRate | None = None
     priority: PriorityName = "normal"

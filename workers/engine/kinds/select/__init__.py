@@ -92,6 +92,7 @@ class Selection(Configuration):
             seed=self.seed,
             options=self.strategy.options,
             objective=self.objective,
+            by_candidate=self.limits.schedule == "two_level",
         )
 
     def stand_in(self, cases: int, chosen: int | None) -> Bystander:

@@ -1,7 +1,7 @@
 """What a choice among combinations has found, combination by combination."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workers.engine.chunks import Allocation, SlotPlan, Work, share_slots
@@ -184,7 +184,10 @@ def mark_front(rows: Sequence[CombinationRow]) -> list[CombinationRow]:
     return [row._replace(on_front=place in front) for place, row in enumerate(rows)]
 
 
-def rounds_of(strategy: Rounds[Any], max_concurrent: int) -> list[RoundRow]:
+def rounds_of(
+    strategy: Rounds[Any], slots: int, share: Callable[[int, Work], SlotPlan] = share_slots
+) -> list[RoundRow]:
+    """`share` says what a round does with the slots."""
     left = [elimination.round for elimination in strategy.eliminations.values()]
     gone = [0] * (len(strategy.history) + 1)
     for number in left:
@@ -193,7 +196,7 @@ def rounds_of(strategy: Rounds[Any], max_concurrent: int) -> list[RoundRow]:
     for record in strategy.history:
         alive -= gone[record.number]
         work = Work(record.arms, record.cases, record.trials)
-        rounds.append(RoundRow(*record, slots=share_slots(max_concurrent, work), alive=alive))
+        rounds.append(RoundRow(*record, slots=share(slots, work), alive=alive))
     return rounds
 
 

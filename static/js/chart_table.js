@@ -8,7 +8,7 @@ function text(value, write) {
 export function summarise(plan, columns, write) {
   if (!columns[plan.x ?? "second"].length) return "No data yet.";
   return plan.series
-    .filter(({ key }) => key !== "limit")
+    .filter(({ isLimit }) => !isLimit)
     .map(({ key, label }) => {
       const values = columns[key].filter((value) => value !== null);
       return `${label}: last ${text(values.at(-1), write)}, highest ${text(values.length ? Math.max(...values) : null, write)}`;
@@ -24,10 +24,11 @@ function notesOf(marks, seconds, place) {
 }
 
 export function fillTable(holder, plan, columns, write, marks = []) {
+  const shown = plan.series.filter(({ key, isLimit }) => !isLimit || columns[key].some((value) => (value ?? null) !== null));
   const table = document.createElement("table");
   table.className = "table";
   const head = table.createTHead().insertRow();
-  for (const label of [plan.xLabel ?? "Second", ...plan.series.map(({ label }) => label)]) {
+  for (const label of [plan.xLabel ?? "Second", ...shown.map(({ label }) => label)]) {
     const cell = document.createElement("th");
     cell.scope = "col";
     cell.className = "number";
@@ -38,7 +39,7 @@ export function fillTable(holder, plan, columns, write, marks = []) {
   const body = table.createTBody();
   columns[plan.x ?? "second"].forEach((second, place) => {
     const row = body.insertRow();
-    for (const value of [String(second), ...plan.series.map(({ key }) => text(columns[key][place], write))]) {
+    for (const value of [String(second), ...shown.map(({ key }) => text(columns[key][place], write))]) {
       const cell = row.insertCell();
       cell.className = "number";
       cell.textContent = value;

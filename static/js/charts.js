@@ -3,11 +3,12 @@ import { Marks } from "./chart_marks.js";
 import { fillTable, summarise } from "./chart_table.js";
 
 const AREA_OPACITY = 0.12;
+const FAR_AWAY = 4; // times as high as what is drawn
 const WHOLE_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600];
 
 /**
  * What each chart draws, in drawing order. `stackOn` is added to the series before it is drawn.
- * @type {Record<string, {series: {key: string, label: string, stackOn?: string, fill?: boolean, dash?: number[], isStepped?: boolean}[], unit: "rate"|"ms"|"count", notes?: string}>} `notes`: what its marks are
+ * @type {Record<string, {series: {key: string, label: string, stackOn?: string, fill?: boolean, dash?: number[], isStepped?: boolean, isLimit?: boolean}[], unit: "rate"|"ms"|"count", notes?: string}>} `notes`: what its marks are
  */
 export const CHARTS = {
   throughput: {
@@ -16,6 +17,7 @@ export const CHARTS = {
       { key: "fresh", label: "answered", stackOn: "cached", fill: true },
       { key: "cached", label: "cached", fill: true },
       { key: "failed", label: "failed" },
+      { key: "rate_limit", label: "limit", dash: [6, 4], isLimit: true },
     ],
   },
   latency: {
@@ -30,20 +32,21 @@ export const CHARTS = {
     notes: "Limit changes",
     series: [
       { key: "in_flight", label: "in flight", fill: true },
-      { key: "limit", label: "limit", dash: [6, 4], isStepped: true },
+      { key: "limit", label: "limit", dash: [6, 4], isStepped: true, isLimit: true },
     ],
   },
 };
 
 /** Turns rows into columns; a second without a row becomes a gap, never a zero. */
-export function columnsOf(series, limitSteps) {
+export function columnsOf(series, limits) {
   const names = series.columns;
-  const columns = Object.fromEntries([...names, "limit"].map((name) => [name, []]));
+  const columns = Object.fromEntries([...names, "limit", "rate_limit"].map((name) => [name, []]));
   let previous = null;
   for (const row of series.rows) {
     if (previous !== null && row[0] - previous > series.step * 1.5) pushGap(columns, previous + series.step);
     names.forEach((name, place) => columns[name].push(row[place]));
-    columns.limit.push(limitAt(limitSteps, row[0] + series.step - 1));
+    columns.limit.push(limitAt(limits.limit_steps, row[0] + series.step - 1));
+    columns.rate_limit.push(limits.rate_limit);
     previous = row[0];
   }
   return columns;
@@ -85,6 +88,14 @@ export function withOpacity(colour, opacity) {
 export function isolatedIn(values) {
   const isThere = (place) => (values[place] ?? null) !== null;
   return values.flatMap((value, place) => (value && !isThere(place - 1) && !isThere(place + 1) ? [place] : []));
+}
+
+function isEmpty(values) {
+  return values.every((value) => (value ?? null) === null);
+}
+
+function highOf(values) {
+  return Math.max(0, ...values.filter((value) => (value ?? null) !== null));
 }
 
 function short(number) {
@@ -156,17 +167,33 @@ export class Chart {
   }
 
   /** @param {{columns: string[], rows: (number|null)[][], step: number}} series */
-  show(series, limitSteps, marks) {
+  show(series, limits, marks) {
     if (this.plan.notes) this.marks.list = marks;
-    this.showColumns(columnsOf(series, limitSteps));
+    this.showColumns(columnsOf(series, limits));
   }
 
   showColumns(columns) {
     this.columns = columns;
+    this.hideUnlimited();
     if (this.plot) this.plot.setData(this.data());
     else this.draw();
     this.figure.querySelector("[data-summary]").textContent = summarise(this.plan, this.columns, this.write);
     if (!this.table.hidden) this.fillTable();
+  }
+
+  /** A limit that does not exist has no place in the legend. */
+  hideUnlimited() {
+    const entries = this.figure.querySelectorAll("[data-legend] > span");
+    this.plan.series.forEach(({ key, isLimit }, place) => {
+      if (isLimit) entries[place].hidden = isEmpty(this.columns[key]);
+    });
+  }
+
+  /** A limit that is far away must not press what is drawn to the ground: it is then off the top. */
+  highest(high) {
+    const drawn = this.plan.series.filter(({ isLimit }) => !isLimit).map(({ key, stackOn }) => highOf(this.columns[key]) + (stackOn ? highOf(this.columns[stackOn]) : 0));
+    const most = Math.max(...drawn, 0);
+    return most && high > FAR_AWAY * most ? most : high;
   }
 
   fillTable() {
@@ -197,7 +224,7 @@ export class Chart {
       padding: [8, 16, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 } },
-      scales: { x: { time: false, range: (plot, low, high) => xRange(plot, low, high) }, y: { range: (_, __, high) => [0, topOf(this.plan.unit, high)] } },
+      scales: { x: { time: false, range: (plot, low, high) => xRange(plot, low, high) }, y: { range: (_, __, high) => [0, topOf(this.plan.unit, this.highest(high))] } },
       axes: [
         { ...axis, size: 24, space: 64, incrs: WHOLE_SECONDS, values: (_, ticks) => ticks.map(clock) },
         { ...axis, size: 52, space: 32, values: (_, ticks) => ticks.map(this.write) },

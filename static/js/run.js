@@ -51,9 +51,10 @@ function paint(snapshot) {
 }
 
 /** The second that is still going on would look like a drop; it is drawn when it is over. */
-function drawCharts({ is_finished: isFinished, limit_steps: limitSteps }) {
+function drawCharts(snapshot) {
+  const isFinished = snapshot.is_finished;
   const rows = isFinished || series.rows.length < 3 ? series.rows : series.rows.slice(0, -1);
-  for (const chart of charts) chart.show({ ...series, rows }, limitSteps, marks);
+  for (const chart of charts) chart.show({ ...series, rows }, snapshot, marks);
 }
 
 function paintBar({ bar, text }) {

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 from django.conf import settings
@@ -23,6 +23,7 @@ class PermitState:
     """One model of one endpoint, over all workers and runs."""
 
     held: Counter[int] = field(default_factory=Counter)  # calls in flight by run
+    waiting: Counter[int] = field(default_factory=Counter)  # calls that want a permit, by run
     limit: int | None = None  # the adaptive one, where it is known
     calls: float = 0.0  # over the last minute, as are those below
     throttled: float = 0.0
@@ -34,6 +35,20 @@ class PermitState:
     broken_seconds: float = 0.0  # until one call is tried; 0: one is tried now
     failing_seconds: float = 0.0  # since the breaker opened
     gate_seconds: float = 0.0  # the provider wants silence for so long
+    ramp: int | None = None  # calls at once while they come back after such a silence
+    requests_ahead: float = 0.0  # seconds by which calls that started are ahead of their rate
+    tokens_ahead: float = 0.0
+
+
+class Answers(NamedTuple):
+    """What Redis has under one key."""
+
+    held: Mapping[bytes, bytes]
+    wanted: Mapping[bytes, bytes]
+    expires: list[tuple[bytes, float]]
+    state: Mapping[bytes, bytes]
+    due: bytes | None
+    tokens_due: bytes | None
 
 
 @contextmanager
@@ -52,7 +67,16 @@ def open_redis() -> Iterator["redis.Redis"]:
 
 def read_permits(places: Places) -> dict[tuple[int, str], PermitState] | None:
     """None when Redis does not answer: then nothing is known, which is not the same as nothing."""
-    wanted = list(places)
+    wanted = {
+        f"endpoint:{endpoint_id}/{model}": (endpoint_id, model) for endpoint_id, model in places
+    }
+    states = read_keys(wanted)
+    return None if states is None else {wanted[key]: state for key, state in states.items()}
+
+
+def read_keys(keys: Iterable[str]) -> dict[str, PermitState] | None:
+    """By the keys of quotas: endpoint:3/model, or run:17, which has rates only."""
+    wanted = list(keys)
     try:
         with open_redis() as client:
             answers = ask(client, wanted)
@@ -60,34 +84,34 @@ def read_permits(places: Places) -> dict[tuple[int, str], PermitState] | None:
         return None
     seconds, micros = answers[0]
     now = seconds * 1000 + micros / 1000
+    size = len(Answers._fields)
     return {
-        place: read_state(answers[1 + 3 * at], dict(answers[2 + 3 * at]), answers[3 + 3 * at], now)
-        for at, place in enumerate(wanted)
+        key: read_state(Answers(*answers[1 + size * at : 1 + size * (at + 1)]), now)
+        for at, key in enumerate(wanted)
     }
 
 
-def ask(client: "redis.Redis", places: list[tuple[int, str]]) -> list[Any]:
+def ask(client: "redis.Redis", keys: list[str]) -> list[Any]:
     with client.pipeline(transaction=False) as pipe:
         pipe.time()
-        for endpoint_id, model in places:
-            key = f"endpoint:{endpoint_id}/{model}"
+        for key in keys:
             pipe.hgetall(f"permits:held:{key}")
+            pipe.hgetall(f"permits:wanted:{key}")
             pipe.zrange(f"permits:expires:{key}", 0, -1, withscores=True)
             pipe.hgetall(f"permits:state:{key}")
+            pipe.get(f"permits:due:{key}")
+            pipe.get(f"permits:tokens_due:{key}")
         return pipe.execute()
 
 
-def read_state(
-    held: Mapping[bytes, bytes],
-    expires: Mapping[bytes, float],
-    fields: Mapping[bytes, bytes],
-    now: float,
-) -> PermitState:
+def read_state(answers: "Answers", now: float) -> PermitState:
+    fields, expires = answers.state, dict(answers.expires)
     state = {name.decode(): float(value) for name, value in fields.items()}
     is_broken = state.get("rest", 0.0) > 0
     is_told = now - state.get("told", 0.0) < TOLD_MS
     return PermitState(
-        held=count_by_run(held, expires, now),
+        held=count_by_run(answers.held, expires, now),
+        waiting=count_by_run(answers.wanted, expires, now),
         limit=int(state["limit"]) if "limit" in state else None,
         calls=last_minute(state, "calls", now),
         throttled=last_minute(state, "throttled", now),
@@ -99,7 +123,14 @@ def read_state(
         failing_seconds=(now - state.get("opened", now)) / 1000 if is_broken else 0.0,
         broken_seconds=max(0.0, state.get("until", 0.0) - now) / 1000,
         gate_seconds=max(0.0, state.get("gate", 0.0) - now) / 1000,
+        ramp=int(state["ramp"]) if "ramp" in state else None,
+        requests_ahead=seconds_ahead(answers.due, now),
+        tokens_ahead=seconds_ahead(answers.tokens_due, now),
     )
+
+
+def seconds_ahead(due: bytes | None, now: float) -> float:
+    return max(0.0, float(due or 0) - now) / 1000
 
 
 def count_by_run(

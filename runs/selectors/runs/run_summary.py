@@ -13,6 +13,8 @@ from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunSample, RunState
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
+from runs.selectors.runs.calls_now import read_now
+from runs.selectors.runs.limited_by import LimitedBy, limit_of
 from runs.selectors.runs.limits import WAITING
 from runs.selectors.runs.rates import mean_rate, read_newest
 from runs.selectors.runs.run_list import RunRow, describe_one
@@ -85,6 +87,7 @@ class RunSummary(Pickable):
     score: ScoreSummary
     rates: Rates
     calls: CallCounts
+    limited_by: LimitedBy | None
     cost: float | None  # dollars; null: the price of no answer is known
     eta_seconds: float | None
     best: Best | None
@@ -97,19 +100,27 @@ class RunSummary(Pickable):
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
     """In the order given. The runs come with their datasets."""
     now = timezone.now()
+    calls = read_now(runs)
     newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
     return [
         summary_of(
             describe_one(run, newest.get(run.pk, ()), now, best.get(run.pk)),
             in_flight_of(run, flying.get(run.pk, 0)),
             best.get(run.pk),
+            limit_of(run, calls.get(run.pk)),
             now,
         )
         for run in runs
     ]
 
 
-def summary_of(row: RunRow, in_flight: int, best: Candidate | None, now: datetime) -> RunSummary:
+def summary_of(
+    row: RunRow,
+    in_flight: int,
+    best: Candidate | None,
+    limited_by: LimitedBy | None,
+    now: datetime,
+) -> RunSummary:
     run = row.run
     return RunSummary(
         id=run.pk,
@@ -132,6 +143,7 @@ def summary_of(row: RunRow, in_flight: int, best: Candidate | None, now: datetim
             throttled=run.calls_throttled,
             saved=run.cached,
         ),
+        limited_by=limited_by,
         cost=None if run.unpriced and not run.cost else run.cost,
         eta_seconds=eta_of(run, row.rate, now),
         best=best_of(best),

@@ -13,8 +13,10 @@ from runs import formatting
 from runs.models import Run, RunState
 from runs.selectors.health import NO_WORKER, is_without_worker
 from runs.selectors.runs.budgets import budget_frame, notice_text, raises_of, read_budget
+from runs.selectors.runs.calls_now import read_now, slots_over_time, trials_per_second_allowed
 from runs.selectors.runs.costs import cost_text
 from runs.selectors.runs.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
+from runs.selectors.runs.limited_by import limit_of
 from runs.selectors.runs.limits import WAITING, configuration_now, limits_text
 from runs.selectors.runs.rates import mean_rate, recent_rate
 from runs.selectors.runs.series import Series, read_series
@@ -29,8 +31,10 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
     now = timezone.now()
     chart = read_series(run)
     configuration = configuration_now(run)
-    limit = configuration.limits.max_concurrent
+    calls = read_now([run]).get(run.pk)
+    slots = slots_over_time(run, configuration, calls, int(run.running_seconds(now)))
     in_flight = current_in_flight(run, chart, now)
+    limited_by = limit_of(run, calls)
     budget, raises = read_budget(run, now), raises_of(run, now)
     return {
         "v": 1,
@@ -50,14 +54,17 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
         "budget": budget_frame(budget),
         "raises": {each.name: each._asdict() for each in raises},
         "text": {
-            **text_of(run, chart, now, in_flight, limit),
+            **text_of(run, chart, now, in_flight, slots.possible),
             "limits": limits_text(configuration),
+            "limited_by": limited_by.text if limited_by else "",
             "notice": notice_text(run, budget),
             "cut": cut_text(run),
         },
         "series": chart.as_frame() if series else chart.as_frame(last=TICK_ROWS),
-        "limit": limit,
-        **read_limit_changes(run, limit, last=MOST_MARKS if series else TICK_MARKS),
+        "limit": slots.possible,
+        "rate_limit": trials_per_second_allowed(run, configuration, calls),
+        "limited_by": limited_by.model_dump() if limited_by else None,
+        **read_limit_changes(run, slots, last=MOST_MARKS if series else TICK_MARKS),
         "leaderboard_version": run.done + run.is_finished,  # its end is news, too
     }
 

@@ -1,0 +1,270 @@
+"""What a run page says limits the run: read from a real Redis, as the workers write it."""
+
+import asyncio
+import time
+
+import pytest
+import redis
+import redis.asyncio
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
+from runs.selectors.health import forget_troubles
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.selectors.worker_beats import BEATS
+from tests.api.asking import Asker
+from tests.runs.page_parts import (
+    beat,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+)
+from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
+from workers.redis_permits import RedisPermits
+
+pytestmark = pytest.mark.django_db
+
+NOTHING, GOOD, BAD = Report(), Report(good=5), Report(troubled=5)
+REFUSED = Report(throttled=1, pause_seconds=30.0)
+
+
+@pytest.fixture
+def bob():
+    return make_person("bob")
+
+
+@pytest.fixture
+def endpoint():
+    endpoint = make_endpoint()
+    Endpoint.objects.filter(pk=endpoint.pk).update(adaptive=False)
+    return endpoint
+
+
+@pytest.fixture
+def run(bob, endpoint, settings):
+    beat(*(f"worker {number}" for number in range(settings.WORKERS)))
+    run = make_run(bob, make_dataset(bob), state=RunState.RUNNING, ended=None, planned=500)
+    Run.objects.filter(pk=run.pk).update(asked=500)
+    return Run.objects.get(pk=run.pk)
+
+
+def limit(run, **limits):
+    """Give the run limits of its own."""
+    run.document["limits"] = limits
+    run.save(update_fields=["document"])
+
+
+def work(settings, run, endpoint, wants, *, reports=(NOTHING,), holder="worker", of=None, **model):
+    """What a worker says that has so many calls to make under the run's and the model's quota."""
+    limits = run.document.get("limits", {})
+    endpoint.refresh_from_db()
+    of_run = Quota(
+        f"run:{run.pk}",
+        limits.get("max_concurrent") or endpoint.max_concurrent,
+        limits.get("requests_per_minute"),
+        limits.get("tokens_per_minute"),
+    )
+    of_model = Quota(
+        f"endpoint:{endpoint.pk}/sim-small",
+        endpoint.max_concurrent,
+        endpoint.requests_per_minute,
+        endpoint.tokens_per_minute,
+        group=str((of or run).pk),
+        is_adaptive=endpoint.adaptive,
+        is_guarded=True,
+        **model,
+    )
+
+    async def talk():
+        client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+        permits = RedisPermits(client, holder, 1, LocalPermits(time.monotonic))
+        held = 0
+        for report in reports:
+            demand = Demand((held, held), wants, tokens_each=100, report=report)
+            held += (await permits.exchange((of_run, of_model), demand)).permits
+        await client.aclose()
+
+    asyncio.run(talk())
+
+
+def said(run):
+    return take_snapshot(Run.objects.get(pk=run.pk))
+
+
+def test_the_slots_of_the_run(settings, run, endpoint):
+    limit(run, max_concurrent=7)
+    work(settings, run, endpoint, 30)
+    snapshot = said(run)
+    assert snapshot["limited_by"] == {
+        "cause": "run_slots",
+        "limit": 7,
+        "model": "",
+        "text": "Limited by the run's own 7 calls at once. "
+        "Raise Calls at once under Limits and budget.",
+    }
+    assert snapshot["limit"] == 7
+    assert snapshot["limit_steps"] == [[0, 7]]
+
+
+def test_the_slots_of_the_endpoint(settings, run, endpoint):
+    work(settings, run, endpoint, 30)
+    snapshot = said(run)
+    assert snapshot["text"]["limited_by"] == (
+        "Limited by simulated's 20 calls at once. An operator can raise it on the endpoint's page."
+    )
+    assert snapshot["limited_by"]["cause"] == "endpoint_slots"
+    assert snapshot["limit"] == 20
+    assert snapshot["limit_steps"] == [[0, 20]]
+    assert snapshot["rate_limit"] is None
+
+
+def test_slots_that_other_runs_use_are_said(settings, run, endpoint, bob):
+    other = make_run(bob, run.dataset, state=RunState.RUNNING, ended=None)
+    work(settings, other, endpoint, 12, holder="other", of=other)
+    work(settings, run, endpoint, 30)
+    assert said(run)["limited_by"]["text"].endswith("Other runs use 12 of them.")
+
+
+def test_the_adaptive_limit(settings, run, endpoint):
+    Endpoint.objects.filter(pk=endpoint.pk).update(adaptive=True, max_concurrent=200)
+    work(settings, run, endpoint, 60)
+    snapshot = said(run)
+    assert snapshot["limited_by"]["cause"] == "adaptive"
+    assert snapshot["limit"] == snapshot["limited_by"]["limit"] == 20  # it starts there
+    assert "20 of 200 calls at once now" in snapshot["text"]["limited_by"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "cause", "text"),
+    [
+        ({"requests_per_minute": 600}, "run_requests", "the run's own 600 requests a minute"),
+        ({"tokens_per_minute": 6000}, "run_tokens", "the run's own 6,000 tokens a minute"),
+    ],
+)
+def test_rates_of_the_run(settings, run, endpoint, limits, cause, text):
+    limit(run, **limits)
+    work(settings, run, endpoint, 30)
+    snapshot = said(run)
+    assert snapshot["limited_by"]["cause"] == cause
+    assert f"Limited by {text}." in snapshot["text"]["limited_by"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "cause", "text"),
+    [
+        ({"requests_per_minute": 60}, "endpoint_requests", "60 requests a minute. An operator can"),
+        ({"tokens_per_minute": 6000}, "endpoint_tokens", "6,000 tokens a minute. An operator can"),
+    ],
+)
+def test_rates_of_the_endpoint(settings, run, endpoint, limits, cause, text):
+    Endpoint.objects.filter(pk=endpoint.pk).update(**limits)
+    work(settings, run, endpoint, 30)
+    snapshot = said(run)
+    assert snapshot["limited_by"]["cause"] == cause
+    assert f"Limited by simulated's {text}" in snapshot["text"]["limited_by"]
+
+
+def test_the_chart_of_the_throughput_draws_a_rate(settings, run, endpoint):
+    Endpoint.objects.filter(pk=endpoint.pk).update(requests_per_minute=600)
+    limit(run, requests_per_minute=120)
+    assert said(run)["rate_limit"] == 2.0
+    limit(run)
+    assert said(run)["rate_limit"] == 10.0
+
+
+def test_a_pause_after_429(settings, run, endpoint):
+    work(settings, run, endpoint, 5, reports=(GOOD, REFUSED))
+    snapshot = said(run)
+    assert snapshot["limited_by"]["cause"] == "pause"
+    assert "simulated/sim-small answered 429" in snapshot["text"]["limited_by"]
+
+
+def test_an_open_breaker(settings, run, endpoint):
+    work(settings, run, endpoint, 5, reports=(NOTHING, BAD))
+    snapshot = said(run)
+    assert snapshot["limited_by"]["cause"] == "breaker"
+    assert "simulated/sim-small keeps failing" in snapshot["text"]["limited_by"]
+
+
+def test_a_paused_endpoint(run, endpoint):
+    Run.objects.filter(pk=run.pk).update(reason="Waiting: endpoint simulated is paused")
+    assert said(run)["limited_by"]["text"].startswith("Endpoint simulated is paused.")
+
+
+def test_workers_that_are_all_busy(settings, run, endpoint):
+    work(settings, run, endpoint, 5)
+    Chunk.objects.create(run=run, start=0, trials=[[0, 0, 0, 0]], state=ChunkState.PENDING)
+    assert said(run)["limited_by"]["cause"] == "workers"
+    assert "Start another with manage.py work." in said(run)["text"]["limited_by"]
+
+
+def test_no_worker_at_all(settings, run):
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        client.delete(BEATS)
+    forget_troubles()
+    assert said(run)["limited_by"]["text"] == (
+        "No worker is running: start one with manage.py work."
+    )
+
+
+def test_the_last_answers(settings, run, endpoint):
+    work(settings, run, endpoint, 5)
+    assert said(run)["limited_by"] == {
+        "cause": "last_answers",
+        "limit": None,
+        "model": "",
+        "text": "Nothing limits it: it waits for the last answers of the run.",
+    }
+
+
+def test_the_split_of_two_level(settings, run, endpoint):
+    limit(run, max_concurrent=10, batch_size=2, schedule="two_level")
+    work(settings, run, endpoint, 30)
+    assert said(run)["limited_by"]["cause"] == "schedule"
+    assert "1 candidate × 2 calls at once" in said(run)["text"]["limited_by"]
+
+
+@pytest.mark.parametrize("state", [RunState.PAUSED, RunState.COMPLETED, RunState.CANCELLED])
+def test_nothing_is_said_of_a_run_that_does_not_go_on(settings, run, endpoint, state):
+    work(settings, run, endpoint, 30)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    assert said(run)["limited_by"] is None
+    assert said(run)["text"]["limited_by"] == ""
+
+
+def test_the_page_shows_the_sentence_and_the_api_has_it(settings, run, endpoint, bob):
+    work(settings, run, endpoint, 30)
+    text = "Limited by simulated&#x27;s 20 calls at once."
+    assert text in client_of(bob).get(reverse("run", args=[run.pk])).content.decode()
+    asker = Asker(bob)
+    for path in ("/runs", f"/runs/{run.pk}"):
+        answer = asker.get(path).json()
+        [facts] = answer.get("data", [answer])
+        assert facts["limited_by"]["cause"] == "endpoint_slots"
+        assert facts["limited_by"]["limit"] == 20
+
+
+def test_a_list_of_runs_asks_no_more_for_more_of_them(settings, run, endpoint, bob):
+    asker = Asker(bob)
+    asker.get("/runs")  # the first use of a token is noted
+    counts = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            asker.get("/runs")
+        counts.append(len(queries))
+        for _ in range(3):
+            make_run(bob, run.dataset, state=RunState.RUNNING, ended=None)
+    assert counts[0] == counts[1]
+
+
+def test_steps_of_the_adaptive_limit_are_drawn(settings, run, endpoint):
+    key = f"endpoint:{endpoint.pk}/sim-small"
+    for second, before, after in ((1, 20, 40), (3, 40, 32)):
+        data = {"key": key, "before": before, "after": after, "second": second, "reason": "r"}
+        run.events.create(kind="limit", message="moved", data={**data, "model": "m"})
+    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED, ended=run.started)
+    assert said(run)["limit_steps"] == [[0, 20], [1, 40], [3, 32]]

@@ -14,8 +14,8 @@ class LimitField(NamedTuple):
 LIMIT_FIELDS: dict[str, LimitField] = {
     "max_concurrent": LimitField(
         "Calls at once",
-        "Calls that wait for an answer together.",
-        placeholder="as the endpoint allows",
+        "Calls that wait for an answer together. Empty: as many as the endpoint allows.",
+        placeholder="no limit",
     ),
     "requests_per_minute": LimitField(
         "Requests a minute", "More calls than this wait for their turn.", placeholder="no limit"

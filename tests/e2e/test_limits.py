@@ -24,6 +24,9 @@ def test_a_changed_limit_is_a_flag_and_its_run_shows_on_the_endpoints_page(
     expect(other.get_by_role("link", name="retuned on the way")).to_be_visible()
     expect(other.locator("[data-refresh-text]")).to_have_text("Live, every 2 s")
 
+    limited_by = page.locator("[data-live=limited_by]")
+    expect(limited_by).to_contain_text("Limited by the run's own 4 calls at once.")
+
     other.goto(page.url)
     other.locator("[data-limits] summary").click()
     other.get_by_label("Calls at once").fill("9")
@@ -33,6 +36,8 @@ def test_a_changed_limit_is_a_flag_and_its_run_shows_on_the_endpoints_page(
     expect(flag).to_have_count(1)
     expect(flag).to_have_attribute("aria-label", re.compile("9.*more is allowed"))
     expect(page.locator("[data-live=limits]")).to_contain_text("9 calls at once")
+    expect(limited_by).to_contain_text("Limited by the run's own 9 calls at once.")
     other.close()
     site.simulator.answer_in(milliseconds=1)
     wait_until_final(page)
+    expect(limited_by).to_be_hidden()

@@ -38,7 +38,7 @@ def test_the_form_starts_with_it(alice, dataset):
     page = client_of(alice).get(reverse("run_new")).content.decode()
     assert 'value="endpoint" checked' in page
     assert "as fast as it allows" in page
-    assert 'placeholder="as the endpoint allows"' in page
+    assert "Empty: as many as the endpoint allows." in page
 
 
 def test_a_form_without_numbers_sets_no_limits(alice, dataset):

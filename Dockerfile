@@ -28,11 +28,15 @@ COPY static /srv/evalsite/static
 # Byte code now: the file system is read-only when it runs.
 RUN /opt/venv/bin/python -m compileall -q /srv/evalsite
 
+# Kept with the facts of every run: docker build --build-arg EVALSITE_COMMIT="$(git rev-parse HEAD)" .
+ARG EVALSITE_COMMIT=""
+
 WORKDIR /srv/evalsite
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    EVALSITE_DATA=/data
+    EVALSITE_DATA=/data \
+    EVALSITE_COMMIT=$EVALSITE_COMMIT
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \

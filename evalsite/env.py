@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from evalsite.commit import find_commit
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEFAULT_ORIGINS = "http://127.0.0.1:8000,http://localhost:8000"
 DEFAULT_SIMULATOR_URL = "http://127.0.0.1:8765"
@@ -41,6 +43,7 @@ class Environment:
     api_requests_per_minute: int
     allowed_private_endpoints: tuple[str, ...]
     plugins: tuple[str, ...]
+    commit: str  # of the code; empty: unknown
 
     @property
     def is_https(self) -> bool:
@@ -71,6 +74,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         ),
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
+        commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
     )
 
 

@@ -12,8 +12,8 @@ from django.db import connection
 from django.utils.timezone import now
 
 from evalsite.env import BASE_DIR
-from runs import __version__
 from runs.benchmarking.plan import Plan
+from runs.code_version import code_version
 
 PACKAGES = ("django", "dramatiq", "httptools", "uvloop", "redis")
 GIT_SECONDS = 10
@@ -40,7 +40,7 @@ def conditions_of(plan: Plan) -> dict[str, Any]:
         "database": database_version(),
         "redis": redis_version(),
         "load_before": round(os.getloadavg()[0], 2),
-        "code_version": code_version(),
+        "code_version": measured_version(),
     }
 
 
@@ -60,13 +60,10 @@ def redis_version() -> str:
     return f"Redis {about.get('redis_version', '?')}"
 
 
-def code_version() -> str:
-    """The version, and the revision where the code is a checkout."""
-    revision = git("rev-parse", "--short", "HEAD")
-    if not revision:
-        return __version__
-    changed = ", changed" if git("status", "--porcelain", "--untracked-files=no") else ""
-    return f"{__version__} ({revision}{changed})"
+def measured_version() -> str:
+    """Also whether what is measured is not what was committed."""
+    is_changed = git("status", "--porcelain", "--untracked-files=no")
+    return code_version("changed" if is_changed else "")
 
 
 def git(*arguments: str) -> str:

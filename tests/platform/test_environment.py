@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from evalsite.commit import find_commit
 from evalsite.database import database_settings
 from evalsite.env import EnvironmentProblem, read_environment, redis_url_file
 from tests.platform.processes import BASE_DIR
@@ -149,3 +150,44 @@ def test_a_plugin_that_is_not_installed_stops_a_command_in_the_same_way(tmp_path
     done = manage("check", EVALSITE_PLUGINS="no_such.agent", EVALSITE_DATA=str(tmp_path))
     assert done.returncode == 2
     assert done.stderr.startswith("EVALSITE_PLUGINS names 'no_such.agent', which is not there.")
+
+
+def git_folder(folder: Path, head: str, **files: str) -> Path:
+    (folder / ".git" / "refs" / "heads").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text(head)
+    for name, text in files.items():
+        (folder / ".git" / name.replace("__", "/").replace("_", "-")).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("head", "files"),
+    [
+        pytest.param("abc123\n", {}, id="detached"),
+        pytest.param("ref: refs/heads/main\n", {"refs__heads__main": "abc123\n"}, id="branch"),
+        pytest.param(
+            "ref: refs/heads/main\n",
+            {"packed_refs": "# pack-refs\nfff refs/heads/other\nabc123 refs/heads/main\n"},
+            id="packed",
+        ),
+    ],
+)
+def test_the_commit_is_read_from_the_checkout(tmp_path, head, files):
+    assert find_commit(git_folder(tmp_path, head, **files)) == "abc123"
+
+
+def test_the_commit_of_another_worktree_is_found(tmp_path):
+    main = git_folder(tmp_path / "main", "ref: refs/heads/main\n", refs__heads__main="abc123\n")
+    own = main / ".git" / "worktrees" / "second"
+    own.mkdir(parents=True)
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    (own / "commondir").write_text("../..\n")
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / ".git").write_text(f"gitdir: {own}\n")
+    assert find_commit(second) == "abc123"
+
+
+def test_an_image_says_its_commit_and_none_is_needed(tmp_path):
+    assert find_commit(tmp_path) == ""
+    assert read(tmp_path, EVALSITE_COMMIT="def456").commit == "def456"

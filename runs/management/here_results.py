@@ -18,13 +18,6 @@ from workers.engine.statistics.comparing import Result
 from workers.engine.statistics.gates import Ending, Outcome
 from workers.engine.statistics.intervals import add_to_bins, percentile
 
-STOPS = {
-    "calls": "The budget of calls is used up.",
-    "dollars": "The budget of dollars is used up.",
-    "seconds": "The budget of seconds is used up.",
-    "errors": "More trials failed than fail_on_error allows.",
-}
-
 
 def find(run: HereRun) -> Findings | None:
     kind = kind_named(run.configuration.kind)
@@ -35,12 +28,10 @@ def find(run: HereRun) -> Findings | None:
 
 def outcome_of(run: HereRun, found: Findings | None = None) -> Outcome:
     standing = standing_of(run)
-    ending: Ending = "finished"
-    if run.stopped:
-        ending = "errors" if run.stopped == "errors" else "budget"
+    ending: Ending = run.stopped.by if run.stopped else "finished"
     return Outcome(
         ending=ending,
-        reason=STOPS.get(run.stopped, ""),
+        reason=run.stopped.reason if run.stopped else "",
         planned=standing.planned,
         done=standing.done,
         failed=standing.failed,

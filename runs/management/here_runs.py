@@ -18,7 +18,7 @@ from runs.selectors.endpoints.called import endpoints_of, known_prices
 from runs.selectors.named_parts import refuse_archived
 from workers.engine.cache import MemoryCache
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
-from workers.engine.here import run_here
+from workers.engine.here import Stop, run_here
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case, Reply, Score
 from workers.engine.spec.configuration import (
@@ -45,7 +45,7 @@ class HereRun:
     digest: str
     endpoints: Mapping[str, Endpoint]
     scores: list[Score] = field(default_factory=list)
-    stopped: str = ""
+    stopped: Stop | None = None
     seconds: float = 0.0
 
     @property
@@ -123,8 +123,8 @@ async def _execute(run: HereRun, voice: Voice) -> None:
     configuration = run.configuration
     telling = asyncio.create_task(_tell(run, voice))
 
-    def note_stop(name: str) -> None:
-        run.stopped = name
+    def note_stop(stop: Stop) -> None:
+        run.stopped = stop
 
     try:
         async with build_client() as client:

@@ -7,7 +7,8 @@ import pytest
 
 from tests.engine.running import run_document, table_of
 from workers.engine.cache import MemoryCache
-from workers.engine.here import run_here
+from workers.engine.errors import Refused
+from workers.engine.here import FAILURES, Stop, run_here
 from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
 from workers.engine.prices import Price
@@ -175,8 +176,8 @@ async def test_two_levels_leave_the_documented_slots_empty(
 
 async def run_with_stop(
     document: dict[str, Any], cases: list[Case], url: str
-) -> tuple[list[Score], list[str]]:
-    stops: list[str] = []
+) -> tuple[list[Score], list[Stop]]:
+    stops: list[Stop] = []
     async with Client() as client:
         providers = {"simulated": PROVIDERS["simulated"](client, "simulated", f"{url}/v1")}
         scores = await run_here(
@@ -204,7 +205,7 @@ async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
     document["budget"] = budget
     document["limits"] = {**document["limits"], "max_concurrent": 4}
     scores, stops = await run_with_stop(document, cases, simulator.url)
-    assert stops == [stop]
+    assert stops == [Stop("budget", f"The budget of {stop} is used up.")]
     assert 0 < len(scores) < 2 * 2 * 20
     assert simulator.ledger()["total"] == len(scores)
     assert len(scores) <= budget.get("calls", 80)
@@ -224,8 +225,28 @@ async def test_too_many_failures_stop_a_run(
     document |= {"models": ["simulated/sim-small:400"], "fail_on_error": 3}
     document["limits"] = {**document["limits"], "max_concurrent": 2, "batch_size": 2}
     scores, stops = await run_with_stop(document, cases, simulator.url)
-    assert stops == ["errors"]
+    assert stops == [FAILURES]
     assert 3 < len(scores) < 40
+
+
+async def test_the_same_permanent_error_again_and_again_stops_a_run_with_the_words_of_a_worker(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    document |= {"models": ["simulated/sim-small:400"], "repeats": 10}
+    document["limits"] = {**document["limits"], "max_concurrent": 2}
+    scores, (stop,) = await run_with_stop(document, cases, simulator.url)
+    assert stop.by == "errors"
+    assert stop.reason.startswith("20 trials in a row failed with “refused”: ")
+    assert stop.reason.endswith(Refused.advice)
+    assert 20 <= len(scores) <= 20 + 2 * 2  # a streak, and what the slots held
+
+
+async def test_a_model_that_answers_keeps_a_run_going_beside_one_that_refuses(
+    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
+) -> None:
+    document |= {"models": ["simulated/sim-small:400", "simulated/sim-large"]}
+    scores, stops = await run_with_stop(document, cases, simulator.url)
+    assert (len(scores), stops) == (80, [])
 
 
 async def test_what_an_endpoint_allows_is_kept_to(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import Any, Literal, NamedTuple
 
 from workers.engine.cache import MemoryCache, ReplyCache, SingleFlight
 from workers.engine.calls import Caller, CallParts, CallRules, Quotas
@@ -17,7 +18,7 @@ from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, slot
 from workers.engine.scorers import build_scorer
 from workers.engine.session import Session
 from workers.engine.spec.configuration import Configuration
-from workers.engine.streaks import has_too_many_failures
+from workers.engine.streaks import Streak, has_too_many_failures
 from workers.engine.targets import TargetParts
 from workers.engine.throttling.budget_shares import allowance_of
 from workers.engine.throttling.permits import LocalPermits, Quota
@@ -28,8 +29,18 @@ LOOK_SECONDS = 0.05  # how often a run with a budget looks whether it is used up
 LAST_SCORES_SECONDS = 0.2  # after the last call ended, for its score to be told
 QUOTA = "run"
 
+
+class Stop(NamedTuple):
+    """Why a run stopped before it was done."""
+
+    by: Literal["budget", "errors"]
+    reason: str
+
+
+FAILURES = Stop("errors", "More trials failed than fail_on_error allows.")
+
 OnScore = Callable[[Score], None]
-OnStop = Callable[[str], None]
+OnStop = Callable[[Stop], None]
 ModelQuotas = Mapping[tuple[str, str], Quota]
 """What the provider allows, by endpoint and model."""
 
@@ -44,12 +55,12 @@ async def run_here(
     prices: Prices | None = None,
     model_quotas: ModelQuotas | None = None,
     on_score: OnScore = lambda score: None,
-    on_stop: OnStop = lambda name: None,
+    on_stop: OnStop = lambda stop: None,
 ) -> list[Score]:
     """Every score, in the order of the trials, whatever finished first.
 
-    Fewer when a budget is used up or too many trials fail: `on_stop` is told "calls", "dollars",
-    "seconds" or "errors", and calls in flight are waited for.
+    Fewer when a budget is used up, too many trials fail, or the same permanent error comes again
+    and again: `on_stop` is told why, and calls in flight are waited for.
     """
     clock = clock or SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
@@ -80,6 +91,10 @@ class Watch:
         self._clock = clock
         self._started = clock.monotonic()
         self._failed = self._done = 0
+        self._models = {c.key: models_of(configuration, c) for c in configuration.make_candidates()}
+        self._streak = Streak(len(set(self._models.values())))
+        self._hopeless = ""
+        self.alarm = asyncio.Event()
 
     @property
     def look_seconds(self) -> float | None:
@@ -88,11 +103,21 @@ class Watch:
     def note(self, score: Score) -> None:
         self._done += 1
         self._failed += bool(score.error)
+        if told := self._streak.note(score, self._models.get(score.trial.candidate)):
+            self._hopeless = self._hopeless or told
+            self.alarm.set()
 
-    def reason(self) -> str:
-        """Empty while it may go on."""
+    def stop(self) -> Stop | None:
+        """None while it may go on."""
+        if self._hopeless:
+            return Stop("errors", self._hopeless)
         if has_too_many_failures(self._most_failures, self._failed, self._done):
-            return "errors"
+            return FAILURES
+        if spent := self._spent():
+            return Stop("budget", f"The budget of {spent} is used up.")
+        return None
+
+    def _spent(self) -> str:
         ran_seconds = self._clock.monotonic() - self._started
         if self._budget.seconds is not None and ran_seconds >= self._budget.seconds:
             return "seconds"
@@ -126,26 +151,33 @@ class Drive:
         self.scores: list[Score] = []
 
     async def run(self, on_stop: OnStop) -> None:
+        alarm = asyncio.create_task(self._watch.alarm.wait())
+        try:
+            await self._run(alarm, on_stop)
+        finally:
+            await end_tasks([alarm])
+
+    async def _run(self, alarm: asyncio.Task[Any], on_stop: OnStop) -> None:
         while not self._session.is_finished:
             self._plan()
             if not self._flying:
                 return
             ended, _ = await asyncio.wait(
-                self._flying,
+                {*self._flying, alarm},
                 timeout=self._watch.look_seconds,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            for task in ended:
+            for task in [one for one in self._flying if one in ended]:
                 del self._flying[task]
                 self._session.absorb(task.result())
-            if reason := self._reason_to_stop():
+            if stop := self._reason_to_stop():
                 await self._stop()
-                on_stop(reason)
+                on_stop(stop)
                 return
 
-    def _reason_to_stop(self) -> str:
+    def _reason_to_stop(self) -> Stop | None:
         """None when all is done: a budget that was just enough is no reason."""
-        return "" if self._session.is_finished else self._watch.reason()
+        return None if self._session.is_finished else self._watch.stop()
 
     def _plan(self) -> None:
         configuration, first_ones = self._configuration, set(self._flying.values())
@@ -175,7 +207,8 @@ class Drive:
 
     async def _stop(self) -> None:
         await self._watch.drain()
-        await asyncio.wait(self._flying, timeout=LAST_SCORES_SECONDS)
+        if self._flying:
+            await asyncio.wait(self._flying, timeout=LAST_SCORES_SECONDS)
 
     async def close(self) -> None:
         """Also when it was cancelled, or a chunk failed: nothing flies on after it."""
@@ -186,6 +219,11 @@ def slots_here(configuration: Configuration, model_quotas: ModelQuotas) -> int:
     """Calls at once, by the run's limit and by those of its models."""
     at_once = {endpoint: quota.max_concurrent for (endpoint, _), quota in model_quotas.items()}
     return slots_allowed(configuration, at_once)
+
+
+def models_of(configuration: Configuration, candidate: Candidate) -> frozenset[tuple[str, str]]:
+    called = configuration.models_called(candidate.document)
+    return frozenset((model["endpoint"], model["model"]) for model in called)
 
 
 def build_quotas(configuration: Configuration, cases: int, model_quotas: ModelQuotas) -> Quotas:

@@ -24,7 +24,7 @@ from runs.selectors.runs.baselines import COMPARABLE, has_scorers_of, newest_lik
 from runs.selectors.runs.compare import Side, compare_sides, side_of
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.outcome import count_errors, outcome_of
-from runs.selectors.scores.records import ScoreRecord
+from runs.selectors.scores.columns import ScoreRecord
 from workers.engine.kinds import read_configuration
 from workers.engine.statistics.gates import GateError, Gates, judge
 from workers.engine.statistics.intervals import Estimate

@@ -7,12 +7,11 @@ from runs.kinds import kind_named
 from runs.kinds.base import Findings, RunHere
 from runs.management.here_runs import HereRun, mean_of, standing_of
 from runs.management.voices import Standing
-from runs.models.dataset import question_in
 from runs.reports.report import CandidateLine
 from runs.selectors.runs.compare import Side, scorers_of
 from runs.selectors.runs.limits import slots_now
 from runs.selectors.runs.outcome import score_found
-from runs.selectors.scores.records import ScoreRecord
+from runs.selectors.scores.columns import CARRIED, ScoreRecord, record_of, row_of
 from workers.engine.records import Score
 from workers.engine.statistics.comparing import Result
 from workers.engine.statistics.gates import Ending, Outcome
@@ -99,8 +98,8 @@ def side_of(run: HereRun) -> Side:
         candidates=names,
         cases={case.position: case.fields for case in run.cases},
         results=[
-            Result(s.trial.candidate, s.trial.case, s.trial.repeat, s.value, s.passed,
-                   s.trial.position)
+            Result(s.trial.candidate, run.cases[s.trial.case].position, s.trial.repeat, s.value,
+                   s.passed, s.trial.position)
             for s in run.scores
             if s.trial.candidate in names
         ],
@@ -111,28 +110,14 @@ def side_of(run: HereRun) -> Side:
 def read_records(run: HereRun) -> Iterator[ScoreRecord]:
     """As those of a stored run."""
     names = candidate_names(run)
-    cases = {case.position: case for case in run.cases}
     for score in run.scores:
-        case = cases[score.trial.case]
-        yield {
-            "position": score.trial.position,
-            "candidate": score.trial.candidate,
-            "candidate_name": names[score.trial.candidate],
-            "case": score.trial.case,
-            "repeat": score.trial.repeat,
-            "question": question_in(case.fields),
-            "expected": case.expected,
-            "answer": score.answer,
-            "value": score.value,
-            "passed": score.passed,
-            "judgements": [judgement._asdict() for judgement in score.judgements],
-            "error": {"class": score.error, "message": score.message} if score.error else None,
-            "latency_ms": score.latency_ms,
-            "tokens_in": score.tokens_in,
-            "tokens_out": score.tokens_out,
-            "cost": score.cost,
-            "full_cost": score.full_cost,
-            "cached": score.cached,
-            "truncated": score.truncated,
-            "attempts": len(score.attempts),
-        }
+        case = run.cases[score.trial.case]
+        trial = score.trial._replace(case=case.position)
+        carried = [getattr(score, name) for name in CARRIED]
+        yield record_of(
+            row_of(trial, carried, score.error, score.message, score.attempts),
+            candidate_name=names[trial.candidate],
+            fields=case.fields,
+            expected=case.expected,
+            judgements=score.judgements,
+        )

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from runs.selectors.scores.records import ScoreRecord
+from runs.selectors.scores.columns import RECORD, ScoreRecord
 from workers.engine.spreadsheets import guard
 
 FORMATS = (".jsonl", ".csv")
 COLUMNS = [
-    "position", "candidate", "candidate_name", "case", "repeat", "question", "expected", "answer",
-    "value", "passed", "judgements", "error_class", "error_message", "latency_ms", "tokens_in",
-    "tokens_out", "cost", "full_cost", "cached", "truncated", "attempts",
-]  # fmt: skip
+    column
+    for name in RECORD
+    for column in (("error_class", "error_message") if name == "error" else (name,))
+]
 
 Format = Literal["csv", "jsonl"]
 

@@ -13,7 +13,7 @@ from runs.reports.markdown import write_markdown
 from runs.reports.plain import code_span, one_line
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.runs.compare import ChangedTrial, RunComparison, SideFacts
-from runs.selectors.scores.records import ScoreRecord
+from runs.selectors.scores.columns import ScoreRecord
 from workers.engine.spreadsheets import FORMULA_STARTS, guard
 from workers.engine.statistics.gates import Check, Exit, Outcome
 from workers.engine.statistics.intervals import Estimate

@@ -23,7 +23,8 @@ from runs.selectors.api_lists import EventRow, list_event_rows
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.series import COLUMNS, read_series
-from runs.selectors.scores.rows import ScoreRow, TrialDetail, list_score_rows, trial_detail
+from runs.selectors.scores.columns import ScoreRow
+from runs.selectors.scores.rows import TrialDetail, list_score_rows, trial_detail
 from runs.selectors.scores.trials import TrialFilters, find_candidate, get_trial
 from workers.engine.errors import CALL_ERRORS
 

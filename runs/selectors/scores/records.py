@@ -2,42 +2,15 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
-
-from typing_extensions import TypedDict
 
 from runs.models import Run, Score
-from runs.selectors.scores.rows import TrialError, expected_of
+from runs.selectors.scores.columns import ScoreRecord, record_of
+from runs.selectors.scores.rows import expected_of, row_of_score
 from runs.selectors.scores.trials import TrialFilters, filter_scores
 from workers.engine.records import Judgement
 
 PAGE_ROWS = 200  # an answer may be long, and a page of them is in memory at once
 ALL = TrialFilters()
-
-
-class ScoreRecord(TypedDict):
-    """One trial with what was asked, expected and answered."""
-
-    position: int
-    candidate: str
-    candidate_name: str
-    case: int
-    repeat: int
-    question: str
-    expected: str | None
-    answer: str
-    value: float | None
-    passed: bool | None
-    judgements: list[dict[str, Any]]
-    error: TrialError | None
-    latency_ms: float | None
-    tokens_in: int | None
-    tokens_out: int | None
-    cost: float | None
-    full_cost: float | None
-    cached: bool
-    truncated: bool
-    attempts: int
 
 
 def read_records(
@@ -56,26 +29,10 @@ def read_records(
 
 
 def stored_record(run: Run, score: Score) -> ScoreRecord:
-    error: TrialError = {"class": score.error_class, "message": score.error_message}
-    return {
-        "position": score.position,
-        "candidate": score.candidate.key,
-        "candidate_name": score.candidate.name,
-        "case": score.case.position,
-        "repeat": score.repeat,
-        "question": score.case.question,
-        "expected": expected_of(run, score.case.fields),
-        "answer": score.answer,
-        "value": score.value,
-        "passed": score.passed,
-        "judgements": [Judgement(*row)._asdict() for row in score.details],
-        "error": error if score.is_error else None,
-        "latency_ms": score.latency_ms,
-        "tokens_in": score.tokens_in,
-        "tokens_out": score.tokens_out,
-        "cost": score.cost,
-        "full_cost": score.full_cost,
-        "cached": score.cached,
-        "truncated": score.truncated,
-        "attempts": len(score.attempts),
-    }
+    return record_of(
+        row_of_score(score),
+        candidate_name=score.candidate.name,
+        fields=score.case.fields,
+        expected=expected_of(run, score.case.fields),
+        judgements=[Judgement(*row) for row in score.details],
+    )

@@ -5,39 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
-from typing_extensions import TypedDict
 
 from runs.models import Run, Score
 from runs.selectors.paging import BY_POSITION, place
-from runs.selectors.pickable import Pickable
+from runs.selectors.scores.columns import CARRIED, ScoreRow, row_of
 from runs.selectors.scores.trials import TrialFilters, filter_scores, rendered_prompt, step_calls
 from workers.engine import records
-
-# `class` is a word of Python's own, so it cannot be written as a class with fields.
-TrialError = TypedDict("TrialError", {"class": str, "message": str})
-
-
-class ScoreRow(Pickable):
-    """What became of one trial. `candidate` and `case` are stable keys within the run. An answer
-    that is `truncated` ended at max_tokens, or at the model's own length limit."""
-
-    position: int
-    candidate: str
-    case: int
-    repeat: int
-    value: float | None
-    passed: bool | None
-    error: TrialError | None
-    answer: str
-    latency_ms: float | None
-    tokens_in: int | None
-    tokens_out: int | None
-    cost: float | None
-    full_cost: float | None
-    cached: bool
-    truncated: bool
-    attempts: int
-    finished: datetime
+from workers.engine.records import Trial
 
 
 class Message(BaseModel):
@@ -89,23 +63,11 @@ class TrialDetail(ScoreRow):
     judgements: list[JudgementRow]
 
 
-# As they are stored, and as a row is made of them: `error` of its class and message.
-SAME = (
-    "position",
-    "repeat",
-    "value",
-    "passed",
-    "answer",
-    "latency_ms",
-    "tokens_in",
-    "tokens_out",
-    "cost",
-    "full_cost",
-    "cached",
-    "truncated",
-    "finished",
+STORED = (
+    *("position", "candidate__key", "case__position", "repeat"),
+    *CARRIED,
+    *("error_class", "error_message", "attempts"),
 )
-OTHER = ("candidate__key", "case__position", "error_class", "error_message", "attempts")
 
 
 def expected_of(run: Run, fields: Mapping[str, str]) -> str | None:
@@ -121,30 +83,32 @@ def list_score_rows(
     since: datetime | None,
     most: int,
 ) -> list[dict[str, Any]]:
-    """At most `most` rows behind a trial's position; only those finished since a moment. They
-    are shaped as a ScoreRow, which hundreds of them need not be made into."""
+    """At most `most` rows behind a trial's position; only those finished since a moment."""
     found = filter_scores(run, filters)
     if since is not None:
         found = found.filter(finished__gte=since)
-    rows = BY_POSITION.walk(found, place(after)).values_list(*SAME, *OTHER)
-    return [shape(row) for row in rows[:most]]
+    rows = BY_POSITION.walk(found, place(after)).values_list(*STORED, "finished")
+    return [{**stored_row(row), "finished": finished} for *row, finished in rows[:most]]
 
 
-def shape(row: Sequence[Any]) -> dict[str, Any]:
-    made = dict(zip(SAME, row, strict=False))
-    candidate, case, error, message, attempts = row[len(SAME) :]
-    made["candidate"], made["case"] = candidate, case
-    made["error"] = {"class": error, "message": message} if error else None
-    made["attempts"] = len(attempts)
-    return made
+def stored_row(values: Sequence[Any]) -> dict[str, Any]:
+    """Of the values of STORED."""
+    first, last = len(Trial._fields), len(STORED) - 3
+    return row_of(Trial(*values[:first]), values[first:last], *values[last:])
+
+
+def row_of_score(score: Score) -> dict[str, Any]:
+    """Of a score with its candidate and case."""
+    trial = Trial(score.position, score.candidate.key, score.case.position, score.repeat)
+    carried = [getattr(score, name) for name in CARRIED]
+    return row_of(trial, carried, score.error_class, score.error_message, score.attempts)
 
 
 def trial_detail(score: Score) -> TrialDetail:
     """Of a score with its candidate and case."""
-    same = [getattr(score, name) for name in SAME]
-    other = [score.candidate.key, score.case.position, score.error_class, score.error_message]
     return TrialDetail(
-        **shape([*same, *other, score.attempts]),
+        **row_of_score(score),
+        finished=score.finished,
         candidate_name=score.candidate.name,
         fields=score.case.fields,
         prompt=[Message(**message) for message in rendered_prompt(score)],

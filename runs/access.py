@@ -52,19 +52,23 @@ def visible_live_runs(user: Person) -> set[int]:
 
 
 def datasets_for(user: Person) -> QuerySet[Dataset]:
-    return Dataset.objects.all() if may(user, Permission.SEE) else Dataset.objects.none()
+    """All that were imported. Rows that were made for a run are reached from it alone."""
+    if not may(user, Permission.SEE):
+        return Dataset.objects.none()
+    return Dataset.objects.filter(is_hidden=False)
 
 
 def can_change_dataset(user: Person, dataset: Dataset) -> bool:
     """Delete or archive it. All versions must be theirs, since a name is archived as a whole."""
-    if not may(user, Permission.IMPORT):
+    if dataset.is_hidden or not may(user, Permission.IMPORT):
         return False
     others = Dataset.objects.filter(name=dataset.name).exclude(owner_id=user.pk)
     return may(user, Permission.OTHERS_WORK) or not others.exists()
 
 
 def get_dataset_for(user: Person, dataset_id: int, *, write: bool = False) -> Dataset:
-    dataset = get_object_or_404(datasets_for(user), pk=dataset_id)
+    of_runs = Dataset.objects.filter(is_hidden=True, pk__in=runs_for(user).values("dataset"))
+    dataset = get_object_or_404(datasets_for(user) | of_runs, pk=dataset_id)
     if write and not can_change_dataset(user, dataset):
         check_permission(user, Permission.IMPORT)
         raise PermissionDenied("Only its owner and operators may delete or archive this dataset.")

@@ -100,6 +100,23 @@ class Toy(Configuration):
         return Climb(self.prompt, self.model, cases, self.rounds)
 
 
+class MadeToy(Toy):
+    """Kind `made_toy`: the same on sums that it makes itself, and no dataset."""
+
+    kind: Literal["made_toy"]  # type: ignore[assignment]
+    dataset: None = None
+    sums: Annotated[int, Field(ge=1, le=100)] = 4
+
+    def make_cases(self) -> list[dict[str, str]]:
+        return [
+            {"question": f"What is {number} + {self.seed}?", "expected": str(number + self.seed)}
+            for number in range(self.sums)
+        ]
+
+
+TOYS: dict[str, type[Configuration]] = {"toy": Toy, "made_toy": MadeToy}
+
+
 def register() -> None:
     """In a worker of the tests; the tests themselves take it back, or documents would list it."""
-    KINDS["toy"] = Toy
+    KINDS.update(TOYS)

@@ -8,3 +8,8 @@ from runs.kinds.base import SiteKind
 class ToySite(SiteKind):
     name: ClassVar[str] = "toy"
     title: ClassVar[str] = "Toy"
+
+
+class MadeToySite(ToySite):
+    name: ClassVar[str] = "made_toy"
+    title: ClassVar[str] = "Toy on cases of its own"

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.http import QueryDict
 
+from runs.forms.dataset_slice import SliceInput, read_slice
 from runs.forms.limit_fields import LIMIT_FIELDS, FilledLimit, fill_limits
 from runs.forms.model_parameters import (
     ParametersInput,
@@ -69,7 +70,7 @@ class NewRunInput:
     dataset_source: str = "stored"
     dataset: str = ""
     rows: str = ""
-    first: str = ""
+    part: SliceInput = field(default_factory=SliceInput)
     expected: str = ""
     sections: dict[str, FormSection] = field(default_factory=dict)  # by kind
     parameters: ParametersInput = field(default_factory=ParametersInput)
@@ -99,10 +100,10 @@ class NewRunInput:
 
     def dataset_document(self, rows: Sequence[Mapping[str, str]]) -> Any:
         """Its name alone where nothing else is said."""
-        first = {"first": number_or_text(self.first)} if self.first else {}
+        part = self.part.document()
         if self.dataset_source == "paste":
-            return {"rows": list(rows), **first}
-        return {"name": self.dataset, **first} if first else self.dataset
+            return {"rows": list(rows), **part}
+        return {"name": self.dataset, **part} if part else self.dataset
 
     @property
     def section(self) -> FormSection:
@@ -178,7 +179,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         dataset_source="paste" if post.get("dataset_source") == "paste" else "stored",
         dataset=post.get("dataset", ""),
         rows=post.get("rows", ""),
-        first=post.get("first", "").strip(),
+        part=read_slice(post),
         expected=post.get("expected", "").strip(),
         sections={name: section.read(post) for name, section in sections_offered().items()},
         parameters=read_parameters(post),

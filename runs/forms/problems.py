@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from runs.forms.dataset_slice import FIELDS as SLICE_FIELDS
 from runs.forms.limit_fields import LIMIT_FIELDS
 from runs.forms.new_run import BUDGET_FIELDS, NewRunInput
 from workers.engine.errors import Problem
@@ -39,8 +40,8 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
     if filled.mode == "yaml":
         return "id_yaml", path or "Configuration"
     parts = path.split(".")
-    if parts[:2] == ["dataset", "first"]:
-        return "id_first", "How many rows"
+    if parts[0] == "dataset" and len(parts) > 1 and parts[1] in SLICE_FIELDS:
+        return SLICE_FIELDS[parts[1]]
     if parts[0] == "dataset" and filled.dataset_source == "paste":
         return "id_rows", "Rows"
     if parts[0] == "limits" and len(parts) > 1 and parts[1] in LIMIT_FIELDS:

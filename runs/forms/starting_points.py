@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from runs.forms.dataset_slice import slice_input_of
 from runs.forms.limit_fields import LIMIT_FIELDS
 from runs.forms.model_parameters import number_text, parameters_of
 from runs.forms.new_run import (
@@ -48,7 +49,8 @@ def from_yaml(document: Mapping[str, Any]) -> NewRunInput:
 
 
 def from_configuration(configuration: Configuration) -> NewRunInput:
-    rows = configuration.dataset.rows
+    dataset = configuration.dataset
+    rows = dataset.rows if dataset else None
     chosen = {
         scorer.name: {name: option_text(value) for name, value in scorer.options.items()}
         for scorer in configuration.scorers
@@ -58,8 +60,8 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         kind=configuration.kind,
         name=configuration.name,
         dataset_source="stored" if rows is None else "paste",
-        dataset=configuration.dataset.name or "",
-        first=number_text(configuration.dataset.first),
+        dataset=(dataset.name if dataset else None) or "",
+        part=slice_input_of(dataset),
         expected=configuration.expected or "",
         rows="\n".join(json.dumps(row, ensure_ascii=False) for row in rows or []),
         sections=sections_of(configuration),
@@ -90,7 +92,8 @@ def preset_of(limits: Limits) -> str:
 def shows_all_of(filled: NewRunInput, configuration: Configuration) -> bool:
     """Whether nothing would be lost by sending the form as it is filled in."""
     try:
-        sent = read_configuration(filled.document(configuration.dataset.rows or []))
+        rows = configuration.dataset.rows if configuration.dataset else None
+        sent = read_configuration(filled.document(rows or []))
         return comparable(sent) == comparable(configuration)
     except (ConfigurationError, UnknownName, WrongOptions):  # a plug-in that is not installed
         return False

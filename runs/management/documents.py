@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from runs.management.dataset_options import add_slice, put_slice
 from runs.selectors.configurations import configuration_names, find_configuration
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import read_document
@@ -28,15 +29,18 @@ def add_document(parser: ArgumentParser) -> None:
         metavar="PATH=VALUE",
         help="change a field, as in limits.max_concurrent=50; may be given several times",
     )
+    add_slice(parser)
 
 
-def load_document(choice: str, changes: list[str]) -> dict[str, Any]:
-    """The document of FILE_OR_NAME with every `--set` put into it. ConfigurationError says what
-    is wrong."""
+def load_document(options: dict[str, Any]) -> dict[str, Any]:
+    """The document of FILE_OR_NAME with every `--set` and the slice put into it. ConfigurationError
+    says what is wrong."""
+    choice = options["configuration"]
     path = Path(choice)
     document = read_file(path) if path.is_file() else read_stored(choice)
-    for change in changes:
+    for change in options["changes"]:
         put(document, change)
+    put_slice(document, options)
     plain: dict[str, Any] = with_plain_line_ends(document)
     return plain
 

@@ -24,6 +24,7 @@ from runs.selectors.runs.baselines import COMPARABLE, has_scorers_of, newest_lik
 from runs.selectors.runs.compare import Side, compare_sides, side_of
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.outcome import count_errors, outcome_of
+from runs.selectors.runs.ran_on import facts_at_launch, ran_on
 from runs.selectors.scores.columns import ScoreRecord
 from workers.engine.kinds import read_configuration
 from workers.engine.statistics.gates import GateError, Gates, judge
@@ -162,6 +163,7 @@ def report_of_run(run: Run, asked: Asked) -> Report:
         errors=count_errors(run),
         comparison=comparison,
         findings=found,
+        ran_on=ran_on(run),
     )
 
 
@@ -182,6 +184,7 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         errors=dict(errors.most_common()),
         comparison=comparison,
         findings=found,
+        ran_on=facts_at_launch(run.configuration, run.endpoints, len(run.cases), run.rows),
     )
 
 

@@ -23,7 +23,6 @@ from workers.engine.kinds import read_configuration
 from workers.engine.records import Case, Reply, Score
 from workers.engine.spec.configuration import (
     Configuration,
-    cases_of,
     check_against,
     count_trials,
     with_expected,
@@ -45,6 +44,7 @@ class HereRun:
     digest: str
     endpoints: Mapping[str, Endpoint]
     scores: list[Score] = field(default_factory=list)
+    rows: int = 0  # of the dataset, whatever the run takes of them
     stopped: Stop | None = None
     seconds: float = 0.0
 
@@ -77,16 +77,18 @@ def prepare(document: dict[str, Any]) -> HereRun:
         configuration,
         endpoints=known_prices(),
         columns=source.columns,
-        cases=cases_of(configuration, source.rows),
+        cases=len(source.positions),
     )
     endpoints = endpoints_of(configuration)
     refuse_unusable(endpoints)
     cases, dataset = read_cases(source, configuration), source.dataset
     refuse_archived(configuration, dataset, endpoints)
+    name, digest = "rows of the configuration", ""
     if dataset is not None:
-        name = f"{dataset.name}@{dataset.version}"
-        return HereRun(configuration, cases, name, dataset.digest, endpoints)
-    return HereRun(configuration, cases, "rows of the configuration", "", endpoints)
+        name, digest = f"{dataset.name}@{dataset.version}", dataset.digest
+    elif configuration.dataset is None:
+        name = f"cases made by {configuration.kind}"
+    return HereRun(configuration, cases, name, digest, endpoints, rows=source.rows)
 
 
 def refuse_unusable(endpoints: Mapping[str, Endpoint]) -> None:

@@ -30,6 +30,12 @@ class Dataset(models.Model):
         null=True, blank=True, editable=False, help_text="Since then offered for no new run."
     )
 
+    is_hidden = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Made for runs: offered nowhere, and removed with the last of them.",
+    )
+
     is_new = False  # not stored: whether the import that answered with it also stored it
 
     class Meta:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from runs.reports.plain import one_line
 from runs.selectors.runs.compare import RunComparison
 from runs.selectors.runs.errors import advice_for
+from runs.selectors.runs.ran_on import RanOn
 from workers.engine.statistics.gates import FINISHED, Check, Exit, Outcome, exit_of
 from workers.engine.statistics.intervals import Estimate
 
@@ -47,6 +48,7 @@ class Report:
     errors: Mapping[str, int] = field(default_factory=dict)  # how many of each class
     comparison: RunComparison | None = None
     findings: "Findings | None" = None  # of kinds that find more than scores
+    ran_on: RanOn | None = None
 
     @property
     def exit(self) -> Exit:
@@ -120,4 +122,5 @@ class Report:
             "advice": {name: advice_for(name) for name in self.errors},
             "comparison": compared,
             "findings": self.findings.as_record() if self.findings else None,
+            "ran_on": self.ran_on.model_dump() if self.ran_on else None,
         }

@@ -7,6 +7,7 @@ from django.db.models.functions import Coalesce
 
 from runs.models import Case, Dataset, Run
 from runs.selectors.paging import BY_POSITION, place, read_page
+from runs.selectors.runs.ran_on import ran_on
 
 PAGE_SIZE = 50
 RECENT_RUNS = 5
@@ -16,6 +17,11 @@ class CasePage(NamedTuple):
     cases: list[Case]
     previous: int | None
     next: int | None
+
+
+class RecentRun(NamedTuple):
+    run: Run
+    rows: str  # which of them it took
 
 
 def newest_versions(datasets: QuerySet[Dataset]) -> QuerySet[Dataset]:
@@ -57,5 +63,6 @@ def list_cases(dataset: Dataset, after: int | None = None, before: int | None = 
     )
 
 
-def recent_runs(runs: QuerySet[Run], dataset: Dataset) -> list[Run]:
-    return list(runs.filter(dataset__name=dataset.name).order_by("-pk")[:RECENT_RUNS])
+def recent_runs(runs: QuerySet[Run], dataset: Dataset) -> list[RecentRun]:
+    of_name = runs.filter(dataset__name=dataset.name).select_related("dataset").order_by("-pk")
+    return [RecentRun(run, ran_on(run).rows_text) for run in of_name[:RECENT_RUNS]]

@@ -24,7 +24,7 @@ def split_choice(choice: str) -> DatasetChoice:
 def find_dataset(choice: str) -> Dataset | None:
     """The dataset called `name`, in its newest version, or exactly `name@3`."""
     name, version = split_choice(choice)
-    found = Dataset.objects.filter(name=name).order_by("-version")
+    found = Dataset.objects.filter(name=name, is_hidden=False).order_by("-version")
     return (found if version is None else found.filter(version=version)).first()
 
 

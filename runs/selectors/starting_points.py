@@ -37,8 +37,10 @@ def document_to_repeat(run: Run) -> dict[str, Any]:
     version, and without the expected answer where the dataset says the same."""
     document = dict(run.document)
     chosen, name = document.get("dataset"), run.dataset.name
-    first = chosen.get("first") if isinstance(chosen, dict) else None
-    document["dataset"] = {"name": name, "first": first} if first else name
+    if isinstance(chosen, dict):
+        document["dataset"] = {**chosen, "name": name} if len(chosen) > 1 else name
+    elif chosen is not None:  # None: its kind makes the cases
+        document["dataset"] = name
     if document.get("expected") == newest_of(run).expected_column:
         del document["expected"]
     return document
@@ -47,7 +49,7 @@ def document_to_repeat(run: Run) -> dict[str, Any]:
 def older_version(run: Run) -> OlderVersion | None:
     """None if the run used the newest one."""
     used, newest = run.dataset, newest_of(run).version
-    if used.version == newest:
+    if used.is_hidden or used.version == newest:
         return None
     return OlderVersion(f"{used.name}@{used.version}", used, newest)
 

@@ -73,6 +73,17 @@ def restore_dataset(user: Person, name: str) -> bool:
     return bool(archived.update(archived=None))
 
 
+def remove_unused_made_cases() -> None:
+    """The cases that were made for runs, once the last of their runs is removed."""
+    for dataset_id in Dataset.objects.filter(is_hidden=True, runs=None).values_list(
+        "pk", flat=True
+    ):
+        with transaction.atomic():
+            locked = Dataset.objects.select_for_update().filter(pk=dataset_id).first()
+            if locked is not None and not locked.runs.exists():
+                _delete_rows(locked)
+
+
 def _delete_rows(dataset: Dataset) -> None:
     # Straight, as Django would look for the scores of every single case. There are none: a score
     # belongs to a run, and no run uses this version.

@@ -21,6 +21,7 @@ from runs.models import (
     Score,
     WebhookDelivery,
 )
+from runs.services.archiving import remove_unused_made_cases
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ def prune_runs(moment: datetime) -> int:
     removed = 0
     for run_id in runs_ended_before(moment).order_by("pk").values_list("pk", flat=True):
         removed += _remove(run_id, moment)
+    remove_unused_made_cases()
     logger.info("%s runs that ended before %s were removed.", removed, moment)
     return removed
 

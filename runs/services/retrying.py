@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState, Score
-from runs.selectors.case_sources import stored_cases
+from runs.selectors.case_sources import positions_of, stored_cases
 from runs.selectors.estimates.calls import keys_of_candidate
 from runs.selectors.runs.limits import configuration_now
 from runs.services.budgets import refuse_if_spent
@@ -22,7 +22,7 @@ from runs.services.events import note
 from runs.services.rewinding import parts_of, take_out
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import KINDS
-from workers.engine.spec.configuration import cases_of, count_trials
+from workers.engine.spec.configuration import count_trials
 
 DECIDED_ON = (
     "What came of a trial was decided on, so a single one is not run again in a selection. Retry "
@@ -74,7 +74,7 @@ def _prepare_selection(run: Run) -> None:
         told = "A selection is still going. Let it end, or pause it, then retry what failed."
         raise ConfigurationError([Problem("", told)])
     configuration = configuration_now(run)
-    run.planned = count_trials(configuration, cases_of(configuration, run.dataset.rows))
+    run.planned = count_trials(configuration, len(positions_of(run)))
     run.save(update_fields=["planned"])
 
 

@@ -2,28 +2,26 @@
 
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from runs import __version__
 from runs.live import publish
 from runs.models import ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
 from runs.models import Configuration as StoredConfiguration
-from runs.selectors.case_sources import no_dataset
-from runs.selectors.named_parts import find_dataset, refuse_archived
+from runs.selectors.case_sources import named_dataset, stored_positions
+from runs.selectors.named_parts import refuse_archived
+from runs.selectors.runs.ran_on import facts_at_launch
 from runs.services.chunks.candidates import store_candidates
-from runs.services.datasets.storing import DatasetError, store_rows
+from runs.services.datasets.storing import DatasetError, store_made_cases, store_rows
 from runs.services.events import note
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.configuration import (
     Configuration,
-    cases_of,
     check_against,
     count_trials,
     with_expected,
@@ -92,7 +90,7 @@ def _store_run(
 ) -> Run:
     dataset = _dataset_of(configuration, owner)
     configuration = with_expected(configuration, _expected_of(configuration, dataset))
-    cases = cases_of(configuration, dataset.rows)
+    cases = len(stored_positions(dataset, configuration.dataset, configuration.seed))
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     refuse_archived(configuration, dataset, endpoints)
     check_against(
@@ -107,7 +105,7 @@ def _store_run(
         kind=configuration.kind,
         document={**document, **_frozen(configuration, dataset)},
         dataset=dataset,
-        snapshot_of=_facts(configuration, endpoints),
+        snapshot_of=facts_at_launch(configuration, endpoints, cases, dataset.rows).model_dump(),
         configuration=source.configuration,
         idempotency_key=source.key or None,
         request_digest=source.request_digest,
@@ -124,27 +122,29 @@ def _store_run(
 
 def _dataset_of(configuration: Configuration, owner: AbstractBaseUser) -> Dataset:
     choice = configuration.dataset
-    if choice.rows is not None:
+    made = configuration.make_cases() if choice is None else None
+    if made is not None:
+        return store_made_cases(configuration.kind, made)
+    if choice and choice.rows is not None:
         return _store_given_rows(owner, configuration.name, choice.rows)
-    dataset = find_dataset(choice.name or "")
-    if dataset is None:
-        raise ConfigurationError([Problem("dataset", no_dataset(choice.name))])
-    return dataset
+    return named_dataset(choice)
 
 
 def _expected_of(configuration: Configuration, dataset: Dataset) -> str:
     """Of rows given in place by their names alone, whatever was said of equal rows before."""
-    is_given = configuration.dataset.rows is not None
+    choice = configuration.dataset
+    is_given = choice is None or choice.rows is not None
     return guess_expected(dataset.columns) if is_given else dataset.expected_column
 
 
 def _frozen(configuration: Configuration, dataset: Dataset) -> dict[str, Any]:
     """What a document may leave open: the version of the dataset, and its expected answer."""
-    name, first = f"{dataset.name}@{dataset.version}", configuration.dataset.first
-    return {
-        "dataset": name if first is None else {"name": name, "first": first},
-        "expected": configuration.expected,
-    }
+    frozen: dict[str, Any] = {"expected": configuration.expected}
+    if configuration.dataset is not None:
+        name = f"{dataset.name}@{dataset.version}"
+        part = configuration.dataset.slice_document()
+        frozen["dataset"] = {"name": name, **part} if part else name
+    return frozen
 
 
 def _store_given_rows(owner: AbstractBaseUser, name: str, rows: list[dict[str, str]]) -> Dataset:
@@ -154,24 +154,6 @@ def _store_given_rows(owner: AbstractBaseUser, name: str, rows: list[dict[str, s
         raise ConfigurationError(
             [Problem(f"dataset.rows.{p.line}", p.message) for p in error.problems]
         ) from None
-
-
-def _facts(configuration: Configuration, endpoints: dict[str, Endpoint]) -> dict[str, Any]:
-    """What the run depends on besides its document, as it is now."""
-    used = sorted({model.endpoint for model in configuration.called})
-    return {
-        "code_version": __version__,
-        "endpoints": {
-            name: {
-                "kind": endpoints[name].kind,
-                "host": urlsplit(endpoints[name].base_url).netloc,
-                "max_concurrent": endpoints[name].max_concurrent,
-                "requests_per_minute": endpoints[name].requests_per_minute,
-                "prices": endpoints[name].prices,
-            }
-            for name in used
-        },
-    }
 
 
 @transaction.atomic

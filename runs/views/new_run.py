@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import get_run_for, runs_for, usable_datasets_for, usable_endpoints_for
+from runs.forms.dataset_slice import HELP as SLICE_HELP
 from runs.forms.filters import read_whole_number
 from runs.forms.new_run import NewRunInput, blank_input, known_kind, new_key, read_post
 from runs.forms.problems import place
@@ -51,7 +52,6 @@ DATASET_HELP = {
     "rows": "CSV with a header line, a JSON array of objects, or one JSON object a line.",
     "expected": "The column that scorers compare with. Blank: the one that the dataset names; of "
     f"pasted rows, a column named {', '.join(USUAL_NAMES[:-1])} or {USUAL_NAMES[-1]}.",
-    "first": "The first so many. Blank: all of them.",
 }
 
 
@@ -203,6 +203,7 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
         "is_dataset_listed": filled.dataset in listed,
         "older_version": older,
         "dataset_help": DATASET_HELP,
+        "slice_help": SLICE_HELP,
         "model_groups": groups,
         "kinds": [kind for kind in every_kind() if kind.section],
         "sections": [(own, own.unlisted(offered)) for own in filled.sections.values()],

@@ -22,6 +22,7 @@ from runs.roles import Permission
 from runs.selectors.runs.errors import group_errors
 from runs.selectors.runs.events import list_events
 from runs.selectors.runs.limits import configuration_now
+from runs.selectors.runs.ran_on import ran_on
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.scores.table import candidates_of, column_choices, table_rows
 from runs.selectors.scores.trials import (
@@ -33,7 +34,6 @@ from runs.selectors.scores.trials import (
     count_scores,
     list_scores,
 )
-from workers.engine.spec.configuration import cases_of
 from workers.engine.spec.documents import write_document
 
 COLUMNS_COOKIE = "score_columns"  # written by static/js/scores.js
@@ -144,7 +144,7 @@ def run_configuration(request: HttpRequest, run_id: int) -> HttpResponse:
     configuration = configuration_now(found)
     context = {
         **frame(request, found, "configuration"),
-        "cases": cases_of(configuration, found.dataset.rows),
+        "rows_text": ran_on(found).rows_text,
         "expected": configuration.expected_column,
         "yaml": write_document(found.document),
         "curl": as_curl(request.build_absolute_uri("/api/v1/runs"), found.document),

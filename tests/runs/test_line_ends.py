@@ -1,6 +1,7 @@
 """A line ends one way, whichever door a text comes through: else it is another prompt."""
 
 import json
+from argparse import ArgumentParser
 from importlib import import_module
 from io import StringIO
 from typing import Any
@@ -12,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.urls import reverse
 
-from runs.management.documents import load_document
+from runs.management.documents import add_document, load_document
 from runs.models import Case, Configuration, Run, Scope
 from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
@@ -150,7 +151,10 @@ def test_a_configuration_edited_in_the_admin_is_stored_alike(client):
 def test_a_file_and_what_is_set_on_the_command_line_are_read_alike(tmp_path):
     file = tmp_path / "sums.json"
     file.write_text(json.dumps(run_document_of(FROM_A_BROWSER)))
-    loaded = load_document(str(file), ['name="a\\r\\nb"'])
+    parser = ArgumentParser()
+    add_document(parser)
+    options = vars(parser.parse_args([str(file), "--set", 'name="a\\r\\nb"']))
+    loaded = load_document(options)
     assert (loaded["prompts"][0]["user"], loaded["name"]) == (LINES, "a\nb")
 
 

@@ -141,7 +141,7 @@ class Drive:
     ) -> None:
         self._configuration = configuration
         self._slots = slots
-        self._cases = {case.position: case for case in cases}
+        self._cases = dict(enumerate(cases))  # a slice has gaps between its positions
         self._executor = executor
         self._watch = watch
         self._on_score = on_score

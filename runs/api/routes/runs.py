@@ -19,13 +19,14 @@ from runs.models import RunState, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_run_summaries
 from runs.selectors.estimates.estimate import estimate
-from runs.selectors.runs.run_summary import RunSummary, summarise
+from runs.selectors.runs.run_summary import RunDetail, RunSummary, run_detail
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import Source, create_run
 from workers.engine.spec.configuration import Configuration, Strict
 
 routes = Routes(tags=["Runs"])
 RUNS = ApiList("runs", RunSummary, "id")
+ONE_RUN = ApiList("runs", RunDetail, "id")
 
 RunId = Annotated[int, Field(ge=1, le=2**63 - 1, description="The number of a run.")]
 LONGEST_KEY = 80  # characters, as in the table
@@ -57,8 +58,8 @@ class RunQuery(BaseModel):
 
 class EstimateAnswer(BaseModel):
     """What a run would take. Nothing is started. `trials` and `calls_to_send` are at most: who
-    chooses among combinations may need as few as `trials_low` and `calls_low`. `cases` are the
-    first of the dataset's `rows`; `expected` is the column that answers are compared with."""
+    chooses among combinations may need as few as `trials_low` and `calls_low`. `cases` are
+    those taken of the dataset's `rows`; `expected` is the column that answers are compared with."""
 
     candidates: int
     cases: int
@@ -144,11 +145,11 @@ def estimate_run(request: HttpRequest, body: RunBody) -> EstimateAnswer:
     return EstimateAnswer(**shown, cost=found.cost_text)
 
 
-@routes.get("/runs/{int:run_id}", auth=needs(Scope.READ), response=RunSummary, summary="Show a run")
+@routes.get("/runs/{int:run_id}", auth=needs(Scope.READ), response=RunDetail, summary="Show a run")
 def show_run(request: HttpRequest, run_id: RunId, query: Query[RunQuery]) -> HttpResponse:
-    """A run has ended exactly when `ended` is not null."""
-    (found,) = summarise([get_run_for(caller(request), run_id)])
-    return answer(found.model_dump(include=RUNS.chosen(query.fields)))
+    """A run has ended exactly when `ended` is not null. `ran_on` is as it was at the launch."""
+    found = run_detail(get_run_for(caller(request), run_id))
+    return answer(found.model_dump(include=ONE_RUN.chosen(query.fields)))
 
 
 @routes.get(

@@ -14,6 +14,7 @@ from django.db.models import Count, Max
 from django.utils import timezone
 
 from runs.models import Run
+from runs.selectors.case_sources import positions_of
 from runs.selectors.runs.limits import configuration_now, slots_at_launch
 from runs.selectors.runs.stored_history import stored_history
 from workers.engine.kinds.select import Selection
@@ -22,7 +23,6 @@ from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
 from workers.engine.schedule import share_by
 from workers.engine.session import Session
-from workers.engine.spec.configuration import cases_of
 from workers.engine.strategies import SELECTIONS, Rounds
 from workers.engine.strategies.bystander import Bystander
 
@@ -77,7 +77,7 @@ def follow(run: Run, configuration: Selection) -> Followed:
 
 
 def begin(run: Run, configuration: Selection) -> Followed:
-    cases = cases_of(configuration, run.dataset.rows)
+    cases = len(positions_of(run))
     strategy: Rounds[Any]
     if configuration.strategy.name in SELECTIONS:
         strategy = configuration.open_strategy(cases)

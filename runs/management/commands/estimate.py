@@ -24,7 +24,7 @@ class Command(SiteCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = estimate(load_document(options["configuration"], options["changes"]))
+        found = estimate(load_document(options))
         if found.problems:
             raise ConfigurationError(found.problems)
         self.stdout.write(json.dumps(record_of(found)) if options["json"] else text_of(found))

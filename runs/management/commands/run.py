@@ -55,7 +55,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_contradictions(options)
         owner = person_for_command(options["user"])
-        document = load_document(options["configuration"], options["changes"])
+        document = load_document(options)
         asked = read_gates(options, owner, document)
         voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
         try:

@@ -12,7 +12,7 @@ from workers.engine.cache import cache_key
 from workers.engine.errors import EngineError
 from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request
-from workers.engine.spec.configuration import Configuration, TrialRange, cases_of
+from workers.engine.spec.configuration import Configuration, TrialRange
 from workers.engine.statistics.intervals import wilson
 from workers.engine.targets import TargetParts
 
@@ -70,8 +70,8 @@ def scale_up(hits: int, sample: int, trials: int, requests: list[Request]) -> Ca
 
 def sample_cases(source: CaseSource, configuration: Configuration) -> list[Case]:
     """As many cases as a sample needs, never all of a large dataset."""
-    cases = cases_of(configuration, source.rows)
-    positions = Random(configuration.seed).sample(range(cases), min(SAMPLE, cases))
+    cases = len(source.positions)
+    positions = Random(configuration.seed).sample(source.positions, min(SAMPLE, cases))
     return cases_at(source, configuration, positions)
 
 

@@ -21,7 +21,6 @@ from workers.engine.spec.configuration import (
     Budget,
     Configuration,
     TrialRange,
-    cases_of,
     check_against,
     with_expected,
 )
@@ -78,7 +77,7 @@ def estimate(document: dict[str, Any]) -> Estimate:
             configuration,
             endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},
             columns=source.columns,
-            cases=cases_of(configuration, source.rows),
+            cases=len(source.positions),
         )
     except ConfigurationError as error:
         return Estimate(problems=error.problems)
@@ -88,7 +87,7 @@ def estimate(document: dict[str, Any]) -> Estimate:
 def measure(
     configuration: Configuration, source: CaseSource, endpoints: dict[str, Endpoint]
 ) -> Estimate:
-    cases = cases_of(configuration, source.rows)
+    cases = len(source.positions)
     bounds = configuration.bound_trials(cases)
     calls = count_calls(configuration, source, endpoints, bounds)
     histories = [history_of(model.endpoint, model.model) for model in configuration.called]

@@ -11,13 +11,13 @@ from pydantic import BaseModel
 
 from runs import formatting
 from runs.models import Run, RunState
+from runs.selectors.case_sources import positions_of
 from runs.selectors.endpoints.load import stricter
 from runs.selectors.endpoints.permit_state import PermitState
 from runs.selectors.health import NO_WORKER, is_without_worker
 from runs.selectors.runs.calls_now import ModelNow, Now
 from runs.selectors.runs.limits import WAITING, slots_now
 from workers.engine.schedule import share_round
-from workers.engine.spec.configuration import cases_of
 from workers.engine.throttling.permits import burst_of, interval_of
 
 Cause = Literal[
@@ -143,7 +143,7 @@ def slots_in_use(now: Now, model: ModelNow) -> list[Full]:
 
 def slots_of_schedule(now: Now) -> Full:
     slots = slots_now(now.configuration, {each.endpoint.name: each.endpoint for each in now.models})
-    cases = cases_of(now.configuration, now.run.dataset.rows)
+    cases = len(positions_of(now.run))
     plan = share_round(now.configuration, cases, slots)
     candidates, each = plan.split
     text = (

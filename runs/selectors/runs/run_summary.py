@@ -16,6 +16,7 @@ from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.calls_now import read_now
 from runs.selectors.runs.limited_by import LimitedBy, limit_of
 from runs.selectors.runs.limits import WAITING
+from runs.selectors.runs.ran_on import RanOn, ran_on
 from runs.selectors.runs.rates import mean_rate, read_newest
 from runs.selectors.runs.run_list import RunRow, describe_one
 from workers.engine.statistics.intervals import percentile
@@ -95,6 +96,17 @@ class RunSummary(Pickable):
     created: datetime
     started: datetime | None
     ended: datetime | None
+
+
+class RunDetail(RunSummary):
+    """One run, also with what it ran on."""
+
+    ran_on: RanOn
+
+
+def run_detail(run: Run) -> RunDetail:
+    (found,) = summarise([run])
+    return RunDetail(**found.model_dump(), ran_on=ran_on(run))
 
 
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:

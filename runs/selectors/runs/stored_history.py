@@ -1,6 +1,9 @@
 """The scores of a run as its strategy was told them: from a position on, in order."""
 
+from bisect import bisect_left
+
 from runs.models import Run
+from runs.selectors.case_sources import positions_of
 from workers.engine.records import Score, Trial
 
 FIELDS = (
@@ -21,8 +24,15 @@ def as_stored(score: Score) -> Score:
 
 
 def stored_history(run: Run, start: int = 0) -> list[Score]:
+    """Cases by their numbers in the run, as its strategy asked for them."""
     rows = run.scores.filter(position__gte=start).order_by("position").values_list(*FIELDS)
-    return [score_of(*row) for row in rows]
+    positions = positions_of(run)
+    if isinstance(positions, range):  # from 0 on: a row's number is its position
+        return [score_of(*row) for row in rows]
+    return [
+        score_of(position, candidate, bisect_left(positions, case), *rest)
+        for position, candidate, case, *rest in rows
+    ]
 
 
 def score_of(

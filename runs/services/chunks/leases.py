@@ -1,6 +1,6 @@
 """Leases chunks to workers, by the database's clock."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -11,13 +11,14 @@ from django.db.models import Count, Min
 from django.db.models.functions import Now
 
 from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
+from runs.selectors.case_sources import positions_of
 from runs.selectors.runs.limits import is_waiting, paused_endpoints, slots_at_launch
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Case as EngineCase
 from workers.engine.records import Slice, Trial
 from workers.engine.session import Session
-from workers.engine.spec.configuration import Configuration, cases_of
+from workers.engine.spec.configuration import Configuration
 from workers.engine.throttling.permits import PRIORITY_WEIGHTS
 
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)  # a dead worker is noticed after this long
@@ -33,11 +34,15 @@ class RunParts:
     run_id: int
     configuration: Configuration
     dataset_id: int
-    cases: int
+    positions: Sequence[int]  # of its cases in the dataset
     slots: int  # calls at once, as the run was launched
     candidates: dict[str, EngineCandidate] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # by position
     candidate_ids: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> int:
+        return len(self.positions)
 
     def with_candidates(self, rows: Iterable[Candidate]) -> "RunParts":
         read = list(rows)
@@ -153,16 +158,17 @@ def read_lease(chunk: Chunk) -> Lease:
 
 
 def read_cases(
-    parts: RunParts, positions: Collection[int], ids: dict[int, int]
+    parts: RunParts, numbers: Collection[int], ids: dict[int, int]
 ) -> dict[int, EngineCase]:
-    """Cases of the run; their ids are added to those given."""
-    of_run = Case.objects.filter(dataset_id=parts.dataset_id)
-    rows = of_run.filter(position__in=positions).values_list("pk", "position", "fields")
+    """Cases of the run by their numbers in it; their ids are added to those given."""
+    number_of = {parts.positions[number]: number for number in numbers}
+    of_run = Case.objects.filter(dataset_id=parts.dataset_id, position__in=number_of)
     cases: dict[int, EngineCase] = {}
     expected_column = parts.configuration.expected_column
-    for pk, position, fields in rows:
-        ids[position] = pk
-        cases[position] = EngineCase(position, fields, expected_column)
+    for pk, position, fields in of_run.values_list("pk", "position", "fields"):
+        number = number_of[position]
+        ids[number] = pk
+        cases[number] = EngineCase(position, fields, expected_column)
     return cases
 
 
@@ -177,9 +183,8 @@ def scored_positions(chunk: Chunk) -> frozenset[int]:
 def load_parts(run_id: int) -> RunParts:
     run = Run.objects.select_related("dataset").get(pk=run_id)
     configuration = read_configuration(run.document)
-    cases = cases_of(configuration, run.dataset.rows)
     slots = slots_at_launch(run, configuration)
-    parts = RunParts(run.pk, configuration, run.dataset_id, cases, slots)
+    parts = RunParts(run.pk, configuration, run.dataset_id, positions_of(run), slots)
     return parts if configuration.bears else parts.with_candidates(run.candidates.all())
 
 

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
+from runs.selectors.case_sources import positions_of
 from runs.selectors.runs.limits import configuration_now, read_slots, waiting_reason
 from runs.selectors.runs.performance import performance_text
 from runs.selectors.runs.stored_history import stored_history
@@ -24,7 +25,7 @@ from workers.engine.chunks import chunk_size
 from workers.engine.records import Trial
 from workers.engine.schedule import Room, plan_chunks
 from workers.engine.session import Session
-from workers.engine.spec.configuration import Configuration, cases_of
+from workers.engine.spec.configuration import Configuration
 from workers.engine.statistics.intervals import percentile
 from workers.queue import enqueue_chunk
 
@@ -79,7 +80,7 @@ def _advance(run_id: int) -> None:
     ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
     room = Room(max(0, ahead - len(at_work)), size, slots)
     open_keys = {session.candidates[position].key for position in at_work}
-    cases = cases_of(configuration, run.dataset.rows)
+    cases = len(positions_of(run))
     chunks = plan_chunks(session, configuration, cases, open_keys, room)
     _store_chunks(run, chunks, store_births(run, session.candidates))
     is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
@@ -120,7 +121,7 @@ def session_of(run: Run, configuration: Configuration) -> Session:
     """Where the strategy stands: kept warm in this process, else replayed."""
     since, session = _warm.pop(run.pk, (None, None))
     if session is None or since != run.going_since or not session.may_become(run.asked):
-        session = Session(configuration.open_strategy(cases_of(configuration, run.dataset.rows)))
+        session = Session(configuration.open_strategy(len(positions_of(run))))
     session.replay(run.asked, stored_history(run, session.told) if session.learns else [])
     keep_warm(run.pk, run.going_since, session)
     return session

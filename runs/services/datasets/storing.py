@@ -37,12 +37,14 @@ __all__ = [
     "preview_dataset",
     "set_expected_column",
     "settle_expected",
+    "store_made_cases",
     "store_rows",
     "too_large",
 ]
 
 MOST_PROBLEMS = 50  # shown; a wrong separator makes one problem per row
 ROWS_AT_ONCE = 500  # per INSERT; large rows are held in memory several times over
+MADE_BY = "cases made by "  # then the kind
 VERSION_TRIES = 5  # when several people import under one name at the same moment
 
 Lines = Callable[[], Iterator[Line]]
@@ -91,6 +93,12 @@ def store_rows(
     return _store(owner, name, lambda: read_rows(rows), expected)
 
 
+def store_made_cases(kind: str, rows: Sequence[Mapping[str, str]]) -> Dataset:
+    """The cases that a kind makes for its run, as a version that is listed nowhere; the same cases
+    again are the same version, so that runs on them can be compared."""
+    return _store(None, f"{MADE_BY}{kind}", lambda: read_rows(rows), "", is_hidden=True)
+
+
 def preview_dataset(text: str, format: Format, limit: int = 20) -> Preview:
     """Read everything, keep the first rows, store nothing."""
     return _survey(lambda: read_lines(text, format), limit)
@@ -120,6 +128,12 @@ def _newest(name: str) -> Dataset | None:
     return Dataset.objects.filter(name=name).order_by("-version").first()
 
 
+def _same_made_cases(name: str, digest: str) -> Dataset | None:
+    """Locked: nobody removes it as unused before the run that asks for it is stored."""
+    same = Dataset.objects.select_for_update().filter(name=name, digest=digest, is_hidden=True)
+    return same.first()
+
+
 def decode_dataset(data: bytes) -> str:
     """The text of a file. DatasetError names the byte that is not UTF-8."""
     try:
@@ -128,16 +142,25 @@ def decode_dataset(data: bytes) -> str:
         raise DatasetError([error.problem]) from None
 
 
-def _store(owner: AbstractBaseUser | None, name: str, lines: Lines, expected: str) -> Dataset:
+def _store(
+    owner: AbstractBaseUser | None,
+    name: str,
+    lines: Lines,
+    expected: str,
+    *,
+    is_hidden: bool = False,
+) -> Dataset:
     # Two passes over the rows instead of a copy of them: memory stays flat.
     survey = _survey(lines, limit=0)
-    problems = _name_problems(name) + survey.problems
+    problems = ([] if is_hidden else _name_problems(name)) + survey.problems
     if problems:
         raise DatasetError(problems)
     survey.expected = settle_expected(name, survey.columns, expected)
     for _ in range(VERSION_TRIES):
         try:
-            return _add_version(owner, name.strip(), survey, lines, expected)
+            if is_hidden and (same := _same_made_cases(name, survey.digest)):
+                return same
+            return _add_version(owner, name.strip(), survey, lines, expected, is_hidden)
         except IntegrityError:
             continue  # somebody else took the version number
     raise DatasetError(
@@ -147,7 +170,12 @@ def _store(owner: AbstractBaseUser | None, name: str, lines: Lines, expected: st
 
 @transaction.atomic
 def _add_version(
-    owner: AbstractBaseUser | None, name: str, survey: Preview, lines: Lines, chosen: str
+    owner: AbstractBaseUser | None,
+    name: str,
+    survey: Preview,
+    lines: Lines,
+    chosen: str,
+    is_hidden: bool,
 ) -> Dataset:
     newest = _newest(name)
     if newest is not None and newest.archived:  # who imports a name wants to use it
@@ -165,6 +193,7 @@ def _add_version(
         expected_column=survey.expected,
         digest=survey.digest,
         owner_id=owner.pk if owner else None,
+        is_hidden=is_hidden,
     )
     dataset.save()
     dataset.is_new = True
@@ -212,6 +241,9 @@ def _name_problems(name: str) -> list[LineProblem]:
     plain = name.strip()
     if not plain or len(plain) > 120 or not plain.isprintable():
         return [LineProblem(1, "A dataset's name has 1 to 120 printable characters.")]
+    if plain.startswith(MADE_BY):
+        told = f"A name cannot begin with “{MADE_BY.strip()}”: so are called the cases of a kind."
+        return [LineProblem(1, told)]
     if re.search(r"@\d+$", plain):
         return [
             LineProblem(

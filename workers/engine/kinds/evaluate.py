@@ -9,8 +9,10 @@ from pydantic import Field, field_validator
 from workers.engine.json_text import digest
 from workers.engine.records import Candidate
 from workers.engine.spec.configuration import (
+    CASES,
     KIND,
     Configuration,
+    DatasetChoice,
     ModelChoice,
     Prompt,
     Template,
@@ -28,6 +30,7 @@ class Evaluation(Configuration):
     target: ClassVar[type[Target]] = ChatTarget
 
     kind: Literal["evaluate"] = Field(description=KIND)
+    dataset: DatasetChoice = Field(description=CASES)
     prompts: Annotated[list[Prompt], Field(min_length=1, max_length=500)] = Field(
         description="The prompts to compare. Each is tried with each model."
     )

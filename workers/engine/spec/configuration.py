@@ -10,13 +10,13 @@ from workers.engine.chunks import Work
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.records import Candidate
 from workers.engine.scorers import SCORERS
+from workers.engine.spec.dataset_choice import DatasetChoice
 from workers.engine.spec.expected import expected_problems
 from workers.engine.spec.parts import (
     Amount,
     Budget,
     CacheMode,
     Concurrency,
-    DatasetChoice,
     Limits,
     ModelChoice,
     Name,
@@ -55,7 +55,6 @@ __all__ = [
     "Template",
     "TokenRate",
     "TrialRange",
-    "cases_of",
     "check_against",
     "check_models",
     "count_trials",
@@ -70,6 +69,7 @@ CACHE = (
     "without quotes as false, which means the same."
 )
 NO_ENDPOINTS = "none yet; add one under Endpoints or with `manage.py save_endpoint`"
+CASES = "The cases that every candidate is tried on."
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
 
@@ -94,7 +94,7 @@ class Configuration(Strict):
     name: Name = Field("unnamed", description=NAME)
     kind: str = Field(description=KIND)
     seed: Seed = Field(0, description="The same seed gives the same trials in the same order.")
-    dataset: DatasetChoice = Field(description="The cases that every candidate is tried on.")
+    dataset: DatasetChoice | None = Field(None, description=CASES)
     expected: Annotated[str, Field(max_length=100)] | None = Field(
         None,
         description="The column that scorers compare with. Not given: the one that the dataset "
@@ -150,6 +150,11 @@ class Configuration(Strict):
     @abstractmethod
     def make_candidates(self) -> list[Candidate]:
         """Those known at the launch."""
+
+    def make_cases(self) -> list[dict[str, str]] | None:
+        """The fields of its cases, of a kind that makes them itself. None: `dataset` says which,
+        and the kind declares it as needed."""
+        return None
 
     @abstractmethod
     def open_strategy(self, cases: int) -> Strategy:
@@ -264,12 +269,6 @@ def with_expected(configuration: Configuration, column: str) -> Configuration:
     if configuration.expected is not None:
         return configuration
     return configuration.model_copy(update={"expected": column})
-
-
-def cases_of(configuration: Configuration, rows: int) -> int:
-    """How many cases a dataset with so many rows gives: its first ones, or all."""
-    first = configuration.dataset.first
-    return rows if first is None else min(first, rows)
 
 
 def count_trials(configuration: Configuration, cases: int) -> int:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -40,7 +40,6 @@ Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), NotSwitch]
 SYSTEM = "The system message, as a template. Empty: none is sent."
 USER = "The user message, as a template."
 PriorityName = Literal["low", "normal", "high"]
-LONGEST_DATASET = 140  # characters: those of a name, and @ with a version
 CacheMode = Annotated[
     Literal["use", "refresh", "off"],
     BeforeValidator(read_off, json_schema_input_type=Literal["use", "refresh", "off", False]),
@@ -134,38 +133,6 @@ class ModelChoice(Strict):
         if not self.parameters:
             return self.label
         return f"{self.label} {to_json(self.parameters).decode()}"
-
-
-class DatasetChoice(Strict):
-    """A stored dataset by name (its newest version, or `name@3`), or rows given in place; all of
-    them, or the first."""
-
-    model_config = ConfigDict(
-        json_schema_extra=also_written(
-            {"type": "string", "minLength": 1, "maxLength": LONGEST_DATASET}
-        )
-    )
-
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_DATASET)] | None = Field(
-        None, description="A stored dataset: its newest version, or name@3."
-    )
-    rows: Annotated[list[dict[str, str]], Field(min_length=1, max_length=100_000)] | None = Field(
-        None, description="The cases themselves, each with the same columns. All values are texts."
-    )
-    first: Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch] | None = Field(
-        None, description="Only the first so many rows. All, if there are no more."
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def check_one_of_both(self) -> Self:
-        if (self.name is None) == (self.rows is None):
-            raise ValueError("Name a stored dataset or give rows: one of the two.")
-        return self
 
 
 class ScorerChoice(NamedChoice):

@@ -21,7 +21,15 @@ from workers.engine.kinds.select.steps import (
 )
 from workers.engine.kinds.select.strategy_choice import StrategyChoice
 from workers.engine.records import Candidate
-from workers.engine.spec.configuration import KIND, Configuration, ModelChoice, Template, TrialRange
+from workers.engine.spec.configuration import (
+    CASES,
+    KIND,
+    Configuration,
+    DatasetChoice,
+    ModelChoice,
+    Template,
+    TrialRange,
+)
 from workers.engine.strategies import SELECTIONS, Rounds, build_selection, check_objective
 from workers.engine.strategies.bystander import Bystander
 from workers.engine.strategies.options import Objective
@@ -35,6 +43,7 @@ class Selection(Configuration):
     target: ClassVar[type[Target]] = PipelineTarget
 
     kind: Literal["select"] = Field(description=KIND)
+    dataset: DatasetChoice = Field(description=CASES)
     steps: Annotated[list[AnyStep], Field(min_length=1, max_length=20)] = Field(
         description="The steps of the pipeline in their order; the last answer is scored."
     )

@@ -1,0 +1,193 @@
+"""Slices of a dataset: where, split, sample, first; the same rows on every machine."""
+
+from typing import Any
+
+import pytest
+
+from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import read_configuration
+from workers.engine.spec.dataset_choice import DatasetChoice
+from workers.engine.spec.slicing import slice_rows
+
+SUBJECTS = ("algebra", "geometry", "logic")
+ROWS = [
+    {"question": f"Question {number}?", "subject": SUBJECTS[number % 3], "level": str(number % 4)}
+    for number in range(120)
+]
+COLUMNS = list(ROWS[0])
+
+
+def cut(part: dict[str, Any], seed: int = 0, rows: list[dict[str, str]] = ROWS) -> list[int]:
+    return slice_rows(DatasetChoice(name="x", **part), seed, COLUMNS, rows)
+
+
+@pytest.mark.parametrize(
+    ("where", "fits"),
+    [
+        ({"subject": "logic"}, lambda row: row["subject"] == "logic"),
+        ({"level": 3}, lambda row: row["level"] == "3"),
+        ({"level": [1, "2"]}, lambda row: row["level"] in ("1", "2")),
+        ({"subject": {"not": "logic"}}, lambda row: row["subject"] != "logic"),
+        (
+            {"subject": {"not": ["logic", "algebra"]}, "level": 0},
+            lambda row: row["subject"] == "geometry" and row["level"] == "0",
+        ),
+    ],
+)
+def test_where_keeps_rows_with_these_values_in_their_order(
+    where: dict[str, Any], fits: Any
+) -> None:
+    assert cut({"where": where}) == [place for place, row in enumerate(ROWS) if fits(row)]
+
+
+def test_a_sample_is_these_rows_on_every_machine() -> None:
+    """Figures that were written down: another Python, or another release, must not change them."""
+    assert cut({"sample": 6}, seed=7) == [10, 26, 39, 64, 85, 113]
+    assert cut({"sample": 6}, seed=8) != cut({"sample": 6}, seed=7)
+    assert cut({"sample": 6, "seed": 7}, seed=99) == cut({"sample": 6}, seed=7)
+    assert cut({"sample": 6}, seed=7) == sorted(cut({"sample": 6}, seed=7))
+
+
+def test_a_smaller_sample_is_a_part_of_a_larger_one() -> None:
+    assert set(cut({"sample": 20})) < set(cut({"sample": 50}))
+    assert cut({"sample": len(ROWS)}) == list(range(len(ROWS)))
+
+
+def test_equal_rows_are_drawn_one_by_one() -> None:
+    coins = [{**ROWS[0], "level": side} for _ in range(200) for side in "01"]
+    drawn = slice_rows(DatasetChoice(name="x", sample=40), 1, COLUMNS, coins)
+    heads = sum(coins[place]["level"] == "0" for place in drawn)
+    assert 10 <= heads <= 30
+
+
+def test_the_parts_of_a_split_are_disjoint_and_complete() -> None:
+    of = {"train": 0.6, "dev": 0.2, "test": 0.2}
+    parts = [cut({"split": {"part": name, "of": of}}) for name in of]
+    assert sorted(place for part in parts for place in part) == list(range(len(ROWS)))
+    assert 50 < len(parts[0]) < 95
+    # A database may give the names back in another order.
+    other = {"test": 0.2, "train": 0.6, "dev": 0.2}
+    assert cut({"split": {"part": "dev", "of": other}}) == parts[1]
+    assert cut({"split": {"part": "dev", "of": of, "seed": 1}}) != parts[1]
+
+
+def test_the_name_of_a_usual_part_is_enough_and_the_seed_of_the_run_does_not_matter() -> None:
+    train, test = cut({"split": "train"}, seed=1), cut({"split": "test"}, seed=2)
+    assert sorted([*train, *test]) == list(range(len(ROWS)))
+    assert 0.65 < len(train) / len(ROWS) < 0.95
+
+
+def test_rows_of_a_later_version_leave_the_others_where_they_are() -> None:
+    grown = [{"question": f"New {n}?", "subject": "logic", "level": "1"} for n in range(50)] + ROWS
+    before = {ROWS[place]["question"] for place in cut({"split": "test"})}
+    after = {grown[place]["question"] for place in cut({"split": "test"}, rows=grown)}
+    assert before == {question for question in after if not question.startswith("New")}
+
+
+def test_equal_rows_are_in_the_same_part() -> None:
+    twice = [*ROWS, *ROWS]
+    test = cut({"split": "test"}, rows=twice)
+    assert {place % len(ROWS) for place in test if place < len(ROWS)} == {
+        place % len(ROWS) for place in test if place >= len(ROWS)
+    }
+
+
+def test_where_comes_before_split_before_sample_before_first() -> None:
+    part = {"where": {"subject": "logic"}, "split": "train", "sample": 10}
+    logic = set(cut({"where": {"subject": "logic"}}))
+    train = logic & set(cut({"split": "train"}))
+    sample = cut(part, seed=3)
+    assert len(sample) == 10
+    assert set(sample) < train
+    assert cut({**part, "first": 4}, seed=3) == sample[:4]
+    assert cut({**part, "first": 4000}, seed=3) == sample
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "told"),
+    [
+        ({"where": {"topic": "x"}}, "where", "no column 'topic'. The columns are: question, sub"),
+        (
+            {"where": {"subject": ["logic", "music"]}},
+            "where",
+            "No row has 'music' in the column 'subject'. Among what there is: 'algebra'",
+        ),
+        ({"where": {"subject": {"not": "music"}}}, "where", "No row has 'music'"),
+        (
+            {"where": {"subject": "logic", "question": "Question 0?"}},
+            "where",
+            "No row has all of these values together.",
+        ),
+        ({"sample": 121}, "sample", "A sample of 121 cannot be drawn from 120 rows."),
+        (
+            {"where": {"question": "Question 5?"}, "sample": 2},
+            "sample",
+            "A sample of 2 cannot be drawn from 1 row.",
+        ),
+        (
+            {
+                "where": {"question": "Question 5?"},
+                "split": {"part": "b", "of": {"a": 0.999999, "b": 0.000001}},
+            },
+            "split",
+            "Part 'b' has none of the 1 row.",
+        ),
+    ],
+)
+def test_what_cannot_be_cut_is_refused(part: dict[str, Any], path: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        cut(part)
+    assert caught.value.problems[0].path == f"dataset.{path}"
+    assert told in caught.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "told"),
+    [
+        ({"where": []}, "dataset.where", "Give columns with values"),
+        ({"where": {"level": []}}, "dataset.where", "The list of values is empty"),
+        ({"where": {"level": {"above": 3}}}, "dataset.where", "Write {not: value}"),
+        ({"where": {"level": None}}, "dataset.where", "A value is a text or a number, not null."),
+        ({"split": "dev"}, "dataset.split", "There is no part 'dev'. Choose one of: train, test"),
+        (
+            {"split": {"part": "a", "of": {"a": 0.5, "b": 0.6}}},
+            "dataset.split.of",
+            "The shares make 1.1 together. They must make 1.",
+        ),
+        ({"sample": 0}, "dataset.sample", "greater than or equal to 1"),
+        ({"seed": 3}, "dataset", "A seed draws a sample, and none is asked for."),
+        ({"limit": 3}, "dataset.limit", "Allowed here: name, rows, where, split, sample, seed"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    document: dict[str, Any], part: dict[str, Any], path: str, told: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_configuration({**document, "dataset": {"name": "sums", **part}})
+    assert [problem.path for problem in caught.value.problems] == [path]
+    assert told in caught.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({}, ""),
+        ({"first": 3}, "the first"),
+        ({"sample": 50}, "a sample (seed 7)"),
+        ({"sample": 50, "seed": 0}, "a sample (seed 0)"),
+        (
+            {"where": {"level": [1, 2], "subject": {"not": "logic"}}, "split": "test"},
+            "where level is 1 or 2, where subject is not logic, part test (seed 0)",
+        ),
+    ],
+)
+def test_a_slice_in_words(part: dict[str, Any], text: str) -> None:
+    assert DatasetChoice(name="x", **part).slice_text(run_seed=7) == text
+
+
+def test_a_slice_is_written_as_it_was_given() -> None:
+    part = {"where": {"level": "3", "subject": {"not": ["logic"]}}, "sample": 4, "seed": 1}
+    choice = DatasetChoice(name="x", **part)
+    assert choice.slice_document() == part
+    whole = DatasetChoice(name="x", split="train", first=3).slice_document()
+    assert DatasetChoice(name="x", **whole).slice_document() == whole

@@ -1,0 +1,192 @@
+"""A slice of a dataset through the doors: form, estimate, REST, duplicate, pages; and its facts."""
+
+import json
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+
+from runs import __version__
+from runs.models import Dataset, Endpoint, Run, Scope
+from runs.services.datasets.storing import store_rows
+from runs.services.people.tokens import create_token
+from runs.services.runs import create_run
+from tests.runs.page_parts import client_of, make_endpoint, make_person, make_run, run_document
+
+pytestmark = pytest.mark.django_db
+
+ROWS = [
+    {
+        "question": f"What is {n} + 1?",
+        "expected": str(n + 1),
+        "subject": "logic" if n % 2 else "sums",
+    }
+    for n in range(40)
+]
+SLICE = {"where": {"subject": "sums"}, "split": {"part": "train"}, "sample": 10, "seed": 7}
+WORDS = "10 of 40 rows, where subject is sums, part train (seed 0), a sample (seed 7)"
+
+
+@pytest.fixture
+def alice():
+    make_endpoint()
+    return make_person("alice")
+
+
+@pytest.fixture
+def dataset(alice) -> Dataset:
+    return store_rows(alice, "sums", ROWS)
+
+
+def sliced(dataset: Dataset, **part: Any) -> dict[str, Any]:
+    return {**run_document(dataset), "dataset": {"name": dataset.name, **part}}
+
+
+def words_of(answer: Any) -> str:
+    return " ".join(answer.content.decode().split())
+
+
+def form(**fields: Any) -> dict[str, Any]:
+    return {
+        "name": "sent",
+        "mode": "form",
+        "dataset_source": "stored",
+        "dataset": "sums",
+        "prompts": ["0"],
+        "prompt-0-name": "plain",
+        "prompt-0-user": "{{question}}",
+        "models": ["simulated/sim-small"],
+        "scorers": ["exact"],
+        "repeats": "1",
+        "seed": "0",
+        "preset": "balanced",
+        "cache": "use",
+        **fields,
+    }
+
+
+CHOSEN = {"where": "subject: sums", "split": "train", "sample": "10", "sample_seed": "7"}
+
+
+def api(person: Any, method: str, path: str, body: Any = None) -> Any:
+    token = create_token(person, "t", list(Scope)).text
+    send = getattr(client_of(person), method)
+    given = (json.dumps(body),) if body is not None else ()
+    return send(
+        f"/api/v1{path}",
+        *given,
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+
+
+def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
+    client = client_of(alice)
+    panel = words_of(client.post(reverse("run_estimate"), form(**CHOSEN)))
+    assert "10 cases (of 40)" in panel
+    client.post(reverse("run_new"), form(**CHOSEN))
+    run = Run.objects.get()
+    assert run.planned == 10
+    assert run.document["dataset"] == {
+        "name": "sums@1",
+        "where": {"subject": "sums"},
+        "split": {"part": "train", "of": {"train": 0.8, "test": 0.2}, "seed": 0},
+        "sample": 10,
+        "seed": 7,
+    }
+    assert WORDS in words_of(client.get(reverse("run_configuration", args=[run.pk])))
+    assert f"v1, {WORDS}" in words_of(client.get(dataset.get_absolute_url()))
+    facts = api(alice, "get", f"/runs/{run.pk}").json()["ran_on"]
+    assert (facts["cases"], facts["rows"]) == (10, 40)
+    assert f"10 of 40 rows, {facts['slice']}" == WORDS
+    again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert again.mode == "form"
+    assert again.part.document() == {**SLICE, "split": "train"}
+
+
+def test_a_split_of_ones_own_is_duplicated_as_yaml(alice, dataset):
+    split = {"part": "dev", "of": {"dev": 0.5, "rest": 0.5}}
+    run = create_run(alice, sliced(dataset, split=split))
+    again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert (again.mode, "part: dev" in again.yaml) == ("yaml", True)
+
+
+def test_values_that_need_quotes_come_back_into_the_form(alice):
+    odd = {"question": "1?", "expected": "1", "a: b": "x, {y}", "c": "yes"}
+    dataset = store_rows(alice, "odd", [odd, {**odd, "c": "3"}])
+    where = {"a: b": ["x, {y}"], "c": {"not": "3"}}
+    run = create_run(alice, sliced(dataset, where=where))
+    again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert (again.mode, again.part.document()) == ("form", {"where": where})
+    assert len(again.part.where.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "told"),
+    [
+        ({"where": "topic: x"}, "id_where", "There is no column 'topic'. The columns are"),
+        ({"where": "subject: music"}, "id_where", "No row has 'music'"),
+        ({"where": "no colon"}, "id_where", "Give columns with values"),
+        ({"where": "a: [1"}, "id_where", "Give columns with values"),
+        ({"sample": "41"}, "id_sample", "A sample of 41 cannot be drawn from 40 rows."),
+        ({"sample": "ten"}, "id_sample", "valid integer"),
+        ({"sample": "3", "sample_seed": "x"}, "id_sample_seed", "valid integer"),
+        ({"split": "dev"}, "id_split", "There is no part 'dev'."),
+    ],
+)
+def test_a_slice_that_cannot_be_cut_starts_nothing_and_marks_its_field(
+    alice, dataset, typed, field, told
+):
+    answer = client_of(alice).post(reverse("run_new"), form(**typed))
+    (problem,) = answer.context["problems"]
+    assert problem.field == field
+    assert told in problem.message
+    assert not Run.objects.exists()
+
+
+def test_a_slice_of_pasted_rows_is_cut_as_well(alice):
+    rows = "question,expected,subject\n2 + 3?,5,sums\n4 + 4?,8,logic\n1 + 1?,2,sums\n"
+    pasted = form(dataset_source="paste", rows=rows, where="subject: sums", dataset="")
+    assert "2 cases (of 3)" in words_of(client_of(alice).post(reverse("run_estimate"), pasted))
+    client_of(alice).post(reverse("run_new"), pasted)
+    run = Run.objects.get()
+    assert (run.planned, run.dataset.rows) == (2, 3)
+
+
+def test_rest_estimates_and_refuses_a_slice(alice, dataset):
+    body = {"configuration": sliced(dataset, **SLICE)}
+    estimate = api(alice, "post", "/runs/estimate", body).json()
+    assert (estimate["cases"], estimate["rows"], estimate["trials"]) == (10, 40, 10)
+    wrong = {"configuration": sliced(dataset, where={"subject": "music"})}
+    for path in ("/runs", "/runs/estimate"):
+        answer = api(alice, "post", path, wrong)
+        assert answer.status_code == 422
+        assert answer.json()["problems"][0]["path"] == "dataset.where"
+    assert not Run.objects.exists()
+
+
+def test_a_run_keeps_what_it_ran_on(alice, dataset):
+    Endpoint.objects.update(tokens_per_minute=9000, adaptive=False)
+    run = create_run(alice, sliced(dataset, first=3))
+    Endpoint.objects.update(tokens_per_minute=1, adaptive=True)
+    facts = api(alice, "get", f"/runs/{run.pk}").json()["ran_on"]
+    assert facts["code_version"].startswith(__version__)
+    assert settings.COMMIT[:12] in facts["code_version"]
+    assert facts["scorers"] == {"exact": 1}
+    assert facts["limits"]["max_concurrent"] > 0
+    endpoint = facts["endpoints"]["simulated"]
+    assert (endpoint["tokens_per_minute"], endpoint["adaptive"]) == (9000, False)
+    page = words_of(client_of(alice).get(reverse("run_configuration", args=[run.pk])))
+    for said in ("3 of 40 rows, the first", "tokens_per_minute: 9000", "adaptive: false"):
+        assert said in page
+    assert set(api(alice, "get", f"/runs/{run.pk}?fields=id,ran_on").json()) == {"id", "ran_on"}
+
+
+def test_a_run_of_an_earlier_version_says_what_it_kept(alice, dataset):
+    document = sliced(dataset, first=5)
+    run = make_run(alice, dataset, document=document, snapshot_of={"code_version": "0.1.0"})
+    facts = api(alice, "get", f"/runs/{run.pk}").json()["ran_on"]
+    assert (facts["cases"], facts["slice"], facts["scorers"]) == (5, "the first", {})
+    page = words_of(client_of(alice).get(reverse("run_configuration", args=[run.pk])))
+    assert "5 of 40 rows, the first" in page

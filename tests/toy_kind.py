@@ -1,6 +1,6 @@
 """A kind of run that uses every opening of the engine: the worked example of ARCHITECTURE.md.
 
-`toy` starts with one prompt and makes a longer one of the best so far, a few times.
+`toy` starts with one prompt and has a model rewrite the best so far, a few times.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,15 @@ from pydantic import Field
 
 from workers.engine.json_text import digest
 from workers.engine.kinds import KINDS
-from workers.engine.records import Candidate, Score, Trial
+from workers.engine.records import ANSWER, EVALUATE, PROPOSE, Candidate, Score, Trial
+from workers.engine.spec.births import names_filled
 from workers.engine.spec.configuration import Configuration, ModelChoice, Prompt, Template
+from workers.engine.spec.line_ends import plain_line_ends
+from workers.engine.spec.template import names_in
 from workers.engine.strategies import Strategy
 from workers.engine.targets import ChatTarget, Target
+
+TASK = 'Rewrite this prompt: """{0}"""'
 
 
 def candidate_of(prompt: Prompt, model: ModelChoice) -> Candidate:
@@ -21,22 +26,35 @@ def candidate_of(prompt: Prompt, model: ModelChoice) -> Candidate:
     return Candidate(digest(document)[:16], prompt.name, document)
 
 
+def proposal_of(parent: Prompt, model: ModelChoice, number: int) -> Candidate:
+    """The number makes it another one than an earlier proposal with the same words."""
+    messages = [{"role": "user", "content": TASK.format(parent.system)}]
+    document = {"messages": messages, "model": model.model_dump(), "number": number}
+    return Candidate(digest(document)[:16], f"proposal {number}", document, PROPOSE)
+
+
 class Climb:
-    """A round tries the newest candidate on every case, and the best then has a child."""
+    """A round tries the newest prompt on every case; then a model rewrites the best one. A rewrite
+    that fails, or that names columns which the first prompt did not, is not tried."""
 
     learns = True
+    hears = frozenset({ANSWER})
 
-    def __init__(self, first: Prompt, model: ModelChoice, cases: int, rounds: int) -> None:
-        self._prompts, self._model = [first], model
-        self._cases, self._rounds = cases, rounds
-        self._sums: list[float] = []
+    def __init__(self, toy: "Toy", cases: int) -> None:
+        self._toy, self._cases = toy, cases
+        self._prompts: dict[str, Prompt] = {}
+        self._sums: dict[str, float] = {}
         self._queue: list[Trial] = []
-        self._asked = self._told = 0
-        self.candidates = [candidate_of(first, model)]
+        self._asked = self._proposed = 0
+        self._rewritten = ""  # by the last proposal, if it can be used
+        self._allowed = names_filled(toy)
+        self.candidates: list[Candidate] = []
+        self._bear(toy.prompt)
 
     @property
-    def planned(self) -> int:
-        return self._cases * self._rounds
+    def planned(self) -> int | None:
+        """What a failed proposal would have led to is not tried, so nobody knows before the end."""
+        return None
 
     @property
     def listens(self) -> bool:
@@ -44,33 +62,53 @@ class Climb:
 
     @property
     def best(self) -> int | None:
-        return max(range(len(self._sums)), key=self._sums.__getitem__, default=None)
+        tried = [place for place, one in enumerate(self.candidates) if one.key in self._sums]
+        return max(tried, key=lambda n: self._sums[self.candidates[n].key], default=None)
 
     def ask(self, limit: int) -> list[Trial]:
-        if not self._queue and len(self._sums) < self._rounds:
+        if not self._queue:
             self._open_round()
         given, self._queue = self._queue[:limit], self._queue[limit:]
-        self._asked += len(given)
         return given
 
     def _open_round(self) -> None:
-        if (best := self.best) is not None:
-            parent = self._prompts[best]
-            words = f"{parent.system} Again."
-            child = Prompt(name=f"child {len(self._prompts)}", system=words, user=parent.user)
-            self._prompts.append(child)
-            self.candidates.append(candidate_of(child, self._model))
-        key = self.candidates[-1].key
-        self._sums.append(0.0)
-        self._queue = [Trial(self._asked + case, key, case, 0) for case in range(self._cases)]
+        if self._rewritten:
+            name, user = f"child {self._proposed}", self._toy.prompt.user
+            self._bear(Prompt(name=name, system=self._rewritten, user=user))
+            self._rewritten = ""
+        newest = self.candidates[-1]
+        if newest.role == EVALUATE and newest.key not in self._sums:
+            self._sums[newest.key] = 0.0
+            self._queue_trials(newest, range(self._cases))
+        elif self._proposed + 1 < self._toy.rounds:
+            self._propose()
+
+    def _propose(self) -> None:
+        assert self.best is not None  # the first prompt was tried
+        parent = self._prompts[self.candidates[self.best].key]
+        self._proposed += 1
+        self.candidates.append(proposal_of(parent, self._toy.writer, self._proposed))
+        self._queue_trials(self.candidates[-1], [0], repeat=self._proposed)
+
+    def _queue_trials(self, one: Candidate, cases: Sequence[int], repeat: int = 0) -> None:
+        self._queue += [Trial(self._asked + n, one.key, c, repeat) for n, c in enumerate(cases)]
+        self._asked += len(cases)
 
     def tell(self, scores: Sequence[Score]) -> None:
-        self._sums[-1] += sum(score.value or 0.0 for score in scores)
-        self._told += len(scores)
+        for score in scores:
+            if score.trial.candidate in self._sums:
+                self._sums[score.trial.candidate] += score.value or 0.0
+            elif score.answer and set(names_in(score.answer)) <= self._allowed:
+                self._rewritten = plain_line_ends(score.answer)
+
+    def _bear(self, prompt: Prompt) -> None:
+        candidate = candidate_of(prompt, self._toy.model)
+        self._prompts[candidate.key] = prompt
+        self.candidates.append(candidate)
 
 
 class Toy(Configuration):
-    """Kind `toy`: a prompt that grows while it gets no worse."""
+    """Kind `toy`: a prompt that a model rewrites."""
 
     learns: ClassVar[bool] = True
     bears: ClassVar[bool] = True
@@ -79,11 +117,12 @@ class Toy(Configuration):
     kind: Literal["toy"]
     prompt: Prompt
     model: ModelChoice
+    writer: ModelChoice
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
 
     @property
     def called(self) -> list[ModelChoice]:
-        return [self.model]
+        return [self.model, self.writer]
 
     @property
     def candidates(self) -> int:
@@ -97,7 +136,7 @@ class Toy(Configuration):
         return [candidate_of(self.prompt, self.model)]
 
     def open_strategy(self, cases: int) -> Strategy:
-        return Climb(self.prompt, self.model, cases, self.rounds)
+        return Climb(self, cases)
 
 
 class MadeToy(Toy):

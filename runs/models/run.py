@@ -89,8 +89,8 @@ class Run(models.Model):
         default=dict, blank=True, help_text="Budgets that stopped it, as they were."
     )
 
-    # What calls use (calls_..., tokens, cost, unpriced, peak) is that of all roles. What trials
-    # came to (planned to value_square_sum, latencies) is that of evaluations; by_role has the rest.
+    # How it goes (calls, tokens, cost, latencies, samples, peak) is counted of all roles; what it
+    # is for (planned, and done to value_square_sum) of evaluations only. by_role has the others.
     version = models.PositiveBigIntegerField(default=0, help_text="Numbers the live frames.")
     planned = models.PositiveIntegerField(default=0)
     asked = models.PositiveIntegerField(
@@ -142,14 +142,10 @@ class Run(models.Model):
     def is_finished(self) -> bool:
         return self.state not in RunState.live()
 
-    @property
-    def told_done(self) -> int:
-        """Trials done that were only told to the strategy. Calls of judges are no trials."""
-        return sum(counts["done"] for role, counts in self.by_role.items() if role != JUDGE)
-
-    @property
-    def told_failed(self) -> int:
-        return sum(counts["failed"] for role, counts in self.by_role.items() if role != JUDGE)
+    def told(self, name: str) -> int:
+        """A counter of the trials that are only told to the strategy. Calls of judges are no
+        trials."""
+        return sum(counts[name] for role, counts in self.by_role.items() if role != JUDGE)
 
     @property
     def expected_column(self) -> str:

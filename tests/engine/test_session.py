@@ -13,6 +13,7 @@ class Chasing:
     """A listening strategy of the test's own: rounds of three, chosen by the sum of values."""
 
     learns = listens = True
+    hears: frozenset[str] = frozenset()
     planned: int | None = None
     best: int | None = None
     candidates: Sequence[Candidate] = ()

@@ -91,13 +91,13 @@ def test_what_is_only_told_counts_for_its_role_and_of_the_run_only_what_calls_us
     counts = {"done": 2, "failed": 1, "sent": 4, "cached": 1, "cost": 0.25}
     assert run.by_role == {"propose": {**counts, "tokens_in": 5, "tokens_out": 2}}
     assert (run.done, run.failed, run.cached, run.scored, run.value_sum) == (4, 0, 0, 4, 4.0)
-    assert (run.told_done, run.told_failed, run.calls_sent, run.cost) == (2, 1, 8, 1.25)
-    assert (run.tokens_in, run.tokens_out) == (25, 10)
+    assert (run.told("done"), run.told("failed"), run.calls_sent, run.cost) == (2, 1, 8, 1.25)
+    assert (run.tokens_in, run.tokens_out, sum(run.latency_bins.values())) == (25, 10, 4)
     take_out(run, list(run.scores.all()))
     run.refresh_from_db()
     paid = {"done": 0, "failed": 0, "sent": 4, "cached": 0, "cost": 0.25}
     assert run.by_role == {"propose": {**paid, "tokens_in": 0, "tokens_out": 0}}
-    assert (run.done, run.tokens_in, run.tokens_out) == (0, 0, 0)
+    assert (run.done, run.tokens_in, run.tokens_out, run.latency_bins) == (0, 0, 0, {})
 
 
 def test_planning_cuts_all_trials_into_chunks(run: Run) -> None:

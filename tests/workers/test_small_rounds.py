@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
-from runs.selectors.runs.stored_history import as_stored, stored_history
+from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.grown_chunks import plan_round, take_session
 from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
@@ -19,6 +19,7 @@ from tests.workers.selecting import in_one_process, plain
 from tests.workers.test_recording import expire
 from tests.workers.working import finish, running_worker, wait_until
 from workers.engine.records import Score
+from workers.engine.session import as_told
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -146,7 +147,7 @@ def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease: Lea
         full_cost=0.5,
     )
     record_results(run.pk, results_of(lease, [score]))
-    assert stored_history(run) == [as_stored(score)]
+    assert stored_history(run) == [as_told(score, frozenset())]
 
 
 def test_between_two_rounds_nobody_else_plans(lease: Lease) -> None:

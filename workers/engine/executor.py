@@ -11,6 +11,7 @@ from workers.engine.errors import CallError, EngineError, Refused
 from workers.engine.prices import Bill, Prices
 from workers.engine.providers import Provider
 from workers.engine.records import (
+    EVALUATE,
     JOINED,
     Attempt,
     Candidate,
@@ -26,6 +27,7 @@ from workers.engine.scorers import Scorer
 from workers.engine.targets import Target
 
 OnScore = Callable[[Score], None]
+ANSWERED = 1.0  # the value of a trial that is not judged: its answer is told to the strategy
 CACHE_HIT = Attempt("cache hit", "ok", 0.0, 0.0)
 
 
@@ -171,14 +173,16 @@ class Executor:
         return self._score(opening, hit, [CACHE_HIT], bill)
 
     def _score(self, opening: Opening, reply: Reply, trace: list[Attempt], bill: Bill) -> Score:
+        is_judged = opening.candidate.role == EVALUATE
+        scorers = self._scorers if is_judged else ()
         try:
-            judgements = [scorer.judge(reply.text, opening.case) for scorer in self._scorers]
+            judgements = [scorer.judge(reply.text, opening.case) for scorer in scorers]
         except CallError as error:
             return failed_score(opening.trial, error, trace, bill, reply)
         return Score(
             opening.trial,
-            value=mean_value(judgements),
-            passed=all(judgement.passed for judgement in judgements),
+            value=mean_value(judgements) if is_judged else ANSWERED,
+            passed=all(judgement.passed for judgement in judgements) if is_judged else None,
             answer=reply.text,
             judgements=tuple(judgements),
             attempts=tuple(trace),

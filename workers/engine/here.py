@@ -1,7 +1,7 @@
 """Runs a configuration in this process: the second driver of the engine, beside the actors."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -13,10 +13,11 @@ from workers.engine.ending_tasks import end_tasks
 from workers.engine.executor import Executor
 from workers.engine.prices import Prices
 from workers.engine.providers import Provider
-from workers.engine.records import Candidate, Case, Request, Score, Slice
+from workers.engine.records import EVALUATE, Candidate, Case, Request, Score, Slice
 from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, slots_allowed
 from workers.engine.scorers import build_scorer
 from workers.engine.session import Session
+from workers.engine.spec.births import check_births
 from workers.engine.spec.configuration import Configuration
 from workers.engine.streaks import Streak, has_too_many_failures
 from workers.engine.targets import TargetParts
@@ -39,6 +40,7 @@ class Stop(NamedTuple):
 
 FAILURES = Stop("errors", "More trials failed than fail_on_error allows.")
 
+OnCandidate = Callable[[Candidate], None]
 OnScore = Callable[[Score], None]
 OnStop = Callable[[Stop], None]
 ModelQuotas = Mapping[tuple[str, str], Quota]
@@ -54,13 +56,15 @@ async def run_here(
     clock: Clock | None = None,
     prices: Prices | None = None,
     model_quotas: ModelQuotas | None = None,
+    on_candidate: OnCandidate = lambda candidate: None,
     on_score: OnScore = lambda score: None,
     on_stop: OnStop = lambda stop: None,
 ) -> list[Score]:
     """Every score, in the order of the trials, whatever finished first.
 
     Fewer when a budget is used up, too many trials fail, or the same permanent error comes again
-    and again: `on_stop` is told why, and calls in flight are waited for.
+    and again: `on_stop` is told why, and calls in flight are waited for. `on_candidate` is told
+    each candidate before its first score: those of the launch, then those that are born.
     """
     clock = clock or SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
@@ -71,7 +75,7 @@ async def run_here(
     caller = Caller(providers, CallParts(throttle, clock, Random(configuration.seed)), rules)
     executor = build_executor(configuration, providers, caller, rules, cache or MemoryCache())
     watch = Watch(configuration, throttle, clock)
-    drive = Drive(configuration, cases, slots, executor, watch, on_score)
+    drive = Drive(configuration, cases, slots, executor, watch, on_candidate, on_score)
     try:
         await drive.run(on_stop)
     finally:
@@ -137,6 +141,7 @@ class Drive:
         slots: int,
         executor: Executor,
         watch: Watch,
+        on_candidate: OnCandidate,
         on_score: OnScore,
     ) -> None:
         self._configuration = configuration
@@ -144,9 +149,11 @@ class Drive:
         self._cases = dict(enumerate(cases))  # a slice has gaps between its positions
         self._executor = executor
         self._watch = watch
+        self._on_candidate = on_candidate
         self._on_score = on_score
         self._session = Session(configuration.open_strategy(len(cases)))
         self._candidates: dict[str, Candidate] = {}
+        self._take_in(self._session.candidates)
         self._flying: dict[asyncio.Task[list[Score]], str] = {}  # with a chunk's first candidate
         self.scores: list[Score] = []
 
@@ -169,7 +176,7 @@ class Drive:
             )
             for task in [one for one in self._flying if one in ended]:
                 del self._flying[task]
-                self._session.absorb(task.result())
+                self._session.absorb_fresh(task.result())
             if stop := self._reason_to_stop():
                 await self._stop()
                 on_stop(stop)
@@ -187,11 +194,18 @@ class Drive:
             self._slots,
         )
         chunks = plan_chunks(self._session, configuration, len(self._cases), first_ones, room)
-        for candidate in self._session.candidates[len(self._candidates) :]:
-            self._candidates[candidate.key] = candidate
+        born = self._session.candidates[len(self._candidates) :]
+        if born:
+            check_births(configuration, born, columns_of(self._cases.values()))
+            self._take_in(born)
         for chunk in chunks:
             work = Slice(chunk, self._candidates, self._cases)
             self._flying[asyncio.create_task(self._execute(work))] = chunk[0].candidate
+
+    def _take_in(self, candidates: Iterable[Candidate]) -> None:
+        for candidate in candidates:
+            self._candidates[candidate.key] = candidate
+            self._on_candidate(candidate)
 
     async def _execute(self, work: Slice) -> list[Score]:
         found: list[Score] = []
@@ -199,7 +213,8 @@ class Drive:
         def keep(score: Score) -> None:
             found.append(score)
             self.scores.append(score)
-            self._watch.note(score)
+            if self._candidates[score.trial.candidate].role == EVALUATE:
+                self._watch.note(score)
             self._on_score(score)
 
         await self._executor.run(work, keep)
@@ -224,6 +239,10 @@ def slots_here(configuration: Configuration, model_quotas: ModelQuotas) -> int:
 def models_of(configuration: Configuration, candidate: Candidate) -> frozenset[tuple[str, str]]:
     called = configuration.models_called(candidate.document)
     return frozenset((model["endpoint"], model["model"]) for model in called)
+
+
+def columns_of(cases: Iterable[Case]) -> list[str]:
+    return list(dict.fromkeys(name for case in cases for name in case.fields))
 
 
 def build_quotas(configuration: Configuration, cases: int, model_quotas: ModelQuotas) -> Quotas:

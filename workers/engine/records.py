@@ -8,6 +8,8 @@ EVALUATE = "evaluate"  # the role of trials that count for leaderboard and score
 PROPOSE = "propose"  # of those in which a model writes a new candidate, told to the strategy only
 JUDGE = "judge"  # of calls inside a trial that ask about its answer: they are no trials themselves
 
+ANSWER = "answer"  # what a strategy may ask to hear: the answer, and what the scorers said of it
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

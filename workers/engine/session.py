@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from workers.engine.chunks import Work
-from workers.engine.records import Candidate, Score, Trial
+from workers.engine.records import ANSWER, Candidate, Score, Trial
 from workers.engine.strategies import Rounds, Strategy
 
 REPLAY_STEP = 10_000  # trials asked again at once, and dropped: a run may have a million
@@ -33,6 +33,11 @@ class Session:
     def learns(self) -> bool:
         """Whether it must be told scores to go on."""
         return self._strategy.learns
+
+    @property
+    def hears(self) -> frozenset[str]:
+        """What a score must have besides its value when it is absorbed."""
+        return self._strategy.hears
 
     @property
     def candidates(self) -> Sequence[Candidate]:
@@ -131,6 +136,10 @@ class Session:
             self._strategy.tell(ready)
             self.told += len(ready)
 
+    def absorb_fresh(self, scores: Iterable[Score]) -> None:
+        """The same for scores that an executor made."""
+        self.absorb([as_told(score, self.hears) for score in scores] if self.learns else scores)
+
     def replay(self, asked: int, scores: Iterable[Score]) -> None:
         """Bring a fresh session to where another one was: same asks, same tells. It stays behind
         where scores are missing, or are not of the trials that the strategy asks for."""
@@ -153,3 +162,18 @@ class Session:
         if self._disagrees_at is not None:
             return self._disagrees_at
         return self.asked if self.told == self.asked < asked else None
+
+
+def as_told(score: Score, hears: frozenset[str]) -> Score:
+    """A fresh score as a replay will read it: what a strategy learns must not depend on who tells
+    it."""
+    is_heard = ANSWER in hears
+    return Score(
+        score.trial,
+        value=score.value,
+        error=score.error,
+        latency_ms=score.latency_ms,
+        full_cost=score.full_cost,
+        answer=score.answer if is_heard else "",
+        judgements=score.judgements if is_heard else (),
+    )

@@ -1,11 +1,13 @@
 """The scores of a run as its strategy was told them: from a position on, in order."""
 
 from bisect import bisect_left
+from typing import Any
 
 from runs.models import Run
 from runs.selectors.case_sources import positions_of
-from workers.engine.records import Score, Trial
+from workers.engine.records import ANSWER, Judgement, Score, Trial
 
+NOTHING: frozenset[str] = frozenset()
 FIELDS = (
     "position",
     "candidate__key",
@@ -16,21 +18,25 @@ FIELDS = (
     "latency_ms",
     "full_cost",
 )
+HEARD = {ANSWER: ("answer", "details")}  # columns that are read only for a strategy that hears them
 
 
-def as_stored(score: Score) -> Score:
-    """A fresh score as it will be read: what a strategy learns must not depend on who tells it."""
-    return score_of(*score.trial, score.value, score.error, score.latency_ms, score.full_cost)
-
-
-def stored_history(run: Run, start: int = 0) -> list[Score]:
+def stored_history(run: Run, start: int = 0, hears: frozenset[str] = NOTHING) -> list[Score]:
     """Cases by their numbers in the run, as its strategy asked for them."""
-    rows = run.scores.filter(position__gte=start).order_by("position").values_list(*FIELDS)
+    more = [column for name, columns in HEARD.items() if name in hears for column in columns]
+    rows = run.scores.filter(position__gte=start).order_by("position").values_list(*FIELDS, *more)
     positions = positions_of(run)
-    if isinstance(positions, range):  # from 0 on: a row's number is its position
+    if not more and isinstance(positions, range):  # from 0 on: a row's number is its position
         return [score_of(*row) for row in rows]
+    width = len(FIELDS)
     return [
-        score_of(position, candidate, bisect_left(positions, case), *rest)
+        score_of(
+            position,
+            candidate,
+            bisect_left(positions, case),
+            *rest[: width - 3],
+            **dict(zip(more, rest[width - 3 :], strict=True)),
+        )
         for position, candidate, case, *rest in rows
     ]
 
@@ -44,12 +50,17 @@ def score_of(
     error: str,
     latency_ms: float | None,
     full_cost: float | None,
+    *,
+    answer: str = "",
+    details: list[Any] | tuple[Any, ...] = (),
 ) -> Score:
-    """In the order of FIELDS."""
+    """In the order of FIELDS, then what is heard besides."""
     return Score(
         Trial(position, candidate, case, repeat),
         value=value,
         error=error,
         latency_ms=latency_ms,
         full_cost=full_cost,
+        answer=answer,
+        judgements=tuple(Judgement(*row) for row in details),
     )

@@ -14,7 +14,6 @@ from django.db import transaction
 from runs.models import Chunk, ChunkState, Run, RunState
 from runs.selectors.cache import find_replies
 from runs.selectors.runs.limits import configuration_now
-from runs.selectors.runs.stored_history import as_stored
 from runs.services.chunks.leases import Lease, read_cases
 from runs.services.chunks.planning import as_rows, keep_warm, session_of, take_warm
 from workers.engine.chunks import chunk_size
@@ -86,7 +85,7 @@ def plan_round(
 ) -> Round | None:
     """The next round, if it is small. None: the chunk ends, and the queue decides who goes on."""
     unscored = session.unscored()
-    session.absorb(as_stored(one) for one in found if one.trial.position in unscored)
+    session.absorb_fresh(one for one in found if one.trial.position in unscored)
     if not may_grow(lease) or (is_turn_over and do_others_wait(lease.parts.run_id)):
         return None
     trials = tuple(session.plan_small(largest_small_round(lease)))

@@ -22,6 +22,7 @@ from runs.services.rewinding import forget_from
 from runs.services.runs import fail_run
 from runs.services.webhooks import announce_end
 from workers.engine.chunks import chunk_size
+from workers.engine.errors import ConfigurationError
 from workers.engine.records import Trial
 from workers.engine.schedule import Room, plan_chunks
 from workers.engine.session import Session
@@ -49,6 +50,8 @@ def advance_run(run_id: int) -> None:
         _advance(run_id)
     except DatabaseError:
         raise  # not the run's fault: the sweep tries again
+    except ConfigurationError as error:
+        fail_run(Run(pk=run_id), f"Its strategy made what cannot be run. {error}")
     except Exception as error:
         logger.exception("Run %s could not be planned.", run_id)
         fail_run(Run(pk=run_id), f"Planning failed: {type(error).__name__}: {error}")
@@ -82,7 +85,7 @@ def _advance(run_id: int) -> None:
     open_keys = {session.candidates[position].key for position in at_work}
     cases = len(positions_of(run))
     chunks = plan_chunks(session, configuration, cases, open_keys, room)
-    _store_chunks(run, chunks, store_births(run, session.candidates))
+    _store_chunks(run, chunks, store_births(run, configuration, session.candidates))
     is_open = chunks or at_work or run.chunks.filter(state=ChunkState.SET_ASIDE).exists()
     if not is_open and not _reopen_unscored(run):
         _finish(run, configuration, session.best)
@@ -122,7 +125,8 @@ def session_of(run: Run, configuration: Configuration) -> Session:
     since, session = _warm.pop(run.pk, (None, None))
     if session is None or since != run.going_since or not session.may_become(run.asked):
         session = Session(configuration.open_strategy(len(positions_of(run))))
-    session.replay(run.asked, stored_history(run, session.told) if session.learns else [])
+    history = stored_history(run, session.told, session.hears) if session.learns else []
+    session.replay(run.asked, history)
     keep_warm(run.pk, run.going_since, session)
     return session
 
@@ -136,7 +140,7 @@ def agreeing_session_of(run: Run, configuration: Configuration) -> Session:
     forget_from(run, place)
     take_warm(run.pk)
     session = session_of(run, configuration)
-    forget_births(run, len(session.candidates))
+    forget_births(run, session.candidates)
     return session
 
 
@@ -196,7 +200,7 @@ def send_next_suspect(run_id: int) -> None:
 def _reopen_unscored(run: Run) -> bool:
     """A last look, so that no run ends without some of its trials, whatever went wrong: chunks
     that were ended too early are opened again."""
-    if run.done >= run.asked:
+    if run.done + run.told("done") >= run.asked:
         return False
     scored = set(run.scores.values_list("position", flat=True))
     ended = run.chunks.filter(state=ChunkState.DONE).values_list("pk", "trials")
@@ -209,17 +213,18 @@ def _reopen_unscored(run: Run) -> bool:
 
 
 def _finish(run: Run, configuration: Configuration, chosen: int | None) -> None:
-    run.state = RunState.COMPLETED_WITH_ERRORS if run.failed else RunState.COMPLETED
+    failed = run.failed + run.told("failed")
+    run.state = RunState.COMPLETED_WITH_ERRORS if failed else RunState.COMPLETED
     run.version += 1
     Run.objects.filter(pk=run.pk).update(
         state=run.state,
         reason="",
         ended=Now(),
         version=run.version,
-        planned=run.asked,
+        planned=run.asked - run.told("done"),  # evaluations only, as all that counts them
         chosen=chosen,
     )
-    level = EventLevel.WARNING if run.failed else EventLevel.INFO
+    level = EventLevel.WARNING if failed else EventLevel.INFO
     note(run, f"Finished: {run.done:,} trials, {run.failed:,} failed.", level)
     if configuration.limits.performance_summary:
         note(run, performance_text(run, configuration))

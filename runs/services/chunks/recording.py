@@ -196,7 +196,7 @@ def _count(run: Run, found: Sequence[Found], in_flight: int) -> None:
 
 def _plan_more_if_low(run: Run) -> None:
     open_chunks = Chunk.objects.filter(run=run, state__in=ChunkState.at_work()).count()
-    is_all_asked = run.asked >= run.planned
+    is_all_asked = run.asked - run.told("done") >= run.planned
     if open_chunks == 0 or (open_chunks < LOW_WATER and not is_all_asked):
         advance_soon(run.pk)
 

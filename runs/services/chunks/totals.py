@@ -83,7 +83,8 @@ class Tally:
         merge_bins(totals.latency_bins, bins, sign)
 
     def _change_role(self, run: Run, sign: int) -> None:
-        """Of the run's own columns only the tokens are those of all roles."""
+        """Of the run's own columns only tokens and latencies are of all roles."""
+        merge_bins(run.latency_bins, self.called_bins, sign)
         tokens_in, tokens_out = sign * self.tokens_in, sign * self.tokens_out
         run.tokens_in += tokens_in
         run.tokens_out += tokens_out

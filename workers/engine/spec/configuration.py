@@ -178,6 +178,12 @@ class Configuration(Strict):
         """The models that a candidate calls, by its document."""
         return [document["model"]]
 
+    @staticmethod
+    def texts_of(document: Mapping[str, Any]) -> list[str]:
+        """The texts of a candidate that are filled from a case, by its document."""
+        prompt = document.get("prompt", {})
+        return [prompt[name] for name in ("system", "user") if name in prompt]
+
     def problems(self) -> list[Problem]:
         """What is wrong between its parts, each of which is right by itself."""
         return []

@@ -42,6 +42,12 @@ class Strategy(Protocol):
         ...
 
     @property
+    def hears(self) -> frozenset[str]:
+        """What it is told of a score besides value, error, latency and price: ANSWER, or nothing.
+        A replay reads it from the stored scores, so it is read only where it is used."""
+        ...
+
+    @property
     def listens(self) -> bool:
         """Whether its next trials depend on scores that it was not told yet. If so, nothing is
         asked ahead."""
@@ -55,7 +61,7 @@ class Strategy(Protocol):
 
     @property
     def planned(self) -> int | None:
-        """How many trials there will be, if that is known."""
+        """How many trials of all roles there will be, if that is known."""
         ...
 
     @property

@@ -11,6 +11,7 @@ class Grid:
     candidate by candidate instead; a trial's position is the same either way."""
 
     learns = listens = False
+    hears: frozenset[str] = frozenset()
     best: int | None = None  # it tries all alike, and leaves the choice to people
 
     def __init__(

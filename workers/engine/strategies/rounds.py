@@ -45,6 +45,7 @@ class Rounds(ABC, Generic[OptionsType]):
     """
 
     learns = True
+    hears: frozenset[str] = frozenset()
     label: ClassVar[str] = ""  # as a form names it
     summary: ClassVar[str] = ""  # a line that helps to choose among the strategies
     version: ClassVar[int] = 1

@@ -1,4 +1,5 @@
-"""One chat call: the candidate's prompt, filled in with the case's fields."""
+"""One chat call: the candidate's prompt, filled in with the case's fields, or messages that are
+sent as they are."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
@@ -17,9 +18,8 @@ class ChatTarget:
         pass  # a call needs nothing but its request
 
     def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
-        document = candidate.document
-        messages = fill(document["prompt"], case.fields)
-        return chat_request(document["model"], messages, repeat, candidate.key)
+        messages = messages_of(candidate, case)
+        return chat_request(candidate.document["model"], messages, repeat, candidate.key)
 
     async def answer(
         self,
@@ -52,8 +52,10 @@ def fill(prompt: Mapping[str, str], fields: Mapping[str, str]) -> list[dict[str,
 
 
 def messages_of(candidate: Candidate, case: Case) -> list[dict[str, Any]]:
-    """What the trial page shows: the messages as they are sent. Of a pipeline all of them, with
+    """The messages as they are sent. Of a pipeline, for its trial page, all of them, with
     the names of what was filled in on the way where it stood."""
+    if "messages" in candidate.document:
+        return list(candidate.document["messages"])
     if "prompt" in candidate.document:
         return fill(candidate.document["prompt"], case.fields)
     steps = candidate.document["steps"]

@@ -87,3 +87,12 @@ def models_of(lease: Lease, candidate: str) -> frozenset[Place]:
     """The models that a candidate calls. It waits when one of them fails."""
     called = lease.parts.configuration.models_called(lease.parts.candidates[candidate].document)
     return frozenset((model["endpoint"], model["model"]) for model in called)
+
+
+def count_called(lease: Lease) -> int:
+    """In how many ways the candidates of its run call models. Of those to be born it is the models
+    that the configuration names."""
+    configuration = lease.parts.configuration
+    if configuration.bears:
+        return len(configuration.called)
+    return len({models_of(lease, candidate) for candidate in lease.parts.candidates})

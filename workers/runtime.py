@@ -37,7 +37,7 @@ from workers.failpoints import crash_here
 from workers.following import LANDING_SECONDS, Follower
 from workers.growing_chunks import SmallRounds
 from workers.heartbeat import Heartbeat
-from workers.held_chunks import HeldChunk, HeldChunks, models_of
+from workers.held_chunks import HeldChunk, HeldChunks, count_called, models_of
 from workers.messenger import Messenger
 from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
@@ -161,8 +161,7 @@ class Runtime:
     def _streak_of(self, lease: Lease) -> Streak:
         streak = self._streaks.get(lease.parts.run_id)
         if streak is None:
-            called = {models_of(lease, candidate) for candidate in lease.parts.candidates}
-            streak = self._streaks[lease.parts.run_id] = Streak(len(called))
+            streak = self._streaks[lease.parts.run_id] = Streak(count_called(lease))
             if len(self._streaks) > MOST_RUNS:
                 self._streaks.pop(next(iter(self._streaks)))
         return streak

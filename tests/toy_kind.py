@@ -8,16 +8,24 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from runs.kinds import SITE_KINDS
 from workers.engine.json_text import digest
 from workers.engine.kinds import KINDS
 from workers.engine.records import ANSWER, EVALUATE, PROPOSE, Candidate, Score, Trial
 from workers.engine.spec.births import names_filled
-from workers.engine.spec.configuration import Configuration, ModelChoice, Prompt, Template
+from workers.engine.spec.configuration import (
+    Configuration,
+    ModelChoice,
+    Prompt,
+    Template,
+    TrialRange,
+)
 from workers.engine.spec.line_ends import plain_line_ends
 from workers.engine.spec.template import names_in
 from workers.engine.strategies import Strategy
 from workers.engine.targets import ChatTarget, Target
 
+SITE = "tests.toy_site.ToySite"
 TASK = 'Rewrite this prompt: """{0}"""'
 
 
@@ -86,8 +94,9 @@ class Climb:
     def _propose(self) -> None:
         assert self.best is not None  # the first prompt was tried
         parent = self._prompts[self.candidates[self.best].key]
+        writer = self._toy.writer or self._toy.model
         self._proposed += 1
-        self.candidates.append(proposal_of(parent, self._toy.writer, self._proposed))
+        self.candidates.append(proposal_of(parent, writer, self._proposed))
         self._queue_trials(self.candidates[-1], [0], repeat=self._proposed)
 
     def _queue_trials(self, one: Candidate, cases: Sequence[int], repeat: int = 0) -> None:
@@ -117,12 +126,12 @@ class Toy(Configuration):
     kind: Literal["toy"]
     prompt: Prompt
     model: ModelChoice
-    writer: ModelChoice
+    writer: ModelChoice | None = None  # who rewrites; else the model itself
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
 
     @property
     def called(self) -> list[ModelChoice]:
-        return [self.model, self.writer]
+        return [self.model] if self.writer is None else [self.model, self.writer]
 
     @property
     def candidates(self) -> int:
@@ -137,6 +146,13 @@ class Toy(Configuration):
 
     def open_strategy(self, cases: int) -> Strategy:
         return Climb(self, cases)
+
+    def bound_trials(self, cases: int) -> TrialRange:
+        """At least those of the first prompt: each rewrite may fail."""
+        return TrialRange(cases, self.rounds * cases)
+
+    def count_told(self, cases: int) -> int:
+        return self.rounds - 1
 
 
 class MadeToy(Toy):
@@ -159,3 +175,4 @@ TOYS: dict[str, type[Configuration]] = {"toy": Toy, "made_toy": MadeToy}
 def register() -> None:
     """In a worker of the tests; the tests themselves take it back, or documents would list it."""
     KINDS.update(TOYS)
+    SITE_KINDS.update(dict.fromkeys(TOYS, SITE))

@@ -12,6 +12,7 @@ from runs.selectors.scores.trials import SORTS, STATUSES, TrialFilters
 from workers.engine.errors import CALL_ERRORS
 
 LONGEST_TEXT = 200
+LONGEST_ROLE = 20  # characters
 LARGEST_ID = 2**63 - 1  # what a database's integer column can hold
 
 
@@ -53,6 +54,7 @@ def read_trial_filters(query: QueryDict) -> TrialFilters:
         score_min=read_number(query.get("min")),
         score_max=read_number(query.get("max")),
         text=read_text(query.get("q")),
+        role=read_text(query.get("role"))[:LONGEST_ROLE],
         sort=read_choice(query.get("sort"), SORTS) or "position",
     )
 
@@ -76,6 +78,7 @@ def trial_query(filters: TrialFilters, show: Sequence[str] = ()) -> str:
         "min": filters.score_min,
         "max": filters.score_max,
         "q": filters.text,
+        "role": filters.role,
         "sort": "" if filters.sort == "position" else filters.sort,
         "show": [name for name in show if name == "question" or name in COLUMNS] or None,
     }

@@ -14,7 +14,7 @@ from runs.kinds.section import FormSection
 from runs.models import Candidate, Run
 from runs.reports.report import CandidateLine
 from runs.selectors.runs.leaderboard import by_score, leaderboard
-from workers.engine.records import Score
+from workers.engine.records import EVALUATE, Score
 from workers.engine.spec.configuration import Configuration
 from workers.engine.statistics.intervals import Estimate
 
@@ -109,7 +109,7 @@ class SiteKind:
 
     def compared(self, run: Run) -> QuerySet[Candidate]:
         """Those that another run is compared with."""
-        return run.candidates.order_by("position")
+        return run.candidates.filter(role=EVALUATE).order_by("position")
 
     def find(self, run: Run) -> Findings | None:
         return None

@@ -25,6 +25,7 @@ from runs.selectors.runs.compare import Side, compare_sides, side_of
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.outcome import count_errors, outcome_of
 from runs.selectors.runs.ran_on import facts_at_launch, ran_on
+from runs.selectors.runs.trial_roles import role_lines
 from runs.selectors.scores.columns import ScoreRecord
 from workers.engine.kinds import read_configuration
 from workers.engine.statistics.gates import GateError, Gates, judge
@@ -161,6 +162,7 @@ def report_of_run(run: Run, asked: Asked) -> Report:
         checks=judge(asked.gates, outcome, comparison),
         candidates=found.candidate_lines() if found else list(map(line_of, leaderboard(run))),
         errors=count_errors(run),
+        roles=role_lines(run),
         comparison=comparison,
         findings=found,
         ran_on=ran_on(run),
@@ -182,6 +184,7 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         checks=judge(asked.gates, outcome, comparison),
         candidates=found.candidate_lines() if found else here_results.candidate_lines(run),
         errors=dict(errors.most_common()),
+        roles=here_results.role_lines(run),
         comparison=comparison,
         findings=found,
         ran_on=facts_at_launch(run.configuration, run.endpoints, len(run.cases), run.rows),

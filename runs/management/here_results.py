@@ -11,8 +11,9 @@ from runs.reports.report import CandidateLine
 from runs.selectors.runs.compare import Side, scorers_of
 from runs.selectors.runs.limits import slots_now
 from runs.selectors.runs.outcome import score_found
+from runs.selectors.runs.trial_roles import RoleLine
 from runs.selectors.scores.columns import CARRIED, ScoreRecord, record_of, row_of
-from workers.engine.records import Score
+from workers.engine.records import EVALUATE, Score
 from workers.engine.statistics.comparing import Result
 from workers.engine.statistics.gates import Ending, Outcome
 from workers.engine.statistics.intervals import add_to_bins, percentile
@@ -41,22 +42,40 @@ def outcome_of(run: HereRun, found: Findings | None = None) -> Outcome:
 
 
 def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
-    values = [score.value for score in run.scores if score.value is not None]
+    values = [score.value for score in run.evaluations if score.value is not None]
     return {
-        "score": mean_of(run.scores),
+        "score": mean_of(run.evaluations),
         "value_failures_wrong": sum(values) / standing.done if standing.done else None,
     }
 
 
-def candidate_names(run: HereRun) -> dict[str, str]:
-    return {c.key: c.name for c in run.configuration.make_candidates()}
+def role_lines(run: HereRun) -> dict[str, RoleLine]:
+    """As of a stored run: empty where all trials evaluate."""
+    found = {role: role_line(scores) for role, scores in run.scores_by_role().items()}
+    return found if found.keys() - {EVALUATE} else {}
+
+
+def role_line(scores: Sequence[Score]) -> RoleLine:
+    return RoleLine(
+        done=len(scores),
+        failed=sum(bool(score.error) for score in scores),
+        sent=sum(score.calls_sent for score in scores),
+        cached=sum(score.cached and not score.error for score in scores),
+        cost=sum(score.cost or 0.0 for score in scores),
+        tokens_in=sum(score.tokens_in or 0 for score in scores),
+        tokens_out=sum(score.tokens_out or 0 for score in scores),
+    )
+
+
+def evaluated_names(run: HereRun) -> dict[str, str]:
+    return {c.key: c.name for c in run.candidates if c.role == EVALUATE}
 
 
 def candidate_lines(run: HereRun) -> list[CandidateLine]:
     """In the order of the run's page: the best first, and a tie goes to fewer failures."""
-    names = candidate_names(run)
+    names = evaluated_names(run)
     by_candidate: dict[str, list[Score]] = {key: [] for key in names}
-    for score in run.scores:
+    for score in run.evaluations:
         by_candidate[score.trial.candidate].append(score)
     lines = [line_of(names[key], scores) for key, scores in by_candidate.items()]
     return sorted(lines, key=lambda line: (line.score is None, -mean(line), line.failed))
@@ -85,7 +104,7 @@ def line_of(name: str, scores: Sequence[Score]) -> CandidateLine:
 
 def side_of(run: HereRun) -> Side:
     """Of a kind that chooses only what it chose, as with stored runs."""
-    names = candidate_names(run)
+    names = evaluated_names(run)
     if found := find(run):
         names = {key: name for key, name in names.items() if key == found.best}
     return Side(
@@ -109,14 +128,14 @@ def side_of(run: HereRun) -> Side:
 
 def read_records(run: HereRun) -> Iterator[ScoreRecord]:
     """As those of a stored run."""
-    names = candidate_names(run)
+    candidates = {candidate.key: candidate for candidate in run.candidates}
     for score in run.scores:
-        case = run.cases[score.trial.case]
+        case, candidate = run.cases[score.trial.case], candidates[score.trial.candidate]
         trial = score.trial._replace(case=case.position)
         carried = [getattr(score, name) for name in CARRIED]
         yield record_of(
-            row_of(trial, carried, score.error, score.message, score.attempts),
-            candidate_name=names[trial.candidate],
+            row_of(trial, carried, candidate.role, score.error, score.message, score.attempts),
+            candidate_name=candidate.name,
             fields=case.fields,
             expected=case.expected,
             judgements=score.judgements,

@@ -20,7 +20,7 @@ from workers.engine.cache import MemoryCache
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.here import Stop, run_here
 from workers.engine.kinds import read_configuration
-from workers.engine.records import Case, Reply, Score
+from workers.engine.records import EVALUATE, Candidate, Case, Reply, Score
 from workers.engine.spec.configuration import (
     Configuration,
     check_against,
@@ -43,10 +43,22 @@ class HereRun:
     dataset: str
     digest: str
     endpoints: Mapping[str, Endpoint]
+    candidates: list[Candidate] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
     rows: int = 0  # of the dataset, whatever the run takes of them
     stopped: Stop | None = None
     seconds: float = 0.0
+
+    @property
+    def evaluations(self) -> list[Score]:
+        return self.scores_by_role().get(EVALUATE, [])
+
+    def scores_by_role(self) -> dict[str, list[Score]]:
+        role_of = {candidate.key: candidate.role for candidate in self.candidates}
+        found: dict[str, list[Score]] = {}
+        for score in self.scores:
+            found.setdefault(role_of[score.trial.candidate], []).append(score)
+        return found
 
     @property
     def planned(self) -> int:
@@ -142,6 +154,7 @@ async def _execute(run: HereRun, voice: Voice) -> None:
                     )
                     for m in configuration.called
                 },
+                on_candidate=run.candidates.append,
                 on_score=run.scores.append,
                 on_stop=note_stop,
             )
@@ -157,13 +170,14 @@ async def _tell(run: HereRun, voice: Voice) -> None:
 
 
 def standing_of(run: HereRun) -> Standing:
-    found = mean_of(run.scores)
+    evaluated = run.evaluations
+    found = mean_of(evaluated)
     return Standing(
         state=run.state if run.seconds else "running",
         planned=run.planned,
-        done=len(run.scores),
-        failed=sum(bool(score.error) for score in run.scores),
-        cached=sum(score.cached for score in run.scores),
+        done=len(evaluated),
+        failed=sum(bool(score.error) for score in evaluated),
+        cached=sum(score.cached for score in evaluated),
         cost=sum(score.cost or 0.0 for score in run.scores),
         unpriced=sum(score.unpriced for score in run.scores),
         score=found.value if found else None,

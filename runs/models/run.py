@@ -142,6 +142,11 @@ class Run(models.Model):
     def is_finished(self) -> bool:
         return self.state not in RunState.live()
 
+    @property
+    def trial_roles(self) -> list[str]:
+        """So far; evaluate first."""
+        return [EVALUATE, *(role for role in self.by_role if role != JUDGE)]
+
     def told(self, name: str) -> int:
         """A counter of the trials that are only told to the strategy. Calls of judges are no
         trials."""

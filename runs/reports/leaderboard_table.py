@@ -46,11 +46,12 @@ def cost_text(line: CandidateLine) -> str:
 
 
 def lines_below(report: Report) -> list[str]:
-    """What the table leaves out, and each kind of error with its advice."""
+    """What the table leaves out, each role's part, and each kind of error with its advice."""
     more = len(report.candidates) - MOST_SHOWN
     lines = []
     if more > 0 and not report.findings:
         lines.append(f"{formatting.counted(more, 'more candidate')}: --json shows all of them.")
+    lines += map(one_line, report.role_texts)
     for name, count in report.errors.items():
         trials = formatting.counted(count, "trial")
         lines.append(f"{trials} failed with {one_line(name)}. {advice_for(name)}")

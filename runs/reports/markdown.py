@@ -39,7 +39,7 @@ def write_numbers(report: Report) -> str:
     parts.append(formatting.duration(report.seconds))
     if outcome.cost or not outcome.unpriced:
         parts.append(formatting.dollars(outcome.cost))
-    return " · ".join(parts)
+    return "  \n".join([" · ".join(parts), *report.role_texts])
 
 
 def write_checks(report: Report) -> str:

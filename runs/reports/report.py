@@ -8,6 +8,7 @@ from runs.reports.plain import one_line
 from runs.selectors.runs.compare import RunComparison
 from runs.selectors.runs.errors import advice_for
 from runs.selectors.runs.ran_on import RanOn
+from runs.selectors.runs.trial_roles import RoleLine, role_texts
 from workers.engine.statistics.gates import FINISHED, Check, Exit, Outcome, exit_of
 from workers.engine.statistics.intervals import Estimate
 
@@ -46,6 +47,7 @@ class Report:
     checks: Sequence[Check]
     candidates: Sequence[CandidateLine] = ()
     errors: Mapping[str, int] = field(default_factory=dict)  # how many of each class
+    roles: Mapping[str, RoleLine] = field(default_factory=dict)  # empty if all trials evaluate
     comparison: RunComparison | None = None
     findings: "Findings | None" = None  # of kinds that find more than scores
     ran_on: RanOn | None = None
@@ -53,6 +55,10 @@ class Report:
     @property
     def exit(self) -> Exit:
         return exit_of(self.checks)
+
+    @property
+    def role_texts(self) -> list[str]:
+        return role_texts(self.roles, self.outcome.unpriced)
 
     @property
     def title(self) -> str:
@@ -118,6 +124,7 @@ class Report:
             "unpriced": outcome.unpriced,
             "seconds": round(self.seconds, 3),
             "candidates": [line.as_record() for line in self.candidates],
+            "roles": {role: line.model_dump() for role, line in self.roles.items()},
             "errors": dict(self.errors),
             "advice": {name: advice_for(name) for name in self.errors},
             "comparison": compared,

@@ -7,9 +7,10 @@ from django.db.models.functions import Coalesce, Now
 
 from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.selectors.endpoints.permit_state import read_permits
-from runs.selectors.runs.limits import WAITING
+from runs.selectors.runs.limits import WAITING, trials_each
 from runs.services.pauses import hold_run
 from workers.engine.kinds import KINDS
+from workers.engine.records import EVALUATE
 
 HOPELESS_SECONDS = 600.0  # some probes, up to 5 minutes apart, have failed by then
 
@@ -54,8 +55,8 @@ def has_answers(run: Run, seconds: float) -> bool:
 
 def models_needed(run: Run, endpoints: dict[str, int]) -> set[Place]:
     """The models of the candidates that still have trials to come."""
-    each = run.planned // max(1, run.candidates.count())
-    documents = run.candidates.filter(done__lt=each).values_list("document", flat=True)
+    is_to_come = Q(role=EVALUATE, done__lt=trials_each(run)) | Q(done=0)
+    documents = run.candidates.filter(is_to_come).values_list("document", flat=True)
     return {
         (endpoints[model["endpoint"]], model["model"])
         for document in documents

@@ -25,8 +25,8 @@ from workers.engine.kinds import KINDS
 from workers.engine.spec.configuration import count_trials
 
 DECIDED_ON = (
-    "What came of a trial was decided on, so a single one is not run again in a selection. Retry "
-    "all that failed, or duplicate the run: what was answered comes from the cache."
+    "What came of this trial was decided on, so it is not run again alone. Retry all that failed, "
+    "or duplicate the run: what was answered comes from the cache."
 )
 
 
@@ -35,7 +35,7 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
     """How many failed trials are tried again. Raises ConfigurationError if the run cannot go on."""
     locked = _lock(run)
     if KINDS[locked.kind].learns:
-        _prepare_selection(locked)
+        _prepare_decisions(locked)
     count = _reopen(locked, locked.scores.filter(value=None))
     if count:
         trials = "1 failed trial" if count == 1 else f"{count:,} failed trials"
@@ -67,11 +67,11 @@ def _lock(run: Run) -> Run:
     return locked
 
 
-def _prepare_selection(run: Run) -> None:
+def _prepare_decisions(run: Run) -> None:
     """What the strategy decided may change with what failed: it is replayed when all of that has a
     score, and goes on from the first trial that it would not ask for again."""
     if not run.is_finished and run.state != RunState.PAUSED:
-        told = "A selection is still going. Let it end, or pause it, then retry what failed."
+        told = "The run decides by what failed. Let it end, or pause it, then retry what failed."
         raise ConfigurationError([Problem("", told)])
     configuration = configuration_now(run)
     run.planned = count_trials(configuration, len(positions_of(run)))

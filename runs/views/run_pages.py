@@ -107,6 +107,7 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
         "total": total,
         "has_more_than_counted": total > MOST_COUNTED,
         "candidates": candidates_of(found),
+        "roles": found.trial_roles,
         "statuses": STATUSES,
         "sorts": SORTS,
         "is_search_too_short": 0 < len(filters.text) < SHORTEST_SEARCH,

@@ -20,7 +20,13 @@ from runs.selectors.scores.calls import (
     trial_parameters,
 )
 from runs.selectors.scores.rows import expected_of
-from runs.selectors.scores.trials import get_trial, neighbours, rendered_prompt, steps_not_run
+from runs.selectors.scores.trials import (
+    get_trial,
+    is_evaluated,
+    neighbours,
+    rendered_prompt,
+    steps_not_run,
+)
 from workers.engine.kinds import KINDS
 from workers.engine.records import Judgement
 
@@ -83,6 +89,7 @@ def outcome_of(run: Run, score: Score, longest: int) -> dict[str, Any]:
         "answer": score.answer[:longest],
         "is_shortened": len(score.answer) > longest,
         "cut": cut_note(score),
+        "is_evaluated": is_evaluated(score),
         "expected": expected_of(run, score.case.fields),
         "judgements": [Judgement(*row) for row in score.details],
     }

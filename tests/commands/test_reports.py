@@ -109,9 +109,9 @@ def test_a_summary_has_only_sections_with_content() -> None:
 def record(text: str) -> ScoreRecord:
     said = {"scorer": text, "value": 0.0, "passed": False, "explanation": "no"}
     return {
-        "position": 0, "candidate": "k", "candidate_name": text, "case": 0, "repeat": 0,
-        "question": text, "expected": text, "answer": text, "value": -0.5, "passed": False,
-        "judgements": [said], "error": {"class": "refused", "message": "=1+1"},
+        "position": 0, "candidate": "k", "candidate_name": text, "role": "evaluate", "case": 0,
+        "repeat": 0, "question": text, "expected": text, "answer": text, "value": -0.5,
+        "passed": False, "judgements": [said], "error": {"class": "refused", "message": "=1+1"},
         "latency_ms": 1.5, "tokens_in": None, "tokens_out": None, "cost": None,
         "full_cost": None, "cached": True, "truncated": True, "attempts": 1,
     }  # fmt: skip

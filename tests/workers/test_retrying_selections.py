@@ -1,29 +1,26 @@
 """Retrying what failed in a selection: the strategy decides again, as if it had not failed."""
 
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
 from runs.kinds.select.standing import selection_of
-from runs.models import ChunkState, Run, RunState
+from runs.models import Run, RunState
 from runs.selectors.runs.snapshot import can_retry
 from runs.selectors.runs.stored_history import stored_history
-from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import create_run
+from tests.workers.by_hand import next_lease, work_through
 from tests.workers.selecting import plain
 from workers.engine.errors import ConfigurationError
 from workers.engine.records import Score, Trial
 from workers.engine.strategies import SELECTIONS
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Outcome = Callable[[Trial], Score]
 
 
 def answered(trial: Trial) -> Score:
@@ -37,26 +34,6 @@ def partly_failed(trial: Trial) -> Score:
     if (trial.case + len(trial.candidate)) % 4 == 0 or trial.candidate < "8":
         return Score(trial, error="timeout", message="No full answer within 5 s.")
     return answered(trial)
-
-
-def next_lease(run: Run) -> Lease:
-    lease = lease_chunk(run.chunks.filter(state=ChunkState.PENDING)[0].pk, "worker")
-    assert lease is not None
-    return lease
-
-
-def work_through(run: Run, outcome: Outcome) -> Run:
-    """As one worker does, chunk by chunk."""
-    advance_run(run.pk)
-    run.refresh_from_db()
-    while not run.is_finished:
-        lease = next_lease(run)
-        left = [trial for trial in lease.work.trials if trial.position not in lease.work.done]
-        results = Results(leases={lease.chunk_id: lease}, finished={lease.chunk_id})
-        results.scores[lease.chunk_id] = [outcome(trial) for trial in left]
-        assert record_results(run.pk, results) == set()
-        run.refresh_from_db()
-    return run
 
 
 def counts_of(run: Run) -> list[tuple[Any, ...]]:

@@ -16,25 +16,28 @@ from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Position
 from runs.api.routes.runs import RunId
-from runs.models import EventLevel, Scope
+from runs.models import EventLevel, Run, Scope
 from runs.reports.export import Format
 from runs.reports.score_files import MEDIA_TYPES, send_scores
 from runs.selectors.api_lists import EventRow, list_event_rows
 from runs.selectors.pickable import Pickable
-from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
+from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard, told_only
 from runs.selectors.runs.series import COLUMNS, read_series
 from runs.selectors.scores.columns import ScoreRow
 from runs.selectors.scores.rows import TrialDetail, list_score_rows, trial_detail
 from runs.selectors.scores.trials import TrialFilters, find_candidate, get_trial
 from workers.engine.errors import CALL_ERRORS
+from workers.engine.records import EVALUATE
 
 routes = Routes(tags=["Results"])
 
 
 class CandidateRow(Pickable):
-    """One thing under test. Ranks are by score; one without a score has none."""
+    """One thing under test. Ranks are by score; one without a score has none, and so has what is
+    only told to the run's strategy."""
 
     candidate: str
+    role: str
     rank: int | None
     place: int
     name: str
@@ -77,7 +80,15 @@ class ItemsQuery(PageQuery):
     fields: Fields = ""
 
 
+Role = Annotated[str, Field(max_length=20, description="A role of the run's trials.")]
+
+
+class CandidatesQuery(ItemsQuery):
+    role: Role = EVALUATE
+
+
 class ScoresQuery(ItemsQuery):
+    role: Role = ""
     status: Literal["ok", "correct", "wrong", "failed", "cached", "truncated"] | None = None
     candidate: Annotated[str, Field(max_length=64, description="The key of one candidate.")] = ""
     error: Annotated[str, Field(max_length=40, description="A class of errors.")] = ""
@@ -101,13 +112,18 @@ SCORE_FILES: dict[str, Format] = {kind: form for form, kind in MEDIA_TYPES.items
     response=Page[CandidateRow],
     summary="The leaderboard of a run",
 )
-def list_candidates(request: HttpRequest, run_id: RunId, query: Query[ItemsQuery]) -> HttpResponse:
-    """Best first, each with its uncertainty and its failures."""
+def list_candidates(
+    request: HttpRequest, run_id: RunId, query: Query[CandidatesQuery]
+) -> HttpResponse:
+    """Best first, each with its uncertainty and its failures. Of another role than evaluate: in the
+    order of their birth, without a score."""
     run = get_run_for(caller(request), run_id)
-    start = CANDIDATES.place(query.cursor, run_id) or 0
-    board = leaderboard(run)[start : start + query.limit + 1]
-    rows = [candidate_row(row, place) for place, row in enumerate(board, start=start + 1)]
-    return CANDIDATES.page(rows, query, run_id, fields=query.fields)
+    check_role(run, query.role)
+    start = CANDIDATES.place(query.cursor, run_id, query.role) or 0
+    board = leaderboard(run) if query.role == EVALUATE else told_only(run, query.role)
+    part = board[start : start + query.limit + 1]
+    rows = [candidate_row(row, place) for place, row in enumerate(part, start=start + 1)]
+    return CANDIDATES.page(rows, query, run_id, query.role, fields=query.fields)
 
 
 @routes.get(
@@ -140,10 +156,14 @@ def list_scores(request: HttpRequest, run_id: RunId, query: Query[ScoresQuery]) 
         raise refuse("candidate", "No candidate of this run has this key.")
     if query.error and query.error not in CALL_ERRORS:
         raise refuse("error", f"Unknown class. Choose one of: {', '.join(CALL_ERRORS)}.")
-    filters = TrialFilters(status=query.status or "", candidate=place, error=query.error)
+    if query.role:
+        check_role(run, query.role)
+    filters = TrialFilters(
+        status=query.status or "", candidate=place, error=query.error, role=query.role
+    )
     if form is not None:
         return send_scores(request, run, form, filters, query.since)
-    asked = (run_id, query.status, query.candidate, query.error, query.since)
+    asked = (run_id, query.status, query.candidate, query.error, query.role, query.since)
     rows = list_score_rows(
         run,
         filters,
@@ -217,6 +237,12 @@ def wanted_form(request: HttpRequest) -> Format | None:
             told = "A file has every score that matches, with every column"
             raise refuse(name, f"{told}: leave {name} out, or accept {JSON}.")
     return form
+
+
+def check_role(run: Run, role: str) -> None:
+    if role not in run.trial_roles:
+        known = ", ".join(run.trial_roles)
+        raise refuse("role", f"This run has no trials of this role. Choose one of: {known}.")
 
 
 def candidate_row(row: LeaderboardRow, place: int) -> CandidateRow:

@@ -17,6 +17,7 @@ from django.db.models.functions import Cast
 
 from runs.kinds import choosing_kinds, kind_of
 from runs.models import Candidate, Run, RunState
+from workers.engine.records import EVALUATE
 from workers.engine.statistics.intervals import Estimate, estimate_mean
 
 DECIDED = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
@@ -49,7 +50,7 @@ def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
     total = Cast("value_sum", FloatField())
     chooses = Q(run__kind__in=choosing_kinds())
     return (
-        candidates.filter(scored__gt=0)
+        candidates.filter(scored__gt=0, role=EVALUATE)
         .annotate(
             is_chosen=Case(When(position=F("run__chosen"), then=1), default=0),
             with_failures=total / F("done"),

@@ -130,6 +130,7 @@ def side_of(run: Run) -> Side:
         results=[
             Result(key_of[candidate], position_of[case], repeat, value, passed, position)
             for candidate, case, repeat, value, passed, position in rows.iterator()
+            if candidate in key_of
         ],
         is_complete=run.state in _COMPLETE,
     )

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from runs.kinds import kind_of
 from runs.models import Candidate, Run
 from runs.selectors.runs.costs import cost_per_thousand
+from runs.selectors.runs.limits import trials_each
 from workers.engine.kinds import KINDS
+from workers.engine.records import EVALUATE
 from workers.engine.statistics.intervals import Estimate, estimate_mean, percentile
 
 
@@ -16,6 +18,7 @@ class LeaderboardRow:
     candidate_id: int
     position: int
     key: str
+    role: str
     name: str
     prompt_name: str
     model: str
@@ -40,8 +43,8 @@ class LeaderboardRow:
 
 def leaderboard(run: Run) -> list[LeaderboardRow]:
     """Best first. A candidate without a score has no rank: failures are neither zero nor best."""
-    candidates = list(run.candidates.all())
-    planned = run.planned // len(candidates) if candidates else 0
+    candidates = list(run.candidates.filter(role=EVALUATE))
+    planned = trials_each(run)
     ordered = kind_of(run).in_order(run, candidates)
     scored = [(estimate_of(candidate), candidate) for candidate in ordered]
     if not scored:
@@ -54,6 +57,15 @@ def leaderboard(run: Run) -> list[LeaderboardRow]:
     if len(rows) > 1 and rows[1].separable and rows[1].comparable:
         rows[0] = replace(rows[0], leads=True)
     return rows
+
+
+def told_only(run: Run, role: str) -> list[LeaderboardRow]:
+    """The candidates of another role, in the order of their birth. They have neither score nor
+    rank: what became of them is told to the strategy."""
+    return [
+        row_of(run, 0, candidate, None, None, candidate, planned=1)
+        for candidate in run.candidates.filter(role=role)
+    ]
 
 
 def estimate_of(candidate: Candidate) -> Estimate | None:
@@ -70,6 +82,12 @@ def sort_key(candidate: Candidate) -> tuple[float, float, int]:
     if found is None:
         return (float("inf"), 0.0, candidate.position)
     return (-found.value, -candidate.value_sum / candidate.done, candidate.position)
+
+
+def wrong_value(candidate: Candidate) -> float | None:
+    """Its score if failures count as wrong."""
+    is_scored = candidate.done and candidate.role == EVALUATE
+    return candidate.value_sum / candidate.done if is_scored else None
 
 
 def model_of(run: Run, candidate: Candidate) -> str:
@@ -98,17 +116,18 @@ def row_of(
         candidate_id=candidate.pk,
         position=candidate.position,
         key=candidate.key,
+        role=candidate.role,
         name=candidate.name,
         prompt_name=document["prompt"]["name"] if "prompt" in document else candidate.name,
         model=model_of(run, candidate),
         value=found.value if found else None,
         low=found.low if found else None,
         high=found.high if found else None,
-        n=candidate.scored,
+        n=found.n if found else 0,
         planned=planned,
         failed=candidate.failed,
         failed_share=candidate.failed / candidate.done if candidate.done else 0.0,
-        value_failures_wrong=candidate.value_sum / candidate.done if candidate.done else None,
+        value_failures_wrong=wrong_value(candidate),
         cached=candidate.cached,
         latency_p50=percentile(candidate.latency_bins, 0.5),
         latency_p95=percentile(candidate.latency_bins, 0.95),

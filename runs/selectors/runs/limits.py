@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from runs.models import Endpoint, Run, RunState
+from runs.selectors.case_sources import positions_of
 from runs.selectors.endpoints.called import endpoints_of
 from workers.engine.kinds import read_configuration
 from workers.engine.schedule import slots_allowed
@@ -15,6 +16,11 @@ WAITING = "Waiting: "  # how the reasons begin that are taken back when an endpo
 
 def configuration_now(run: Run) -> Configuration:
     return retune(read_configuration(run.document), run.limits_now, run.priority)
+
+
+def trials_each(run: Run) -> int:
+    """How many trials a candidate has if it is not given up, however many are born meanwhile."""
+    return len(positions_of(run)) * read_configuration(run.document).repeats
 
 
 def limits_text(configuration: Configuration) -> str:

@@ -58,8 +58,9 @@ def rate_over(newest: Sequence[Answered], elapsed: float) -> float:
 
 
 def mean_rate(run: Run, now: datetime) -> float | None:
+    """Of trials of all roles, as the samples count them."""
     elapsed = run.running_seconds(now)
-    return run.done / elapsed if elapsed else None
+    return (run.done + run.told("done")) / elapsed if elapsed else None
 
 
 def newest_of(samples: Sequence[RunSample]) -> list[Answered]:

@@ -19,13 +19,14 @@ from runs.selectors.runs.limits import WAITING
 from runs.selectors.runs.ran_on import RanOn, ran_on
 from runs.selectors.runs.rates import mean_rate, read_newest
 from runs.selectors.runs.run_list import RunRow, describe_one
+from runs.selectors.runs.trial_roles import RoleLine, role_lines
 from workers.engine.statistics.intervals import percentile
 
 SAMPLED_SECONDS = 5  # how old the newest sample may be to tell what is in flight
 
 
 class Counts(BaseModel):
-    """Trials."""
+    """Trials that evaluate; `roles` of the run has those of other roles."""
 
     planned: int
     done: int
@@ -89,6 +90,7 @@ class RunSummary(Pickable):
     rates: Rates
     calls: CallCounts
     limited_by: LimitedBy | None
+    roles: dict[str, RoleLine]  # by role, where not all trials evaluate; else empty
     cost: float | None  # dollars; null: the price of no answer is known
     eta_seconds: float | None
     best: Best | None
@@ -156,6 +158,7 @@ def summary_of(
             saved=run.cached,
         ),
         limited_by=limited_by,
+        roles=role_lines(run),
         cost=None if run.unpriced and not run.cost else run.cost,
         eta_seconds=eta_of(run, row.rate, now),
         best=best_of(best),

@@ -18,9 +18,12 @@ from runs.selectors.runs.costs import cost_text
 from runs.selectors.runs.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
 from runs.selectors.runs.limited_by import limit_of
 from runs.selectors.runs.limits import WAITING, configuration_now, limits_text
+from runs.selectors.runs.planned import most_word, planned_text
 from runs.selectors.runs.rates import mean_rate, recent_rate
 from runs.selectors.runs.series import Series, read_series
+from runs.selectors.runs.trial_roles import role_lines, role_texts
 from workers.engine.kinds import KINDS
+from workers.engine.records import EVALUATE
 from workers.engine.statistics.intervals import estimate_mean, percentile
 
 TICK_ROWS = 5  # a tick repeats the newest seconds, so that a lost one heals
@@ -59,13 +62,14 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
             "limited_by": limited_by.text if limited_by else "",
             "notice": notice_text(run, budget),
             "cut": cut_text(run),
+            "roles": "\n".join(role_texts(role_lines(run), run.unpriced)),
         },
         "series": chart.as_frame() if series else chart.as_frame(last=TICK_ROWS),
         "limit": slots.possible,
         "rate_limit": trials_per_second_allowed(run, configuration, calls),
         "limited_by": limited_by.model_dump() if limited_by else None,
         **read_limit_changes(run, slots, last=MOST_MARKS if series else TICK_MARKS),
-        "leaderboard_version": run.done + run.is_finished,  # its end is news, too
+        "leaderboard_version": run.done + run.told("done") + run.is_finished,  # its end is news
     }
 
 
@@ -73,7 +77,8 @@ def can_retry(run: Run) -> bool:
     """A choice has decided by its failures, so they are retried only while it decides nothing."""
     if KINDS[run.kind].learns and not run.is_finished and run.state != RunState.PAUSED:
         return False
-    return bool(run.failed) and run.state not in [RunState.CANCELLED, RunState.FAILED]
+    failed = run.failed + run.told("failed")
+    return failed > 0 and run.state not in [RunState.CANCELLED, RunState.FAILED]
 
 
 def share(part: float, whole: float) -> float:
@@ -123,19 +128,10 @@ def progress_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
         "done": formatting.count(run.done),
         "planned": formatting.count(run.planned),
         "percent": formatting.percent(share(run.done, run.planned)),
-        "progress": f"{run.done:,} of {most_word(run)}{trials_text(run.planned)}",
+        "progress": f"{run.done:,} of {planned_text(run)}",
         "elapsed": formatting.duration(run.running_seconds(now) if run.started else None),
         "eta": eta_text(run, chart, now),
     }
-
-
-def trials_text(number: int) -> str:
-    return f"{number:,} trial{'' if number == 1 else 's'}"
-
-
-def most_word(run: Run) -> str:
-    """A choice is planned as if everything were tried, and ends when it is decided."""
-    return "at most " if KINDS[run.kind].learns and not run.is_finished else ""
 
 
 def eta_text(run: Run, chart: Series, now: datetime) -> str:
@@ -148,7 +144,8 @@ def eta_text(run: Run, chart: Series, now: datetime) -> str:
     if run.state == RunState.PAUSING:
         return "pausing: the calls in flight end first"
     if run.state == RunState.PAUSED:
-        return f"paused, {most_word(run)}{trials_text(run.planned - run.done)} left"
+        left = formatting.counted(run.planned - run.done, "trial")
+        return f"paused, {most_word(run)}{left} left"
     if run.reason.startswith(WAITING):
         return "waiting for its endpoint to be resumed"
     if not run.done:
@@ -222,7 +219,7 @@ def call_text(run: Run, in_flight: int, limit: int) -> dict[str, str]:
 
 def cache_context(run: Run) -> str:
     """Where the answers came from. Shared ones took the answer of an equal call under way."""
-    stored = max(0, run.cached - run.calls_joined)
+    stored = max(0, run.cached + run.told("cached") - run.calls_joined)
     shared = f", {run.calls_joined:,} shared with identical calls" if run.calls_joined else ""
     return f"{run.calls_sent:,} sent, {stored:,} from cache{shared}"
 
@@ -239,6 +236,8 @@ def error_text(run: Run) -> dict[str, str]:
     context = "no trial failed" if run.done else "no trial finished yet"
     if run.failed:
         context = f"{formatting.percent(share(run.failed, run.done))}, most: {top_error(run)}"
+    elif told := run.told("failed"):
+        context = f"of evaluations; {told:,} in other roles"
     return {
         "failed": formatting.count(run.failed),
         "errors": formatting.count(run.failed),
@@ -250,6 +249,7 @@ def top_error(run: Run) -> str:
     """The most frequent class of error. Only asked when there is one."""
     row = (
         run.scores.exclude(error_class="")
+        .filter(**({"candidate__role": EVALUATE} if run.by_role else {}))
         .order_by()
         .values("error_class")
         .annotate(times=Count("pk"))

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from runs.models.dataset import question_in
 from runs.selectors.pickable import Pickable
-from workers.engine.records import Judgement, Trial
+from workers.engine.records import EVALUATE, Judgement, Trial
 
 # `class` is a word of Python's own, so it cannot be written as a class with fields.
 TrialError = TypedDict("TrialError", {"class": str, "message": str})
@@ -17,10 +17,12 @@ TrialError = TypedDict("TrialError", {"class": str, "message": str})
 
 class ScoreRow(Pickable):
     """What became of one trial. `candidate` and `case` are stable keys within the run. An answer
-    that is `truncated` ended at max_tokens, or at the model's own length limit."""
+    that is `truncated` ended at max_tokens, or at the model's own length limit. A trial of another
+    `role` than evaluate is told to the run's strategy only: its value says that it was answered."""
 
     position: int
     candidate: str
+    role: str
     case: int
     repeat: int
     answer: str
@@ -38,7 +40,7 @@ class ScoreRow(Pickable):
     finished: datetime
 
 
-_MADE = (*Trial._fields, "error", "attempts", "finished")
+_MADE = (*Trial._fields, "role", "error", "attempts", "finished")
 CARRIED = tuple(name for name in ScoreRow.model_fields if name not in _MADE)
 """Which a stored and a fresh score have under the same name."""
 
@@ -59,12 +61,18 @@ ScoreRecord = dict[str, Any]
 
 
 def row_of(
-    trial: Trial, carried: Sequence[Any], error: str, message: str, attempts: Sequence[Any]
+    trial: Trial,
+    carried: Sequence[Any],
+    role: str,
+    error: str,
+    message: str,
+    attempts: Sequence[Any],
 ) -> dict[str, Any]:
     """Shaped as a ScoreRow, which hundreds of them need not be made into."""
     return {
         **trial._asdict(),
         **dict(zip(CARRIED, carried, strict=True)),
+        "role": role,
         "error": {"class": error, "message": message} if error else None,
         "attempts": len(attempts),
     }
@@ -78,11 +86,12 @@ def record_of(
     expected: str | None,
     judgements: Sequence[Judgement],
 ) -> ScoreRecord:
+    is_evaluated = row["role"] == EVALUATE  # others are asked something of their own
     known = {
         **row,
         "candidate_name": candidate_name,
-        "question": question_in(fields),
-        "expected": expected,
+        "question": question_in(fields) if is_evaluated else "",
+        "expected": expected if is_evaluated else None,
         "judgements": [judgement._asdict() for judgement in judgements],
     }
     return {name: known[name] for name in RECORD}

@@ -66,7 +66,7 @@ class TrialDetail(ScoreRow):
 STORED = (
     *("position", "candidate__key", "case__position", "repeat"),
     *CARRIED,
-    *("error_class", "error_message", "attempts"),
+    *("candidate__role", "error_class", "error_message", "attempts"),
 )
 
 
@@ -93,7 +93,7 @@ def list_score_rows(
 
 def stored_row(values: Sequence[Any]) -> dict[str, Any]:
     """Of the values of STORED."""
-    first, last = len(Trial._fields), len(STORED) - 3
+    first, last = len(Trial._fields), len(STORED) - 4
     return row_of(Trial(*values[:first]), values[first:last], *values[last:])
 
 
@@ -101,7 +101,8 @@ def row_of_score(score: Score) -> dict[str, Any]:
     """Of a score with its candidate and case."""
     trial = Trial(score.position, score.candidate.key, score.case.position, score.repeat)
     carried = [getattr(score, name) for name in CARRIED]
-    return row_of(trial, carried, score.error_class, score.error_message, score.attempts)
+    error, message = score.error_class, score.error_message
+    return row_of(trial, carried, score.candidate.role, error, message, score.attempts)
 
 
 def trial_detail(score: Score) -> TrialDetail:

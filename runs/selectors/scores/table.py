@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 
 from runs.models import Candidate, Run, Score
 from runs.selectors.scores.rows import expected_of
+from runs.selectors.scores.trials import is_evaluated
 from workers.engine.records import Judgement
 
 # Those a person may choose; the trial's number and its question are always there.
@@ -31,8 +32,10 @@ def candidates_of(run: Run) -> QuerySet[Candidate]:
 
 class TableRow(NamedTuple):
     score: Score
+    question: str
     expected: str | None
     found: str
+    is_evaluated: bool
 
 
 class ColumnChoice(NamedTuple):
@@ -42,9 +45,14 @@ class ColumnChoice(NamedTuple):
 
 
 def table_rows(run: Run, scores: Sequence[Score]) -> list[TableRow]:
-    return [
-        TableRow(score, expected_of(run, score.case.fields), found_text(score)) for score in scores
-    ]
+    return [row_of(run, score) for score in scores]
+
+
+def row_of(run: Run, score: Score) -> TableRow:
+    if not is_evaluated(score):
+        return TableRow(score, score.candidate.name, None, "", is_evaluated=False)
+    expected = expected_of(run, score.case.fields)
+    return TableRow(score, score.case.question, expected, found_text(score), is_evaluated=True)
 
 
 def found_text(score: Score) -> str:

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce, Left
 from runs.models import Run, Score
 from runs.selectors.paging import Order, read_page
 from workers.engine import records
+from workers.engine.records import EVALUATE
 from workers.engine.spec.template import TemplateError
 from workers.engine.targets.chat import messages_of
 
@@ -59,12 +60,21 @@ class TrialFilters:
     score_min: float | None = None
     score_max: float | None = None
     text: str = ""
+    role: str = ""
     sort: str = "position"
 
     @property
     def are_set(self) -> int:
         values = (self.status, self.candidate, self.error, self.score_min, self.score_max)
-        return sum(1 for value in values if value not in ("", None)) + bool(self.text)
+        filled = sum(1 for value in values if value not in ("", None))
+        return filled + bool(self.text) + bool(self.role)
+
+    @property
+    def wanted_role(self) -> str:
+        """Who asks for scores asks for evaluations: what is only told has none."""
+        bounds = (self.score_min, self.score_max)
+        is_by_score = self.column == "value" or any(bound is not None for bound in bounds)
+        return self.role or (EVALUATE if is_by_score else "")
 
     @property
     def is_descending(self) -> bool:
@@ -119,6 +129,9 @@ def filter_scores(run: Run, filters: TrialFilters) -> QuerySet[Score]:
         found = found.filter(_STATUS_QUERIES[filters.status])
     if filters.candidate is not None:
         found = found.filter(candidate__position=filters.candidate, candidate__run=run)
+    role = filters.wanted_role
+    if role and (role != EVALUATE or run.told("done")):  # no join where all are evaluations
+        found = found.filter(candidate__role=role)
     if filters.error:
         found = found.filter(error_class=filters.error)
     if filters.score_min is not None:
@@ -191,6 +204,11 @@ def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
     here = cursor_of(score, filters)
     previous = filters.order.walk(scores, here, backwards=True).first()
     return Neighbours(previous, filters.order.walk(scores, here).first())
+
+
+def is_evaluated(score: Score) -> bool:
+    """Whether it counts; else its answer was only told to the strategy, and no case was asked."""
+    return score.candidate.role == EVALUATE
 
 
 def step_calls(score: Score) -> list[records.StepCall]:

@@ -4,7 +4,7 @@ import json
 import time
 from collections import deque
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, TextIO
+from typing import Any, NamedTuple, Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -34,8 +34,18 @@ class Standing:
     score: float | None
 
 
+class Planned(NamedTuple):
+    trials: int
+    is_most: bool  # it may end with fewer
+
+    @property
+    def text(self) -> str:
+        word = "at most " if self.is_most else ""
+        return f"{word}{formatting.counted(self.trials, 'trial')}"
+
+
 class Voice(Protocol):
-    def launched(self, run_id: int | None, name: str, planned: int, address: str) -> None: ...
+    def launched(self, run_id: int | None, name: str, planned: Planned, address: str) -> None: ...
 
     def progress(self, standing: Standing) -> None: ...
 
@@ -77,9 +87,9 @@ class JsonLines:
         self._told: Standing | None = None
         self._run_id: int | None = None
 
-    def launched(self, run_id: int | None, name: str, planned: int, address: str) -> None:
+    def launched(self, run_id: int | None, name: str, planned: Planned, address: str) -> None:
         self._run_id = run_id
-        self._write("launch", name=name, planned=planned, address=address)
+        self._write("launch", name=name, planned=planned.trials, address=address)
 
     def progress(self, standing: Standing) -> None:
         rate = self._rate.note(standing.done)
@@ -119,12 +129,11 @@ class Terminal:
         )
         self._task: TaskID | None = None
 
-    def launched(self, run_id: int | None, name: str, planned: int, address: str) -> None:
+    def launched(self, run_id: int | None, name: str, planned: Planned, address: str) -> None:
         number = f"Run {run_id}" if run_id else "In this process"
         place = f"  {address}" if address else ""
-        trials = formatting.counted(planned, "trial")
-        self._say(f"{number}: {one_line(name)}, {trials}.{place}")
-        self._task = self._bar.add_task("", total=planned, words="starting")
+        self._say(f"{number}: {one_line(name)}, {planned.text}.{place}")
+        self._task = self._bar.add_task("", total=planned.trials, words="starting")
         self._bar.start()
 
     def progress(self, standing: Standing) -> None:

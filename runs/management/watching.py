@@ -12,10 +12,11 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from runs.management.refusals import bad_input
-from runs.management.voices import Standing, Voice
+from runs.management.voices import Planned, Standing, Voice
 from runs.models import Run, RunState
 from runs.selectors.runs.limits import WAITING
 from runs.selectors.runs.outcome import PAUSED_BY, has_stopped
+from runs.selectors.runs.planned import most_word
 from runs.selectors.worker_beats import count_workers
 from runs.services.runs import cancel_run
 
@@ -119,6 +120,10 @@ def standing_of(run: Run) -> Standing:
         unpriced=run.unpriced,
         score=run.value_sum / run.scored if run.scored else None,
     )
+
+
+def planned_of(run: Run) -> Planned:
+    return Planned(run.planned, is_most=bool(most_word(run)))
 
 
 def seconds_of(run: Run) -> float:

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from runs.live import publish
 from runs.models import ChunkState, EventLevel, Run, RunState
 from runs.selectors.runs.outcome import PAUSED_BY
+from runs.selectors.runs.planned import planned_text
 from runs.services.chunks.planning import advance_soon
 from runs.services.events import note
 
@@ -62,7 +63,7 @@ def settle_pause(run_id: int) -> bool:
         drops_calls=False,
         version=F("version") + 1,
     )
-    note(run, f"Paused: {run.done:,} of {run.planned:,} trials are stored.")
+    note(run, f"Paused: {run.done:,} of {planned_text(run)} are stored.")
     transaction.on_commit(partial(publish, run_id, always=True))
     return True
 

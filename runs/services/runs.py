@@ -13,6 +13,7 @@ from runs.models import ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
 from runs.models import Configuration as StoredConfiguration
 from runs.selectors.case_sources import named_dataset, stored_positions
 from runs.selectors.named_parts import refuse_archived
+from runs.selectors.runs.planned import planned_text
 from runs.selectors.runs.ran_on import facts_at_launch
 from runs.services.chunks.candidates import store_candidates
 from runs.services.datasets.storing import DatasetError, store_made_cases, store_rows
@@ -115,7 +116,7 @@ def _store_run(
         reason="Waiting for a worker.",
     )
     store_candidates(run, configuration.make_candidates())
-    note(run, f"Queued: {run.planned:,} trials on {dataset}.")
+    note(run, f"Queued: {planned_text(run)} on {dataset}.")
     transaction.on_commit(partial(enqueue_advance, run.pk))
     return run
 

@@ -18,8 +18,8 @@ from runs.management.gating import (
 )
 from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand, add_person
-from runs.management.voices import Voice, choose_voice
-from runs.management.watching import INTERRUPTED, refuse_without_site
+from runs.management.voices import Planned, Voice, choose_voice
+from runs.management.watching import INTERRUPTED, planned_of, refuse_without_site
 from runs.management.whole_runs import finish
 from runs.services.people.local_account import person_for_command
 from runs.services.runs import create_run
@@ -78,7 +78,7 @@ class Command(SiteCommand):
         if not options["detach"]:
             refuse_without_site()
         run = create_run(owner, document)
-        voice.launched(run.pk, run.name, run.planned, run.get_absolute_url())
+        voice.launched(run.pk, run.name, planned_of(run), run.get_absolute_url())
         if options["detach"]:
             return 0
         if asked.lacks_baseline:
@@ -103,7 +103,8 @@ def refuse_contradictions(options: dict[str, Any]) -> None:
 
 def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
     run = here_runs.prepare(document)
-    voice.launched(None, run.configuration.name, run.planned, "")
+    planned = Planned(run.planned, is_most=run.configuration.learns)
+    voice.launched(None, run.configuration.name, planned, "")
     if asked.lacks_baseline:
         voice.tell("baseline", NO_BASELINE)
     try:

@@ -9,6 +9,7 @@ from runs.access import get_run_for
 from runs.management.gating import NO_BASELINE, add_gates, read_gates
 from runs.management.site_command import SiteCommand, add_person
 from runs.management.voices import choose_voice
+from runs.management.watching import planned_of
 from runs.management.whole_runs import finish
 from runs.services.people.local_account import person_for_command
 
@@ -29,7 +30,7 @@ class Command(SiteCommand):
         run = get_run_for(owner, options["run"])
         asked = read_gates(options, owner, run.document, before=run.pk)
         voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
-        voice.launched(run.pk, run.name, run.planned, run.get_absolute_url())
+        voice.launched(run.pk, run.name, planned_of(run), run.get_absolute_url())
         if asked.lacks_baseline:
             voice.tell("baseline", NO_BASELINE)
         try:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from runs import formatting
 from runs.models import Run, RunState
+from runs.selectors.runs.planned import planned_text
 from workers.engine.kinds import KINDS
 from workers.engine.spec.configuration import Budget
 from workers.engine.throttling.retuning import change_budget
@@ -134,7 +135,8 @@ def notice_text(run: Run, lines: Sequence[BudgetLine]) -> str:
         return ""
     if run.state in RunState.held():
         word = "Pausing. " if run.state == RunState.PAUSING else ""
-        return f"{word}{run.reason.rstrip('.')}. {run.done:,} of {run.planned:,} trials are stored."
+        stored = f"{run.done:,} of {planned_text(run)} are stored"
+        return f"{word}{run.reason.rstrip('.')}. {stored}."
     near = [line.text for line in lines if line.share >= WARN_SHARE]
     if not near:
         return ""

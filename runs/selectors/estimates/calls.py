@@ -47,8 +47,10 @@ def count_calls(
         pairs = Random(configuration.seed).sample(pairs, min(SAMPLE, len(pairs)))
     keys = [key for key, _ in pairs]
     requests = [request for _, request in pairs[:50]]
-    if not configuration.target.is_one_call:  # at most; later calls ask what nobody knows yet
-        most = trials * configuration.calls_per_trial()
+    if configuration.bears or not configuration.target.is_one_call:
+        # At most: nobody knows yet what is asked of candidates to be born, or by later calls.
+        told = configuration.count_told(cases_of(configuration, source.rows))
+        most = trials * configuration.calls_per_trial() + told
         return Calls(0, 0, 0, most, True, requests, bounds.least / trials)
     if configuration.cache == "off":
         return Calls(0, 0, 0, trials, is_sampled, requests)

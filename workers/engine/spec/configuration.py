@@ -165,6 +165,10 @@ class Configuration(Strict):
         trials = count_trials(self, cases)
         return TrialRange(trials, trials)
 
+    def count_told(self, cases: int) -> int:
+        """At most so many trials of other roles, beside those that evaluate."""
+        return 0
+
     def first_round(self, cases: int) -> Work | None:
         """The work that can be done at once at the beginning, of kinds that decide in rounds."""
         return None
@@ -226,7 +230,7 @@ def check_against(
         {name for template in configuration.templates() for name in names_in(template.text)},
     )
     problems += budget_problems(configuration, endpoints)
-    trials = count_trials(configuration, cases)
+    trials = count_trials(configuration, cases) + configuration.count_told(cases)
     if trials > MAX_TRIALS:
         problems.append(
             Problem("", f"{trials:,} trials are more than the {MAX_TRIALS:,} a run may have.")
@@ -278,5 +282,5 @@ def with_expected(configuration: Configuration, column: str) -> Configuration:
 
 
 def count_trials(configuration: Configuration, cases: int) -> int:
-    """At most: who chooses among candidates need not run them all."""
+    """Of those that evaluate, at most: who chooses among candidates need not run them all."""
     return configuration.candidates * cases * configuration.repeats

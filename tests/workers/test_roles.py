@@ -82,6 +82,8 @@ def test_a_run_ends_and_counts_its_evaluations(run: Run) -> None:
             "tokens_out": 2,
         }
     }
+    finished = run.events.latest("pk").message
+    assert finished == "Finished: 40 trials, 0 failed; propose: 2 trials, 1 failed, 3 sent, $0.50."
     assert (run.calls_sent, run.cost, run.tokens_in) == (2 * CASES + 3, 0.5, 3 * (2 * CASES + 1))
 
 

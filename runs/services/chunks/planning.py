@@ -15,6 +15,7 @@ from runs.selectors.case_sources import positions_of
 from runs.selectors.runs.limits import configuration_now, read_slots, waiting_reason
 from runs.selectors.runs.performance import performance_text
 from runs.selectors.runs.stored_history import stored_history
+from runs.selectors.runs.trial_roles import role_lines, role_texts
 from runs.services.chunks.candidates import forget_births, store_births
 from runs.services.chunks.leases import SUSPICIOUS_DEATHS
 from runs.services.events import note, note_reopened
@@ -51,7 +52,7 @@ def advance_run(run_id: int) -> None:
     except DatabaseError:
         raise  # not the run's fault: the sweep tries again
     except ConfigurationError as error:
-        fail_run(Run(pk=run_id), f"Its strategy made what cannot be run. {error}")
+        fail_run(Run(pk=run_id), f"It could not be planned: {error}")
     except Exception as error:
         logger.exception("Run %s could not be planned.", run_id)
         fail_run(Run(pk=run_id), f"Planning failed: {type(error).__name__}: {error}")
@@ -225,7 +226,9 @@ def _finish(run: Run, configuration: Configuration, chosen: int | None) -> None:
         chosen=chosen,
     )
     level = EventLevel.WARNING if failed else EventLevel.INFO
-    note(run, f"Finished: {run.done:,} trials, {run.failed:,} failed.", level)
+    _, *others = role_texts(role_lines(run), run.unpriced) or [""]
+    told = "; ".join([f"Finished: {run.done:,} trials, {run.failed:,} failed", *others])
+    note(run, f"{told}.", level)
     if configuration.limits.performance_summary:
         note(run, performance_text(run, configuration))
     announce_end(run)

@@ -112,4 +112,5 @@ def build_executor(
         configuration.cache,
         scope=f"run:{run_id}:",
         prices=prices,
+        accepted=configuration.answers.accepted,
     )

@@ -35,6 +35,11 @@ from workers.engine.spec.documents import read_document
 from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS
 
 CUSTOM = "custom"
+ALSO_SCORED = {
+    "truncated": "Answers cut off at max_tokens",
+    "filtered": "Answers that a filter withheld",
+    "no_text": "Answers without text",
+}
 BUDGET_FIELDS = ("dollars", "calls", "seconds")
 
 
@@ -75,6 +80,7 @@ class NewRunInput:
     sections: dict[str, FormSection] = field(default_factory=dict)  # by kind
     parameters: ParametersInput = field(default_factory=ParametersInput)
     scorers: list[ScorerInput] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)  # the flaws with which they are scored
     repeats: str = "1"
     seed: str = "0"
     preset: str = DEFAULT_PRESET
@@ -93,6 +99,7 @@ class NewRunInput:
             **self.section.document(self.parameters.entry),
             "repeats": number_or_text(self.repeats or "1"),
             "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
+            **self.answers_document(),
             "limits": self.limits_document(),
             "cache": self.cache,
             **self.budget_document(),
@@ -117,6 +124,10 @@ class NewRunInput:
         if self.preset != CUSTOM:
             return {"preset": self.preset}
         return {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
+
+    def answers_document(self) -> dict[str, Any]:
+        chosen = {f"score_{name}": True for name in ALSO_SCORED if name in self.answers}
+        return {"answers": chosen} if chosen else {}
 
     def budget_document(self) -> dict[str, Any]:
         typed = {name: text.strip().lstrip("$") for name, text in self.budget.items()}
@@ -184,6 +195,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         sections={name: section.read(post) for name, section in sections_offered().items()},
         parameters=read_parameters(post),
         scorers=scorers,
+        answers=post.getlist("answers"),
         repeats=post.get("repeats", ""),
         seed=post.get("seed", ""),
         preset=post.get("preset", CUSTOM),

@@ -67,6 +67,7 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         sections=sections_of(configuration),
         parameters=parameters_of(configuration.called),
         scorers=read_scorers(chosen),
+        answers=sorted(configuration.answers.accepted),
         repeats=str(configuration.repeats),
         seed=str(configuration.seed),
         preset=preset_of(configuration.limits),

@@ -10,7 +10,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.access import get_run_for, runs_for, usable_datasets_for, usable_endpoints_for
 from runs.forms.dataset_slice import HELP as SLICE_HELP
 from runs.forms.filters import read_whole_number
-from runs.forms.new_run import NewRunInput, blank_input, known_kind, new_key, read_post
+from runs.forms.new_run import (
+    ALSO_SCORED,
+    NewRunInput,
+    blank_input,
+    known_kind,
+    new_key,
+    read_post,
+)
 from runs.forms.problems import place
 from runs.forms.starting_points import from_document
 from runs.kinds import every_kind
@@ -210,6 +217,7 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
         "no_problems": (),
         "presets": PRESETS,
         "cache_modes": CACHE_MODES,
+        "also_scored": ALSO_SCORED,
         "configurations": configurations_for(request.user),
         "past_runs": recent_runs(runs_for(request.user)),
         "started_from": {name: request.GET.get(name, "") for name in ("configuration", "run")},

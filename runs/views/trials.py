@@ -27,6 +27,7 @@ from runs.selectors.scores.trials import (
     rendered_prompt,
     steps_not_run,
 )
+from workers.engine.flaws import FLAWS
 from workers.engine.kinds import KINDS
 from workers.engine.records import Judgement
 
@@ -90,6 +91,7 @@ def outcome_of(run: Run, score: Score, longest: int) -> dict[str, Any]:
         "is_shortened": len(score.answer) > longest,
         "cut": cut_note(score),
         "is_evaluated": is_evaluated(score),
+        "is_answered": score.error_class in FLAWS,
         "expected": expected_of(run, score.case.fields),
         "judgements": [Judgement(*row) for row in score.details],
     }

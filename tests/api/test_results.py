@@ -63,6 +63,21 @@ def test_an_answer_that_was_cut_is_marked_and_found(asker, run):
     assert asker.get(f"/runs/{run.pk}/trials/0").json()["truncated"] is True
 
 
+@pytest.mark.parametrize("flaw", ["truncated", "filtered", "no_text"])
+def test_an_answer_that_is_not_whole_is_an_error_of_its_own(asker, run, flaw):
+    run.scores.filter(position=1).update(
+        error_class=flaw, answer="half", truncated=flaw == "truncated"
+    )
+    for query in ({"status": flaw}, {"error": flaw}):
+        [found] = asker.get(f"/runs/{run.pk}/scores", **query).json()["data"]
+        assert (found["value"], found["error"]["class"], found["answer"]) == (None, flaw, "half")
+    address = f"/runs/{run.pk}/scores?status={flaw}"
+    file = asker.ask("get", address, headers={"Accept": "text/csv"})
+    lines = file.getvalue().decode().splitlines()
+    assert len(lines) == 2
+    assert f",{flaw}," in lines[1]
+
+
 @pytest.mark.parametrize("query", [{"candidate": "nobody"}, {"error": "bad"}, {"status": "fine"}])
 def test_a_filter_that_can_match_nothing_is_refused(asker, run, query):
     assert asker.get(f"/runs/{run.pk}/scores", **query).status_code == 422

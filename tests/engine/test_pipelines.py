@@ -134,6 +134,27 @@ async def test_each_call_is_noted_with_its_step(
     assert score.tokens_in == (plan.tokens_in or 0) + (solve.tokens_in or 0)
 
 
+SCORED_ALL_THE_SAME = {"answers": {"score_truncated": True}}
+
+
+@pytest.mark.parametrize("cut", ["easy", "last"], ids=["on the way", "at the end"])
+async def test_a_pipeline_fails_at_the_step_whose_answer_was_cut(
+    simulator: SimulatorClient, selection: dict[str, Any], cut: str
+) -> None:
+    short = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
+    steps = [
+        {**step, "system": "", "models": [short]} if step["name"] == cut else step
+        for step in ROUTED
+    ]
+    [score] = await run_document({**selection, "steps": steps}, [level(0, 1, 1)], simulator.url)
+    assert (score.error, score.value, score.truncated) == ("truncated", None, True)
+    assert score.message == f"Step {cut}: The answer was cut off at max_tokens = 1."
+    assert (score.tokens_out, score.latency_ms) == (None, None)  # those of a step are with its call
+    last = score.calls[-1]
+    assert (last.step, last.error, last.answer) == (cut, "truncated", score.answer)
+    assert score.answer
+
+
 @pytest.mark.parametrize(
     ("cut", "is_marked"), [("easy", False), ("last", True)], ids=["on the way", "at the end"]
 )
@@ -145,8 +166,10 @@ async def test_a_pipeline_is_cut_if_its_last_answer_was(
         {**step, "system": "", "models": [short]} if step["name"] == cut else step
         for step in ROUTED
     ]
-    [score] = await run_document({**selection, "steps": steps}, [level(0, 1, 1)], simulator.url)
+    document = {**selection, "steps": steps, **SCORED_ALL_THE_SAME}
+    [score] = await run_document(document, [level(0, 1, 1)], simulator.url)
     assert [call.step for call in score.calls if call.truncated] == [cut]
+    assert score.value is not None
     assert score.truncated == is_marked
 
 
@@ -156,8 +179,11 @@ async def test_an_agent_is_cut_if_one_of_its_answers_was(
     short = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
     draft = {"name": "draft", "user": "{{question}}", "models": [short]}
     steps = [{"name": "solver", "agent": "self_consistency", "calls": [draft]}]
-    [score] = await run_document({**selection, "steps": steps}, [level(0, 1, 7)], simulator.url)
-    assert (len(score.calls), score.truncated) == (5, True)
+    document = {**selection, "steps": steps}
+    [failed] = await run_document(document, [level(0, 1, 7)], simulator.url)
+    assert (failed.error, len(failed.calls)) == ("truncated", 5)
+    [score] = await run_document(document | SCORED_ALL_THE_SAME, [level(0, 1, 7)], simulator.url)
+    assert (score.error, len(score.calls), score.truncated) == ("", 5, True)
 
 
 async def test_calls_at_once_take_the_time_of_the_longest_and_calls_in_a_row_of_all(

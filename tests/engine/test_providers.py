@@ -78,6 +78,28 @@ async def test_an_answer_that_ended_by_itself_is_not_marked_as_cut(
     assert not (await connect(kind).send(ask(max_tokens=1))).truncated  # its answer is one token
 
 
+# Ollama has no word for a filter or a refusal: an empty text has no text, and the other is one.
+FLAWS_OF = {
+    "length": "truncated",
+    "content_filter": "filtered",
+    "refusal": "filtered",
+    "tool_calls": "no_text",
+    "no_text": "no_text",
+}
+FLAWS_OF_OLLAMA = FLAWS_OF | {"content_filter": "no_text", "refusal": ""}
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+@pytest.mark.parametrize("ending", FLAWS_OF)
+async def test_every_provider_tells_an_answer_that_is_not_whole(
+    connect: Connect, simulator: SimulatorClient, kind: str, ending: str
+) -> None:
+    simulator.play({"do": ending})
+    reply = await connect(kind).send(ask())
+    assert reply.flaw == (FLAWS_OF_OLLAMA if kind == "ollama" else FLAWS_OF)[ending]
+    assert bool(reply.text) == (ending in ("length", "refusal"))
+
+
 @pytest.mark.parametrize("kind", PROVIDERS)
 @pytest.mark.parametrize(
     ("fault", "error"),

@@ -52,11 +52,13 @@ def test_what_was_never_put_in_is_not_taken_out(text, latency_ms, tokens_in, tok
 
 def test_a_sound_entry_comes_back_as_it_was(run):
     store_replies(run.pk, [(GOOD, Request("simulated", "m", "/", {}), Reply("", 12.5, None, 0))])
-    assert find_replies([GOOD, BAD]) == {GOOD: Reply("", 12.5, None, 0, cached=True)}
+    assert find_replies([GOOD, BAD]) == {
+        GOOD: Reply("", 12.5, None, 0, cached=True, flaw="no_text")  # kept by an earlier version
+    }
 
 
 def test_a_cached_answer_stays_marked_as_cut(run):
-    cut = Reply("It is", 12.5, 3, 2, truncated=True)
+    cut = Reply("It is", 12.5, 3, 2, flaw="truncated")
     store_replies(run.pk, [(GOOD, Request("simulated", "m", "/", {}), cut)])
     add_cached_reply(run, BAD)  # as an earlier version stored it
     found = find_replies([GOOD, BAD])

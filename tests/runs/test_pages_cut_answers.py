@@ -68,6 +68,32 @@ def test_a_limit_that_nobody_set_is_the_models_own(alice, run):
 
 
 @pytest.mark.parametrize(
+    ("flaw", "kept", "told"),
+    [
+        ("truncated", "It is", "Raise max_tokens in the model&#x27;s parameters"),
+        ("filtered", "I cannot help", "answers.score_filtered: true"),
+        ("no_text", "", "answers.score_no_text: true"),
+    ],
+)
+def test_an_answer_that_is_not_scored_is_shown_counted_and_found(alice, run, flaw, kept, told):
+    run.scores.filter(position=1).update(
+        value=None, passed=None, error_class=flaw, error_message="Not whole.", answer=kept,
+        truncated=flaw == "truncated",
+    )  # fmt: skip
+    trial = page_of(alice, "trial", run.pk, 1)
+    assert told in trial
+    assert (f'tabindex="0">{kept}</pre>' if kept else "The answer is empty.") in trial
+    assert "the call failed" not in trial
+    rows = page_of(alice, "run_scores", run.pk, status=flaw).split("<tbody")[1]
+    assert rows.count("<tr>") == 1
+    assert kept in rows
+    assert "cut<span" not in rows  # the result says it already
+    errors = page_of(alice, "run_errors", run.pk)
+    assert told in errors
+    assert f"?error={flaw}" in errors
+
+
+@pytest.mark.parametrize(
     ("position", "text"),
     [(0, "the model&#x27;s own defaults"), (1, "max_tokens 24, temperature 0.2")],
 )

@@ -99,6 +99,18 @@ def test_a_preset_is_sent_by_its_name(alice, filled):
     assert Run.objects.get().document["limits"] == {"preset": "aggressive"}
 
 
+def test_answers_that_are_not_whole_are_scored_if_the_form_says_so(alice, filled):
+    launch(client_of(alice), filled, answers=["truncated", "no_text"])
+    run = Run.objects.get()
+    assert run.document["answers"] == {"score_truncated": True, "score_no_text": True}
+    page = client_of(alice).get(reverse("run_new"), {"run": run.pk}).content.decode()
+    boxes = page.split('id="id_answers"')[1].split("</fieldset>")[0]
+    assert [part.split('"')[0] for part in boxes.split('value="')[1:] if "checked" in part] == [
+        "truncated",
+        "no_text",
+    ]
+
+
 def test_a_double_click_makes_one_run(alice, filled):
     client = client_of(alice)
     assert launch(client, filled)["Location"] == launch(client, filled)["Location"]

@@ -130,12 +130,26 @@ async def expect_nan(client, simulator, fault):
     assert all(map(math.isnan, vector))
 
 
+async def expect_ending(client, simulator, fault):
+    choice = json.loads(await body_of(client, fault))["choices"][0]
+    message, reason = choice["message"], choice["finish_reason"]
+    assert reason == {"refusal": "stop", "no_text": "stop"}.get(fault, fault)
+    assert bool(message["content"]) == (fault == "length")
+    assert bool(message["refusal"]) == (fault == "refusal")
+    assert bool(message.get("tool_calls")) == (fault == "tool_calls")
+
+
 EXPECTED = {
     "pass": expect_answer,
     "status": expect_status,
     "error": expect_status,
     "key": expect_key,
     "answer": expect_answer,
+    "length": expect_ending,
+    "content_filter": expect_ending,
+    "refusal": expect_ending,
+    "tool_calls": expect_ending,
+    "no_text": expect_ending,
     "hang": expect_silence,
     "drip": expect_drip,
     "malformed": expect_no_json,

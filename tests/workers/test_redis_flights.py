@@ -293,6 +293,6 @@ def test_what_is_not_an_answer_is_not_taken_for_one(text: bytes) -> None:
 
 
 def test_an_answer_comes_back_as_it_was() -> None:
-    for reply in (Reply("", 0.0), Reply("Ü\n\ud800\x00", 1.25, 0, 7, truncated=True)):
+    for reply in (Reply("5", 0.0), Reply("Ü\n\ud800\x00", 1.25, 0, 7, flaw="truncated")):
         found = read_reply(write_reply(reply).encode())
         assert found == replace(reply, cached=True)

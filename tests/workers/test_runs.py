@@ -77,6 +77,7 @@ def test_answers_cut_at_max_tokens_are_marked_also_when_they_come_from_the_cache
 ) -> None:
     short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 2}}
     document |= {"models": [short], "prompts": [{"name": "chatty", "system": "Be chatty."}]}
+    document["answers"] = {"score_truncated": True}
     with running_worker():
         first = finish(create_run(ada, document))
         second = finish(create_run(ada, document))
@@ -84,6 +85,31 @@ def test_answers_cut_at_max_tokens_are_marked_also_when_they_come_from_the_cache
     assert (second.truncated, second.cached) == (20, 20)
     check_counters(first)
     check_counters(second)
+
+
+def test_a_run_whose_answers_are_all_cut_pauses_and_says_what_to_do(
+    ada: User, document: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 2}}
+    document |= {"models": [short], "prompts": [{"name": "chatty", "system": "Be chatty."}]}
+    document |= {
+        "repeats": 3,
+        "limits": {"max_concurrent": 2},
+    }  # of 60 trials
+    run = create_run(ada, document)
+
+    def is_paused() -> bool:
+        run.refresh_from_db()
+        return run.state == RunState.PAUSED
+
+    with running_worker():
+        wait_until(is_paused)
+    assert "failed with “truncated”: The answer was cut off at max_tokens = 2." in run.reason
+    assert "answers.score_truncated: true" in run.reason
+    assert (run.scored, run.truncated) == (0, run.done)
+    assert run.done < 60
+    assert not CachedReply.objects.exists()
+    assert all(run.scores.values_list("answer", flat=True))
 
 
 def test_parallel_and_sequential_give_the_same_table(

@@ -6,8 +6,9 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from workers.engine.flaws import flaw_of
 from workers.engine.json_text import digest
-from workers.engine.records import Reply, Request
+from workers.engine.records import TRUNCATED, Reply, Request
 
 NAMESPACE = 1  # raise it when answers stored earlier must no longer be used
 FAILURES_SHARED = 2  # flights of others that a joiner sees fail before it flies on its own
@@ -29,8 +30,8 @@ def stored_reply(
         return None
     if not (is_token_count(tokens_in) and is_token_count(tokens_out)):
         return None
-    is_cut = truncated is True
-    return Reply(text, float(latency_ms), tokens_in, tokens_out, cached=True, truncated=is_cut)
+    flaw = TRUNCATED if truncated is True else flaw_of(text, "")  # earlier versions kept empty ones
+    return Reply(text, float(latency_ms), tokens_in, tokens_out, cached=True, flaw=flaw)
 
 
 def checksum(key: str, text: str, tokens_in: int | None, tokens_out: int | None) -> int:
@@ -46,7 +47,8 @@ class ReplyCache(Protocol):
     async def get_many(self, keys: Sequence[str]) -> Mapping[str, Reply]: ...
 
     def put(self, key: str, request: Request, reply: Reply) -> None:
-        """Keep a success. Must not block; storing may happen a little later."""
+        """Keep a whole answer, or one that was cut off with its mark. Must not block; storing may
+        happen a little later."""
         ...
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from workers.engine.errors import CallError
+from workers.engine.errors import CallError, FlawedAnswer
 from workers.engine.prices import Bill
 from workers.engine.records import CANCELLED, Reply, Request, StepCall
 
@@ -30,6 +30,9 @@ class CallNotes:
             number = self._asked
             try:
                 reply = await ask(request)
+            except FlawedAnswer as error:
+                self._notes[number] = self._call(request, error.reply)._replace(error=error.name)
+                raise
             except CallError as error:
                 self._notes[number] = failed_call(request, error.name)
                 raise

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+from workers.engine.records import TRUNCATED, Reply
+
 
 class EngineError(Exception):
     """The root of the tree."""
@@ -102,6 +104,42 @@ class AnswerTooLarge(CallError):
     advice = "The answer was longer than a run may store. Lower Max tokens (max_tokens)."
 
 
+class FlawedAnswer(CallError):
+    """An answer that is no whole text. It is paid for and its text is kept and shown, but it is
+    scored only if the configuration's `answers` says so. Asked again it would end the same way."""
+
+    def __init__(self, message: str, reply: Reply) -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
+class AnswerCut(FlawedAnswer):
+    name = TRUNCATED
+    advice = (
+        "Raise max_tokens in the model's parameters, or set answers.score_truncated: true to "
+        "score such answers as they are."
+    )
+
+
+class AnswerFiltered(FlawedAnswer):
+    """By the provider's content filter, or a refusal of the model's own."""
+
+    name = "filtered"
+    advice = (
+        "Change the prompt or the case, or set answers.score_filtered: true to score what arrived."
+    )
+
+
+class NoText(FlawedAnswer):
+    """An empty answer, or a tool call where text was expected."""
+
+    name = "no_text"
+    advice = (
+        "Ask for an answer in words, and take tools out of the model's parameters; or set "
+        "answers.score_no_text: true to score such answers as they are."
+    )
+
+
 class ForbiddenAddress(CallError):
     name = "forbidden_address"
     advice = "The endpoint's address is private. The host's operator must allow it."
@@ -168,6 +206,9 @@ CALL_ERRORS: dict[str, type[CallError]] = {
         Refused,
         BadCredentials,
         AnswerTooLarge,
+        AnswerCut,
+        AnswerFiltered,
+        NoText,
         ForbiddenAddress,
         ScorerFailed,
         NoRoute,

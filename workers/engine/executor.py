@@ -1,13 +1,14 @@
 """Runs the trials of a chunk: cache, throttle, call, score. Failures become scores with errors."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workers.engine.cache import Flights, ReplyCache, cache_key
 from workers.engine.call_notes import CallNotes
 from workers.engine.calls import Caller
-from workers.engine.errors import CallError, EngineError, Refused
+from workers.engine.errors import CallError, EngineError, FlawedAnswer, Refused
+from workers.engine.flaws import check_whole, is_kept
 from workers.engine.prices import Bill, Prices
 from workers.engine.providers import Provider
 from workers.engine.records import (
@@ -25,6 +26,15 @@ from workers.engine.records import (
 )
 from workers.engine.scorers import Scorer
 from workers.engine.targets import Target
+
+
+class NotKept(Exception):
+    """An answer that no equal call may share."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.flaw)
+        self.reply = reply
+
 
 OnScore = Callable[[Score], None]
 ANSWERED = 1.0  # the value of a trial that is not judged: its answer is told to the strategy
@@ -56,6 +66,7 @@ class Executor:
         cache_mode: str = "use",
         scope: str = "",
         prices: Prices | None = None,
+        accepted: Collection[str] = (),
     ) -> None:
         self._target = target
         self._caller = caller
@@ -67,6 +78,7 @@ class Executor:
         # Who refreshes wants answers of its own time: it joins no calls of other runs.
         self._scope = scope if cache_mode == "refresh" else ""
         self._prices = prices or {}
+        self._accepted = accepted  # the flaws of answers that are scored all the same
 
     async def run(
         self, work: Slice, on_score: OnScore, hits: Mapping[str, Reply] | None = None
@@ -126,6 +138,8 @@ class Executor:
             else:
                 reply = await self._ask(request, key, trace)
             bill.add(request, reply)
+            if notes:  # a step: what is made of its answer would look like a whole one
+                check_whole(reply, self._accepted, request.body, request.step)
             return reply
 
         trial = opening.trial
@@ -137,6 +151,9 @@ class Executor:
                 trial.repeat,
                 notes.noting(ask) if notes else ask,
             )
+        except FlawedAnswer as error:  # of a step: its time and tokens are not those of the trial
+            failed = failed_score(trial, error, trace, bill)
+            score = replace(failed, answer=error.reply.text, truncated=error.reply.truncated)
         except CallError as error:
             score = failed_score(trial, error, trace, bill)
         else:
@@ -150,10 +167,15 @@ class Executor:
 
         async def call() -> Reply:
             reply = await self._caller.call(request, trace)
+            if not is_kept(reply, self._accepted):
+                raise NotKept(reply)
             self._cache.put(key, request, reply)
             return reply
 
-        landing = await self._flights.fly(key, call, self._scope)
+        try:
+            landing = await self._flights.fly(key, call, self._scope)
+        except NotKept as flawed:
+            return flawed.reply
         if not landing.is_joined:
             return landing.reply
         trace.append(Attempt(JOINED, "ok", 0.0, 0.0, step=request.step))
@@ -175,7 +197,9 @@ class Executor:
     def _score(self, opening: Opening, reply: Reply, trace: list[Attempt], bill: Bill) -> Score:
         is_judged = opening.candidate.role == EVALUATE
         scorers = self._scorers if is_judged else ()
+        parameters = opening.request.body if opening.request else {}
         try:
+            check_whole(reply, self._accepted, parameters)
             judgements = [scorer.judge(reply.text, opening.case) for scorer in scorers]
         except CallError as error:
             return failed_score(opening.trial, error, trace, bill, reply)
@@ -213,6 +237,9 @@ def failed_score(
         message=str(error)[:500],
         answer=reply.text if reply else "",
         attempts=tuple(trace),
+        latency_ms=reply.latency_ms if reply else None,
+        tokens_in=reply.tokens_in if reply else None,
+        tokens_out=reply.tokens_out if reply else None,
         cached=bool(reply and reply.cached),
         calls_sent=count_calls(trace),
         cost=bill.cost,

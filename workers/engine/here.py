@@ -283,4 +283,5 @@ def build_executor(
         SingleFlight(),
         configuration.cache,
         prices=rules.prices,
+        accepted=configuration.answers.accepted,
     )

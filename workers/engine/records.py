@@ -56,6 +56,9 @@ class Request:
     step: str = ""  # of a pipeline; nor is this
 
 
+TRUNCATED = "truncated"  # the one flaw with which an answer may be scored and cached
+
+
 class ToldLimits(NamedTuple):
     """A provider's own limits per minute, from its headers; 0 where it says nothing."""
 
@@ -73,7 +76,13 @@ class Reply:
     tokens_out: int | None = None
     cached: bool = False
     told: ToldLimits | None = None
-    truncated: bool = False  # it ended at max_tokens, or at the model's own length limit
+    flaw: str = ""  # why it is no whole text: the name of a FlawedAnswer, or nothing
+    ending: str = ""  # the provider's own word for a flaw
+
+    @property
+    def truncated(self) -> bool:
+        """It ended at max_tokens, or at the model's own length limit."""
+        return self.flaw == TRUNCATED
 
 
 JOINED = "joined an equal call"  # what an attempt is called that took another call's answer
@@ -139,7 +148,7 @@ class Score:
     unpriced: int = 0  # answers that arrived and whose price is unknown
     full_cost: float | None = None  # dollars if nothing had been cached; None: unknown
     calls: tuple[StepCall, ...] = ()  # of a pipeline, in the order in which they began
-    truncated: bool = False  # the answer was cut at its length limit; it is scored all the same
+    truncated: bool = False  # the answer was cut at its length limit, scored or not
 
     def __post_init__(self) -> None:
         if (self.value is None) == (not self.error):

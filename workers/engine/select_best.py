@@ -16,6 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from workers.engine.errors import CallError, NoText
+from workers.engine.flaws import FLAWS
 from workers.engine.kinds.select.given_models import chosen_model, labels_of
 from workers.engine.kinds.select.litellm import Server, facts_of, litellm_config
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow, rounds_of, rows_of
@@ -36,12 +38,24 @@ Agent = Callable[..., Any]
 
 
 class Answer(NamedTuple):
-    """What an agent may give instead of the bare answer: also what it cost, in dollars, and how
-    long it took where the clock cannot tell, as with answers that were cached."""
+    """What an agent may give instead of the bare answer: also what it cost, in dollars, how long it
+    took where the clock cannot tell, as with answers that were cached, and what is wrong with it:
+    truncated, filtered or no_text. Such an evaluation fails."""
 
     value: Any
     cost: float | None = None
     latency_ms: float | None = None
+    flaw: str = ""
+
+
+def read_answer(given: Any) -> Answer:
+    """A bare empty text is no answer, as in runs; `Answer("")` is one that is judged."""
+    if isinstance(given, Answer):
+        if given.flaw and given.flaw not in FLAWS:
+            raise ValueError(f"Unknown flaw {given.flaw!r}. Choose one of: {', '.join(FLAWS)}.")
+        return given
+    is_empty = isinstance(given, str) and not given.strip()
+    return Answer(given, flaw=NoText.name if is_empty else "")
 
 
 def answered(agent: Agent, models: dict[str, Any], given: Any) -> Any:
@@ -126,7 +140,7 @@ def select_best(
         evaluations=len(work.scores),
         brute_force_evaluations=len(work.candidates) * len(dataset),
         seconds=seconds,
-        dollars=total_if_known([score.cost for score in work.scores if not score.error]),
+        dollars=total_if_known(paid_for(work.scores)),
         errors=list(dict.fromkeys(score.message for score in work.scores if score.error)),
     )
 
@@ -180,6 +194,8 @@ class Work:
         async with slots:
             try:
                 return await self._score(trial, threads)
+            except CallError as error:
+                return Score(trial, error=error.name, message=str(error)[:500])
             except Exception as error:  # noqa: BLE001 - the agent is not ours; its failure is data
                 told = f"{type(error).__name__}: {error}"[:500]
                 return Score(trial, error=AGENT_ERROR, message=told)
@@ -194,7 +210,10 @@ class Work:
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(threads, answered, self._agent, models, given)
         took_ms = (time.monotonic() - started) * 1000
-        value, cost, latency_ms = answer if isinstance(answer, Answer) else Answer(answer)
+        value, cost, latency_ms, flaw = read_answer(answer)
+        if flaw:
+            told = f"The agent's answer is not whole: {flaw.replace('_', ' ')}."
+            return Score(trial, error=flaw, message=told, cost=cost, full_cost=cost)
         return Score(
             trial,
             value=await self._judged(expected, value, threads),
@@ -222,6 +241,11 @@ def candidates_of(models: Mapping[str, Sequence[Any]]) -> list[Candidate]:
         )
         for arm, one in enumerate(choices)
     ]
+
+
+def paid_for(scores: Sequence[Score]) -> list[float | None]:
+    """Of a failed evaluation only what its agent told."""
+    return [score.cost for score in scores if not score.error or score.cost is not None]
 
 
 def total_if_known(costs: Sequence[float | None]) -> float | None:

@@ -45,6 +45,29 @@ async def answer_text(exchange: Exchange, order: FaultOrder, wire: Wire) -> None
     wire.write(exchange.saying(order.answer))
 
 
+async def end_at_length(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:
+    """The first half of the answer, as if it had met a limit on its length."""
+    texts = exchange.answer.texts if exchange.answer else ()
+    halves = tuple(text[: len(text) // 2] for text in texts)
+    wire.write(exchange.ending(halves, is_cut=True))
+
+
+async def end_filtered(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:
+    wire.write(exchange.ending(("",), "content_filter"))
+
+
+async def end_refusing(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:
+    wire.write(exchange.ending(("I cannot help with that.",), "refusal"))
+
+
+async def end_calling_tool(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:
+    wire.write(exchange.ending(("",), "tool_calls"))
+
+
+async def end_without_text(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:
+    wire.write(exchange.ending(("",)))
+
+
 async def hang(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:
     await wire.wait_until_client_leaves()
 
@@ -149,6 +172,11 @@ FAULTS: dict[str, Fault] = {
     "error": answer_status,
     "key": refuse_key,
     "answer": answer_text,
+    "length": end_at_length,
+    "content_filter": end_filtered,
+    "refusal": end_refusing,
+    "tool_calls": end_calling_tool,
+    "no_text": end_without_text,
     "hang": hang,
     "drip": drip,
     "malformed": answer_malformed,

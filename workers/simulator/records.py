@@ -53,6 +53,7 @@ class Answer(NamedTuple):
     tokens_out: int
     seconds: float  # the latency the client will see
     identity: int = 0  # the same for the same request; becomes the id of the reply
+    ending: str = ""  # content_filter, refusal or tool_calls; empty: done, or cut
 
 
 class Refusal(NamedTuple):

@@ -81,6 +81,7 @@ class ItemsQuery(PageQuery):
 
 
 Role = Annotated[str, Field(max_length=20, description="A role of the run's trials.")]
+Status = Literal["ok", "correct", "wrong", "failed", "cached", "truncated", "filtered", "no_text"]
 
 
 class CandidatesQuery(ItemsQuery):
@@ -89,7 +90,7 @@ class CandidatesQuery(ItemsQuery):
 
 class ScoresQuery(ItemsQuery):
     role: Role = ""
-    status: Literal["ok", "correct", "wrong", "failed", "cached", "truncated"] | None = None
+    status: Status | None = None
     candidate: Annotated[str, Field(max_length=64, description="The key of one candidate.")] = ""
     error: Annotated[str, Field(max_length=40, description="A class of errors.")] = ""
     since: Since | None = None

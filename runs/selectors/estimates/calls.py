@@ -49,7 +49,7 @@ def count_calls(
     requests = [request for _, request in pairs[:50]]
     if configuration.bears or not configuration.target.is_one_call:
         # At most: nobody knows yet what is asked of candidates to be born, or by later calls.
-        told = configuration.count_told(cases_of(configuration, source.rows))
+        told = configuration.count_told(len(source.positions))
         most = trials * configuration.calls_per_trial() + told
         return Calls(0, 0, 0, most, True, requests, bounds.least / trials)
     if configuration.cache == "off":

@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 from runs.models import Score
 from runs.selectors.scores.trials import step_calls
+from workers.engine.flaws import length_limit
 from workers.engine.json_text import to_json
-from workers.engine.records import JOINED, Attempt, StepCall
+from workers.engine.records import JOINED, TRUNCATED, Attempt, StepCall
 
-# How providers name the limit on an answer's length.
-LENGTH_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 DEFAULTS = "the model's own defaults"
 ATTEMPT_WORDS = {
     "call": "Call",
@@ -64,8 +63,9 @@ def trial_parameters(score: Score) -> str:
 
 
 def cut_note(score: Score) -> str:
-    """Why the answer is not whole; empty if it is."""
-    if not score.truncated:
+    """Why an answer that was scored is not whole; empty if it is. Of a failed trial the error
+    says it."""
+    if not score.truncated or score.error_class == TRUNCATED:
         return ""
     document = score.candidate.document
     if "model" in document:
@@ -97,8 +97,8 @@ def value_text(value: Any) -> str:
 
 
 def cut_text(parameters: Parameters) -> str:
-    limit = next((name for name in LENGTH_LIMITS if parameters.get(name) is not None), None)
-    if limit is None:
+    limit = length_limit(parameters)
+    if not limit:
         return (
             "Cut at the model's own length limit: the answer is not complete. "
             "Set max_tokens in the model's parameters to allow a longer one."

@@ -17,7 +17,8 @@ TrialError = TypedDict("TrialError", {"class": str, "message": str})
 
 class ScoreRow(Pickable):
     """What became of one trial. `candidate` and `case` are stable keys within the run. An answer
-    that is `truncated` ended at max_tokens, or at the model's own length limit. A trial of another
+    that is `truncated` ended at max_tokens, or at the model's own length limit: it has an error of
+    this class, or a value where the configuration says `score_truncated`. A trial of another
     `role` than evaluate is told to the run's strategy only: its value says that it was answered."""
 
     position: int

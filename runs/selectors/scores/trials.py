@@ -29,6 +29,8 @@ STATUSES: dict[str, str] = {
     "failed": "Failed",
     "cached": "From cache",
     "truncated": "Cut at length limit",
+    "filtered": "Withheld by a filter",
+    "no_text": "Without text",
 }
 
 _STATUS_QUERIES: dict[str, Q] = {
@@ -38,6 +40,8 @@ _STATUS_QUERIES: dict[str, Q] = {
     "failed": ~Q(error_class=""),
     "cached": Q(cached=True),
     "truncated": Q(truncated=True),
+    "filtered": Q(error_class="filtered"),
+    "no_text": Q(error_class="no_text"),
 }
 
 SORTS: dict[str, str] = {

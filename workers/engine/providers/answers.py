@@ -20,6 +20,7 @@ from workers.engine.http import Answer
 from workers.engine.providers.retry_after import read_retry_after
 
 MESSAGE_CHARACTERS = 300
+LONGEST_ENDING = 40  # characters of a provider's word that are shown
 # What reading a document of another shape can raise; numbers may be larger than a float.
 READING_ERRORS = (
     ValueError,
@@ -90,6 +91,11 @@ def text_of_parts(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content or () if part.get("type") == "text")
+
+
+def ending_of(reason: Any) -> str:
+    """Why an answer ended, in the provider's word."""
+    return clean_text(reason[:LONGEST_ENDING]) if isinstance(reason, str) else ""
 
 
 def pick(parameters: Mapping[str, Any], *names: str) -> Any:

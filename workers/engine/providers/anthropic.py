@@ -3,8 +3,10 @@
 from functools import partial
 from typing import Any
 
+from workers.engine.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
+    ending_of,
     pick,
     read_json_answer,
     text_of_parts,
@@ -19,7 +21,6 @@ VERSION = "2023-06-01"  # of the protocol; the newest there is
 DEFAULT_MAX_TOKENS = 1024  # the protocol demands a number; parameters give another
 SYSTEM_ROLES = ("system", "developer")
 TRANSLATED = ("messages", "max_tokens", "max_completion_tokens", "stop")
-LENGTH_REASONS = ("max_tokens", "model_context_window_exceeded")
 INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -57,13 +58,16 @@ def body_of(request: Request) -> dict[str, Any]:
 
 def reply_of(document: Any, told: ToldLimits | None) -> Reply:
     usage = document.get("usage") or {}
+    text = clean_text(text_of_parts(document["content"]))
+    ending = ending_of(document.get("stop_reason"))
     return Reply(
-        clean_text(text_of_parts(document["content"])),
+        text,
         latency_ms=0.0,
         tokens_in=_input_tokens(usage),
         tokens_out=whole_number(usage.get("output_tokens")),
         told=told,
-        truncated=document.get("stop_reason") in LENGTH_REASONS,
+        flaw=flaw_of(text, ending),
+        ending=ending,
     )
 
 

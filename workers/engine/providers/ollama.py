@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from workers.engine.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
+    ending_of,
     pick,
     read_json_answer,
     read_vectors,
@@ -82,12 +84,17 @@ def format_of(response_format: Any) -> Any:
 
 
 def reply_of(document: Any) -> Reply:
+    """Ollama says "stop" of a tool call, too."""
+    message = document["message"]
+    text = clean_text(message.get("content") or "")
+    ending = "tool_calls" if message.get("tool_calls") else ending_of(document.get("done_reason"))
     return Reply(
-        clean_text(document["message"]["content"] or ""),
+        text,
         latency_ms=0.0,
         tokens_in=whole_number(document.get("prompt_eval_count")),
         tokens_out=whole_number(document.get("eval_count")),
-        truncated=document.get("done_reason") == "length",
+        flaw=flaw_of(text, ending),
+        ending=ending,
     )
 
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from workers.engine.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
+    ending_of,
     read_json_answer,
     read_vectors,
     whole_number,
@@ -37,16 +39,27 @@ def body_of(request: Request) -> Mapping[str, Any]:
 
 def reply_of(document: Any, told: ToldLimits | None) -> Reply:
     choice = document["choices"][0]
-    text = choice["message"]["content"] if "message" in choice else choice["text"]
+    message = choice.get("message") or {"content": choice["text"]}
+    refusal = message.get("refusal")
+    text = clean_text(content_of(message) or refusal or "")
+    ending = "refusal" if refusal else ending_of(choice.get("finish_reason"))
     usage = document.get("usage") or {}
     return Reply(
-        clean_text(text or ""),
+        text,
         latency_ms=0.0,
         tokens_in=whole_number(usage.get("prompt_tokens")),
         tokens_out=whole_number(usage.get("completion_tokens")),
         told=told,
-        truncated=choice.get("finish_reason") == "length",
+        flaw=flaw_of(text, ending),
+        ending=ending,
     )
+
+
+def content_of(message: Any) -> str | None:
+    """None with a tool call, where some servers leave it out."""
+    calls = message.get("tool_calls") or message.get("function_call")
+    content: str | None = message.get("content") if calls else message["content"]
+    return content
 
 
 def vectors_of(document: Any, texts: int) -> list[list[float]]:

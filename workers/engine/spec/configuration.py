@@ -10,6 +10,7 @@ from workers.engine.chunks import Work
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.records import Candidate
 from workers.engine.scorers import SCORERS
+from workers.engine.spec.answers import Answers
 from workers.engine.spec.dataset_choice import DatasetChoice
 from workers.engine.spec.expected import expected_problems
 from workers.engine.spec.parts import (
@@ -109,6 +110,9 @@ class Configuration(Strict):
     limits: Limits = Field(
         default_factory=lambda: Limits.model_validate({}),
         description="How fast calls are made, how long they may take and how often they are tried.",
+    )
+    answers: Answers = Field(
+        Answers(), description="Whether answers that are no whole texts are scored."
     )
     cache: CacheMode = Field("use", description=CACHE)
     priority: PriorityName = Field(

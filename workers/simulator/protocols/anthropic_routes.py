@@ -1,9 +1,10 @@
 """Anthropic's messages API: reads its request bodies, writes its answers and errors."""
 
 import json
+from typing import Any
 
 from workers.simulator.answers.tokens import count_message_tokens
-from workers.simulator.protocols.openai_routes import MOST_TOKENS
+from workers.simulator.protocols.openai_routes import MOST_TOKENS, TOOL
 from workers.simulator.protocols.reading import (
     read_integer,
     read_messages,
@@ -53,12 +54,24 @@ def write_message(ask: Ask, answer: Answer) -> Reply:
         "type": "message",
         "role": "assistant",
         "model": ask.model,
-        "content": [{"type": "text", "text": answer.texts[0]}],
-        "stop_reason": "max_tokens" if answer.is_cut[0] else "end_turn",
+        "content": _content(answer),
+        "stop_reason": _stop_reason(answer),
         "stop_sequence": None,
         "usage": {"input_tokens": ask.tokens_in, "output_tokens": answer.tokens_out},
     }
     return Reply(200, json.dumps(body).encode())
+
+
+def _content(answer: Answer) -> list[dict[str, Any]]:
+    if answer.ending == "tool_calls":
+        return [{"type": "tool_use", "id": "toolu_1", "name": TOOL, "input": {}}]
+    return [{"type": "text", "text": answer.texts[0]}] if answer.texts[0] else []
+
+
+def _stop_reason(answer: Answer) -> str:
+    if answer.ending:
+        return "tool_use" if answer.ending == "tool_calls" else "refusal"
+    return "max_tokens" if answer.is_cut[0] else "end_turn"
 
 
 def write_refusal(refusal: Refusal) -> Reply:

@@ -72,6 +72,16 @@ class Exchange(NamedTuple):
             return self.reply
         return self.route.write_refusal(refusal)
 
+    def ending(self, texts: tuple[str, ...], ending: str = "", *, is_cut: bool = False) -> Reply:
+        """The reply of a model that ended in another way than with a whole text."""
+        if self.route is None or self.ask is None or self.answer is None or self.ask.dimensions:
+            return self.reply
+        texts = texts if len(texts) > 1 else texts * len(self.answer.texts)
+        cut = (is_cut,) * len(texts)
+        return self.route.write(
+            self.ask, self.answer._replace(texts=texts, is_cut=cut, ending=ending)
+        )
+
     def saying(self, text: str) -> Reply:
         """The reply with another text in it; embeddings have no text and stay as they are."""
         if self.route is None or self.ask is None or self.answer is None or self.ask.dimensions:

@@ -8,7 +8,7 @@ from workers.simulator.answers.embeddings import DEFAULT_DIMENSIONS, MOST_DIMENS
 from workers.simulator.answers.seeded import counted
 from workers.simulator.answers.tokens import count_message_tokens, count_tokens
 from workers.simulator.models import MODELS
-from workers.simulator.protocols.openai_routes import MOST_TOKENS, words_with_spaces
+from workers.simulator.protocols.openai_routes import MOST_TOKENS, TOOL, words_with_spaces
 from workers.simulator.protocols.reading import (
     read_integer,
     read_messages,
@@ -68,8 +68,11 @@ def read_embed(body: Json) -> Ask:
 
 
 def write_chat(ask: Ask, answer: Answer) -> Reply:
+    called: dict[str, Any] = {}
+    if answer.ending == "tool_calls":  # the only other ending that it has a word for
+        called = {"tool_calls": [{"function": {"name": TOOL, "arguments": {}}}]}
     return _write_text(
-        ask, answer, lambda text: {"message": {"role": "assistant", "content": text}}
+        ask, answer, lambda text: {"message": {"role": "assistant", "content": text, **called}}
     )
 
 

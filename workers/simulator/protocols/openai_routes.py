@@ -21,6 +21,7 @@ from workers.simulator.records import Answer, Ask, Json, Refusal, Reply, Route
 
 MOST_CHOICES = 16
 MOST_TOKENS = 1_000_000
+TOOL = "look_up"  # that a model calls where it is told to
 MODELS_CREATED = 1_700_000_000  # a fixed date, so that two servers list the same
 
 
@@ -77,7 +78,7 @@ def write_chat(ask: Ask, answer: Answer) -> Reply:
     choices = [
         {
             "index": place,
-            "message": {"role": "assistant", "content": text, "refusal": None},
+            "message": _message(text, answer.ending),
             "logprobs": None,
             "finish_reason": _finish_reason(answer, place),
         }
@@ -146,7 +147,19 @@ def _usage(ask: Ask, answer: Answer) -> dict[str, int]:
     }
 
 
+def _message(text: str, ending: str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    if ending == "refusal":
+        message |= {"content": None, "refusal": text}
+    if ending == "tool_calls":
+        call = {"id": "call_1", "type": "function", "function": {"name": TOOL, "arguments": "{}"}}
+        message |= {"content": None, "tool_calls": [call]}
+    return message
+
+
 def _finish_reason(answer: Answer, place: int) -> str:
+    if answer.ending in ("content_filter", "tool_calls"):  # a refusal is a message of its own
+        return answer.ending
     return "length" if answer.is_cut[place] else "stop"
 
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from workers.engine.errors import AgentFailed, Refused
+from workers.engine.flaws import flaw_of
 from workers.engine.kinds.select.agent_steps import AgentCalls, run_agent, sample_repeat
 from workers.engine.kinds.select.routing import pick_route, routed_steps
 from workers.engine.providers.answers import clean_text
-from workers.engine.records import Candidate, Case, Reply, Request
+from workers.engine.records import TRUNCATED, Candidate, Case, Reply, Request
 from workers.engine.spec.template import TemplateError
 from workers.engine.targets.chat import chat_request, fill
 from workers.engine.targets.parts import TargetParts
@@ -70,11 +71,14 @@ class Walk:
             if "routes" in step:
                 waiting.discard(pick_route(step, text))
         whole = whole_of(text, self._latency_ms, self._replies)
-        return replace(whole, truncated=self._is_last_step_cut())
+        return replace(whole, flaw=self._flaw_of(text))
 
-    def _is_last_step_cut(self) -> bool:
-        """An agent makes its answer of several calls, which may end in any order: one is enough."""
-        return any(reply.truncated for reply in self._replies[self._step_start :])
+    def _flaw_of(self, text: str) -> str:
+        """An agent makes its answer of several calls, which may end in any order: one that was cut
+        is enough. Its own text may be empty, whatever its calls answered."""
+        if any(reply.truncated for reply in self._replies[self._step_start :]):
+            return TRUNCATED
+        return flaw_of(text, "")
 
     async def _take(self, step: Mapping[str, Any], opening: Request | None) -> str:
         if "agent" in step:

@@ -26,7 +26,7 @@ from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.outcome import count_errors, outcome_of
 from runs.selectors.runs.ran_on import facts_at_launch, ran_on
 from runs.selectors.runs.trial_roles import role_lines
-from runs.selectors.scores.columns import ScoreRecord
+from runs.selectors.scores.columns import ScoreLine
 from workers.engine.kinds import read_configuration
 from workers.engine.statistics.gates import GateError, Gates, judge
 from workers.engine.statistics.intervals import Estimate
@@ -202,7 +202,7 @@ def compare_with(baseline: Run | None, side: Side | None) -> Any:
     return compare_sides(side_of(baseline), side) if baseline and side else None
 
 
-def hand_out(report: Report, asked: Asked, scores: Iterable[ScoreRecord]) -> None:
+def hand_out(report: Report, asked: Asked, scores: Iterable[ScoreLine]) -> None:
     """Write every file that was asked for."""
     if asked.junit:
         asked.junit.write_text(write_junit(report), encoding="utf-8")

@@ -12,7 +12,7 @@ from runs.selectors.runs.compare import Side, scorers_of
 from runs.selectors.runs.limits import slots_now
 from runs.selectors.runs.outcome import score_found
 from runs.selectors.runs.trial_roles import RoleLine
-from runs.selectors.scores.columns import CARRIED, ScoreRecord, record_of, row_of
+from runs.selectors.scores.columns import CARRIED, ScoreLine, row_of, score_line
 from workers.engine.records import EVALUATE, Score
 from workers.engine.statistics.comparing import Result
 from workers.engine.statistics.gates import Ending, Outcome
@@ -126,14 +126,14 @@ def side_of(run: HereRun) -> Side:
     )  # fmt: skip
 
 
-def read_records(run: HereRun) -> Iterator[ScoreRecord]:
+def read_lines(run: HereRun) -> Iterator[ScoreLine]:
     """As those of a stored run."""
     candidates = {candidate.key: candidate for candidate in run.candidates}
     for score in run.scores:
         case, candidate = run.cases[score.trial.case], candidates[score.trial.candidate]
         trial = score.trial._replace(case=case.position)
         carried = [getattr(score, name) for name in CARRIED]
-        yield record_of(
+        yield score_line(
             row_of(trial, carried, candidate.role, score.error, score.message, score.attempts),
             candidate_name=candidate.name,
             fields=case.fields,

@@ -4,7 +4,7 @@ from runs.management.gating import Asked, hand_out, report_of_run
 from runs.management.voices import Voice
 from runs.management.watching import Left, ask_whether_to_cancel, is_interactive, wait_for
 from runs.models import Run
-from runs.selectors.scores.records import read_records
+from runs.selectors.scores.lines import read_lines
 
 
 def finish(run: Run, asked: Asked, voice: Voice) -> int:
@@ -14,6 +14,6 @@ def finish(run: Run, asked: Asked, voice: Voice) -> int:
     except Left as left:
         return left.exit_code
     report = report_of_run(run, asked)
-    hand_out(report, asked, read_records(run))
+    hand_out(report, asked, read_lines(run))
     voice.done(report)
     return int(report.exit)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from runs.selectors.scores.columns import RECORD, ScoreRecord
+from runs.selectors.scores.columns import LINE, ScoreLine
 from workers.engine.spreadsheets import guard
 
 FORMATS = (".jsonl", ".csv")
 COLUMNS = [
     column
-    for name in RECORD
+    for name in LINE
     for column in (("error_class", "error_message") if name == "error" else (name,))
 ]
 
@@ -39,40 +39,39 @@ def check_export(path: Path, more: Sequence[str] = ()) -> None:
         raise ExportError(f"There is no folder {path.absolute().parent}.")
 
 
-def write_scores(path: Path, records: Iterable[ScoreRecord]) -> None:
+def write_scores(path: Path, scores: Iterable[ScoreLine]) -> None:
     lines = csv_lines if path.suffix.lower() == ".csv" else jsonl_lines
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        file.writelines(lines(records))
+        file.writelines(lines(scores))
 
 
-def csv_lines(records: Iterable[ScoreRecord]) -> Iterator[str]:
+def csv_lines(scores: Iterable[ScoreLine]) -> Iterator[str]:
     writer: Any = csv.writer(Line())
     yield writer.writerow(COLUMNS)
-    for record in records:
-        cells = cells_of(record)
+    for score in scores:
+        cells = cells_of(score)
         yield writer.writerow([guard(cells[column]) for column in COLUMNS])
 
 
-def jsonl_lines(records: Iterable[ScoreRecord]) -> Iterator[str]:
-    for record in records:
-        yield json.dumps(record, ensure_ascii=False) + "\n"
+def jsonl_lines(scores: Iterable[ScoreLine]) -> Iterator[str]:
+    for score in scores:
+        yield json.dumps(score, ensure_ascii=False) + "\n"
 
 
-LINES: dict[Format, Callable[[Iterable[ScoreRecord]], Iterator[str]]] = {
+LINES: dict[Format, Callable[[Iterable[ScoreLine]], Iterator[str]]] = {
     "csv": csv_lines,
     "jsonl": jsonl_lines,
 }
 
 
-def cells_of(record: ScoreRecord) -> dict[str, Any]:
+def cells_of(score: ScoreLine) -> dict[str, Any]:
     """A cell holds one text: the error goes into two, and what the scorers said into one."""
-    error = record["error"] or {"class": "", "message": ""}
+    error = score["error"] or {"class": "", "message": ""}
     judgements = [
-        f"{said['scorer']} {said['value']:g}: {said['explanation']}"
-        for said in record["judgements"]
+        f"{said['scorer']} {said['value']:g}: {said['explanation']}" for said in score["judgements"]
     ]
     return {
-        **record,
+        **score,
         "judgements": "; ".join(judgements),
         "error_class": error["class"],
         "error_message": error["message"],

@@ -9,7 +9,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from runs.models import Run
 from runs.reports.export import LINES, Format
-from runs.selectors.scores.records import read_records
+from runs.selectors.scores.lines import read_lines
 from runs.selectors.scores.trials import TrialFilters
 
 BLOCK_CHARACTERS = 64 * 1024  # sent at once: a line each would be a thousand small packets
@@ -23,7 +23,7 @@ def send_scores(
     filters: TrialFilters,
     since: datetime | None = None,
 ) -> StreamingHttpResponse:
-    blocks = blocks_of(LINES[form](read_records(run, filters, since)))
+    blocks = blocks_of(LINES[form](read_lines(run, filters, since)))
     return StreamingHttpResponse(
         in_threads(blocks) if isinstance(request, ASGIRequest) else blocks,
         content_type=f"{MEDIA_TYPES[form]}; charset=utf-8",

@@ -9,7 +9,7 @@ import pytest
 from django.test import AsyncClient
 
 from runs.models import Score
-from runs.selectors.scores.records import PAGE_ROWS
+from runs.selectors.scores.lines import PAGE_ROWS
 from tests.runs.page_parts import make_dataset, make_run, new_score
 
 pytestmark = pytest.mark.django_db

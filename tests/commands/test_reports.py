@@ -13,7 +13,7 @@ from runs.reports.markdown import write_markdown
 from runs.reports.plain import code_span, one_line
 from runs.reports.report import CandidateLine, Report
 from runs.selectors.runs.compare import ChangedTrial, RunComparison, SideFacts
-from runs.selectors.scores.columns import ScoreRecord
+from runs.selectors.scores.columns import ScoreLine
 from workers.engine.spreadsheets import FORMULA_STARTS, guard
 from workers.engine.statistics.gates import Check, Exit, Outcome
 from workers.engine.statistics.intervals import Estimate
@@ -106,7 +106,7 @@ def test_a_summary_has_only_sections_with_content() -> None:
     assert "####" not in text
 
 
-def record(text: str) -> ScoreRecord:
+def record(text: str) -> ScoreLine:
     said = {"scorer": text, "value": 0.0, "passed": False, "explanation": "no"}
     return {
         "position": 0, "candidate": "k", "candidate_name": text, "role": "evaluate", "case": 0,

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from runs.management.watching import Watcher, trouble_of
 from runs.models import Configuration, Endpoint, Run, RunState
-from runs.selectors.scores.columns import RECORD
+from runs.selectors.scores.columns import LINE
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.commands.conftest import command, write
@@ -140,7 +140,7 @@ def test_without_workers_it_runs_in_this_process_and_stores_nothing(
     assert len(ran.done["candidates"]) == 6
     records = [json.loads(line) for line in (tmp_path / "e.jsonl").open()]
     assert len(records) == 120
-    assert records[0].keys() == set(RECORD)
+    assert records[0].keys() == set(LINE)
     assert all(record["question"] and record["expected"] for record in records)
     assert not Run.objects.exists()
 

@@ -13,7 +13,7 @@ from runs.models import Case, Dataset, Run
 from runs.selectors.case_sources import positions_of
 from runs.selectors.runs.compare import compare_runs
 from runs.selectors.runs.stored_history import stored_history
-from runs.selectors.scores.records import read_records
+from runs.selectors.scores.lines import read_lines
 from runs.services.datasets.storing import DatasetError, store_rows
 from runs.services.retention import prune_runs
 from runs.services.runs import create_run
@@ -43,7 +43,7 @@ def test_a_slice_runs_on_its_rows_and_is_compared_row_by_row(
     assert (len(taken), some.done, some.failed) == (8, 8 * 6, 0)
     assert taken != set(range(8))
     expected = dict(Case.objects.filter(dataset=some.dataset).values_list("position", "fields"))
-    for record in read_records(some):
+    for record in read_lines(some):
         assert record["question"] == expected[record["case"]]["question"]
     whole = compare_runs(some, every)
     assert (whole.pairs, whole.changed) == (48, [])  # the same rows have the same verdicts
@@ -85,7 +85,7 @@ def test_cases_that_a_kind_makes_belong_to_its_runs(
     assert (run.state, run.done, run.failed) == ("completed", 10, 0)
     assert "dataset" not in run.document
     assert run.dataset == twin.dataset != other.dataset
-    assert {record["question"] for record in read_records(run)} == {
+    assert {record["question"] for record in read_lines(run)} == {
         f"What is {number} + 30?" for number in range(5)
     }
     assert compare_runs(run, twin).pairs == 10

@@ -50,7 +50,7 @@ _BEHIND = {
     "repeat": ("question", "expected"),
     "passed": ("judgements",),
 }
-RECORD = tuple(
+LINE = tuple(
     column
     for name in ScoreRow.model_fields
     if name != "finished"
@@ -58,7 +58,7 @@ RECORD = tuple(
 )
 """The columns of a file: a row with what was asked, expected and said of the answer."""
 
-ScoreRecord = dict[str, Any]
+ScoreLine = dict[str, Any]
 
 
 def row_of(
@@ -79,14 +79,14 @@ def row_of(
     }
 
 
-def record_of(
+def score_line(
     row: Mapping[str, Any],
     *,
     candidate_name: str,
     fields: Mapping[str, str],
     expected: str | None,
     judgements: Sequence[Judgement],
-) -> ScoreRecord:
+) -> ScoreLine:
     is_evaluated = row["role"] == EVALUATE  # others are asked something of their own
     known = {
         **row,
@@ -95,4 +95,4 @@ def record_of(
         "expected": expected if is_evaluated else None,
         "judgements": [judgement._asdict() for judgement in judgements],
     }
-    return {name: known[name] for name in RECORD}
+    return {name: known[name] for name in LINE}

@@ -68,6 +68,11 @@ urlpatterns = [
     path("runs/<int:run_id>/trials/<int:position>/", trials.trial, name="trial"),
     path("runs/<int:run_id>/trials/<int:position>/row/", trials.trial_row, name="trial_row"),
     path(
+        "runs/<int:run_id>/trials/<int:position>/record/",
+        trials.trial_record,
+        name="trial_record",
+    ),
+    path(
         "runs/<int:run_id>/trials/<int:position>/again/",
         run_control.trial_rerun,
         name="trial_rerun",

@@ -11,7 +11,18 @@ from pydantic import Field
 from runs.kinds import SITE_KINDS
 from workers.engine.json_text import digest
 from workers.engine.kinds import KINDS
-from workers.engine.records import ANSWER, EVALUATE, PROPOSE, Candidate, Score, Trial
+from workers.engine.records import (
+    ANSWER,
+    EVALUATE,
+    PROPOSE,
+    Candidate,
+    Case,
+    Outcome,
+    Reply,
+    Request,
+    Score,
+    Trial,
+)
 from workers.engine.spec.births import names_filled
 from workers.engine.spec.configuration import (
     Configuration,
@@ -23,7 +34,7 @@ from workers.engine.spec.configuration import (
 from workers.engine.spec.line_ends import plain_line_ends
 from workers.engine.spec.template import names_in
 from workers.engine.strategies import Strategy
-from workers.engine.targets import ChatTarget, Target
+from workers.engine.targets import Ask, ChatTarget, Target, TargetParts
 
 SITE = "tests.toy_site.ToySite"
 TASK = 'Rewrite this prompt: """{0}"""'
@@ -116,12 +127,34 @@ class Climb:
         self.candidates.append(candidate)
 
 
+class NotingTarget:
+    """Gives the first case a value of its own, and keeps a record of what happened there."""
+
+    is_one_call: ClassVar[bool] = False
+
+    def __init__(self, parts: TargetParts) -> None:
+        self._chat = ChatTarget(parts)
+
+    def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
+        return self._chat.opening(candidate, case, repeat)
+
+    async def answer(
+        self, opening: Request | None, candidate: Candidate, case: Case, repeat: int, ask: Ask
+    ) -> Reply | Outcome:
+        reply = await self._chat.answer(opening, candidate, case, repeat, ask)
+        if case.position or candidate.role != EVALUATE:
+            return reply
+        steps = [{"asked": case.fields["question"], "answered": reply.text}]
+        return Outcome(reply, value=0.5, record={"steps": steps})
+
+
 class Toy(Configuration):
     """Kind `toy`: a prompt that a model rewrites."""
 
     learns: ClassVar[bool] = True
     bears: ClassVar[bool] = True
-    target: ClassVar[type[Target]] = ChatTarget
+    keeps_records: ClassVar[bool] = True
+    target: ClassVar[type[Target]] = NotingTarget
 
     kind: Literal["toy"]
     prompt: Prompt

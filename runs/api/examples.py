@@ -60,6 +60,7 @@ EXAMPLES: dict[str, Example] = {
         "GET", "/runs/1/scores", {"status": "correct"}, headers={"Accept": "text/csv"}
     ),
     "show_trial": Example("GET", "/runs/1/trials/0"),
+    "show_record": Example("GET", "/runs/1/scores/0/record"),
     "list_samples": Example("GET", "/runs/1/samples"),
     "list_events": Example("GET", "/runs/1/events", {"level": "warning"}),
     "stream_events": Example(

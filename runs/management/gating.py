@@ -79,6 +79,11 @@ def add_gates(parser: ArgumentParser) -> None:
         help="write the scores as .jsonl or .csv. Of kind select, .csv is the table of "
         "combinations and .yaml the winner as a LiteLLM configuration",
     )
+    group.add_argument(
+        "--records",
+        action="store_true",
+        help="with --export: also what each trial recorded, if its kind of run records anything",
+    )
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ class Asked:
     junit: Path | None
     summary: Path | None
     export: Path | None
+    records: bool = False  # with the export
     lacks_baseline: bool = False  # `last`, and there is none yet
 
 
@@ -108,6 +114,8 @@ def read_gates(
     gates.check(has_baseline=bool(options["baseline"]))
     for name in ("junit", "summary"):
         check_folder(options[name])
+    if options["records"] and not options["export"]:
+        raise GateError("--records goes with --export FILE, which is where they are written.")
     if options["export"]:
         kind = kind_named(read_configuration(document).kind)
         check_export(options["export"], kind.export_suffixes)
@@ -118,6 +126,7 @@ def read_gates(
         options["junit"],
         options["summary"],
         options["export"],
+        options["records"],
         lacks_baseline=bool(options["baseline"]) and baseline is None,
     )
 
@@ -209,4 +218,4 @@ def hand_out(report: Report, asked: Asked, scores: Iterable[ScoreLine]) -> None:
     if asked.summary:
         asked.summary.write_text(write_markdown(report), encoding="utf-8")
     if asked.export and not (report.findings and report.findings.write_file(asked.export)):
-        write_scores(asked.export, scores)
+        write_scores(asked.export, scores, with_records=asked.records)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import orjson
+
 from runs.kinds import kind_named
 from runs.kinds.base import Findings, RunHere
 from runs.management.here_runs import HereRun, mean_of, standing_of
@@ -126,17 +128,20 @@ def side_of(run: HereRun) -> Side:
     )  # fmt: skip
 
 
-def read_lines(run: HereRun) -> Iterator[ScoreLine]:
+def read_lines(run: HereRun, *, with_records: bool = False) -> Iterator[ScoreLine]:
     """As those of a stored run."""
     candidates = {candidate.key: candidate for candidate in run.candidates}
     for score in run.scores:
         case, candidate = run.cases[score.trial.case], candidates[score.trial.candidate]
         trial = score.trial._replace(case=case.position)
         carried = [getattr(score, name) for name in CARRIED]
-        yield score_line(
+        line = score_line(
             row_of(trial, carried, candidate.role, score.error, score.message, score.attempts),
             candidate_name=candidate.name,
             fields=case.fields,
             expected=case.expected,
             judgements=score.judgements,
         )
+        if with_records:
+            line["record"] = None if score.record is None else orjson.loads(score.record)
+        yield line

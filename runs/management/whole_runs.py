@@ -14,6 +14,6 @@ def finish(run: Run, asked: Asked, voice: Voice) -> int:
     except Left as left:
         return left.exit_code
     report = report_of_run(run, asked)
-    hand_out(report, asked, read_lines(run))
+    hand_out(report, asked, read_lines(run, with_records=asked.records))
     voice.done(report)
     return int(report.exit)

@@ -8,7 +8,7 @@ from runs.models.dataset import Case, Dataset
 from runs.models.endpoint import Endpoint, EndpointKind
 from runs.models.live import EventLevel, RunEvent, RunSample
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
-from runs.models.score import Score
+from runs.models.score import Score, ScoreRecord
 from runs.models.token import ApiToken, Scope
 from runs.models.webhook import Webhook, WebhookDelivery
 
@@ -32,6 +32,7 @@ __all__ = [
     "RunState",
     "Scope",
     "Score",
+    "ScoreRecord",
     "SignInFailure",
     "Webhook",
     "WebhookDelivery",

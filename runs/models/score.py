@@ -70,3 +70,19 @@ class Score(models.Model):
     @property
     def is_error(self) -> bool:
         return bool(self.error_class)
+
+
+class ScoreRecord(models.Model):
+    """What a trial recorded beside its score. In a table of its own, which no list reads."""
+
+    # Not a cascade: Django would load whole scores to delete them. Who deletes scores deletes
+    # their records first, and the database refuses otherwise.
+    score = models.OneToOneField(
+        Score, on_delete=models.DO_NOTHING, primary_key=True, related_name="record"
+    )
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="+")
+    size = models.PositiveIntegerField(help_text="Bytes of JSON.")
+    packed = models.BinaryField(help_text="The JSON, compressed by zlib.")
+
+    def __str__(self) -> str:
+        return f"record of score {self.score_id}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runs.selectors.scores.columns import LINE, ScoreLine
+from workers.engine.json_text import to_json
 from workers.engine.spreadsheets import guard
 
 FORMATS = (".jsonl", ".csv")
@@ -39,26 +40,27 @@ def check_export(path: Path, more: Sequence[str] = ()) -> None:
         raise ExportError(f"There is no folder {path.absolute().parent}.")
 
 
-def write_scores(path: Path, scores: Iterable[ScoreLine]) -> None:
+def write_scores(path: Path, scores: Iterable[ScoreLine], *, with_records: bool = False) -> None:
     lines = csv_lines if path.suffix.lower() == ".csv" else jsonl_lines
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        file.writelines(lines(scores))
+        file.writelines(lines(scores, with_records))
 
 
-def csv_lines(scores: Iterable[ScoreLine]) -> Iterator[str]:
+def csv_lines(scores: Iterable[ScoreLine], with_records: bool = False) -> Iterator[str]:
     writer: Any = csv.writer(Line())
-    yield writer.writerow(COLUMNS)
+    columns = [*COLUMNS, "record"] if with_records else COLUMNS
+    yield writer.writerow(columns)
     for score in scores:
         cells = cells_of(score)
-        yield writer.writerow([guard(cells[column]) for column in COLUMNS])
+        yield writer.writerow([guard(cells[column]) for column in columns])
 
 
-def jsonl_lines(scores: Iterable[ScoreLine]) -> Iterator[str]:
+def jsonl_lines(scores: Iterable[ScoreLine], with_records: bool = False) -> Iterator[str]:
     for score in scores:
         yield json.dumps(score, ensure_ascii=False) + "\n"
 
 
-LINES: dict[Format, Callable[[Iterable[ScoreLine]], Iterator[str]]] = {
+LINES: dict[Format, Callable[[Iterable[ScoreLine], bool], Iterator[str]]] = {
     "csv": csv_lines,
     "jsonl": jsonl_lines,
 }
@@ -75,4 +77,5 @@ def cells_of(score: ScoreLine) -> dict[str, Any]:
         "judgements": "; ".join(judgements),
         "error_class": error["class"],
         "error_message": error["message"],
+        "record": to_json(score["record"]).decode() if score.get("record") is not None else "",
     }

@@ -22,8 +22,11 @@ def send_scores(
     form: Format,
     filters: TrialFilters,
     since: datetime | None = None,
+    *,
+    with_records: bool = False,
 ) -> StreamingHttpResponse:
-    blocks = blocks_of(LINES[form](read_lines(run, filters, since)))
+    scores = read_lines(run, filters, since, with_records=with_records)
+    blocks = blocks_of(LINES[form](scores, with_records))
     return StreamingHttpResponse(
         in_threads(blocks) if isinstance(request, ASGIRequest) else blocks,
         content_type=f"{MEDIA_TYPES[form]}; charset=utf-8",

@@ -19,6 +19,7 @@ from runs.models import (
     RunSample,
     RunState,
     Score,
+    ScoreRecord,
     WebhookDelivery,
 )
 from runs.services.archiving import remove_unused_made_cases
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 BATCH = 1000
 # In the order that their references allow.
 BELONGINGS: tuple[type[models.Model], ...] = (
+    ScoreRecord,
     Score,
     Chunk,
     RunSample,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.db.models import F
 
 from runs.models import Chunk, ChunkState, Run, Score
+from runs.services.chunks.score_records import forget_records
 from runs.services.chunks.totals import TALLIED, Tally, tally_by_candidate
 from runs.services.events import note
 
@@ -14,6 +15,7 @@ AT_ONCE = 500  # rows in one statement
 def take_out(run: Run, scores: Sequence[Score]) -> None:
     """Under the lock on the run's row."""
     for part in parts_of([score.pk for score in scores]):
+        forget_records(part)
         Score.objects.filter(pk__in=part).delete()
     ids = {score.candidate_id for score in scores}
     candidates = {one.pk: one for one in run.candidates.filter(pk__in=ids)}

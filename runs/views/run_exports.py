@@ -8,6 +8,7 @@ from runs.forms.filters import read_trial_filters
 from runs.kinds import kind_of
 from runs.kinds.base import NoFileError
 from runs.permissions import requires
+from runs.reports.export import Format
 from runs.reports.score_files import send_scores
 from runs.roles import Permission
 
@@ -15,16 +16,13 @@ from runs.roles import Permission
 @requires(Permission.SEE)
 @require_safe
 def run_scores_csv(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
-    """All scores, or those that the filters in the address leave."""
-    run = get_run_for(request.user, run_id)
-    return send_scores(request, run, "csv", read_trial_filters(request.GET))
+    return send_filtered(request, run_id, "csv")
 
 
 @requires(Permission.SEE)
 @require_safe
 def run_scores_jsonl(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
-    run = get_run_for(request.user, run_id)
-    return send_scores(request, run, "jsonl", read_trial_filters(request.GET))
+    return send_filtered(request, run_id, "jsonl")
 
 
 @requires(Permission.SEE)
@@ -40,6 +38,14 @@ def run_file(request: HttpRequest, run_id: int, file_name: str) -> HttpResponse:
     except NoFileError as error:
         return nothing(str(error))
     return as_file(text, file.media_type, f"run-{run.pk}-{file_name}")
+
+
+def send_filtered(request: HttpRequest, run_id: int, form: Format) -> StreamingHttpResponse:
+    """All scores, or those that the filters in the address leave; `records=1`: with records."""
+    run = get_run_for(request.user, run_id)
+    with_records = request.GET.get("records") == "1"
+    filters = read_trial_filters(request.GET)
+    return send_scores(request, run, form, filters, with_records=with_records)
 
 
 def nothing(why: str) -> HttpResponse:

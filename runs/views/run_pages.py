@@ -24,6 +24,7 @@ from runs.selectors.runs.events import list_events
 from runs.selectors.runs.limits import configuration_now
 from runs.selectors.runs.ran_on import ran_on
 from runs.selectors.runs.snapshot import take_snapshot
+from runs.selectors.scores.score_records import may_have_records
 from runs.selectors.scores.table import candidates_of, column_choices, table_rows
 from runs.selectors.scores.trials import (
     MOST_COUNTED,
@@ -109,6 +110,7 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
         "candidates": candidates_of(found),
         "roles": found.trial_roles,
         "statuses": STATUSES,
+        "may_have_records": may_have_records(found),
         "sorts": SORTS,
         "is_search_too_short": 0 < len(filters.text) < SHORTEST_SEARCH,
     }

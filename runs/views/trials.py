@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -20,6 +21,7 @@ from runs.selectors.scores.calls import (
     trial_parameters,
 )
 from runs.selectors.scores.rows import expected_of
+from runs.selectors.scores.score_records import read_record, record_size
 from runs.selectors.scores.trials import (
     get_trial,
     is_evaluated,
@@ -53,6 +55,7 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "attempts": shown_attempts(score),
         "advice": advice_for(score.error_class) if score.is_error else "",
         "cost": trial_cost_text(score),
+        "record_size": record_size(score),
         "neighbours": neighbours(score, filters),
         "query": trial_query(filters, request.GET.getlist("show")),
         "filters": filters,
@@ -73,6 +76,17 @@ def trial_row(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "query": trial_query(filters, request.GET.getlist("show")),
     }
     return render(request, "runs/run/_trial_row.html", context)
+
+
+@requires(Permission.SEE)
+@require_safe
+def trial_record(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
+    """What the trial recorded, laid out for reading."""
+    record = read_record(get_run_for(request.user, run_id), position)
+    if record is None:
+        raise Http404(f"Trial {position} of run {run_id} has no record.")
+    text = orjson.dumps(orjson.loads(record), option=orjson.OPT_INDENT_2)
+    return HttpResponse(text, content_type="application/json")
 
 
 def find_trial(run: Run, position: int) -> Score:

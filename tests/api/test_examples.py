@@ -15,6 +15,7 @@ from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
+    add_record,
     add_score,
     client_of,
     make_dataset,
@@ -41,7 +42,9 @@ def environ(live_server):
     make_endpoint("old-provider")
     dataset = make_dataset(ada)
     run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
-    add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
+    add_record(
+        add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0), {"steps": []}
+    )
     make_run(ada, dataset)
     make_selection(ada, dataset)
     save_configuration(ada, "sums", run_document(dataset))

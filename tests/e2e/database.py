@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,10 @@ MEDIAN_LATENCY = """
     ORDER BY latency_ms LIMIT 1
     OFFSET (SELECT (count(latency_ms) - 1) / 2 FROM runs_score WHERE run_id = :run AND NOT cached)
 """
+RECORD = """
+    INSERT INTO runs_scorerecord (score_id, run_id, size, packed)
+    SELECT id, run_id, :size, :it FROM runs_score WHERE run_id = :run AND position = :at
+"""
 
 
 class Totals(NamedTuple):
@@ -48,14 +53,21 @@ class CandidateTotals(NamedTuple):
 
 
 class Database:
-    """Read only, and not through the site's own queries."""
+    """Read only but for records, and not through the site's own queries."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._uri = f"{path.as_uri()}?mode=ro"
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self._uri, uri=True, timeout=20)) as connection:
             return connection.execute(query, values).fetchall()
+
+    def keep_record(self, run: int, position: int, document: bytes) -> None:
+        """As a kind of run would that keeps records."""
+        values = {"run": run, "at": position, "size": len(document), "it": zlib.compress(document)}
+        with closing(sqlite3.connect(self._path, timeout=20)) as connection, connection:
+            connection.execute(RECORD, values)
 
     def totals(self, run: int) -> Totals:
         return totals_of(self.rows(TOTALS, run=run)[0])

@@ -74,6 +74,17 @@ def test_a_row_opens_in_place_and_columns_are_remembered(page, witness, site, de
     page.context.clear_cookies(name="score_columns")
 
 
+def test_a_record_is_loaded_when_it_is_asked_for_and_stays_text(page, witness, site, demo):
+    site.database.keep_record(demo, 0, b'{"steps": ["<img src=x onerror=alert(1)>"]}')
+    page.goto(f"/runs/{demo}/trials/0/")
+    expect(page.locator("#record")).to_be_hidden()
+    page.get_by_role("link", name="Show it").click()
+    expect(page.locator("#record")).to_contain_text('"<img src=x onerror=alert(1)>"')
+    expect(page.locator("#record")).to_be_focused()
+    assert faults_of(page) == []
+    assert witness.dialogs == []
+
+
 def test_a_filter_goes_into_the_address_and_can_be_cleared(page, witness, site, demo):
     page.goto(f"/runs/{demo}/scores/")
     page.get_by_role("combobox", name="Result").select_option("wrong")

@@ -14,6 +14,7 @@ from tests.roles.routes import Route
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
     add_cached_reply,
+    add_record,
     add_score,
     client_of,
     make_dataset,
@@ -84,7 +85,9 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
     run: Run = make_run(
         owner, dataset, state=RunState.RUNNING, ended=None, is_shared=whose == "shared"
     )
-    add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
+    add_record(
+        add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0), {"steps": []}
+    )
     stored = Configuration.objects.create(
         name=f"stored {whose}", kind="evaluate", owner=owner, document=run_document(dataset)
     )

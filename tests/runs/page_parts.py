@@ -1,5 +1,6 @@
 """People, runs and scores for tests of pages, stored as the services would have stored them."""
 
+import zlib
 from typing import Any
 
 import redis
@@ -18,11 +19,13 @@ from runs.models import (
     Run,
     RunState,
     Score,
+    ScoreRecord,
 )
 from runs.roles import Role
 from runs.selectors.health import forget_troubles
 from runs.selectors.worker_beats import BEATS
 from runs.services.datasets.storing import store_rows
+from workers.engine.json_text import to_json
 
 PASSWORD = "correct horse battery"
 
@@ -122,6 +125,13 @@ def add_score(run: Run, case: Case, candidate: Candidate, position: int, **field
     score = new_score(run, case, candidate, position, **fields)
     score.save()
     return score
+
+
+def add_record(score: Score, document: Any) -> ScoreRecord:
+    packed = zlib.compress(to_json(document))
+    return ScoreRecord.objects.create(
+        score=score, run_id=score.run_id, size=len(to_json(document)), packed=packed
+    )
 
 
 def add_cached_reply(run: Run | None, key: str, **fields: Any) -> CachedReply:

@@ -7,10 +7,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils.timezone import now
 
-from runs.models import CachedReply, Chunk, Run, RunEvent, RunSample, RunState, Score
+from runs.models import CachedReply, Chunk, Run, RunEvent, RunSample, RunState, Score, ScoreRecord
 from runs.services import retention
 from tests.runs.page_parts import (
     add_cached_reply,
+    add_record,
     add_score,
     make_dataset,
     make_person,
@@ -35,7 +36,7 @@ def dataset(alice):
 def full_run(owner, dataset, key, **fields):
     run = make_run(owner, dataset, **fields)
     for case in dataset.cases.all():
-        add_score(run, case, run.candidates.get(), case.position)
+        add_record(add_score(run, case, run.candidates.get(), case.position), {"steps": [1]})
     Chunk.objects.create(run=run, start=0, trials=[])
     RunSample.objects.create(run=run, second=1)
     RunEvent.objects.create(run=run, message="Started.")
@@ -44,7 +45,7 @@ def full_run(owner, dataset, key, **fields):
 
 
 def rows() -> dict[str, int]:
-    models = (Run, Score, Chunk, RunSample, RunEvent, CachedReply)
+    models = (Run, Score, ScoreRecord, Chunk, RunSample, RunEvent, CachedReply)
     return {model.__name__: model.objects.count() for model in models}
 
 
@@ -64,6 +65,7 @@ def test_a_run_that_ended_long_ago_goes_whole_and_its_answers_stay(alice, datase
     assert rows() == {
         "Run": 1,
         "Score": 3,
+        "ScoreRecord": 3,
         "Chunk": 1,
         "RunSample": 1,
         "RunEvent": 1,

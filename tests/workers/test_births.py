@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import QuerySet, Sum
 
-from runs.models import Run, RunState, Score
+from runs.models import Run, RunState, Score, ScoreRecord
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.runs import create_run
 from tests import toy_kind
@@ -55,6 +55,8 @@ def test_a_killed_worker_bears_no_candidate_twice_and_loses_none(
     for proposal, child in zip(born[1::2], born[2::2], strict=True):
         assert child.document["prompt"]["system"] == answers[proposal.key]
     assert run.planned == run.done == 20 * ROUNDS
+    kept = ScoreRecord.objects.filter(run=run).values_list("score__case__position", flat=True)
+    assert list(kept) == [0] * ROUNDS
     assert run.by_role == {PROPOSE: counted(run.scores.filter(candidate__role=PROPOSE))}
     assert run.calls_sent == run.asked == len(expected)
 

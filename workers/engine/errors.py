@@ -145,6 +145,13 @@ class ForbiddenAddress(CallError):
     advice = "The endpoint's address is private. The host's operator must allow it."
 
 
+class BadRecord(CallError):
+    name = "bad_record"
+    advice = (
+        "The trial's record was not kept. Let its target record less, and only what JSON can hold."
+    )
+
+
 class ScorerFailed(CallError):
     name = "scorer_error"
     advice = (
@@ -210,6 +217,7 @@ CALL_ERRORS: dict[str, type[CallError]] = {
         AnswerFiltered,
         NoText,
         ForbiddenAddress,
+        BadRecord,
         ScorerFailed,
         NoRoute,
         AgentFailed,

@@ -1,13 +1,15 @@
 """Runs the trials of a chunk: cache, throttle, call, score. Failures become scores with errors."""
 
 import asyncio
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from workers.engine.cache import Flights, ReplyCache, cache_key
 from workers.engine.call_notes import CallNotes
 from workers.engine.calls import Caller
-from workers.engine.errors import CallError, EngineError, FlawedAnswer, Refused
+from workers.engine.errors import CallError, EngineError, FlawedAnswer, Refused, ScorerFailed
 from workers.engine.flaws import check_whole, is_kept
 from workers.engine.prices import Bill, Prices
 from workers.engine.providers import Provider
@@ -18,12 +20,14 @@ from workers.engine.records import (
     Candidate,
     Case,
     Judgement,
+    Outcome,
     Reply,
     Request,
     Score,
     Slice,
     Trial,
 )
+from workers.engine.score_records import encode_record
 from workers.engine.scorers import Scorer
 from workers.engine.targets import Target
 
@@ -50,6 +54,12 @@ class Opening:
     case: Case
     request: Request | None  # None: only the asking will tell
     key: str
+
+
+class Verdict(NamedTuple):
+    value: float
+    passed: bool | None
+    judgements: tuple[Judgement, ...] = ()
 
 
 class Executor:
@@ -144,7 +154,7 @@ class Executor:
 
         trial = opening.trial
         try:
-            reply = await self._target.answer(
+            found = await self._target.answer(
                 opening.request,
                 opening.candidate,
                 opening.case,
@@ -157,7 +167,7 @@ class Executor:
         except CallError as error:
             score = failed_score(trial, error, trace, bill)
         else:
-            score = self._score(opening, reply, trace, bill)
+            score = self._score(opening, found, trace, bill)
         on_score(replace(score, calls=notes.calls) if notes else score)
 
     async def _ask(self, request: Request, key: str, trace: list[Attempt]) -> Reply:
@@ -194,21 +204,22 @@ class Executor:
         bill.add(opening.request, hit)
         return self._score(opening, hit, [CACHE_HIT], bill)
 
-    def _score(self, opening: Opening, reply: Reply, trace: list[Attempt], bill: Bill) -> Score:
-        is_judged = opening.candidate.role == EVALUATE
-        scorers = self._scorers if is_judged else ()
-        parameters = opening.request.body if opening.request else {}
+    def _score(
+        self, opening: Opening, found: Reply | Outcome, trace: list[Attempt], bill: Bill
+    ) -> Score:
+        outcome = found if isinstance(found, Outcome) else Outcome(found)
+        reply = outcome.reply
         try:
-            check_whole(reply, self._accepted, parameters)
-            judgements = [scorer.judge(reply.text, opening.case) for scorer in scorers]
+            verdict = self._judge(opening, outcome)
+            record = encode_record(outcome.record)
         except CallError as error:
             return failed_score(opening.trial, error, trace, bill, reply)
         return Score(
             opening.trial,
-            value=mean_value(judgements) if is_judged else ANSWERED,
-            passed=all(judgement.passed for judgement in judgements) if is_judged else None,
+            value=verdict.value,
+            passed=verdict.passed,
             answer=reply.text,
-            judgements=tuple(judgements),
+            judgements=verdict.judgements,
             attempts=tuple(trace),
             latency_ms=reply.latency_ms,
             tokens_in=reply.tokens_in,
@@ -220,7 +231,27 @@ class Executor:
             unpriced=bill.count_unpriced(trace),
             full_cost=bill.full,
             truncated=reply.truncated,
+            record=record,
         )
+
+    def _judge(self, opening: Opening, outcome: Outcome) -> Verdict:
+        """By the scorers, unless the target gave a value itself, or the answer is only told to the
+        strategy."""
+        if outcome.value is not None:
+            return Verdict(checked_value(outcome.value), outcome.passed)
+        reply = outcome.reply
+        check_whole(reply, self._accepted, opening.request.body if opening.request else {})
+        if opening.candidate.role != EVALUATE:
+            return Verdict(ANSWERED, None)
+        judgements = tuple(scorer.judge(reply.text, opening.case) for scorer in self._scorers)
+        passed = all(judgement.passed for judgement in judgements)
+        return Verdict(mean_value(judgements), passed, judgements)
+
+
+def checked_value(value: float) -> float:
+    if not math.isfinite(value):
+        raise ScorerFailed(f"The target gave the value {value}. A score is a finite number.")
+    return float(value)
 
 
 def as_cached(reply: Reply) -> Reply:

@@ -85,6 +85,17 @@ class Reply:
         return self.flaw == TRUNCATED
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a target may give instead of a bare reply: a value of its own, and a record of what
+    happened, which is kept beside the score and read only when somebody looks at it."""
+
+    reply: Reply
+    value: float | None = None  # None: the scorers judge the reply's text
+    passed: bool | None = None  # of a value that can be right or wrong
+    record: Any = None  # anything that JSON can hold; None: there is none
+
+
 JOINED = "joined an equal call"  # what an attempt is called that took another call's answer
 
 CANCELLED = "cancelled"  # the outcome of a call that its own agent did not wait for
@@ -149,6 +160,7 @@ class Score:
     full_cost: float | None = None  # dollars if nothing had been cached; None: unknown
     calls: tuple[StepCall, ...] = ()  # of a pipeline, in the order in which they began
     truncated: bool = False  # the answer was cut at its length limit, scored or not
+    record: bytes | None = None  # JSON, kept beside the score; None: there is none
 
     def __post_init__(self) -> None:
         if (self.value is None) == (not self.error):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from runs.access import get_run_for
 from runs.api.bodies import JSON
@@ -25,6 +25,7 @@ from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard, told_on
 from runs.selectors.runs.series import COLUMNS, read_series
 from runs.selectors.scores.columns import ScoreRow
 from runs.selectors.scores.rows import TrialDetail, list_score_rows, trial_detail
+from runs.selectors.scores.score_records import read_record
 from runs.selectors.scores.trials import TrialFilters, find_candidate, get_trial
 from workers.engine.errors import CALL_ERRORS
 from workers.engine.records import EVALUATE
@@ -94,6 +95,9 @@ class ScoresQuery(ItemsQuery):
     candidate: Annotated[str, Field(max_length=64, description="The key of one candidate.")] = ""
     error: Annotated[str, Field(max_length=40, description="A class of errors.")] = ""
     since: Since | None = None
+    records: Annotated[
+        bool, Field(description="In a file, also what each trial recorded beside its score.")
+    ] = False
 
 
 class EventsQuery(ItemsQuery):
@@ -163,7 +167,9 @@ def list_scores(request: HttpRequest, run_id: RunId, query: Query[ScoresQuery]) 
         status=query.status or "", candidate=place, error=query.error, role=query.role
     )
     if form is not None:
-        return send_scores(request, run, form, filters, query.since)
+        return send_scores(request, run, form, filters, query.since, with_records=query.records)
+    if query.records:
+        raise refuse("records", f"They come in files. Accept one of: {', '.join(SCORE_FILES)}.")
     asked = (run_id, query.status, query.candidate, query.error, query.role, query.since)
     rows = list_score_rows(
         run,
@@ -173,6 +179,20 @@ def list_scores(request: HttpRequest, run_id: RunId, query: Query[ScoresQuery]) 
         most=query.limit + 1,
     )
     return SCORES.page(rows, query, *asked, fields=query.fields)
+
+
+@routes.get(
+    "/runs/{int:run_id}/scores/{int:position}/record",
+    auth=needs(Scope.READ),
+    response=JsonValue,
+    summary="What a trial recorded beside its score",
+)
+def show_record(request: HttpRequest, run_id: RunId, position: Position) -> HttpResponse:
+    """An episode, a segment: whatever its kind of run keeps. 404 if the trial has no record."""
+    record = read_record(get_run_for(caller(request), run_id), position)
+    if record is None:
+        raise Http404(position)
+    return HttpResponse(record, content_type=JSON)
 
 
 @routes.get(

@@ -115,6 +115,6 @@ def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
         voice.tell("cancelled", told)
         return INTERRUPTED
     report = report_of_here(run, asked)
-    hand_out(report, asked, here_results.read_lines(run))
+    hand_out(report, asked, here_results.read_lines(run, with_records=asked.records))
     voice.done(report)
     return int(report.exit)

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from runs.models import Run, Score
 from runs.selectors.paging import BY_POSITION, place
 from runs.selectors.scores.columns import CARRIED, ScoreRow, row_of
+from runs.selectors.scores.score_records import record_size
 from runs.selectors.scores.trials import TrialFilters, filter_scores, rendered_prompt, step_calls
 from workers.engine import records
 from workers.engine.records import Trial
@@ -53,7 +54,7 @@ class JudgementRow(BaseModel):
 
 class TrialDetail(ScoreRow):
     """One trial in full: what was asked, every attempt, what each scorer said. `calls` are those
-    of a pipeline, in the order in which they began."""
+    of a pipeline, in the order in which they began. A trial with `record_bytes` has a record."""
 
     candidate_name: str
     fields: dict[str, str]
@@ -61,6 +62,7 @@ class TrialDetail(ScoreRow):
     calls: list[StepCallRow]
     attempt_log: list[AttemptRow]
     judgements: list[JudgementRow]
+    record_bytes: int | None
 
 
 STORED = (
@@ -116,4 +118,5 @@ def trial_detail(score: Score) -> TrialDetail:
         calls=[StepCallRow.model_validate(call._asdict()) for call in step_calls(score)],
         attempt_log=[AttemptRow(**records.Attempt(*row)._asdict()) for row in score.attempts],
         judgements=[JudgementRow(**records.Judgement(*row)._asdict()) for row in score.details],
+        record_bytes=record_size(score),
     )

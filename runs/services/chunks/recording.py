@@ -22,6 +22,7 @@ from runs.services.chunks.grown_chunks import hand_back_sessions, store_growth
 from runs.services.chunks.inserting import Row, insert_rows, moment
 from runs.services.chunks.leases import Lease
 from runs.services.chunks.planning import advance_soon, send_next_suspect
+from runs.services.chunks.score_records import store_records
 from runs.services.chunks.totals import (
     add_to_candidates,
     add_to_run,
@@ -107,6 +108,7 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
             found = _without_known(run, found)
         store_growth(run, [results.leases[pk] for pk in held])
         _insert_scores(run, found)
+        store_records(run, (score for _, score in found))
         _count(run, found, results.in_flight)
         done = results.finished & held
         Chunk.objects.filter(pk__in=done).update(state=ChunkState.DONE, lease_until=None)

@@ -89,6 +89,8 @@ class Configuration(Strict):
     """Whether its strategy decides on the next trials by what became of the last."""
     bears: ClassVar[bool] = False
     """Whether its strategy brings new candidates while it runs."""
+    keeps_records: ClassVar[bool] = False
+    """Whether its target gives records: then exports offer them."""
     target: ClassVar[type[Target]]
     """What turns a candidate and a case into an answer."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import ClassVar, Protocol
 
-from workers.engine.records import Candidate, Case, Reply, Request
+from workers.engine.records import Candidate, Case, Outcome, Reply, Request
 from workers.engine.targets.chat import ChatTarget
 from workers.engine.targets.parts import TargetParts
 
@@ -14,7 +14,8 @@ Ask = Callable[[Request], Awaitable[Reply]]
 
 class Target(Protocol):
     is_one_call: ClassVar[bool]
-    """Whether the opening's answer is the whole answer."""
+    """Whether the opening's answer is the whole answer: then it is scored straight from the cache,
+    so a target that makes an Outcome of it says no."""
 
     def __init__(self, parts: TargetParts) -> None: ...
 
@@ -25,6 +26,6 @@ class Target(Protocol):
 
     async def answer(
         self, opening: Request | None, candidate: Candidate, case: Case, repeat: int, ask: Ask
-    ) -> Reply:
+    ) -> Reply | Outcome:
         """The final answer, asking as often as it takes."""
         ...

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workers.engine.spec.parts import Strict
+from workers.engine.spec.model_choice import Strict
 
 Switch = Annotated[bool, Field(strict=True)]
 

@@ -14,7 +14,8 @@ from pydantic import (
 )
 
 from workers.engine.json_text import to_json
-from workers.engine.spec.parts import Name, NotSwitch, Seed, Strict, also_written
+from workers.engine.spec.model_choice import Name, Strict, also_written
+from workers.engine.spec.parts import NotSwitch, Seed
 
 LONGEST_DATASET = 140  # characters: those of a name, and @ with a version
 USUAL_PARTS = {"train": 0.8, "test": 0.2}

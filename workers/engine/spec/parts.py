@@ -1,15 +1,14 @@
 """The parts that configurations of every kind are made of."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from workers.engine.json_text import to_json
 from workers.engine.named import NamedChoice, Registry
 from workers.engine.scorers import SCORERS
-from workers.engine.spec.parameters import check_parameters
+from workers.engine.spec.model_choice import ModelChoice, Name, Strict
 from workers.engine.spec.presets import MOST_CONCURRENT, fill_limits
 
 
@@ -30,7 +29,6 @@ def read_off(value: Any) -> Any:
 
 
 NotSwitch = BeforeValidator(refuse_switch)
-Name = Annotated[str, Field(min_length=1, max_length=100)]
 Concurrency = Annotated[int, Field(ge=1, le=MOST_CONCURRENT), NotSwitch]
 RequestRate = Annotated[int, Field(ge=1, le=1_000_000), NotSwitch]
 TokenRate = Annotated[int, Field(ge=1, le=1_000_000_000), NotSwitch]
@@ -44,23 +42,6 @@ CacheMode = Annotated[
     Literal["use", "refresh", "off"],
     BeforeValidator(read_off, json_schema_input_type=Literal["use", "refresh", "off", False]),
 ]
-
-
-class Strict(BaseModel):
-    """Unknown fields are refused, values are not changed after reading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def also_written(*short_forms: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-    """Tells the JSON schema of a model about the short forms that its validator reads."""
-
-    def extend(schema: dict[str, Any]) -> None:
-        full = dict(schema)
-        schema.clear()
-        schema["anyOf"] = [*short_forms, full]
-
-    return extend
 
 
 def filled_by_preset(schema: dict[str, Any]) -> None:
@@ -88,51 +69,6 @@ class Prompt(Strict):
     user: Annotated[str, Field(min_length=1, max_length=100_000)] = Field(
         "{{question}}", description=USER
     )
-
-
-class ModelChoice(Strict):
-    """A model of an endpoint, written `endpoint/model` or in full."""
-
-    model_config = ConfigDict(
-        json_schema_extra=also_written({"type": "string", "pattern": "^[^/]{1,100}/.{1,200}$"})
-    )
-
-    endpoint: Name = Field(description="The name of an endpoint of this site.")
-    model: Annotated[str, Field(min_length=1, max_length=200)] = Field(
-        description="The model's name, as the provider calls it."
-    )
-    parameters: dict[str, Any] = Field(
-        {},
-        description="Sent with every call, as in {temperature: 0, max_tokens: 200}. temperature is "
-        "0 to 10, top_p 0 to 1; other names go to the provider as they are.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def read_short_form(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        endpoint, slash, model = value.partition("/")
-        if not slash:
-            raise ValueError(f"{value!r} has no endpoint. Write endpoint/model.")
-        return {"endpoint": endpoint, "model": model}
-
-    @field_validator("parameters")
-    @classmethod
-    def check_known_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        check_parameters(parameters)
-        return parameters
-
-    @property
-    def label(self) -> str:
-        return f"{self.endpoint}/{self.model}"
-
-    @property
-    def full_label(self) -> str:
-        """The same model with other parameters is another choice."""
-        if not self.parameters:
-            return self.label
-        return f"{self.label} {to_json(self.parameters).decode()}"
 
 
 class ScorerChoice(NamedChoice):

@@ -219,7 +219,7 @@ class Runtime:
                 await self._recorder.give_back(left, release_chunk)
                 await in_database(settle_pauses)
         await self._flights.close()
-        await self._parts.throttle.close()
+        await self._parts.close()
         await self._client.close()
 
 

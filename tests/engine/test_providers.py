@@ -9,11 +9,19 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from workers.engine.cache import cache_key
-from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited
+from workers.engine.embeddings import EMBEDDINGS_PATH
+from workers.engine.errors import (
+    AnswerTooLarge,
+    CallError,
+    MalformedAnswer,
+    RateLimited,
+    Refused,
+)
 from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS, Provider
 from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
+from workers.engine.providers.anthropic import Anthropic
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
 from workers.engine.providers.retry_after import read_retry_after
@@ -291,16 +299,24 @@ async def test_tokens_that_are_not_told_are_unknown(
     assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", None, None)
 
 
+def texts(*given: str) -> Request:
+    """As the texts of one request are sent."""
+    body = {"model": "sim-embed", "input": list(given)}
+    return Request("any", "sim-embed", EMBEDDINGS_PATH, body)
+
+
 @pytest.mark.parametrize("maker", [OpenAI, Ollama])
 async def test_embeddings_come_in_the_order_of_the_texts(
     client: Client, simulator: SimulatorClient, maker: type[OpenAI] | type[Ollama]
 ) -> None:
     suffix = "/v1" if maker is OpenAI else ""
     embedder = maker(client, "some", simulator.url + suffix)
-    one, two = await embedder.embed("sim-embed", ["one", "two"])
+    reply = await embedder.send(texts("one", "two"))
+    one, two = reply.vectors
     assert len(one) == len(two) == 768
     assert one != two
-    assert await embedder.embed("sim-embed", ["two"]) == [two]
+    assert (await embedder.send(texts("two"))).vectors == (two,)
+    assert (reply.tokens_in, reply.tokens_out) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -311,6 +327,7 @@ async def test_embeddings_come_in_the_order_of_the_texts(
         pytest.param([[1.0], ["x"]], id="not a number"),
         pytest.param([[1.0], [float("nan")]], id="NaN"),
         pytest.param([[1.0], [10**400]], id="more than a float holds"),
+        pytest.param([[1.0], [1e39]], id="more than is kept of a float"),
         pytest.param("text", id="no list"),
     ],
 )
@@ -320,7 +337,7 @@ async def test_embeddings_of_another_shape_are_refused(
     script, url = played
     script.answer = {"embeddings": vectors}
     with pytest.raises(MalformedAnswer):
-        await Ollama(client, "ollama", url).embed("m", ["a", "b"])
+        await Ollama(client, "ollama", url).send(texts("a", "b"))
 
 
 async def test_embeddings_are_cut_at_the_same_size_as_answers(
@@ -329,4 +346,9 @@ async def test_embeddings_are_cut_at_the_same_size_as_answers(
     script, url = played
     script.answer = "[" + "1," * 3_000_000
     with pytest.raises(AnswerTooLarge):
-        await OpenAI(client, "openai", url).embed("m", ["a"])
+        await OpenAI(client, "openai", url).send(texts("a"))
+
+
+async def test_an_endpoint_without_embeddings_says_where_there_are_some(client: Client) -> None:
+    with pytest.raises(Refused, match="Anthropic offers no embeddings"):
+        await Anthropic(client, "anthropic", "http://127.0.0.1:9/v1").send(texts("a"))

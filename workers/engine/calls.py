@@ -8,11 +8,14 @@ from functools import partial
 from random import Random
 
 from workers.engine.clock import Clock
+from workers.engine.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import CallError, RateLimited, TimedOut
+from workers.engine.json_text import to_json
 from workers.engine.lanes import AsyncLane, ThreadLane
 from workers.engine.prices import NANOS, Price, Prices, cost_of
 from workers.engine.providers import Provider
 from workers.engine.records import CANCELLED, Attempt, Reply, Request
+from workers.engine.text_batches import Item, TextBatches
 from workers.engine.throttling.permits import Quota
 from workers.engine.throttling.pools import Permit
 from workers.engine.throttling.retry_budget import RetryBudget
@@ -47,6 +50,12 @@ class CallParts:
     random: Random
     budgets: dict[str, RetryBudget] = field(default_factory=lambda: defaultdict(RetryBudget))
     threads: ThreadLane = field(default_factory=ThreadLane)
+    batches: TextBatches = field(default_factory=TextBatches)
+
+    async def close(self) -> None:
+        """What was opened here. Threads cannot be ended; they end with the process."""
+        await self.batches.close()
+        await self.throttle.close()
 
 
 class Caller:
@@ -62,6 +71,23 @@ class Caller:
 
     async def call(self, request: Request, trace: list[Attempt]) -> Reply:
         """The answer, or the last CallError. Every step is added to `trace`."""
+        if request.path == EMBEDDINGS_PATH:
+            return await self._embed(request, trace)
+        return await self._call(request, trace)
+
+    async def _embed(self, request: Request, trace: list[Attempt]) -> Reply:
+        """One text, in one request with others under the same quotas."""
+        quotas = tuple(quota.place for quota in self._rules.quotas(request))
+        alike = to_json({**request.body, "input": ""})
+        item = Item(request, self._call)
+        place = (request.endpoint, alike, quotas)
+        outcome = await self._parts.batches.call(place, item, self._parts.clock)
+        trace += outcome.attempts
+        if outcome.reply is None:
+            raise outcome.error or CallError("The text was not embedded.")
+        return outcome.reply
+
+    async def _call(self, request: Request, trace: list[Attempt]) -> Reply:
         budget = self._parts.budgets[request.endpoint]
         tries = waits = 0
         while True:
@@ -154,9 +180,13 @@ def expected_tokens(request: Request) -> int:
 
 
 def prompt_tokens(request: Request) -> float:
+    if request.path == EMBEDDINGS_PATH:
+        return sum(map(len, request.body["input"])) / CHARACTERS_PER_TOKEN
     messages = request.body.get("messages", ())
     return sum(len(message["content"]) for message in messages) / CHARACTERS_PER_TOKEN
 
 
 def answer_tokens(request: Request) -> int:
+    if request.path == EMBEDDINGS_PATH:
+        return 0
     return request.body.get("max_tokens") or EXPECTED_ANSWER_TOKENS

@@ -72,7 +72,8 @@ async def run_here(
     quotas = build_quotas(configuration, len(cases), model_quotas or {})
     limits = configuration.limits
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices or {})
-    caller = Caller(providers, CallParts(throttle, clock, Random(configuration.seed)), rules)
+    parts = CallParts(throttle, clock, Random(configuration.seed))
+    caller = Caller(providers, parts, rules)
     executor = build_executor(configuration, providers, caller, rules, cache or MemoryCache())
     watch = Watch(configuration, throttle, clock)
     drive = Drive(configuration, cases, slots, executor, watch, on_candidate, on_score)
@@ -80,7 +81,7 @@ async def run_here(
         await drive.run(on_stop)
     finally:
         await drive.close()
-        await throttle.close()
+        await parts.close()
     return sorted(drive.scores, key=lambda score: score.trial.position)
 
 

@@ -89,4 +89,5 @@ class Bill:
 
     def count_unpriced(self, trace: Sequence[Attempt]) -> int:
         """Answers that arrived and whose price is unknown, those that were no use among them."""
-        return self._unpriced + sum(attempt.outcome in UNREAD_OUTCOMES for attempt in trace)
+        unread = [one for one in trace if one.outcome in UNREAD_OUTCOMES and one.what == "call"]
+        return self._unpriced + len(unread)

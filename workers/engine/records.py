@@ -45,7 +45,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call to a provider, complete but for the key."""
+    """One call to a provider, complete but for the key: a chat, or the embedding of one text."""
 
     endpoint: str
     model: str
@@ -78,6 +78,7 @@ class Reply:
     told: ToldLimits | None = None
     flaw: str = ""  # why it is no whole text: the name of a FlawedAnswer, or nothing
     ending: str = ""  # the provider's own word for a flaw
+    vectors: tuple[tuple[float, ...], ...] = ()  # of a request for embeddings, as it was sent
 
     @property
     def truncated(self) -> bool:
@@ -97,6 +98,7 @@ class Outcome:
 
 
 JOINED = "joined an equal call"  # what an attempt is called that took another call's answer
+BATCHED = "sent with another text"  # of several texts in one request, it is the first one's call
 
 CANCELLED = "cancelled"  # the outcome of a call that its own agent did not wait for
 
@@ -104,7 +106,7 @@ CANCELLED = "cancelled"  # the outcome of a call that its own agent did not wait
 class Attempt(NamedTuple):
     """One step on the way to an answer, as the trial page shows it."""
 
-    what: str  # "call", "rate limited", "retry", "cache hit", or JOINED
+    what: str  # "call", "rate limited", "retry", "cache hit", JOINED or BATCHED
     outcome: str  # "ok" or the name of the error
     waited_ms: float  # before the call: for a slot, a rate, or a retry
     took_ms: float

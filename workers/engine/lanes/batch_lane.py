@@ -44,6 +44,11 @@ class BatchLane(Generic[Item, Result]):
         self._batches: set[Batch[Item, Result]] = set()  # with those under way
         self._is_closed = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Nobody waits for a result."""
+        return not self._batches
+
     async def call(self, item: Item) -> Result:
         """The item's own result, or what went wrong with its whole batch."""
         if self._is_closed:

@@ -3,7 +3,6 @@
 To add one: write a file here with a class like OpenAI and add a line to PROVIDERS.
 """
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from workers.engine.http import Client
@@ -15,12 +14,12 @@ from workers.engine.providers.servers import Servers
 from workers.engine.providers.wire import service_name
 from workers.engine.records import Reply, Request
 
-__all__ = ["PROVIDERS", "Embedder", "Provider", "Servers", "model_list_of", "service_name"]
+__all__ = ["PROVIDERS", "Provider", "Servers", "model_list_of", "service_name"]
 
 
 class Provider(Protocol):
     """What a provider must do. It need not count tokens (then they and the cost are unknown, never
-    0), tell its limits, list its models (`model_list`) or make vectors (Embedder)."""
+    0), tell its limits, list its models (`model_list`) or make vectors."""
 
     service: str
     """Kind and host: answers of different services never share a cache entry."""
@@ -29,15 +28,8 @@ class Provider(Protocol):
         """The answer, or a CallError. Never retries; the latency is filled in by the caller.
 
         Requests are in OpenAI's form, whatever the provider speaks: each translates them itself.
+        One for embeddings has a list of texts, and its reply a vector for each, in their order.
         """
-        ...
-
-
-class Embedder(Protocol):
-    """A provider that also makes vectors of texts. Anthropic does not."""
-
-    async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-        """One vector per text, in their order, or a CallError."""
         ...
 
 

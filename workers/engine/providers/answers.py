@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from itertools import chain
-from math import isfinite
 from typing import Any, TypeVar
 
 import orjson
@@ -21,6 +20,7 @@ from workers.engine.providers.retry_after import read_retry_after
 
 MESSAGE_CHARACTERS = 300
 LONGEST_ENDING = 40  # characters of a provider's word that are shown
+LARGEST_NUMBER = 3.4e38  # of a vector: they are kept with 32 bits
 # What reading a document of another shape can raise; numbers may be larger than a float.
 READING_ERRORS = (
     ValueError,
@@ -77,11 +77,12 @@ def error_message(body: bytes, key: str) -> str:
     return clean_text(text[: MESSAGE_CHARACTERS * 4])[:MESSAGE_CHARACTERS]
 
 
-def read_vectors(found: Any, texts: int) -> list[list[float]]:
+def read_vectors(found: Any, texts: int) -> tuple[tuple[float, ...], ...]:
     """One vector of numbers per text, all of one length; ValueError otherwise."""
-    vectors = [[float(number) for number in vector] for vector in found]
+    vectors = tuple(tuple(map(float, vector)) for vector in found)
     is_even = len({len(vector) for vector in vectors}) <= 1
-    if len(vectors) != texts or not is_even or not all(map(isfinite, chain(*vectors))):
+    is_sane = all(abs(number) <= LARGEST_NUMBER for number in chain(*vectors))  # not so of NaN
+    if len(vectors) != texts or not is_even or not is_sane:
         raise ValueError(f"{len(vectors)} vectors for {texts} texts.")
     return vectors
 

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+from workers.engine.embeddings import EMBEDDINGS_PATH
+from workers.engine.errors import Refused
 from workers.engine.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
@@ -17,6 +19,10 @@ from workers.engine.providers.told_limits import read_told_limits
 from workers.engine.providers.wire import HttpProvider
 from workers.engine.records import Reply, Request, ToldLimits
 
+NO_EMBEDDINGS = (
+    "Anthropic offers no embeddings. Choose a model of an endpoint that does: Ollama, or one that "
+    "speaks the OpenAI protocol."
+)
 VERSION = "2023-06-01"  # of the protocol; the newest there is
 DEFAULT_MAX_TOKENS = 1024  # the protocol demands a number; parameters give another
 SYSTEM_ROLES = ("system", "developer")
@@ -33,6 +39,8 @@ class Anthropic(HttpProvider):
     key_headers = staticmethod(key_headers)
 
     async def send(self, request: Request) -> Reply:
+        if request.path == EMBEDDINGS_PATH:
+            raise Refused(NO_EMBEDDINGS)
         answer = await self._post("/messages", body_of(request))
         read = partial(reply_of, told=read_told_limits(answer.headers))
         return read_json_answer(answer.body, read, "a message")

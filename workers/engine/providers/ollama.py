@@ -1,9 +1,9 @@
 """Ollama's own protocol, usually on several servers behind one endpoint."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from workers.engine.embeddings import EMBEDDINGS_PATH
 from workers.engine.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
@@ -40,12 +40,14 @@ class Ollama(HttpProvider):
     )
 
     async def send(self, request: Request) -> Reply:
+        if request.path == EMBEDDINGS_PATH:
+            return await self._embed(request)
         answer = await self._post("/api/chat", body_of(request))
         return read_json_answer(answer.body, reply_of, "a chat answer of Ollama")
 
-    async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-        answer = await self._post("/api/embed", {"model": model, "input": list(texts)})
-        read = partial(vectors_of, texts=len(texts))
+    async def _embed(self, request: Request) -> Reply:
+        answer = await self._post("/api/embed", request.body)
+        read = partial(embeddings_of, texts=len(request.body["input"]))
         return read_json_answer(answer.body, read, "a list of embeddings")
 
 
@@ -98,5 +100,6 @@ def reply_of(document: Any) -> Reply:
     )
 
 
-def vectors_of(document: Any, texts: int) -> list[list[float]]:
-    return read_vectors(document["embeddings"], texts)
+def embeddings_of(document: Any, texts: int) -> Reply:
+    vectors = read_vectors(document["embeddings"], texts)
+    return Reply("", 0.0, whole_number(document.get("prompt_eval_count")), 0, vectors=vectors)

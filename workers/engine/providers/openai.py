@@ -1,9 +1,10 @@
 """Endpoints that speak the OpenAI protocol, the simulated provider among them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from workers.engine.embeddings import EMBEDDINGS_PATH
 from workers.engine.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
@@ -23,13 +24,11 @@ class OpenAI(HttpProvider):
 
     async def send(self, request: Request) -> Reply:
         answer = await self._post(request.path, body_of(request))
-        read = partial(reply_of, told=read_told_limits(answer.headers))
-        return read_json_answer(answer.body, read, "a chat completion")
-
-    async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-        answer = await self._post("/embeddings", {"model": model, "input": list(texts)})
-        read = partial(vectors_of, texts=len(texts))
-        return read_json_answer(answer.body, read, "a list of embeddings")
+        told = read_told_limits(answer.headers)
+        if request.path == EMBEDDINGS_PATH:
+            read = partial(embeddings_of, texts=len(request.body["input"]), told=told)
+            return read_json_answer(answer.body, read, "a list of embeddings")
+        return read_json_answer(answer.body, partial(reply_of, told=told), "a chat completion")
 
 
 def body_of(request: Request) -> Mapping[str, Any]:
@@ -62,6 +61,8 @@ def content_of(message: Any) -> str | None:
     return content
 
 
-def vectors_of(document: Any, texts: int) -> list[list[float]]:
+def embeddings_of(document: Any, texts: int, told: ToldLimits | None) -> Reply:
     rows = sorted(document["data"], key=lambda row: int(row["index"]))
-    return read_vectors([row["embedding"] for row in rows], texts)
+    vectors = read_vectors([row["embedding"] for row in rows], texts)
+    tokens_in = whole_number((document.get("usage") or {}).get("prompt_tokens"))
+    return Reply("", 0.0, tokens_in, 0, told=told, vectors=vectors)

@@ -13,14 +13,13 @@ from workers.engine.scorers import SCORERS
 from workers.engine.spec.answers import Answers
 from workers.engine.spec.dataset_choice import DatasetChoice
 from workers.engine.spec.expected import expected_problems
+from workers.engine.spec.model_choice import ModelChoice, Name, Strict
 from workers.engine.spec.parts import (
     Amount,
     Budget,
     CacheMode,
     Concurrency,
     Limits,
-    ModelChoice,
-    Name,
     NotSwitch,
     PriorityName,
     Prompt,
@@ -28,7 +27,6 @@ from workers.engine.spec.parts import (
     ScorerChoice,
     Seed,
     ShareOrCount,
-    Strict,
     Template,
     TokenRate,
     check_models,

@@ -7,7 +7,7 @@ from typing import Any
 from workers.engine.json_text import digest
 from workers.engine.kinds.select.steps import AgentStep, ChatCall, Step, slots_of
 from workers.engine.records import Candidate
-from workers.engine.spec.parts import ModelChoice
+from workers.engine.spec.model_choice import ModelChoice
 
 
 def make_combinations(steps: Sequence[Step | AgentStep]) -> list[Candidate]:

@@ -7,7 +7,8 @@ from pydantic import Discriminator, Field, Tag, field_validator
 
 from workers.engine.agents import AGENTS, build_agent
 from workers.engine.errors import Problem
-from workers.engine.spec.parts import SYSTEM, USER, ModelChoice, Strict, Template, check_models
+from workers.engine.spec.model_choice import ModelChoice, Strict
+from workers.engine.spec.parts import SYSTEM, USER, Template, check_models
 
 StepName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
 RouteWord = Annotated[str, Field(min_length=1, max_length=100)]

@@ -1,16 +1,14 @@
 """Which rows of the dataset, in the new-run form: what was typed, and the document of it."""
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
-import yaml
 from django.http import QueryDict
 
 from runs.forms.model_parameters import number_or_text, number_text
 from workers.engine.errors import ConfigurationError
 from workers.engine.spec.dataset_choice import USUAL_PARTS, DatasetChoice
-from workers.engine.spec.documents import read_document
+from workers.engine.spec.documents import read_document, write_line
 
 FIELDS = {
     "where": ("id_where", "Only rows with"),
@@ -67,12 +65,6 @@ def read_conditions(text: str) -> Any:
         return text
 
 
-def line_of(column: str, given: Any) -> str:
-    """As a person types it: subject: [algebra, logic]."""
-    line = yaml.safe_dump({column: given}, default_flow_style=True, allow_unicode=True, width=inf)
-    return line.strip().removeprefix("{").removesuffix("}")
-
-
 def read_slice(post: QueryDict) -> SliceInput:
     return SliceInput(
         where=post.get("where", ""),
@@ -87,7 +79,9 @@ def slice_input_of(choice: DatasetChoice | None) -> SliceInput:
     if choice is None:
         return SliceInput()
     return SliceInput(
-        where="\n".join(line_of(column, given) for column, given in (choice.where or {}).items()),
+        where="\n".join(
+            write_line(column, given) for column, given in (choice.where or {}).items()
+        ),
         split=choice.split.part if choice.split else "",
         sample=number_text(choice.sample),
         seed=number_text(choice.seed),

@@ -3,6 +3,7 @@ writes it so that reading gives the same again."""
 
 import json
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import yaml
@@ -91,6 +92,14 @@ def write_document(document: Mapping[str, Any]) -> str:
     if len(text.encode("utf-8", "surrogatepass")) <= MAX_YAML_BYTES:
         return text
     return json.dumps(document, indent=1) + "\n"
+
+
+def write_line(name: str, value: Any) -> str:
+    """One field on one line, as a person types it: subject: [algebra, logic]."""
+    text = yaml.dump(
+        {name: value}, Dumper=PlainDumper, default_flow_style=True, allow_unicode=True, width=inf
+    )
+    return text.strip().removeprefix("{").removesuffix("}")
 
 
 def _place(mark: yaml.Mark | None) -> str:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0021_roles_of_trials'),
+        ('runs', '0022_score_record'),
     ]
 
     operations = [

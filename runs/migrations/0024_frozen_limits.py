@@ -41,7 +41,7 @@ def freeze(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("runs", "0021_roles_of_trials"),
+        ("runs", "0023_made_cases"),
     ]
 
     operations = [

@@ -108,7 +108,7 @@ def test_a_stored_run_keeps_the_limits_it_was_launched_with(alice, dataset, kind
     if kind is not None:
         run.kind = kind
     run.save()
-    migration = import_module("runs.migrations.0026_frozen_limits")
+    migration = import_module("runs.migrations.0024_frozen_limits")
     migration.freeze(apps, None)
     migration.freeze(apps, None)  # once more changes nothing
     found = configuration_now(Run.objects.get()).limits

@@ -36,7 +36,7 @@ class RunQuotas:
                 of_run,
                 model_quota(endpoints[model.endpoint], model.model, self._run_id, configuration),
             )
-            for model in configuration.called
+            for model in configuration.every_model
         }
         quotas = [of_run, *(of_model for _, of_model in self._shared.values())]
         slots = slots_now(configuration, endpoints)

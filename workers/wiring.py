@@ -13,15 +13,15 @@ from django.conf import settings
 from runs.models import Endpoint
 from runs.outbound import check_servers, shared_policy
 from runs.secrets import decrypt
+from workers.engine.asking import AskParts
 from workers.engine.cache import Flights, ReplyCache
 from workers.engine.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.clock import SystemClock
-from workers.engine.executor import Executor
+from workers.engine.executor import Executor, executor_of
 from workers.engine.http import Client
 from workers.engine.prices import Prices, read_prices
 from workers.engine.providers import PROVIDERS, Provider, Servers
 from workers.engine.providers.resolver import GuardedResolver
-from workers.engine.scorers import build_scorer
 from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import TargetParts
 from workers.engine.throttling.permits import LocalPermits
@@ -79,7 +79,7 @@ def prices_of(configuration: Configuration, endpoints: Mapping[str, Endpoint]) -
     known = {name: read_prices(endpoint.prices) for name, endpoint in endpoints.items()}
     return {
         (model.endpoint, model.model): known[model.endpoint][model.model]
-        for model in configuration.called
+        for model in configuration.every_model
         if model.model in known[model.endpoint]
     }
 
@@ -100,13 +100,9 @@ def build_executor(
     prices = prices_of(configuration, endpoints)
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices)
     caller = Caller(providers, parts, rules)
-    scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
-    target = configuration.target(TargetParts(limits.timeout_seconds, parts.threads))
-    return Executor(
-        target,
+    asking = AskParts(
         caller,
         providers,
-        scorers,
         cache,
         flights,
         configuration.cache,
@@ -114,3 +110,5 @@ def build_executor(
         prices=prices,
         accepted=configuration.answers.accepted,
     )
+    target = TargetParts(limits.timeout_seconds, parts.threads)
+    return executor_of(configuration, asking, target)

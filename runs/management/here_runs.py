@@ -152,7 +152,7 @@ async def _execute(run: HereRun, voice: Voice) -> None:
                     (m.endpoint, m.model): model_quota(
                         run.endpoints[m.endpoint], m.model, 0, configuration
                     )
-                    for m in configuration.called
+                    for m in configuration.every_model
                 },
                 on_candidate=run.candidates.append,
                 on_score=run.scores.append,

@@ -82,7 +82,7 @@ def endpoints_named(configuration: Configuration) -> Collection[str]:
         read = read_configuration(configuration.as_document)
     except ConfigurationError:  # of an earlier version: better one too many than one too few
         return {text.partition("/")[0] for text in texts_in(configuration.document)}
-    return {model.endpoint for model in read.called}
+    return {model.endpoint for model in read.every_model}
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -51,7 +51,7 @@ def refuse_archived(
             f"The endpoint {name} is archived. Have it brought back on its page under Endpoints, "
             "or choose models of another.",
         )
-        for name in sorted({model.endpoint for model in configuration.called})
+        for name in sorted({model.endpoint for model in configuration.every_model})
         if name in endpoints and endpoints[name].archived
     ]
     if problems:

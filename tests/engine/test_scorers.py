@@ -8,7 +8,9 @@ import pytest
 
 from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case
-from workers.engine.scorers import SCORERS, build_scorer
+from workers.engine.scorers import SCORERS, Scorer, build_scorer
+
+QUICK = [name for name, scorer in SCORERS.items() if not scorer.asks]
 
 
 def case(expected=None, **fields):
@@ -17,8 +19,15 @@ def case(expected=None, **fields):
     return Case(position=3, fields=fields)
 
 
+def quick(name, options):
+    """One that judges at once; those that ask are in test_judges.py."""
+    scorer = build_scorer(name, options)
+    assert isinstance(scorer, Scorer)
+    return scorer
+
+
 def value(name, options, answer, the_case):
-    judgement = build_scorer(name, options).judge(answer, the_case)
+    judgement = quick(name, options).judge(answer, the_case)
     assert judgement.scorer == name
     assert judgement.passed == (judgement.value == 1.0)
     return judgement.value
@@ -138,7 +147,7 @@ def test_the_tolerance_is_the_largest_difference(tolerance, answer, right):
 
 
 def test_an_answer_without_a_number_is_wrong_and_not_an_error():
-    judgement = build_scorer("numeric", {}).judge("none of them", case("5"))
+    judgement = quick("numeric", {}).judge("none of them", case("5"))
     assert judgement.explanation == "no number found"
     assert judgement.value == 0.0
 
@@ -146,19 +155,19 @@ def test_an_answer_without_a_number_is_wrong_and_not_an_error():
 @pytest.mark.parametrize("expected", ["five", "inf", "nan", "1e400", "3 or 4", "4x"])
 def test_a_case_that_expects_no_number_cannot_be_judged(expected):
     with pytest.raises(ScorerFailed, match=r"Case 3 expects .* not a number"):
-        build_scorer("numeric", {}).judge("5", case(expected))
+        quick("numeric", {}).judge("5", case(expected))
 
 
 @pytest.mark.parametrize("name", ["exact", "contains", "numeric"])
 @pytest.mark.parametrize("expected", [None, "", "  \n"])
 def test_a_case_without_an_expected_answer_says_what_to_add(name, expected):
     with pytest.raises(ScorerFailed, match="Fill in the right answer in the dataset"):
-        build_scorer(name, {}).judge("5", case(expected, question="?"))
+        quick(name, {}).judge("5", case(expected, question="?"))
 
 
 def test_a_case_of_nothing_but_separators_cannot_be_judged():
     with pytest.raises(ScorerFailed, match="only separators"):
-        build_scorer("contains", {"separator": "|"}).judge("x", case("|"))
+        quick("contains", {"separator": "|"}).judge("x", case("|"))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +181,7 @@ def test_a_case_of_nothing_but_separators_cannot_be_judged():
 )
 def test_a_bad_pattern_in_a_case_is_an_error_of_the_trial(fields, message):
     with pytest.raises(ScorerFailed) as error:
-        build_scorer("regex", {"pattern_field": "rule"}).judge("x", case(**fields))
+        quick("regex", {"pattern_field": "rule"}).judge("x", case(**fields))
     assert message in str(error.value)
 
 
@@ -222,7 +231,10 @@ def test_a_configuration_names_a_scorer_alone_or_with_options(entry, name, optio
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("judge", "Unknown scorer 'judge'. Choose one of: exact, contains, regex, numeric."),
+        (
+            "judge",
+            "Unknown scorer 'judge'. Choose one of: exact, contains, regex, numeric, similarity",
+        ),
         ({"judge": {}}, "Unknown scorer 'judge'"),
         ({1: {}}, "Unknown scorer 1"),
         ({}, "A scorer is a name"),
@@ -247,6 +259,7 @@ def test_forms_learn_every_scorer_and_option_from_the_registry():
     (tolerance,) = described["numeric"].options
     assert (tolerance.name, tolerance.kind, tolerance.default) == ("tolerance", "number", 0.001)
     assert [option.kind for option in described["regex"].options] == ["text", "text", "boolean"]
+    assert [o.kind for o in described["rubric"].options] == ["model", "number", "long text"]
 
 
 OPTIONS = {"regex": {"pattern": r"(\d+)"}}
@@ -267,11 +280,11 @@ HOSTILE_ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("answer", HOSTILE_ANSWERS.values(), ids=HOSTILE_ANSWERS)
 def test_hostile_answers_are_judged_at_once_and_can_be_stored(name, answer):
     start = process_time()
-    judgement = build_scorer(name, OPTIONS.get(name, {})).judge(answer, case("5"))
+    judgement = quick(name, OPTIONS.get(name, {})).judge(answer, case("5"))
     assert process_time() - start < 2.0  # a backtracking pattern would take hours
     assert math.isfinite(judgement.value)
     stored = json.dumps(judgement.explanation, ensure_ascii=False).encode()  # no lone surrogates
@@ -282,6 +295,6 @@ def test_hostile_answers_are_judged_at_once_and_can_be_stored(name, answer):
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(a*)*b$"])
 def test_no_pattern_can_hang(pattern):
     start = process_time()
-    build_scorer("regex", {"pattern": pattern}).judge("a" * 40 + "b", case())
-    build_scorer("regex", {"pattern": pattern}).judge("a" * 40_000 + "!", case())
+    quick("regex", {"pattern": pattern}).judge("a" * 40 + "b", case())
+    quick("regex", {"pattern": pattern}).judge("a" * 40_000 + "!", case())
     assert process_time() - start < 0.5

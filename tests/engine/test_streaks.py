@@ -56,7 +56,8 @@ def test_nothing_less_stops_a_run(scores):
 def test_answers_that_cannot_be_scored_are_told_with_what_to_do():
     found = verdict(*[failed(ScorerFailed.name, "words")] * LONGEST_STREAK)
     assert found.startswith("20 trials in a row failed with “scorer error”: 404: no such model. ")
-    assert found.endswith("then duplicate the run: cached answers cost nothing.")
+    assert "then duplicate the run: cached answers cost nothing." in found
+    assert found.endswith("If a judge failed, retry: it judges the stored answer again.")
 
 
 def test_one_model_that_is_refused_does_not_stop_the_others():

@@ -1,5 +1,6 @@
 """Answers depend on prompt, model, question and seed, and on nothing else."""
 
+import json
 import re
 from itertools import pairwise
 
@@ -117,6 +118,17 @@ async def test_a_judge_scores_right_answers_high_and_wrong_ones_low(
 ):
     task = f"{scale}\nQuestion: What is 17 + 25?\nExpected: 42\nAnswer: {given}"
     assert low <= float((await ask(client, task)).text) <= high
+
+
+@pytest.mark.parametrize(("given", "low", "high"), [("It is\n42.", 0.8, 1), ("41", 0, 0.3)])
+async def test_a_judge_gives_its_reason_as_json_when_asked(client, given, low, high):
+    task = (
+        'You are a strict judge. Reply with JSON, as in {"score": 0.5, "reason": "why"}.\n'
+        f"Expected answer:\n<t-1>\n42\n</t-1>\nAnswer:\n<t-1>\n{given}\n</t-1>"
+    )
+    verdict = json.loads((await ask(client, task)).text)
+    assert low <= verdict["score"] <= high
+    assert verdict["reason"].startswith("It ")
 
 
 async def test_any_other_text_gets_an_answer_about_it(client):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from workers.engine.embeddings import EMBEDDINGS_PATH, describe_vector
 from workers.engine.errors import CallError, FlawedAnswer
 from workers.engine.prices import Bill
 from workers.engine.records import CANCELLED, Reply, Request, StepCall
@@ -49,7 +50,7 @@ class CallNotes:
             request.step,
             model_of(request),
             prompt_of(request),
-            shorten(reply.text),
+            answer_of(request, reply),
             "",
             reply.latency_ms,
             reply.tokens_in,
@@ -69,7 +70,14 @@ def model_of(request: Request) -> str:
     return f"{request.endpoint}/{request.model}"
 
 
+def answer_of(request: Request, reply: Reply) -> str:
+    is_vector = request.path == EMBEDDINGS_PATH
+    return describe_vector(reply.text) if is_vector else shorten(reply.text)
+
+
 def prompt_of(request: Request) -> list[dict[str, Any]]:
+    if request.path == EMBEDDINGS_PATH:
+        return [{"role": "text", "content": shorten(request.body["input"])}]
     return [
         {"role": message["role"], "content": shorten(message["content"])}
         for message in request.body.get("messages", ())

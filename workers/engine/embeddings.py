@@ -68,7 +68,10 @@ def is_vector(text: str) -> bool:
 
 def describe_vector(text: str) -> str:
     """What a page shows in its place: the numbers say nothing to a person."""
-    numbers = read_vector(text)
+    try:
+        numbers = read_vector(text)
+    except MalformedAnswer:  # an answer that only begins like one
+        return text
     first = ", ".join(f"{number:.4f}" for number in numbers[:4])
     return f"A vector of {len(numbers):,} numbers: {first}…"
 

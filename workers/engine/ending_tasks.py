@@ -22,3 +22,9 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
         _, left = await asyncio.wait(left, timeout=AGAIN_SECONDS)
     if left:
         logger.error("These tasks do not end: %s", ", ".join(map(repr, left)))
+
+
+def is_being_cancelled() -> bool:
+    """Whether the running task was cancelled, and code in it did not only raise CancelledError."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

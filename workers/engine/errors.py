@@ -156,7 +156,8 @@ class ScorerFailed(CallError):
     name = "scorer_error"
     advice = (
         "The answer arrived but could not be scored. Mend the dataset or the scorer, then "
-        "duplicate the run: cached answers cost nothing."
+        "duplicate the run: cached answers cost nothing. If a judge failed, retry: it judges the "
+        "stored answer again."
     )
 
 

@@ -2,24 +2,24 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from workers.engine.cache import Flights, ReplyCache, cache_key
+from workers.engine.asking import CACHE_HIT, Asking, AskParts, Known, as_cached, count_calls
 from workers.engine.call_notes import CallNotes
-from workers.engine.calls import Caller
+from workers.engine.ending_tasks import is_being_cancelled
 from workers.engine.errors import CallError, EngineError, FlawedAnswer, Refused, ScorerFailed
-from workers.engine.flaws import check_whole, is_kept
-from workers.engine.prices import Bill, Prices
-from workers.engine.providers import Provider
+from workers.engine.flaws import check_whole
+from workers.engine.judging import Judges
+from workers.engine.prices import Bill
 from workers.engine.records import (
     EVALUATE,
-    JOINED,
     Attempt,
     Candidate,
     Case,
     Judgement,
+    KeptAnswer,
     Outcome,
     Reply,
     Request,
@@ -28,21 +28,14 @@ from workers.engine.records import (
     Trial,
 )
 from workers.engine.score_records import encode_record
-from workers.engine.scorers import Scorer
-from workers.engine.targets import Target
-
-
-class NotKept(Exception):
-    """An answer that no equal call may share."""
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__(reply.flaw)
-        self.reply = reply
-
+from workers.engine.scorers import AnyScorer, build_scorer
+from workers.engine.spec.configuration import Configuration
+from workers.engine.targets import Target, TargetParts
 
 OnScore = Callable[[Score], None]
 ANSWERED = 1.0  # the value of a trial that is not judged: its answer is told to the strategy
-CACHE_HIT = Attempt("cache hit", "ok", 0.0, 0.0)
+Use = dict[str, Any]
+"""Fields of a Score that say what it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +56,14 @@ class Verdict(NamedTuple):
 
 
 class Executor:
-    """Executes chunks of one run. `cache_mode` is use, refresh (write only) or off."""
+    """Executes chunks of one run."""
 
-    def __init__(
-        self,
-        target: Target,
-        caller: Caller,
-        providers: Mapping[str, Provider],
-        scorers: Sequence[Scorer],
-        cache: ReplyCache,
-        flights: Flights,
-        cache_mode: str = "use",
-        scope: str = "",
-        prices: Prices | None = None,
-        accepted: Collection[str] = (),
-    ) -> None:
+    def __init__(self, target: Target, scorers: Sequence[AnyScorer], parts: AskParts) -> None:
         self._target = target
-        self._caller = caller
-        self._providers = providers
-        self._scorers = scorers
-        self._cache = cache
-        self._flights = flights
-        self._cache_mode = cache_mode
-        # Who refreshes wants answers of its own time: it joins no calls of other runs.
-        self._scope = scope if cache_mode == "refresh" else ""
-        self._prices = prices or {}
-        self._accepted = accepted  # the flaws of answers that are scored all the same
+        self._parts = parts
+        self._judges = Judges(scorers, parts)
+        # A hit is then the whole trial, and needs no task.
+        self._scores_hits_at_once = target.is_one_call and not self._judges.ask
 
     async def run(
         self, work: Slice, on_score: OnScore, hits: Mapping[str, Reply] | None = None
@@ -96,156 +71,137 @@ class Executor:
         """Score every trial of the chunk that has no score yet, in whatever order they end.
         `hits` are the cached replies where the caller has looked for them."""
         openings = [o for t in work.trials if (o := self._open(t, work, on_score)) is not None]
-        if hits is None and self._cache_mode == "use":
-            hits = await self._cache.get_many([o.key for o in openings if o.key])
+        if hits is None and self._parts.cache_mode == "use":
+            hits = await self._parts.cache.get_many([o.key for o in openings if o.key])
         hits = hits or {}
         async with asyncio.TaskGroup() as group:
             for opening in openings:
                 hit = hits.get(opening.key)
-                if hit is not None and self._target.is_one_call:
+                if hit is not None and self._scores_hits_at_once:
                     on_score(self._score_hit(opening, hit))
                     continue
                 group.create_task(self._run_trial(opening, on_score, hit))
+            for trial in work.trials:
+                if trial.position in work.kept and trial.position not in work.done:
+                    group.create_task(self._judge_again(trial, work, on_score))
 
     def keys(self, work: Slice) -> list[str]:
         """Under what the first calls of the trials are cached; nothing where the cache is not read.
         May be called on any thread."""
-        if self._cache_mode != "use":
+        if self._parts.cache_mode != "use":
             return []
         found = [self._open(trial, work, lambda score: None) for trial in work.trials]
         return [opening.key for opening in found if opening is not None and opening.key]
 
     def _open(self, trial: Trial, work: Slice, on_score: OnScore) -> Opening | None:
         """Prepare a trial. One that cannot be prepared is scored as refused at once."""
-        if trial.position in work.done:
+        if trial.position in work.done or trial.position in work.kept:
             return None
         candidate, case = work.candidates[trial.candidate], work.cases[trial.case]
         try:
             request = self._target.opening(candidate, case, trial.repeat)
-            key = self._key(request) if request else ""
+            key = self._parts.key(request) if request else ""
             return Opening(trial, candidate, case, request, key)
         except EngineError as error:
             on_score(Score(trial, error=Refused.name, message=str(error)))
             return None
 
-    def _key(self, request: Request) -> str:
-        return cache_key(self._providers[request.endpoint].service, request)
-
     async def _run_trial(self, opening: Opening, on_score: OnScore, hit: Reply | None) -> None:
-        trace: list[Attempt] = []
-        bill = Bill(self._prices)
-        notes = None if self._target.is_one_call else CallNotes(bill)
-
-        async def ask(request: Request) -> Reply:
-            if request is opening.request:
-                key, known = opening.key, hit
-            else:
-                key = self._key(request)
-                known = await self._look_up(key)
-            if known is not None:
-                trace.append(CACHE_HIT._replace(step=request.step))
-                reply = as_cached(known)
-            else:
-                reply = await self._ask(request, key, trace)
-            bill.add(request, reply)
-            if notes:  # a step: what is made of its answer would look like a whole one
-                check_whole(reply, self._accepted, request.body, request.step)
-            return reply
-
-        trial = opening.trial
+        request, trial = opening.request, opening.trial
+        known = Known(request, opening.key, hit) if request else None
+        has_steps = not self._target.is_one_call
+        asking = Asking(self._parts, known, accepted=self._parts.accepted if has_steps else None)
+        notes = CallNotes(asking.bill) if has_steps else None
         try:
             found = await self._target.answer(
-                opening.request,
+                request,
                 opening.candidate,
                 opening.case,
                 trial.repeat,
-                notes.noting(ask) if notes else ask,
+                notes.noting(asking.ask) if notes else asking.ask,
             )
         except FlawedAnswer as error:  # of a step: its time and tokens are not those of the trial
-            failed = failed_score(trial, error, trace, bill)
+            failed = failed_score(trial, error, use_of(asking.trace, asking.bill))
             score = replace(failed, answer=error.reply.text, truncated=error.reply.truncated)
         except CallError as error:
-            score = failed_score(trial, error, trace, bill)
+            score = failed_score(trial, error, use_of(asking.trace, asking.bill))
+        except (SystemExit, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
+            # The one would end the worker, the other leave the trial without a score.
+            raise RuntimeError(f"The target raised {error!r}.") from error
         else:
-            score = self._score(opening, found, trace, bill)
+            score = await self._score(opening, found, use_of(asking.trace, asking.bill))
         on_score(replace(score, calls=notes.calls) if notes else score)
-
-    async def _ask(self, request: Request, key: str, trace: list[Attempt]) -> Reply:
-        """One request through single flight and cache to the provider."""
-        if self._cache_mode == "off":
-            return await self._caller.call(request, trace)
-
-        async def call() -> Reply:
-            reply = await self._caller.call(request, trace)
-            if not is_kept(reply, self._accepted):
-                raise NotKept(reply)
-            self._cache.put(key, request, reply)
-            return reply
-
-        try:
-            landing = await self._flights.fly(key, call, self._scope)
-        except NotKept as flawed:
-            return flawed.reply
-        if not landing.is_joined:
-            return landing.reply
-        trace.append(Attempt(JOINED, "ok", 0.0, 0.0, step=request.step))
-        return as_cached(landing.reply)
-
-    async def _look_up(self, key: str) -> Reply | None:
-        """A later call of a trial: its key is known only now."""
-        if self._cache_mode != "use":
-            return None
-        return (await self._cache.get_many([key])).get(key)
 
     def _score_hit(self, opening: Opening, reply: Reply) -> Score:
         hit = as_cached(reply)
-        bill = Bill(self._prices)
+        bill = Bill(self._parts.prices)
         assert opening.request is not None  # it was looked up
         bill.add(opening.request, hit)
-        return self._score(opening, hit, [CACHE_HIT], bill)
+        return self._score_at_once(opening, hit, use_of([CACHE_HIT], bill))
 
-    def _score(
-        self, opening: Opening, found: Reply | Outcome, trace: list[Attempt], bill: Bill
+    async def _judge_again(self, trial: Trial, work: Slice, on_score: OnScore) -> None:
+        """Past the cache: what the judge said last time may be why it failed."""
+        kept = work.kept[trial.position]
+        candidate, case = work.candidates[trial.candidate], work.cases[trial.case]
+        opening = Opening(trial, candidate, case, None, "")
+        on_score(await self._score(opening, kept.reply, use_of_kept(kept), past_cache=True))
+
+    async def _score(
+        self, opening: Opening, found: Reply | Outcome, use: Use, *, past_cache: bool = False
     ) -> Score:
+        if not self._judges.ask:
+            return self._score_at_once(opening, found, use)
         outcome = found if isinstance(found, Outcome) else Outcome(found)
+        begun = self._score_without_scorers(opening, outcome, use)
+        if begun is not None:
+            return begun
+        hearing = self._judges.open(opening.trial, past_cache=past_cache)
         reply = outcome.reply
         try:
-            verdict = self._judge(opening, outcome)
-            record = encode_record(outcome.record)
+            judgements = await hearing.judge(reply.text, opening.case)
         except CallError as error:
-            return failed_score(opening.trial, error, trace, bill, reply)
-        return Score(
-            opening.trial,
-            value=verdict.value,
-            passed=verdict.passed,
-            answer=reply.text,
-            judgements=verdict.judgements,
-            attempts=tuple(trace),
-            latency_ms=reply.latency_ms,
-            tokens_in=reply.tokens_in,
-            tokens_out=reply.tokens_out,
-            cached=reply.cached,
-            calls_sent=count_calls(trace),
-            cost=bill.cost,
-            cost_saved=bill.saved,
-            unpriced=bill.count_unpriced(trace),
-            full_cost=bill.full,
-            truncated=reply.truncated,
-            record=record,
-        )
+            use["judging"] = hearing.result
+            return failed_score(opening.trial, error, use, reply, is_unjudged=True)
+        use["judging"] = hearing.result
+        return good_score(opening.trial, verdict_of(judgements), reply, use)
 
-    def _judge(self, opening: Opening, outcome: Outcome) -> Verdict:
-        """By the scorers, unless the target gave a value itself, or the answer is only told to the
-        strategy."""
-        if outcome.value is not None:
-            return Verdict(checked_value(outcome.value), outcome.passed)
+    def _score_at_once(self, opening: Opening, found: Reply | Outcome, use: Use) -> Score:
+        outcome = found if isinstance(found, Outcome) else Outcome(found)
+        begun = self._score_without_scorers(opening, outcome, use)
+        if begun is not None:
+            return begun
         reply = outcome.reply
-        check_whole(reply, self._accepted, opening.request.body if opening.request else {})
+        try:
+            judgements = self._judges.judge(reply.text, opening.case)
+        except CallError as error:
+            return failed_score(opening.trial, error, use, reply, is_unjudged=True)
+        return good_score(opening.trial, verdict_of(judgements), reply, use)
+
+    def _score_without_scorers(self, opening: Opening, outcome: Outcome, use: Use) -> Score | None:
+        """Where the target gave a value itself, the answer is only told to the strategy, or cannot
+        be judged. None: it is the scorers' turn; the record is in `use`."""
+        reply = outcome.reply
+        try:
+            if outcome.record is not None:
+                use["record"] = encode_record(outcome.record)
+            if outcome.value is not None:
+                verdict = Verdict(checked_value(outcome.value), outcome.passed)
+                return good_score(opening.trial, verdict, reply, use)
+            parameters = opening.request.body if opening.request else {}
+            check_whole(reply, self._parts.accepted, parameters)
+        except CallError as error:
+            use.pop("record", None)
+            return failed_score(opening.trial, error, use, reply)
         if opening.candidate.role != EVALUATE:
-            return Verdict(ANSWERED, None)
-        judgements = tuple(scorer.judge(reply.text, opening.case) for scorer in self._scorers)
-        passed = all(judgement.passed for judgement in judgements)
-        return Verdict(mean_value(judgements), passed, judgements)
+            return good_score(opening.trial, Verdict(ANSWERED, None), reply, use)
+        return None
+
+
+def executor_of(configuration: Configuration, parts: AskParts, target: TargetParts) -> Executor:
+    scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
+    return Executor(configuration.target(target), scorers, parts)
 
 
 def checked_value(value: float) -> float:
@@ -254,36 +210,73 @@ def checked_value(value: float) -> float:
     return float(value)
 
 
-def as_cached(reply: Reply) -> Reply:
-    """With the time that the call took when it was made."""
-    return replace(reply, cached=True)
-
-
-def failed_score(
-    trial: Trial, error: CallError, trace: list[Attempt], bill: Bill, reply: Reply | None = None
-) -> Score:
-    return Score(
-        trial,
-        error=error.name,
-        message=str(error)[:500],
-        answer=reply.text if reply else "",
-        attempts=tuple(trace),
-        latency_ms=reply.latency_ms if reply else None,
-        tokens_in=reply.tokens_in if reply else None,
-        tokens_out=reply.tokens_out if reply else None,
-        cached=bool(reply and reply.cached),
-        calls_sent=count_calls(trace),
-        cost=bill.cost,
-        cost_saved=bill.saved,
-        unpriced=bill.count_unpriced(trace),
-        full_cost=bill.full,
-        truncated=bool(reply and reply.truncated),
-    )
+def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
+    passed = all(judgement.passed for judgement in judgements)
+    return Verdict(mean_value(judgements), passed, tuple(judgements))
 
 
 def mean_value(judgements: Sequence[Judgement]) -> float:
     return sum(judgement.value for judgement in judgements) / len(judgements)
 
 
-def count_calls(trace: Sequence[Attempt]) -> int:
-    return sum(attempt.what == "call" for attempt in trace)
+def use_of(trace: Sequence[Attempt], bill: Bill) -> Use:
+    """What a trial took, whatever became of it."""
+    return {
+        "attempts": tuple(trace),
+        "calls_sent": count_calls(trace),
+        "cost": bill.cost,
+        "cost_saved": bill.saved,
+        "unpriced": bill.count_unpriced(trace),
+        "full_cost": bill.full,
+    }
+
+
+def use_of_kept(kept: KeptAnswer) -> Use:
+    return {
+        "attempts": kept.attempts,
+        "calls": kept.calls,
+        "cost": kept.cost,
+        "full_cost": kept.full_cost,
+        "record": kept.record,
+        "is_kept": True,
+    }
+
+
+def good_score(trial: Trial, verdict: Verdict, reply: Reply, use: Use) -> Score:
+    return Score(
+        trial,
+        value=verdict.value,
+        passed=verdict.passed,
+        answer=reply.text,
+        judgements=verdict.judgements,
+        latency_ms=reply.latency_ms,
+        tokens_in=reply.tokens_in,
+        tokens_out=reply.tokens_out,
+        cached=reply.cached,
+        truncated=reply.truncated,
+        **use,
+    )
+
+
+def failed_score(
+    trial: Trial,
+    error: CallError,
+    use: Use,
+    reply: Reply | None = None,
+    *,
+    is_unjudged: bool = False,
+) -> Score:
+    """Without an answer, with one that is flawed, or with one that scorers failed to judge."""
+    return Score(
+        trial,
+        error=error.name,
+        message=str(error)[:500],
+        answer=reply.text if reply else "",
+        latency_ms=reply.latency_ms if reply else None,
+        tokens_in=reply.tokens_in if reply else None,
+        tokens_out=reply.tokens_out if reply else None,
+        cached=bool(reply and reply.cached),
+        truncated=bool(reply and reply.truncated),
+        unjudged=reply if is_unjudged else None,
+        **use,
+    )

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Literal, NamedTuple
 
+from workers.engine.asking import AskParts
 from workers.engine.cache import MemoryCache, ReplyCache, SingleFlight
 from workers.engine.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.chunks import chunk_size
 from workers.engine.clock import Clock, SystemClock
 from workers.engine.ending_tasks import end_tasks
-from workers.engine.executor import Executor
+from workers.engine.executor import Executor, executor_of
 from workers.engine.prices import Prices
 from workers.engine.providers import Provider
 from workers.engine.records import EVALUATE, Candidate, Case, Request, Score, Slice
 from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, slots_allowed
-from workers.engine.scorers import build_scorer
 from workers.engine.session import Session
 from workers.engine.spec.births import check_births
 from workers.engine.spec.configuration import Configuration
@@ -74,7 +74,16 @@ async def run_here(
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices or {})
     parts = CallParts(throttle, clock, Random(configuration.seed))
     caller = Caller(providers, parts, rules)
-    executor = build_executor(configuration, providers, caller, rules, cache or MemoryCache())
+    asking = AskParts(
+        caller,
+        providers,
+        cache or MemoryCache(),
+        SingleFlight(),
+        configuration.cache,
+        prices=rules.prices,
+        accepted=configuration.answers.accepted,
+    )
+    executor = executor_of(configuration, asking, TargetParts(limits.timeout_seconds))
     watch = Watch(configuration, throttle, clock)
     drive = Drive(configuration, cases, slots, executor, watch, on_candidate, on_score)
     try:
@@ -266,23 +275,3 @@ def build_quotas(configuration: Configuration, cases: int, model_quotas: ModelQu
         return (Quota(f"{QUOTA}/{request.candidate}", of_candidate), *shared)
 
     return quotas
-
-
-def build_executor(
-    configuration: Configuration,
-    providers: Mapping[str, Provider],
-    caller: Caller,
-    rules: CallRules,
-    cache: ReplyCache,
-) -> Executor:
-    return Executor(
-        configuration.target(TargetParts(rules.timeout_seconds)),
-        caller,
-        providers,
-        [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers],
-        cache,
-        SingleFlight(),
-        configuration.cache,
-        prices=rules.prices,
-        accepted=configuration.answers.accepted,
-    )

@@ -140,6 +140,31 @@ class Judgement(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Judging:
+    """What scorers asked to judge one answer: apart from what its target asked and used."""
+
+    calls: tuple[StepCall, ...] = ()  # the step is the scorer's name
+    attempts: tuple[Attempt, ...] = ()
+    sent: int = 0
+    cost: float | None = None  # dollars; None: unknown, or no answer arrived
+    cost_saved: float = 0.0
+    unpriced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer that could not be judged, from before a retry: it is judged again, not asked for
+    again. What it took was counted when it came."""
+
+    reply: Reply
+    attempts: tuple[Attempt, ...] = ()
+    calls: tuple[StepCall, ...] = ()
+    cost: float | None = None
+    full_cost: float | None = None
+    record: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """What became of a trial: a value or an error, never both, never neither."""
 
@@ -163,6 +188,19 @@ class Score:
     calls: tuple[StepCall, ...] = ()  # of a pipeline, in the order in which they began
     truncated: bool = False  # the answer was cut at its length limit, scored or not
     record: bytes | None = None  # JSON, kept beside the score; None: there is none
+    judging: Judging | None = None  # None: no scorer asks
+    unjudged: Reply | None = None  # the answer, of a trial that failed only in being judged
+    is_kept: bool = False  # its answer is a KeptAnswer
+
+    @property
+    def spent(self) -> float:
+        """Dollars, as far as they are known, with what was spent on judges."""
+        judges = self.judging.cost if self.judging else None
+        return (self.cost or 0.0) + (judges or 0.0)
+
+    @property
+    def unpriced_in_all(self) -> int:
+        return self.unpriced + (self.judging.unpriced if self.judging else 0)
 
     def __post_init__(self) -> None:
         if (self.value is None) == (not self.error):
@@ -177,3 +215,4 @@ class Slice:
     candidates: Mapping[str, Candidate]
     cases: Mapping[int, Case]
     done: frozenset[int] = field(default_factory=frozenset)  # positions already scored
+    kept: Mapping[int, KeptAnswer] = field(default_factory=dict)  # by position

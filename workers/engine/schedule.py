@@ -91,7 +91,7 @@ def calls_per_candidate(configuration: Configuration, cases: int, slots: int) ->
 def slots_allowed(configuration: Configuration, endpoints: Mapping[str, int]) -> int:
     """Calls at once: the run's own limit, or less where its models allow less together.
     `endpoints` gives the calls at once that each endpoint allows for each of its models."""
-    models = {(model.endpoint, model.model) for model in configuration.called}
+    models = {(model.endpoint, model.model) for model in configuration.every_model}
     known = [endpoints[endpoint] for endpoint, _ in models if endpoint in endpoints]
     own = configuration.limits.max_concurrent
     if not known:

@@ -9,7 +9,7 @@ from workers.engine.spec.configuration import Configuration, ModelChoice
 
 def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
     """By name. Raises ConfigurationError when one was removed since."""
-    names = {model.endpoint for model in configuration.called}
+    names = {model.endpoint for model in configuration.every_model}
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(name__in=names)}
     missing = sorted(names - set(endpoints))
     if missing:

@@ -52,7 +52,7 @@ def slots_now(configuration: Configuration, endpoints: Mapping[str, Endpoint]) -
 
 def read_slots(configuration: Configuration) -> int:
     """The same, with the endpoints as they are stored now."""
-    names = {model.endpoint for model in configuration.called}
+    names = {model.endpoint for model in configuration.every_model}
     stored = Endpoint.objects.filter(name__in=names)
     return slots_allowed(configuration, dict(stored.values_list("name", "max_concurrent")))
 
@@ -94,13 +94,13 @@ def paused_endpoints() -> set[str]:
 
 
 def is_waiting(configuration: Configuration, paused: Collection[str]) -> bool:
-    return any(model.endpoint in paused for model in configuration.called)
+    return any(model.endpoint in paused for model in configuration.every_model)
 
 
 def waiting_reason(configuration: Configuration) -> str:
     """Why a run that could go on does not; empty when none of its endpoints is paused."""
     paused = paused_endpoints()
-    names = sorted({model.endpoint for model in configuration.called} & paused)
+    names = sorted({model.endpoint for model in configuration.every_model} & paused)
     if not names:
         return ""
     what = f"endpoint {names[0]} is" if len(names) == 1 else f"endpoints {', '.join(names)} are"

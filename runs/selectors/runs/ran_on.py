@@ -63,7 +63,7 @@ def facts_at_launch(
         limits=configuration.limits.model_dump(),
         endpoints={
             name: facts_of_endpoint(endpoints[name])
-            for name in sorted({model.endpoint for model in configuration.called})
+            for name in sorted({model.endpoint for model in configuration.every_model})
         },
     )
 

@@ -4,11 +4,15 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+LONGEST_LINE = 1_000  # characters; what may be longer is written in several lines
+
 
 class OptionDescription(NamedTuple):
     name: str
     label: str
-    kind: str  # "number", "boolean", "choice", "text", or "yaml": no form has a field for it
+    # "number", "boolean", "choice", "text", "long text", "model" (as endpoint/model), or "yaml": no
+    # form has a field for it
+    kind: str
     default: Any
     help: str
     choices: tuple[str, ...] = ()
@@ -53,9 +57,14 @@ def describe_option(name: str, schema: dict[str, Any], label: str) -> OptionDesc
 
 
 def kind_of(schema: dict[str, Any]) -> str:
-    types = {part.get("type") for part in schema.get("anyOf", [schema])}
+    parts = schema.get("anyOf", [schema])
+    if any(part.get("format") == "model" for part in parts):
+        return "model"
+    types = {part.get("type") for part in parts}
     if types & {"array", "object"}:
         return "yaml"
     if types & {"number", "integer"}:
         return "number"
-    return "boolean" if "boolean" in types else "text"
+    if "boolean" in types:
+        return "boolean"
+    return "long text" if schema.get("maxLength", 0) > LONGEST_LINE else "text"

@@ -4,29 +4,42 @@ from collections.abc import Mapping
 from typing import Any
 
 from workers.engine.named import Registry
-from workers.engine.named.registry import subclass_of
-from workers.engine.scorers.base import Scorer
+from workers.engine.scorers.base import AskingScorer, BaseScorer, Scorer
 from workers.engine.scorers.contains import Contains
 from workers.engine.scorers.exact import Exact
 from workers.engine.scorers.numeric import Numeric
 from workers.engine.scorers.regex import Regex
+from workers.engine.scorers.rubric import Rubric
+from workers.engine.scorers.similarity import Similarity
 
-__all__ = ["SCORERS", "Scorer", "build_scorer"]
+__all__ = ["SCORERS", "AnyScorer", "AskingScorer", "BaseScorer", "Scorer", "build_scorer"]
 
-SCORERS: Registry[Scorer] = Registry(
+AnyScorer = Scorer | AskingScorer
+
+
+def adopt(plugin: object) -> type[AnyScorer] | None:
+    """A class derived from one of the two, and not one of them, which a package may export."""
+    if plugin in (Scorer, AskingScorer) or not isinstance(plugin, type):
+        return None
+    return plugin if issubclass(plugin, Scorer | AskingScorer) else None
+
+
+SCORERS: Registry[AnyScorer] = Registry(
     "scorer",
     {
         "exact": Exact,
         "contains": Contains,
         "regex": Regex,
         "numeric": Numeric,
+        "similarity": Similarity,
+        "rubric": Rubric,
     },
-    adopt=subclass_of(Scorer),
+    adopt=adopt,
     example="{numeric: {tolerance: 0.001}}",
 )
 
 
-def build_scorer(name: str, options: Mapping[str, Any]) -> Scorer:
+def build_scorer(name: str, options: Mapping[str, Any]) -> AnyScorer:
     """A scorer ready to judge. ValueError lists everything wrong with its options."""
-    scorer: Scorer = SCORERS.choose(name, options).options
+    scorer: AnyScorer = SCORERS.choose(name, options).options
     return scorer

@@ -140,7 +140,22 @@ class Configuration(Strict):
     @property
     @abstractmethod
     def called(self) -> list[ModelChoice]:
-        """Every model it may call."""
+        """The models that its candidates may call."""
+
+    @property
+    def judges(self) -> list[tuple[str, ModelChoice]]:
+        """The models that its scorers ask, each with its path in the document."""
+        return [
+            (f"scorers.{index}.{option}", model)
+            for index, scorer in enumerate(self.scorers)
+            for option, model in scorer.models.items()
+        ]
+
+    @property
+    def every_model(self) -> list[ModelChoice]:
+        """All that it calls, by candidates or scorers: each once, whatever its parameters."""
+        models = [*self.called, *(model for _, model in self.judges)]
+        return list({(model.endpoint, model.model): model for model in models}.values())
 
     @property
     @abstractmethod
@@ -216,13 +231,17 @@ def check_against(
 ) -> None:
     """Refuse what only the stored parts can tell: endpoints, with the models whose price is known;
     dataset columns, among them the expected answer; size."""
+    named = [
+        (f"{configuration.model_path(index)}.endpoint", model)
+        for index, model in enumerate(configuration.called)
+    ]
     problems = [
         Problem(
-            f"{configuration.model_path(index)}.endpoint",
+            path,
             f"There is no endpoint {model.endpoint!r}. "
             f"Choose one of: {', '.join(endpoints) or NO_ENDPOINTS}.",
         )
-        for index, model in enumerate(configuration.called)
+        for path, model in [*named, *configuration.judges]
         if model.endpoint not in endpoints
     ]
     problems += configuration.plugin_problems()
@@ -251,7 +270,7 @@ def budget_problems(
         return []
     unpriced = {
         model.label: model.endpoint
-        for model in configuration.called
+        for model in configuration.every_model
         if model.model not in priced.get(model.endpoint, ())
     }
     if not unpriced:

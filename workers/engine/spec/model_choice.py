@@ -32,7 +32,9 @@ class ModelChoice(Strict):
     """A model of an endpoint, written `endpoint/model` or in full."""
 
     model_config = ConfigDict(
-        json_schema_extra=also_written({"type": "string", "pattern": "^[^/]{1,100}/.{1,200}$"})
+        json_schema_extra=also_written(
+            {"type": "string", "format": "model", "pattern": "^[^/]{1,100}/.{1,200}$"}
+        )
     )
 
     endpoint: Name = Field(description="The name of an endpoint of this site.")

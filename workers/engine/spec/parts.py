@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from workers.engine.named import NamedChoice, Registry
-from workers.engine.scorers import SCORERS
+from workers.engine.named import NamedChoice, Registry, WrongOptions
+from workers.engine.scorers import SCORERS, build_scorer
 from workers.engine.spec.model_choice import ModelChoice, Name, Strict
 from workers.engine.spec.presets import MOST_CONCURRENT, fill_limits
 
@@ -75,6 +75,18 @@ class ScorerChoice(NamedChoice):
     """A scorer by name, or with its options, as in {numeric: {tolerance: 0.001}}."""
 
     registry: ClassVar[Registry[Any]] = SCORERS
+
+    @property
+    def models(self) -> dict[str, ModelChoice]:
+        """Those it asks, by the option that names them. What is wrong with a plug-in is told by
+        `plugin_problems`."""
+        scorer = SCORERS.get(self.name)
+        if scorer is None or not scorer.asks:
+            return {}
+        try:
+            return build_scorer(self.name, self.options).models
+        except WrongOptions:
+            return {}
 
 
 class Limits(Strict):

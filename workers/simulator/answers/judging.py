@@ -1,5 +1,6 @@
 """Gives a score when a prompt asks for one: what critics and judges of answers build on."""
 
+import json
 import re
 from typing import NamedTuple
 
@@ -17,11 +18,13 @@ _scale = re.compile(
     rf"(?<!\d)({NUMBER})\s*(?:to|-|and|\.\.)\s*({NUMBER})(?!\s*[+*/=])", re.IGNORECASE
 )
 _scale_words = re.compile(r"(?:from|between|scale of|scale|score)[^\d\n-]{0,20}$", re.IGNORECASE)
+# What is judged may stand in the rest of the line, or between <tag> and </tag>.
+_TEXT = r"\s*[:=]\s*(?:<(?P<tag>[\w-]{1,60})>(?P<fenced>(?s:.*?))</(?P=tag)>|(?P<line>.+))"
 _expected = re.compile(
-    r"(?:(?:expected|reference|correct)(?: answer)?|ground truth)\s*[:=]\s*(.+)", re.IGNORECASE
+    rf"(?:(?:expected|reference|correct)(?: answer)?|ground truth){_TEXT}", re.IGNORECASE
 )
 _given = re.compile(
-    r"^\W*(?:(?:given |candidate'?s? |model'?s? )?(?:answer|response|output|reply))\s*[:=]\s*(.+)",
+    rf"^\W*(?:(?:given |candidate'?s? |model'?s? )?(?:answer|response|output|reply)){_TEXT}",
     re.IGNORECASE | re.MULTILINE,
 )
 RIGHT_FROM = 0.8  # share of the scale: a right answer scores from here to the top
@@ -41,11 +44,16 @@ def is_judging_task(instructions: str) -> bool:
 
 
 def judge(instructions: str, model: str, seed: int, variant: str) -> str:
-    """A bare number on the scale the prompt names (0 to 1 if it names none)."""
+    """A number on the scale the prompt names (0 to 1 if it names none): bare, or with a reason as
+    JSON where the prompt asks for that."""
     scale = scale_of(instructions)
     share = _share(instructions, draw(seed, "judge", model, instructions, variant))
     score = scale.low + share * (scale.high - scale.low)
-    return f"{score:.2f}" if scale.high - scale.low <= 1 else f"{round(score)}"
+    shown = f"{score:.2f}" if scale.high - scale.low <= 1 else f"{round(score)}"
+    if not _wants_reason(instructions):
+        return shown
+    reason = "It says what was expected." if share >= RIGHT_FROM else "It misses what was expected."
+    return json.dumps({"score": float(shown), "reason": reason})
 
 
 def scale_of(instructions: str) -> Scale:
@@ -58,11 +66,17 @@ def scale_of(instructions: str) -> Scale:
     return DEFAULT_SCALE
 
 
+def _wants_reason(instructions: str) -> bool:
+    _, _, after = instructions.partition("JSON")
+    return '"score"' in after and '"reason"' in after
+
+
 def _share(instructions: str, luck: float) -> float:
     """High where the given answer holds the expected one, low where not, luck where unknown."""
     expected, given = _expected.search(instructions), _given.search(instructions)
     if expected is None or given is None:
         return luck
-    if expected[1].strip().rstrip(".").lower() in given[1].lower():
+    wanted, said = ((found["fenced"] or found["line"] or "") for found in (expected, given))
+    if wanted.strip().rstrip(".").lower() in said.lower():
         return RIGHT_FROM + luck * (1 - RIGHT_FROM)
     return luck * WRONG_TO

@@ -1,0 +1,254 @@
+"""Embeddings over real HTTP: a key for each text, several texts in a request, limits that hold."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.engine.running import run_document
+from workers.engine.asking import Asking, AskParts
+from workers.engine.cache import MemoryCache, SingleFlight
+from workers.engine.calls import Caller, CallParts, CallRules
+from workers.engine.clock import SystemClock
+from workers.engine.embeddings import (
+    cosine,
+    embed,
+    embedding_request,
+    read_vector,
+    write_vector,
+)
+from workers.engine.errors import LaneClosed, MalformedAnswer
+from workers.engine.http import Client
+from workers.engine.prices import Price
+from workers.engine.providers import PROVIDERS
+from workers.engine.records import Case, Request
+from workers.engine.spec.model_choice import ModelChoice
+from workers.engine.text_batches import TextBatches, share_tokens
+from workers.engine.throttling.permits import LocalPermits, Quota
+from workers.engine.throttling.throttle import Throttle
+from workers.simulator.answers.embeddings import embed as simulated
+from workers.simulator.testing import SimulatorClient
+
+MODEL = ModelChoice(endpoint="simulated", model="sim-embed")
+PRICES = {("simulated", "sim-embed"): Price(0.02, 0.0)}
+ROUTES = {"simulated": "/v1/embeddings", "ollama": "/api/embed"}
+
+
+@dataclass
+class Desk:
+    """Where tests ask: everything between `ask` and the wire is real."""
+
+    url: str
+    client: Client
+    kind: str = "simulated"
+    most_texts: int = 8
+    quota: Quota = field(default_factory=lambda: Quota("run", 50))
+    cache: MemoryCache = field(default_factory=MemoryCache)
+    flights: SingleFlight = field(default_factory=SingleFlight)
+    askings: list[Asking] = field(default_factory=list)
+
+    def open(self) -> None:
+        clock = SystemClock()
+        throttle = Throttle(LocalPermits(clock.monotonic), clock)
+        batches = TextBatches(self.most_texts, wait_seconds=0.05)
+        self.parts = CallParts(throttle, clock, Random(1), batches=batches)
+
+        def quotas(request: Request) -> tuple[Quota, ...]:
+            return (self.quota,)
+
+        suffix = "/v1" if self.kind == "simulated" else ""
+        provider = PROVIDERS[self.kind](self.client, self.kind, self.url + suffix)
+        rules = CallRules(quotas, 3, 5.0, PRICES)
+        caller = Caller({"simulated": provider}, self.parts, rules)
+        self.asking = AskParts(
+            caller, {"simulated": provider}, self.cache, self.flights, prices=PRICES
+        )
+
+    def ask(self) -> Asking:
+        """Of one trial."""
+        self.askings.append(Asking(self.asking))
+        return self.askings[-1]
+
+    @property
+    def calls(self) -> int:
+        return sum(step.what == "call" for one in self.askings for step in one.trace)
+
+
+@pytest.fixture
+async def desk(simulator: SimulatorClient) -> AsyncIterator[Desk]:
+    async with Client() as client:
+        desk = Desk(simulator.url, client)
+        desk.open()
+        yield desk
+        await desk.parts.close()
+
+
+def words(number: int) -> list[str]:
+    return [f"text number {place}" for place in range(number)]
+
+
+async def embed_apart(desk: Desk, texts: list[str]) -> list[Any]:
+    """Each text by a trial of its own."""
+    found = await asyncio.gather(*(embed(desk.ask().ask, MODEL, [text]) for text in texts))
+    return [one for (one,) in found]
+
+
+@pytest.mark.parametrize("kind", ROUTES)
+async def test_vectors_come_in_the_order_of_the_texts(
+    desk: Desk, simulator: SimulatorClient, kind: str
+) -> None:
+    desk.kind = kind
+    desk.open()
+    texts = words(20)
+    found = await embed(desk.ask().ask, MODEL, texts)
+    for text, one in zip(texts, found, strict=True):
+        assert one.vector is not None
+        assert cosine(one.vector, simulated(text)) == pytest.approx(1.0)
+    assert len({tuple(one.vector or ()) for one in found}) == 20
+    rows = simulator.requests()
+    assert {row["route"] for row in rows} == {ROUTES[kind]}
+    assert len(rows) == 3  # of 8, 8 and 4 texts
+    assert desk.calls == 3
+
+
+async def test_texts_of_several_trials_travel_together(
+    desk: Desk, simulator: SimulatorClient
+) -> None:
+    texts = words(16)
+    await embed_apart(desk, texts)
+    rows = simulator.requests()
+    assert len(rows) == desk.calls == 2
+    bills = [asking.bill for asking in desk.askings]
+    tokens = sum(row["tokens_in"] for row in rows)
+    assert sum(bill.cost or 0.0 for bill in bills) == pytest.approx(tokens * 0.02 / 1_000_000)
+    assert all(bill.cost for bill in bills)  # each pays for its own text
+    assert [one.bill.count_unpriced(one.trace) for one in desk.askings] == [0] * 16
+
+
+async def test_each_text_is_cached_by_itself(desk: Desk, simulator: SimulatorClient) -> None:
+    before = await embed(desk.ask().ask, MODEL, words(4))
+    after = await embed(desk.ask().ask, MODEL, [*words(6), "text number 0"])
+    assert [one.vector for one in after[:4]] == [one.vector for one in before]
+    assert after[6].vector == before[0].vector
+    assert [step.what for step in desk.askings[1].trace].count("cache hit") == 5
+    assert [row["tokens_in"] for row in simulator.requests()] == [16, 8]  # 4 texts, then 2
+    other = MODEL.model_copy(update={"parameters": {"dimensions": 64}})
+    (small,) = await embed(desk.ask().ask, other, ["text number 0"])
+    assert len(small.vector or ()) == 64  # asked otherwise, it is another text
+
+
+async def test_equal_texts_under_way_are_sent_once(desk: Desk, simulator: SimulatorClient) -> None:
+    found = await embed_apart(desk, ["the same"] * 5)
+    assert len({tuple(one.vector) for one in found}) == 1
+    assert [row["tokens_in"] for row in simulator.requests()] == [2]
+    assert desk.calls == 1
+
+
+async def test_one_text_that_is_refused_fails_alone(desk: Desk, simulator: SimulatorClient) -> None:
+    simulator.play(
+        {
+            "match": {"contains": "number 5"},
+            "times": None,
+            "do": "error",
+            "status": 400,
+            "message": "too long",
+        }
+    )
+    found = await embed_apart(desk, words(8))
+    assert [one.vector is None for one in found] == [place == 5 for place in range(8)]
+    assert str(found[5].error) == "400: too long"
+    # 8, halved to 4 and 4; of the second half 2 and 2; of its first 1 and 1.
+    assert len(simulator.requests()) == desk.calls == 7
+    assert len(desk.cache.replies) == 7
+
+
+async def test_a_server_in_trouble_is_tried_again_with_the_whole_request(
+    desk: Desk, simulator: SimulatorClient
+) -> None:
+    simulator.play({"times": 2, "do": "error", "status": 503})
+    found = await embed_apart(desk, words(8))
+    assert all(one.vector for one in found)
+    assert len(simulator.requests()) == desk.calls == 3
+
+
+async def test_a_request_counts_once_for_the_rate(desk: Desk, simulator: SimulatorClient) -> None:
+    desk.quota = Quota("run", 50, requests_per_minute=60)
+    await embed_apart(desk, words(24))
+    times = [row["arrival"] for row in simulator.requests()]
+    assert len(times) == 3
+    assert times[2] - times[0] > 1.5  # one a second
+
+
+async def test_calls_at_once_are_requests_not_texts(desk: Desk, simulator: SimulatorClient) -> None:
+    desk.quota = Quota("run", max_concurrent=2)
+    simulator.change(latency_ms=20)
+    await embed_apart(desk, words(64))
+    seen = simulator.ledger()
+    assert (seen["total"], seen["peak_in_flight"]) == (8, 2)
+
+
+async def test_closing_leaves_nobody_waiting(desk: Desk, simulator: SimulatorClient) -> None:
+    request = embedding_request(MODEL, "a text")
+    waiting = asyncio.create_task(desk.asking.caller.call(request, []))
+    await asyncio.sleep(0)  # now it waits for other texts
+    await desk.parts.close()
+    with pytest.raises(LaneClosed):
+        await waiting
+    assert not simulator.requests()
+
+
+@pytest.mark.parametrize(
+    ("total", "texts", "shares"),
+    [
+        (None, ["a", "b"], [None, None]),
+        (10, ["aaaa", "a"], [8, 2]),
+        (7, ["a", "a", "a"], [2, 3, 2]),
+        (1, ["a", "a", "a"], [0, 1, 0]),
+        (5, ["", ""], [0, 5]),
+    ],
+)
+def test_tokens_are_shared_out_whole(
+    total: int | None, texts: list[str], shares: list[int | None]
+) -> None:
+    assert share_tokens(total, texts) == shares
+
+
+def test_a_vector_is_kept_as_text() -> None:
+    kept = write_vector([0.5, -1.25, 3e38])
+    assert list(read_vector(kept)) == [0.5, -1.25, pytest.approx(3e38)]
+    with pytest.raises(MalformedAnswer):
+        read_vector("no vector")
+
+
+async def test_similarity_compares_meanings(
+    simulator: SimulatorClient, document: dict[str, Any]
+) -> None:
+    answers = {"same": "the cat sat", "near": "the cat sat down", "far": "17"}
+    simulator.play(
+        *(
+            {"match": {"contains": name, "model": "sim-small"}, "do": "answer", "answer": text}
+            for name, text in answers.items()
+        )
+    )
+    similar = {
+        **document,
+        "prompts": document["prompts"][:1],
+        "models": ["simulated/sim-small"],
+        "scorers": [{"similarity": {"model": "simulated/sim-embed", "threshold": 0.75}}],
+    }
+    rows = [{"question": f"{name}?", "expected": "the cat sat"} for name in answers]
+    cases = [Case(place, row) for place, row in enumerate(rows)]
+    scores = await run_document(similar, cases, simulator.url, prices=PRICES)
+    values = dict(zip(answers, (score.value for score in scores), strict=True))
+    assert values["same"] == pytest.approx(1.0)
+    assert 0.75 < (values["near"] or 0) < 1
+    assert (values["far"] or 0) < 0.3
+    assert [score.passed for score in scores] == [True, True, False]
+    first = scores[0].judging
+    assert first is not None
+    assert [call.step for call in first.calls] == ["similarity"] * 2
+    assert first.calls[0].prompt == [{"role": "text", "content": "the cat sat"}]
+    assert first.calls[0].answer.startswith("A vector of 768 numbers: ")

@@ -84,9 +84,11 @@ class HeldChunks:
 
 
 def models_of(lease: Lease, candidate: str) -> frozenset[Place]:
-    """The models that a candidate calls. It waits when one of them fails."""
-    called = lease.parts.configuration.models_called(lease.parts.candidates[candidate].document)
-    return frozenset((model["endpoint"], model["model"]) for model in called)
+    """The models that its trials call, judges among them. They wait when one of them fails."""
+    configuration = lease.parts.configuration
+    called = configuration.models_called(lease.parts.candidates[candidate].document)
+    judges = [(model.endpoint, model.model) for _, model in configuration.judges]
+    return frozenset([*((model["endpoint"], model["model"]) for model in called), *judges])
 
 
 def count_called(lease: Lease) -> int:

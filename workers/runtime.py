@@ -136,7 +136,8 @@ class Runtime:
                 await self._recorder.give_back([chunk], release_chunk)
                 return
             logger.exception("Chunk %s of run %s could not be executed.", chunk.chunk_id, run_id)
-            reason = f"A worker could not execute it: {type(error).__name__}: {error}"
+            first = first_of(error)
+            reason = f"A worker could not execute it: {type(first).__name__}: {first}"
             await in_database(fail_run, Run(pk=run_id), reason)
             self._recorder.forget(chunk)
             return
@@ -228,6 +229,13 @@ def is_caused_by(error: Exception, kind: type[Exception]) -> bool:
     if isinstance(error, ExceptionGroup):
         return error.subgroup(kind) is not None
     return isinstance(error, kind)
+
+
+def first_of(error: Exception) -> Exception:
+    """Of those that a chunk's trials raised at the same time."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def die_with(task: asyncio.Task[None]) -> None:

@@ -15,7 +15,9 @@ from runs.selectors.runs.limits import slots_now
 from runs.selectors.runs.outcome import score_found
 from runs.selectors.runs.trial_roles import RoleLine
 from runs.selectors.scores.columns import CARRIED, ScoreLine, row_of, score_line
-from workers.engine.records import EVALUATE, Score
+from runs.services.chunks.judge_totals import count_judging
+from runs.services.chunks.totals import RoleCounts
+from workers.engine.records import EVALUATE, JUDGE, Score
 from workers.engine.statistics.comparing import Result
 from workers.engine.statistics.gates import Ending, Outcome
 from workers.engine.statistics.intervals import add_to_bins, percentile
@@ -54,6 +56,9 @@ def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
 def role_lines(run: HereRun) -> dict[str, RoleLine]:
     """As of a stored run: empty where all trials evaluate."""
     found = {role: role_line(scores) for role, scores in run.scores_by_role().items()}
+    if judged := [count_judging(score.judging).counts for score in run.scores if score.judging]:
+        sums = {name: sum(getattr(one, name) for one in judged) for name in RoleCounts._fields}
+        found[JUDGE] = RoleLine(**sums)
     return found if found.keys() - {EVALUATE} else {}
 
 

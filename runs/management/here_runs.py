@@ -178,8 +178,8 @@ def standing_of(run: HereRun) -> Standing:
         done=len(evaluated),
         failed=sum(bool(score.error) for score in evaluated),
         cached=sum(score.cached for score in evaluated),
-        cost=sum(score.cost or 0.0 for score in run.scores),
-        unpriced=sum(score.unpriced for score in run.scores),
+        cost=sum(score.spent for score in run.scores),
+        unpriced=sum(score.unpriced_in_all for score in run.scores),
         score=found.value if found else None,
     )
 

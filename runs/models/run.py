@@ -232,6 +232,9 @@ class Chunk(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     sent = models.DateTimeField(null=True, blank=True)
     deaths = models.PositiveIntegerField(default=0)
+    kept = models.JSONField(
+        null=True, help_text="By position, answers from before a retry: to be judged again."
+    )
 
     class Meta:
         ordering: ClassVar[list[str]] = ["start"]

@@ -41,6 +41,11 @@ class Score(models.Model):
     calls = models.JSONField(
         null=True, help_text="Of a pipeline, each call: step, model, prompt, answer, use."
     )
+    judging = models.JSONField(
+        null=True,
+        help_text="What scorers asked: calls, attempts and what they used; the reply's figures if "
+        "it could not be judged.",
+    )
     finished = models.DateTimeField()
 
     class Meta:

@@ -9,7 +9,7 @@ from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.selectors.endpoints.permit_state import read_permits
 from runs.selectors.runs.limits import WAITING, trials_each
 from runs.services.pauses import hold_run
-from workers.engine.kinds import KINDS
+from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.records import EVALUATE
 
 HOPELESS_SECONDS = 600.0  # some probes, up to 5 minutes apart, have failed by then
@@ -54,15 +54,18 @@ def has_answers(run: Run, seconds: float) -> bool:
 
 
 def models_needed(run: Run, endpoints: dict[str, int]) -> set[Place]:
-    """The models of the candidates that still have trials to come."""
+    """The models of the candidates that still have trials to come, and of the judges."""
     is_to_come = Q(role=EVALUATE, done__lt=trials_each(run)) | Q(done=0)
     documents = run.candidates.filter(is_to_come).values_list("document", flat=True)
-    return {
-        (endpoints[model["endpoint"]], model["model"])
+    needed = {
+        (model["endpoint"], model["model"])
         for document in documents
         for model in KINDS[run.kind].models_called(document)
-        if model["endpoint"] in endpoints
     }
+    if needed:
+        judges = read_configuration(run.document).judges
+        needed |= {(model.endpoint, model.model) for _, model in judges}
+    return {(endpoints[name], model) for name, model in needed if name in endpoints}
 
 
 def reason_of(failing: list[str], seconds: float) -> str:

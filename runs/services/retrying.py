@@ -1,10 +1,11 @@
 """Puts trials back to be run: the failed ones of a run, or one that a person wants to see again.
 
 Their scores go, their chunks open again, and a finished run goes on. What was sent for them stays
-counted: it was paid.
+counted: it was paid. An answer that only could not be judged is kept, and judged again.
 """
 
 from functools import partial
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -16,7 +17,9 @@ from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState,
 from runs.selectors.case_sources import positions_of, stored_cases
 from runs.selectors.estimates.calls import keys_of_candidate
 from runs.selectors.runs.limits import configuration_now
+from runs.selectors.scores.score_records import may_have_records, records_of
 from runs.services.budgets import refuse_if_spent
+from runs.services.chunks.kept_answers import answer_to_keep
 from runs.services.chunks.planning import send_pending
 from runs.services.events import note
 from runs.services.rewinding import parts_of, take_out
@@ -36,7 +39,7 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
     locked = _lock(run)
     if KINDS[locked.kind].learns:
         _prepare_decisions(locked)
-    count = _reopen(locked, locked.scores.filter(value=None))
+    count = _reopen(locked, locked.scores.filter(value=None), keeps_answers=True)
     if count:
         trials = "1 failed trial" if count == 1 else f"{count:,} failed trials"
         note(locked, f"{user.get_username()} retried {trials}.")
@@ -51,7 +54,7 @@ def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
         raise ConfigurationError([Problem("", DECIDED_ON)])
     one = locked.scores.filter(position=position).select_related("candidate", "case")
     score = one.first()
-    if score is None or not _reopen(locked, one):
+    if score is None or not _reopen(locked, one, keeps_answers=False):
         return False
     _forget_answer(locked, score)
     note(locked, f"{user.get_username()} ran trial {position} again.")
@@ -90,20 +93,27 @@ def _forget_answer(run: Run, score: Score) -> None:
     CachedReply.objects.filter(key__in=[k for k, r in found if r.repeat == score.repeat]).delete()
 
 
-def _reopen(run: Run, scores: QuerySet[Score]) -> int:
+def _reopen(run: Run, scores: QuerySet[Score], *, keeps_answers: bool) -> int:
     """Trials of chunks that are still worked on stay: their workers have them already."""
     wanted = {score.position: score for score in scores}
     chunk_ids, found = [], []
+    kept: dict[int, dict[str, Any]] = {}
+    records = records_of(list(wanted.values())) if may_have_records(run) else {}
     closed = run.chunks.filter(state=ChunkState.DONE).values_list("pk", "trials")
     for chunk_id, trials in closed.iterator():
         if hits := [wanted[trial[0]] for trial in trials if trial[0] in wanted]:
             chunk_ids.append(chunk_id)
             found += hits
+            answers = {str(s.position): answer_to_keep(s, records.get(s.pk)) for s in hits}
+            kept[chunk_id] = {p: one for p, one in answers.items() if one and keeps_answers}
     if not found:
         return 0
     take_out(run, found)
     for part in parts_of(chunk_ids):
         Chunk.objects.filter(pk__in=part).update(state=ChunkState.PENDING, sent=None, deaths=0)
+    for chunk_id, answers in kept.items():
+        if answers:
+            Chunk.objects.filter(pk=chunk_id).update(kept=answers)
     _go_on(run)
     return len(found)
 

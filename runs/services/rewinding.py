@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.db.models import F
 
 from runs.models import Chunk, ChunkState, Run, Score
+from runs.services.chunks.judge_totals import take_judging
 from runs.services.chunks.score_records import forget_records
 from runs.services.chunks.totals import TALLIED, Tally, tally_by_candidate
 from runs.services.events import note
@@ -26,6 +27,8 @@ def take_out(run: Run, scores: Sequence[Score]) -> None:
         tally.take_from(candidates[candidate_id])
         candidates[candidate_id].save(update_fields=Tally.names())
         tally.take_from(run)
+    for score in scores:
+        take_judging(run, score.judging)
     run.save(update_fields=TALLIED)
 
 
@@ -46,11 +49,18 @@ def forget_from(run: Run, position: int) -> None:
     note(run, f"{told}, so {trials} removed; it asks again.")
 
 
-def shorten(chunk: Chunk, kept: list[list[int]]) -> None:
-    scored = chunk.run.scores.filter(position__in=[trial[0] for trial in kept]).count()
-    state = ChunkState.DONE if scored == len(kept) else ChunkState.PENDING
+def shorten(chunk: Chunk, trials: list[list[int]]) -> None:
+    positions = [trial[0] for trial in trials]
+    scored = chunk.run.scores.filter(position__in=positions).count()
+    kept = chunk.kept or {}
+    answers = {str(p): kept[str(p)] for p in positions if str(p) in kept}
     Chunk.objects.filter(pk=chunk.pk).update(
-        trials=kept, state=state, token=F("token") + 1, lease_until=None, sent=None
+        trials=trials,
+        state=ChunkState.DONE if scored == len(trials) else ChunkState.PENDING,
+        kept=answers or None,
+        token=F("token") + 1,
+        lease_until=None,
+        sent=None,
     )
 
 

@@ -16,6 +16,7 @@ from runs.selectors.runs.costs import trial_cost_text
 from runs.selectors.runs.errors import advice_for
 from runs.selectors.scores.calls import (
     cut_note,
+    judges_of,
     shown_attempts,
     shown_calls,
     trial_parameters,
@@ -53,6 +54,7 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "calls": shown_calls(score),
         "not_run": steps_not_run(score) if score.calls else [],
         "attempts": shown_attempts(score),
+        **judges_of(score),
         "advice": advice_for(score.error_class) if score.is_error else "",
         "cost": trial_cost_text(score),
         "record_size": record_size(score),

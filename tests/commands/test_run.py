@@ -145,6 +145,17 @@ def test_without_workers_it_runs_in_this_process_and_stores_nothing(
     assert not Run.objects.exists()
 
 
+def test_a_run_of_this_process_tells_what_its_judges_took(
+    tmp_path: Path, document: dict[str, Any], ada: User, simulator: SimulatorClient
+) -> None:
+    rubric = {"judge": "simulated/sim-large", "rubric": "It is the right number."}
+    judged = {**document, "models": ["simulated/sim-small"], "scorers": [{"rubric": rubric}]}
+    ran = command("run", write(tmp_path / "judged.yaml", judged), "--here")
+    roles = ran.done["roles"]
+    assert (roles["evaluate"]["sent"], roles["judge"]["sent"]) == (60, 60)
+    assert simulator.ledger()["by_model"] == {"sim-small": 60, "sim-large": 60}
+
+
 def test_here_and_the_workers_agree_and_share_the_cache(
     file: Path, simulator: SimulatorClient
 ) -> None:

@@ -18,8 +18,8 @@ def selection_here(run: RunHere) -> SelectionReport:
     session = Session(strategy)
     session.replay(len(run.scores), run.scores)
     early = [score for score in run.scores if score.trial.position >= session.told]
-    cost = sum(score.cost or 0.0 for score in run.scores)
-    is_unknown = not cost and any(score.unpriced for score in run.scores)
+    cost = sum(score.spent for score in run.scores)
+    is_unknown = not cost and any(score.unpriced_in_all for score in run.scores)
     return report_of(
         strategy,
         rows_of(strategy, early, tokens_of(run.scores)),

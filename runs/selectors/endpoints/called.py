@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from runs.models import Endpoint, Run, RunState
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.configuration import Configuration, ModelChoice
+from workers.engine.spec.parts import ScorerChoice
 
 
 def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
@@ -40,9 +41,11 @@ def live_runs() -> list[LiveRun]:
     """The runs that go on, with the models they call. Reads no prompts."""
     rows = Run.objects.filter(state__in=RunState.live()).order_by("pk")
     return [
-        LiveRun(pk, name, [ModelChoice.model_validate(model) for model in models_in(*parts)])
-        for pk, name, *parts in rows.values_list(
-            "pk", "name", "document__models", "document__steps"
+        LiveRun(
+            pk, name, [*map(ModelChoice.model_validate, models_in(*parts)), *judges_in(scorers)]
+        )
+        for pk, name, scorers, *parts in rows.values_list(
+            "pk", "name", "document__scorers", "document__models", "document__steps"
         )
     ]
 
@@ -51,6 +54,11 @@ def models_in(models: list[Any] | None, steps: list[dict[str, Any]] | None) -> l
     """As written in a document of any kind."""
     calls = [call for step in steps or [] for call in step.get("calls", [step])]
     return models or [model for call in calls for model in call["models"]]
+
+
+def judges_in(scorers: list[Any] | None) -> list[ModelChoice]:
+    choices = [ScorerChoice.model_validate(scorer) for scorer in scorers or []]
+    return [model for choice in choices for model in choice.models.values()]
 
 
 def live_runs_using(endpoint: Endpoint) -> list[int]:

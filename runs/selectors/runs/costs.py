@@ -6,8 +6,10 @@ from runs import formatting
 from runs.models import Candidate, Run, Score
 from workers.engine.kinds import KINDS
 from workers.engine.prices import UNREAD_OUTCOMES, cost_of, read_prices
+from workers.engine.records import StepCall
 
 UNKNOWN = "unknown"
+ERROR, FULL_COST = (StepCall._fields.index(name) for name in ("error", "full_cost"))
 
 
 def cost_text(run: Run) -> dict[str, str]:
@@ -47,6 +49,14 @@ def trial_cost_text(score: Score) -> str:
     if any(attempt[1] in arrived for attempt in score.attempts):
         return f"{UNKNOWN}: the model has no price, or the provider did not report tokens"
     return "no answer arrived"
+
+
+def judge_cost_text(score: Score) -> str:
+    use, calls = (score.judging or {}).get("use"), (score.judging or {}).get("calls", ())
+    if not use:
+        return ""
+    is_unknown = any(call[FULL_COST] is None and not call[ERROR] for call in calls)
+    return f"cost {UNKNOWN}" if is_unknown else formatting.dollars(use["cost"])
 
 
 def cost_per_thousand(run: Run, candidate: Candidate) -> float | None:

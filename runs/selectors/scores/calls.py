@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from runs.models import Score
-from runs.selectors.scores.trials import step_calls
+from runs.selectors.runs.costs import judge_cost_text
+from runs.selectors.scores.trials import judge_calls, step_calls
 from workers.engine.flaws import length_limit
 from workers.engine.json_text import to_json
-from workers.engine.records import JOINED, TRUNCATED, Attempt, StepCall
+from workers.engine.records import BATCHED, JOINED, TRUNCATED, Attempt, StepCall
 
 DEFAULTS = "the model's own defaults"
 ATTEMPT_WORDS = {
     "call": "Call",
     "cache hit": "Found in the cache",
     JOINED: "Shared the answer of an identical call",
+    BATCHED: "Sent in one request with another text",
 }
 
 Parameters = Mapping[str, Any]
@@ -44,8 +46,18 @@ def shown_calls(score: Score) -> list[ShownCall]:
     ]
 
 
+def judges_of(score: Score) -> dict[str, Any]:
+    return {
+        "judge_calls": judge_calls(score),
+        "judge_use": (score.judging or {}).get("use", {}),
+        "judge_cost": judge_cost_text(score),
+    }
+
+
 def shown_attempts(score: Score) -> list[ShownAttempt]:
-    attempts = [Attempt(*row) for row in score.attempts]
+    """Of the target, then of the judges."""
+    judges = (score.judging or {}).get("attempts", ())
+    attempts = [Attempt(*row) for row in (*score.attempts, *judges)]
     return [ShownAttempt(attempt, attempt_words(attempt)) for attempt in attempts]
 
 

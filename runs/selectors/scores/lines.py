@@ -24,7 +24,7 @@ def read_lines(
     """In the order of the trials. Every page is a query of its own, so that a slow reader holds no
     connection, and may go on in another thread."""
     found = filter_scores(run, filters).select_related("candidate", "case").order_by("position")
-    found = found.defer("calls", "candidate__document", "candidate__latency_bins")
+    found = found.defer("calls", "judging", "candidate__document", "candidate__latency_bins")
     if since is not None:
         found = found.filter(finished__gte=since)
     last = -1

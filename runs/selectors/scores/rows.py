@@ -10,7 +10,13 @@ from runs.models import Run, Score
 from runs.selectors.paging import BY_POSITION, place
 from runs.selectors.scores.columns import CARRIED, ScoreRow, row_of
 from runs.selectors.scores.score_records import record_size
-from runs.selectors.scores.trials import TrialFilters, filter_scores, rendered_prompt, step_calls
+from runs.selectors.scores.trials import (
+    TrialFilters,
+    filter_scores,
+    judge_calls,
+    rendered_prompt,
+    step_calls,
+)
 from workers.engine import records
 from workers.engine.records import Trial
 
@@ -52,9 +58,25 @@ class JudgementRow(BaseModel):
     explanation: str
 
 
+class JudgeUse(BaseModel):
+    """What scorers that ask a model used for one answer; nothing of it is in the trial's own
+    latency, tokens and cost. Calls are `done` with or without an answer; `latency_ms` is added up
+    over those that were made and answered."""
+
+    done: int
+    failed: int
+    sent: int
+    cached: int
+    cost: float
+    tokens_in: int
+    tokens_out: int
+    latency_ms: float
+
+
 class TrialDetail(ScoreRow):
     """One trial in full: what was asked, every attempt, what each scorer said. `calls` are those
-    of a pipeline, in the order in which they began. A trial with `record_bytes` has a record."""
+    of a pipeline, `judge_calls` those of its scorers, in the order in which they began. A trial
+    with `record_bytes` has a record."""
 
     candidate_name: str
     fields: dict[str, str]
@@ -63,6 +85,8 @@ class TrialDetail(ScoreRow):
     attempt_log: list[AttemptRow]
     judgements: list[JudgementRow]
     record_bytes: int | None
+    judge_calls: list[StepCallRow]
+    judge_use: JudgeUse | None
 
 
 STORED = (
@@ -119,4 +143,6 @@ def trial_detail(score: Score) -> TrialDetail:
         attempt_log=[AttemptRow(**records.Attempt(*row)._asdict()) for row in score.attempts],
         judgements=[JudgementRow(**records.Judgement(*row)._asdict()) for row in score.details],
         record_bytes=record_size(score),
+        judge_calls=[StepCallRow.model_validate(call._asdict()) for call in judge_calls(score)],
+        judge_use=(score.judging or {}).get("use"),
     )

@@ -182,7 +182,7 @@ def list_scores(
 ) -> TrialPage:
     """One page of the table."""
     scores = filter_scores(run, filters).select_related("candidate", "case")
-    scores = scores.defer("attempts", "calls", "answer", "candidate__document")
+    scores = scores.defer("attempts", "calls", "judging", "answer", "candidate__document")
     scores = _with_key(scores.annotate(answer_start=Left("answer", ANSWER_START)), filters)
     page = read_page(scores, filters.order, PAGE_SIZE, after=after, before=before)
     return TrialPage(
@@ -218,6 +218,11 @@ def is_evaluated(score: Score) -> bool:
 def step_calls(score: Score) -> list[records.StepCall]:
     """The calls of a pipeline, in the order in which they began."""
     return [records.StepCall(*row) for row in score.calls or ()]
+
+
+def judge_calls(score: Score) -> list[records.StepCall]:
+    """What scorers asked about the answer, in the order in which they began."""
+    return [records.StepCall(*row) for row in (score.judging or {}).get("calls", ())]
 
 
 def steps_not_run(score: Score) -> list[str]:

@@ -20,6 +20,7 @@ from runs.models import Score as ScoreRow
 from runs.services.budgets import watch_budget
 from runs.services.chunks.grown_chunks import hand_back_sessions, store_growth
 from runs.services.chunks.inserting import Row, insert_rows, moment
+from runs.services.chunks.judge_totals import count_judging, tally_judges
 from runs.services.chunks.leases import Lease
 from runs.services.chunks.planning import advance_soon, send_next_suspect
 from runs.services.chunks.score_records import store_records
@@ -60,6 +61,7 @@ SCORE_FIELDS = (
     "cached",
     "truncated",
     "calls",
+    "judging",
     "finished",
 )
 REPLY_FIELDS = (
@@ -111,7 +113,7 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         store_records(run, (score for _, score in found))
         _count(run, found, results.in_flight)
         done = results.finished & held
-        Chunk.objects.filter(pk__in=done).update(state=ChunkState.DONE, lease_until=None)
+        Chunk.objects.filter(pk__in=done).update(state=ChunkState.DONE, lease_until=None, kept=None)
         transaction.on_commit(partial(publish, run.pk))
         if done:
             hand_back_sessions([results.leases[pk] for pk in done])
@@ -179,8 +181,21 @@ def _row(run_id: int, lease: Lease, score: Score, now: Any) -> Row:
         score.cached,
         score.truncated,
         to_json([tuple(call) for call in score.calls]).decode() if score.calls else None,
+        _judging(score) if score.judging or score.unjudged else None,
         now,
     )
+
+
+def _judging(score: Score) -> str:
+    """Calls and sums of the judges; of an answer that nobody judged what a retry needs."""
+    document: dict[str, Any] = {}
+    if (judging := score.judging) is not None:
+        document["use"] = count_judging(judging).as_document
+        document["calls"] = [tuple(call) for call in judging.calls]
+        document["attempts"] = [tuple(attempt) for attempt in judging.attempts]
+    if (reply := score.unjudged) is not None:
+        document["reply"] = (reply.latency_ms, reply.tokens_in, reply.tokens_out)
+    return to_json(document).decode()
 
 
 def _count(run: Run, found: Sequence[Found], in_flight: int) -> None:
@@ -191,7 +206,7 @@ def _count(run: Run, found: Sequence[Found], in_flight: int) -> None:
         for role, (lease, score) in zip(roles, found, strict=True)
     )
     calls = tally_calls(zip(roles, scores, strict=True))
-    add_to_run(run, tallies, calls, in_flight)
+    add_to_run(run, tallies, {**calls, **tally_judges(scores)}, in_flight)
     add_to_candidates(tallies)
     add_to_sample(run, scores, in_flight)
 

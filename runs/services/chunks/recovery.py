@@ -81,6 +81,7 @@ def split(chunk: Chunk, left: list[list[int]]) -> None:
         run_id=chunk.run_id,
         start=chunk.trials[cut][0],
         trials=chunk.trials[cut:],
+        kept=chunk.kept,
         deaths=SUSPICIOUS_DEATHS,
     )
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from runs.models import Candidate, Run, RunSample
 from workers.engine.errors import RateLimited
-from workers.engine.records import EVALUATE, JOINED, Score
+from workers.engine.records import EVALUATE, JOINED, Attempt, Score
 from workers.engine.statistics.intervals import add_to_bins, merge_bins
 
 
@@ -114,12 +114,12 @@ class RoleCounts(NamedTuple):
     tokens_out: int = 0
 
 
-def add_to_role(run: Run, role: str, counts: RoleCounts) -> None:
+def add_to_role(run: Run, role: str, counts: RoleCounts, **more: float) -> None:
     """Under the lock on the run's row. The caller saves `by_role`, and adds to the run's own
     columns what they count of all roles."""
     sums = run.by_role.setdefault(role, RoleCounts()._asdict())
-    for name, count in counts._asdict().items():
-        sums[name] += count
+    for name, count in {**counts._asdict(), **more}.items():
+        sums[name] = sums.get(name, 0) + count
 
 
 @dataclass
@@ -135,14 +135,27 @@ class RunTally:
     unpriced: int = 0
 
     def add(self, score: Score) -> None:
+        if score.is_kept:
+            return  # it was counted when it came
         self.calls_sent += score.calls_sent
         self.calls_retried += count_retries(score)
-        self.cost += score.cost or 0.0
-        self.cost_saved += score.cost_saved
-        self.unpriced += score.unpriced
-        for attempt in score.attempts:
+        self.add_use(score.cost, score.cost_saved, score.unpriced, score.attempts)
+
+    def add_use(
+        self, cost: float | None, saved: float, unpriced: int, attempts: Iterable[Attempt]
+    ) -> None:
+        self.cost += cost or 0.0
+        self.cost_saved += saved
+        self.unpriced += unpriced
+        for attempt in attempts:
             self.calls_joined += attempt.what == JOINED
             self.calls_throttled += attempt.what == "call" and attempt.outcome == RateLimited.name
+
+    def add_to(self, run: Run, role: str) -> None:
+        for name in RUN_COUNTS:
+            setattr(run, name, getattr(run, name) + getattr(self, name))
+        if role != EVALUATE:
+            add_to_role(run, role, RoleCounts(sent=self.calls_sent, cost=self.cost))
 
 
 def count_retries(score: Score) -> int:
@@ -187,10 +200,7 @@ def add_to_run(
     for tally in tallies.values():
         tally.add_to(run)
     for role, of_calls in calls.items():
-        for name in RUN_COUNTS:
-            setattr(run, name, getattr(run, name) + getattr(of_calls, name))
-        if role != EVALUATE:
-            add_to_role(run, role, RoleCounts(sent=of_calls.calls_sent, cost=of_calls.cost))
+        of_calls.add_to(run, role)
     run.peak_in_flight = max(run.peak_in_flight, in_flight)
     run.version += 1
     run.save(update_fields=[*TALLIED, *RUN_COUNTS, "peak_in_flight", "version"])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.db.models import Avg, Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Length, Substr
@@ -12,12 +12,14 @@ from django.utils import timezone
 
 from runs.models import CachedReply, Run
 from runs.selectors.paging import Order, read_page
+from workers.engine.embeddings import describe_vector, is_vector
 
 PAGE_SIZE = 25
 LATEST_FIRST = Order(("created", "key"), is_descending=True)
 SHORTEST_SEARCH = 3  # characters
 MOST_SEARCHED = 20_000  # newest answers whose text is looked through
 MOST_GROUPS = 100
+EMBEDDING = "(the embedding of a text)"
 SAMPLE = 1000  # newest answers that tell the mean size
 ROW_BYTES = 260  # key, names, numbers and indexes of an entry, beside its text
 EXCERPT = 300  # characters of an answer that a list reads
@@ -129,6 +131,9 @@ def list_entries(
         found = found.filter(created__gte=last)  # sorts a page of whole rows, not all of them
     found = found.annotate(beginning=Substr("text", 1, EXCERPT)).defer("text")
     page = read_page(found, LATEST_FIRST, PAGE_SIZE, after=after)
+    for entry in cast("list[Any]", page.rows):  # `beginning` is no field
+        if is_vector(entry.beginning):
+            entry.beginning = EMBEDDING
     return CachePage(page.rows, next=place_of(page.rows[-1]) if page.has_next else "")
 
 
@@ -153,6 +158,11 @@ def search(entries: QuerySet[CachedReply], filters: CacheFilters) -> QuerySet[Ca
 
 def place_of(entry: CachedReply) -> str:
     return f"{entry.created.isoformat()}~{entry.key}"
+
+
+def shown_text(entry: CachedReply) -> str:
+    """The numbers of an embedding say nothing to a person."""
+    return describe_vector(entry.text) if is_vector(entry.text) else entry.text
 
 
 def read_place(text: str) -> tuple[datetime, str] | None:

@@ -34,8 +34,10 @@ def text_field(
     placeholder: str = "",
     inputmode: str = "",
     maxlength: int = 0,
+    offers: str = "",
 ) -> dict[str, Any]:
-    """One line, or a box of `rows` lines. The name is the id without its `id_`."""
+    """One line, or a box of `rows` lines. The name is the id without its `id_`; `offers` is the id
+    of what a browser offers to fill in."""
     return {
         "id": field_id,
         "name": field_id.removeprefix("id_"),
@@ -46,6 +48,7 @@ def text_field(
         "placeholder": placeholder,
         "inputmode": inputmode,
         "maxlength": maxlength,
+        "offers": offers,
         "errors": messages_for(context, field_id),
     }
 

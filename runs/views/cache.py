@@ -16,6 +16,7 @@ from runs.selectors.cache_page import (
     group_by_model,
     list_entries,
     read_figures,
+    shown_text,
 )
 from runs.services.cache import MOST_AT_ONCE, prune_cache
 
@@ -43,7 +44,8 @@ def cache(request: HttpRequest) -> HttpResponse:
 @require_safe
 def cache_entry(request: HttpRequest, key: str) -> HttpResponse:
     entry = get_cached_reply_for(request.user, key)
-    return render(request, "cache/entry.html", {"section": "cache", "entry": entry})
+    context = {"section": "cache", "entry": entry, "text": shown_text(entry)}
+    return render(request, "cache/entry.html", context)
 
 
 @requires(Permission.CLEAR_CACHE)

@@ -59,7 +59,9 @@ class RunQuery(BaseModel):
 class EstimateAnswer(BaseModel):
     """What a run would take. Nothing is started. `trials` and `calls_to_send` are at most: who
     chooses among combinations may need as few as `trials_low` and `calls_low`. `cases` are
-    those taken of the dataset's `rows`; `expected` is the column that answers are compared with."""
+    those taken of the dataset's `rows`; `expected` is the column that answers are compared with.
+    `judge_calls`, at most, and `judge_cost` are those of scorers that ask a model, apart from the
+    others."""
 
     candidates: int
     cases: int
@@ -71,11 +73,13 @@ class EstimateAnswer(BaseModel):
     calls_cached: int
     calls_low: int
     calls_to_send: int
+    judge_calls: int
     max_concurrent: int | None
     seconds_low: float
     seconds_high: float
     limited_by: str
     cost: str
+    judge_cost: str
     over_budget: list[str]
     basis: str
 
@@ -141,8 +145,9 @@ def estimate_run(request: HttpRequest, body: RunBody) -> EstimateAnswer:
     found = estimate(document)
     if found.problems:
         raise of_problems(found.problems)
-    shown = {name: getattr(found, name) for name in EstimateAnswer.model_fields if name != "cost"}
-    return EstimateAnswer(**shown, cost=found.cost_text)
+    costs = {"cost": found.cost_text, "judge_cost": found.judge_cost_text}
+    same = EstimateAnswer.model_fields.keys() - costs.keys()
+    return EstimateAnswer(**{name: getattr(found, name) for name in same}, **costs)
 
 
 @routes.get("/runs/{int:run_id}", auth=needs(Scope.READ), response=RunDetail, summary="Show a run")

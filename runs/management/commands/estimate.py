@@ -51,11 +51,16 @@ def text_of(found: Estimate) -> str:
         "Cached": found.calls_cached_text,
         "Calls": range_text(found.calls_low, found.calls_to_send),
         "Cost": found.cost_text,
+        **({"Judges": judges_text(found)} if found.judge_calls else {}),
         "Time": time_text(found),
         "Limited by": found.limited_by,
         "Basis": found.basis,
     }
     return "\n".join([*(f"{name:11} {text}" for name, text in lines.items()), *found.over_budget])
+
+
+def judges_text(found: Estimate) -> str:
+    return f"at most {found.judge_calls:,} calls, {found.judge_cost_text}"
 
 
 def range_text(low: int, high: int) -> str:

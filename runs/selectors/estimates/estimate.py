@@ -1,12 +1,13 @@
 """What a run would take, before it is started: calls, cached calls, money, time, and its limit."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from runs import formatting
 from runs.models import Endpoint
 from runs.selectors.case_sources import CaseSource, source_of
 from runs.selectors.estimates.calls import Calls, count_calls
+from runs.selectors.estimates.judges import estimate_judges
 from runs.selectors.estimates.limits import binding_limit
 from runs.selectors.estimates.past_calls import ModelHistory, history_of, merged_latency
 from runs.selectors.estimates.slots import product_text, slots_of, slots_text
@@ -46,7 +47,9 @@ class Estimate:
     calls_cached: int = 0
     calls_cached_text: str = ""
     calls_low: int = 0
-    calls_to_send: int = 0  # at most
+    calls_to_send: int = 0  # at most, without those of judges
+    judge_calls: int = 0  # at most
+    judge_cost_text: str = ""
     max_concurrent: int | None = 0  # None: as many as the endpoints allow
     slots: int = 0  # of them: what the endpoints allow, too
     allocation: Allocation = NO_SPLIT
@@ -92,7 +95,9 @@ def measure(
     calls = count_calls(configuration, source, endpoints, bounds)
     histories = [history_of(model.endpoint, model.model) for model in configuration.called]
     plan = slots_of(configuration, cases, endpoints)
-    time = time_of(configuration, endpoints, histories, calls)
+    judges = estimate_judges(configuration, endpoints, bounds, calls.requests)
+    all_calls = replace(calls, to_send=calls.to_send + judges.calls)
+    time = time_of(configuration, endpoints, histories, all_calls)
     cost = cost_of_run(configuration, endpoints, histories, calls)
     return Estimate(
         candidates=configuration.candidates,
@@ -107,6 +112,8 @@ def measure(
         calls_cached_text=cached_text(calls),
         calls_low=round(calls.to_send * calls.least_share),
         calls_to_send=calls.to_send,
+        judge_calls=judges.calls,
+        judge_cost_text=judges.cost_text,
         max_concurrent=configuration.limits.max_concurrent,
         slots=plan.slots,
         allocation=plan.split,
@@ -115,7 +122,10 @@ def measure(
         slots_text=slots_text(configuration, plan),
         cost_text=cost.text,
         over_budget=over_budget(
-            configuration.budget, calls=calls.to_send, dollars=cost.high, seconds=time.high
+            configuration.budget,
+            calls=all_calls.to_send,
+            dollars=cost.high + judges.dollars,
+            seconds=time.high,
         ),
         seconds_low=time.low,
         seconds_high=time.high,

@@ -20,9 +20,11 @@ def binding_limit(
 ) -> Limit:
     """The slowest of all limits that the run falls under."""
     found = [*limits_of_run(configuration, latency_seconds, tokens_each)]
-    shares = len(configuration.called)
-    for model in configuration.called:
+    judges = [model for _, model in configuration.judges]
+    parts = 1 + len(judges)  # the calls of candidates are one of them
+    for model in [*configuration.called, *judges]:
         endpoint = endpoints[model.endpoint]
+        shares = parts if model in judges else parts * len(configuration.called)
         found += limits_of_model(endpoint, model.label, latency_seconds, tokens_each, shares)
     found.sort(key=lambda limit: limit.calls_per_second)
     return found[0]._replace(lever=lever_text(found))

@@ -1,0 +1,231 @@
+"""Scorers that ask a model, on the site: their form, their estimate, and what they depend on."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import Configuration, Dataset, Endpoint, Run, RunState
+from runs.selectors.dependents import dependents_of_endpoint
+from runs.selectors.endpoints.called import live_runs_using
+from runs.selectors.estimates.estimate import estimate
+from runs.services.outages import models_needed
+from runs.services.retrying import retry_failed
+from runs.services.runs import create_run
+from tests.api.asking import Asker
+from tests.runs.page_parts import (
+    add_cached_reply,
+    add_score,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+    run_document,
+)
+from workers.engine.embeddings import write_vector
+from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import read_configuration
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+RUBRIC = {"judge": "court/sim-large", "rubric": "It is <b>right</b>.\nIt is short."}
+SIMILARITY = {"model": "court/sim-embed"}
+PRICES = {
+    "sim-small": {"input": 0.1, "output": 0.4},
+    "sim-large": {"input": 2.5, "output": 10.0},
+    "sim-embed": {"input": 0.02, "output": 0.0},
+}
+
+
+@pytest.fixture
+def alice() -> User:
+    return make_person("alice")
+
+
+@pytest.fixture
+def dataset(alice: User) -> Dataset:
+    make_endpoint()
+    return make_dataset(alice)
+
+
+@pytest.fixture
+def court() -> Endpoint:
+    """Where only judges are."""
+    return make_endpoint("court")
+
+
+@pytest.fixture
+def judged(dataset: Dataset, court: Endpoint) -> dict[str, Any]:
+    return run_document(dataset, scorers=[{"rubric": RUBRIC}, {"similarity": SIMILARITY}])
+
+
+def posted(**changes: Any) -> dict[str, Any]:
+    """What a browser sends."""
+    return {
+        "name": "small",
+        "dataset_source": "stored",
+        "dataset": "sums",
+        "prompts": ["0"],
+        "prompt-0-name": "plain",
+        "prompt-0-user": "{{question}}",
+        "models": ["simulated/sim-small"],
+        "scorers": ["rubric"],
+        "scorer-rubric-judge": RUBRIC["judge"],
+        "scorer-rubric-rubric": RUBRIC["rubric"],
+        "scorer-rubric-threshold": "0.5",
+        "repeats": "1",
+        "seed": "0",
+        "preset": "balanced",
+        "cache": "use",
+        **changes,
+    }
+
+
+def test_the_form_takes_a_judge_and_shows_it_again(
+    alice: User, dataset: Dataset, court: Endpoint
+) -> None:
+    client = client_of(alice)
+    answer = client.post(reverse("run_new"), posted())
+    run = Run.objects.get()
+    assert answer.status_code == 302
+    assert run.document["scorers"] == [{"rubric": RUBRIC}]
+    page = client.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    assert '<option value="court/sim-large">' in page
+    assert 'name="scorer-rubric-judge" value="court/sim-large"' in page
+    assert "It is &lt;b&gt;right&lt;/b&gt;.\nIt is short.</textarea>" in page
+
+
+def test_a_judge_with_parameters_is_shown_as_yaml(alice: User, judged: dict[str, Any]) -> None:
+    exact = {"endpoint": "court", "model": "sim-large", "parameters": {"temperature": 0}}
+    run = create_run(alice, {**judged, "scorers": [{"rubric": {**RUBRIC, "judge": exact}}]})
+    page = client_of(alice).get(reverse("run_new"), {"run": run.pk})
+    assert page.context["filled"].mode == "yaml"
+    assert "temperature: 0" in page.context["filled"].yaml
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scorer-rubric-judge": ""}, "rubric.judge: Field required"),
+        ({"scorer-rubric-judge": "sim-large"}, "has no endpoint. Write endpoint/model."),
+        ({"scorer-rubric-judge": "nowhere/x"}, "There is no endpoint &#x27;nowhere&#x27;."),
+        ({"scorer-rubric-rubric": ""}, "rubric.rubric: Field required"),
+        ({"scorer-rubric-threshold": "2"}, "rubric.threshold: Input should be less"),
+    ],
+)
+def test_the_form_says_what_is_wrong_with_a_judge(
+    alice: User, dataset: Dataset, court: Endpoint, changes: dict[str, str], message: str
+) -> None:
+    answer = client_of(alice).post(reverse("run_new"), posted(**changes))
+    assert answer.status_code == 400
+    assert message in answer.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_calls_and_cost_of_judges_are_estimated_apart(
+    alice: User, judged: dict[str, Any], court: Endpoint
+) -> None:
+    plain = estimate({**judged, "scorers": ["exact"]})
+    assert (plain.judge_calls, plain.judge_cost_text) == (0, "")
+    found = estimate(judged)
+    assert found.calls_to_send == plain.calls_to_send == 3
+    assert found.judge_calls == 3 * (1 + 2)
+    assert found.judge_cost_text == "unknown: no price for court/sim-large, court/sim-embed"
+    Endpoint.objects.update(prices=PRICES)
+    found = estimate({**judged, "budget": {"calls": 10, "dollars": 0.001}})
+    assert found.judge_cost_text.startswith("about $0.0")
+    assert found.cost_text == estimate({**judged, "scorers": ["exact"]}).cost_text
+    assert any(line.startswith("It may take 12 calls") for line in found.over_budget)
+    assert any(line.startswith("It may take $") for line in found.over_budget)
+    shown = Asker(alice).post("/runs/estimate", {"configuration": judged}).json()
+    assert (shown["judge_calls"], shown["judge_cost"]) == (9, found.judge_cost_text)
+    panel = client_of(alice).post(reverse("run_estimate"), posted()).content.decode()
+    assert "at most 3 calls more" in " ".join(panel.split())
+
+
+def test_a_budget_in_dollars_needs_the_price_of_the_judge(
+    alice: User, judged: dict[str, Any]
+) -> None:
+    Endpoint.objects.filter(name="simulated").update(prices=PRICES)
+    with pytest.raises(ConfigurationError, match=r"unknown: court/sim-large, court/sim-embed"):
+        create_run(alice, {**judged, "budget": {"dollars": 1}})
+
+
+def test_an_endpoint_of_judges_is_in_use(
+    alice: User, judged: dict[str, Any], court: Endpoint
+) -> None:
+    assert not dependents_of_endpoint(court)
+    Configuration.objects.create(owner=alice, name="kept", document=judged, kind="evaluate")
+    assert dependents_of_endpoint(court).text == "1 configuration"
+    run = create_run(alice, judged)
+    assert sorted(run.snapshot_of["endpoints"]) == ["court", "simulated"]
+    assert live_runs_using(court) == [run.pk]
+    ids = {endpoint.name: endpoint.pk for endpoint in Endpoint.objects.all()}
+    needed = {(ids["court"], "sim-large"), (ids["court"], "sim-embed")}
+    assert models_needed(run, ids) == needed | {(ids["simulated"], "sim-small")}
+    Run.objects.update(state=RunState.COMPLETED)
+    assert live_runs_using(court) == []
+    assert dependents_of_endpoint(court).text == "1 run and 1 configuration"
+
+
+def test_an_archived_judge_is_refused(alice: User, judged: dict[str, Any], court: Endpoint) -> None:
+    court.archived = now()
+    court.save()
+    with pytest.raises(ConfigurationError, match="The endpoint court is archived"):
+        create_run(alice, judged)
+
+
+def test_a_configuration_names_every_model_once(judged: dict[str, Any]) -> None:
+    twice = {**judged, "scorers": [{"rubric": {**RUBRIC, "judge": "simulated/sim-small"}}]}
+    configuration = read_configuration(twice)
+    assert [model.label for model in configuration.every_model] == ["simulated/sim-small"]
+    assert [path for path, _ in configuration.judges] == ["scorers.0.judge"]
+
+
+def test_a_retry_keeps_only_answers_that_could_not_be_judged(alice: User, dataset: Dataset) -> None:
+    run = make_run(alice, dataset, done=2, failed=2)
+    cases, candidate = list(dataset.cases.all()), run.candidates.get()
+    candidate.done, candidate.failed = 2, 2
+    candidate.save()
+    use = {"done": 1, "failed": 1, "sent": 3, "cached": 0, "cost": 0.5, "tokens_in": 0,
+           "tokens_out": 0, "latency_ms": 0.0}  # fmt: skip
+    run.by_role = {"judge": dict(use)}
+    run.save()
+    add_score(run, cases[0], candidate, 0, error_class="timeout", latency_ms=None)
+    add_score(
+        run,
+        cases[1],
+        candidate,
+        1,
+        error_class="scorer_error",
+        answer="41",
+        cost=0.25,
+        judging={"use": use, "calls": [], "attempts": [], "reply": [120.0, 7, 2]},
+    )
+    chunk = run.chunks.create(start=0, trials=[[0, 0, 0, 0], [1, 0, 1, 0]], state="done")
+    assert retry_failed(run, alice) == 2
+    chunk.refresh_from_db()
+    run.refresh_from_db()
+    kept = chunk.kept or {}
+    assert list(kept) == ["1"]
+    assert (kept["1"]["answer"], kept["1"]["reply"]) == ("41", [120.0, 7, 2])
+    # What was paid stays counted.
+    assert run.by_role["judge"] == {**use, "done": 0, "failed": 0}
+
+
+def test_the_cache_page_names_embeddings_instead_of_their_numbers(
+    alice: User, dataset: Dataset
+) -> None:
+    run = make_run(alice, dataset)
+    kept = add_cached_reply(run, "a" * 64, model="sim-embed", text=write_vector([0.5, -0.25]))
+    odd = add_cached_reply(run, "b" * 64, text="float32 is a type")
+    client = client_of(alice)
+    assert "(the embedding of a text)" in client.get(reverse("cache")).content.decode()
+    page = client.get(reverse("cache_entry", args=[kept.key])).content.decode()
+    assert "A vector of 2 numbers: 0.5000, -0.2500…" in page
+    assert (
+        "float32 is a type" in client.get(reverse("cache_entry", args=[odd.key])).content.decode()
+    )

@@ -261,7 +261,7 @@ def test_the_list_asks_a_fixed_number_of_questions(
     for _ in range(5):
         make_run(alice, dataset, state=RunState.RUNNING, ended=None)
     asker.get("/runs")
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(9):
         assert len(asker.get("/runs").json()["data"]) == 5
 
 
@@ -304,7 +304,7 @@ def test_limits_are_changed_with_a_reason_or_without(asker, run):
     answer = asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 5})
     assert answer.json()["max_concurrent"] == 5
     told = [event.message.partition(" changed calls at once ")[2] for event in run.events.all()]
-    assert told == ["from 4 to 5.", "from 50 to 4. Why: calm"]
+    assert told == ["from 4 to 5.", "from no limit to 4. Why: calm"]
     answer = asker.patch(f"/runs/{run.pk}/limits", {"max_curent": 5, "reason": "x"})
     assert "Allowed here: max_concurrent" in answer.json()["problems"][0]["message"]
 

@@ -1,6 +1,5 @@
 """How a run that ends made its calls, in one sentence for its events."""
 
-from django.db.models import Avg
 from django.utils import timezone
 
 from runs import formatting
@@ -9,7 +8,7 @@ from runs.selectors.runs.limits import read_slots
 from workers.engine.errors import RateLimited
 from workers.engine.records import Attempt
 from workers.engine.spec.configuration import Configuration
-from workers.engine.statistics.intervals import percentile
+from workers.engine.statistics.intervals import middle_of, percentile
 
 MOST_READ = 20_000  # scores, to add up what was waited after 429s: more would hold up the run's end
 
@@ -26,15 +25,16 @@ def performance_text(run: Run, configuration: Configuration) -> str:
     return (
         f"Performance: {run.calls_sent:,} calls in {formatting.duration(seconds)}; throughput "
         f"{rate}; latency {latencies}; {run.cached:,} cache hits ({hits}); "
-        f"{use_text(run, configuration)}; {throttling_text(run)}."
+        f"{use_text(run, configuration, seconds)}; {throttling_text(run)}."
     )
 
 
-def use_text(run: Run, configuration: Configuration) -> str:
+def use_text(run: Run, configuration: Configuration, seconds: float) -> str:
+    """By how long the calls took in all: samples, one a second, miss a short run's calls."""
     slots = read_slots(configuration)
-    mean = run.samples.aggregate(mean=Avg("in_flight"))["mean"] or 0.0
-    share = formatting.percent(mean / slots)
-    return f"{share} of {slots:,} calls at once used, at most {run.peak_in_flight:,}"
+    busy_ms = sum(middle_of(name) * calls for name, calls in run.latency_bins.items())
+    share = min(1.0, busy_ms / 1000 / (seconds * slots)) if seconds else None
+    return f"{formatting.percent(share)} of {slots:,} calls at once used on average"
 
 
 def throttling_text(run: Run) -> str:

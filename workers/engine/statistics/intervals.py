@@ -67,4 +67,9 @@ def percentile(bins: Mapping[str, int], share: float) -> float | None:
         rest -= bins[name]
         if rest <= 1e-9:
             break
+    return middle_of(name)
+
+
+def middle_of(name: str) -> float:
+    """The milliseconds that a bin stands for."""
     return float(BIN_RATIO ** (int(name) + 0.5))

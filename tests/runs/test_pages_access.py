@@ -11,6 +11,7 @@ from tests.roles.expectations import PAGES as RULES
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
     add_cached_reply,
+    add_record,
     add_score,
     client_of,
     make_dataset,
@@ -42,7 +43,7 @@ def alice():
 def alices_run(alice):
     dataset = make_dataset(alice)
     run = make_run(alice, dataset, state=RunState.RUNNING, ended=None)
-    add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
+    add_record(add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0), {"at": 1})
     return run
 
 

@@ -168,13 +168,13 @@ def test_rest_estimates_and_refuses_a_slice(alice, dataset):
 
 def test_a_run_keeps_what_it_ran_on(alice, dataset):
     Endpoint.objects.update(tokens_per_minute=9000, adaptive=False)
-    run = create_run(alice, sliced(dataset, first=3))
+    run = create_run(alice, sliced(dataset, first=3) | {"limits": {"max_concurrent": 7}})
     Endpoint.objects.update(tokens_per_minute=1, adaptive=True)
     facts = api(alice, "get", f"/runs/{run.pk}").json()["ran_on"]
     assert facts["code_version"].startswith(__version__)
     assert settings.COMMIT[:12] in facts["code_version"]
     assert facts["scorers"] == {"exact": 1}
-    assert facts["limits"]["max_concurrent"] > 0
+    assert facts["limits"]["max_concurrent"] == 7
     endpoint = facts["endpoints"]["simulated"]
     assert (endpoint["tokens_per_minute"], endpoint["adaptive"]) == (9000, False)
     page = words_of(client_of(alice).get(reverse("run_configuration", args=[run.pk])))

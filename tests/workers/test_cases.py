@@ -21,6 +21,7 @@ from tests import toy_kind
 from tests.runs.page_parts import client_of, make_person
 from tests.workers.working import finish, running_worker
 from workers.engine.kinds import KINDS
+from workers.engine.records import EVALUATE
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -85,7 +86,7 @@ def test_cases_that_a_kind_makes_belong_to_its_runs(
     assert (run.state, run.done, run.failed) == ("completed", 10, 0)
     assert "dataset" not in run.document
     assert run.dataset == twin.dataset != other.dataset
-    assert {record["question"] for record in read_lines(run)} == {
+    assert {line["question"] for line in read_lines(run) if line["role"] == EVALUATE} == {
         f"What is {number} + 30?" for number in range(5)
     }
     assert compare_runs(run, twin).pairs == 10

@@ -33,12 +33,17 @@ def test_every_environment_variable_is_in_the_readme() -> None:
     assert sorted(name for name in variables - undocumented if name not in readme) == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+DESIGN = [f"docs/design/{path.name}" for path in sorted((ROOT / "docs/design").glob("*.md"))]
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", *DESIGN])
 def test_files_named_in_the_documents_exist(name: str) -> None:
     text = re.sub(r"```.*?```", "", read(name), flags=re.DOTALL)
     paths = re.findall(r"`((?:runs|workers|evalsite|static|templates|tests)/[\w./-]+)`", text)
     links = re.findall(r"\]\(([\w./-]+)\)", text)
-    assert [path for path in [*paths, *links] if not (ROOT / path).exists()] == []
+    beside = (ROOT / name).parent
+    missing = [path for path in paths if not (ROOT / path).exists()]
+    assert missing + [link for link in links if not (beside / link).exists()] == []
 
 
 def test_the_targets_of_the_readme_can_be_made() -> None:

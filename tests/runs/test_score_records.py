@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -10,6 +11,7 @@ from django.urls import reverse
 
 from runs.kinds import SITE_KINDS
 from runs.models import Run, Score, ScoreRecord
+from runs.selectors.runs.stored_history import stored_history
 from runs.selectors.scores.score_records import read_record
 from runs.services.chunks.score_records import store_records
 from runs.services.rewinding import take_out
@@ -24,7 +26,9 @@ from tests.runs.page_parts import (
 )
 from tests.toy_kind import Toy
 from workers.engine import records
+from workers.engine.json_text import to_json
 from workers.engine.kinds import KINDS
+from workers.engine.session import as_told
 
 pytestmark = pytest.mark.django_db
 
@@ -72,6 +76,24 @@ def test_lists_of_scores_never_read_the_records(alice, run):
         assert client_of(alice).get(reverse("run_scores", args=[run.pk])).status_code == 200
         assert Asker(alice).get(f"/runs/{run.pk}/scores").status_code == 200
     assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
+
+
+def test_a_strategy_that_hears_records_is_told_them_by_a_replay_as_by_a_worker(run):
+    hears = frozenset({records.RECORD})
+    told = stored_history(run, hears=hears)
+    assert [score.record for score in told] == [to_json(EPISODE), None]
+    assert [score.record for score in stored_history(run, 1, hears)] == [None]
+    fresh = [replace(score, answer="4", cached=True) for score in told]
+    assert [as_told(score, hears) for score in fresh] == told
+
+
+def test_the_history_of_other_strategies_leaves_records_alone(run):
+    with CaptureQueriesContext(connection) as asked:
+        told = stored_history(run, hears=frozenset({records.ANSWER}))
+    assert {score.record for score in told} == {None}
+    assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
+    fresh = replace(told[0], record=b"{}")
+    assert as_told(fresh, frozenset({records.ANSWER})).record is None
 
 
 def test_a_score_that_is_taken_back_takes_its_record_along(run):

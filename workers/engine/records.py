@@ -9,6 +9,7 @@ PROPOSE = "propose"  # of those in which a model writes a new candidate, told to
 JUDGE = "judge"  # of calls inside a trial that ask about its answer: they are no trials themselves
 
 ANSWER = "answer"  # what a strategy may ask to hear: the answer, and what the scorers said of it
+RECORD = "record"  # or what the trial recorded, as JSON
 
 
 @dataclass(frozen=True, slots=True)

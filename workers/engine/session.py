@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from workers.engine.chunks import Work
-from workers.engine.records import ANSWER, Candidate, Score, Trial
+from workers.engine.records import ANSWER, RECORD, Candidate, Score, Trial
 from workers.engine.strategies import Rounds, Strategy
 
 REPLAY_STEP = 10_000  # trials asked again at once, and dropped: a run may have a million
@@ -176,4 +176,5 @@ def as_told(score: Score, hears: frozenset[str]) -> Score:
         full_cost=score.full_cost,
         answer=score.answer if is_heard else "",
         judgements=score.judgements if is_heard else (),
+        record=score.record if RECORD in hears else None,
     )

@@ -1,11 +1,13 @@
 """The scores of a run as its strategy was told them: from a position on, in order."""
 
 from bisect import bisect_left
+from dataclasses import replace
 from typing import Any
 
 from runs.models import Run
 from runs.selectors.case_sources import positions_of
-from workers.engine.records import ANSWER, Judgement, Score, Trial
+from runs.selectors.scores.score_records import records_from
+from workers.engine.records import ANSWER, RECORD, Judgement, Score, Trial
 
 NOTHING: frozenset[str] = frozenset()
 FIELDS = (
@@ -23,6 +25,14 @@ HEARD = {ANSWER: ("answer", "details")}  # columns that are read only for a stra
 
 def stored_history(run: Run, start: int = 0, hears: frozenset[str] = NOTHING) -> list[Score]:
     """Cases by their numbers in the run, as its strategy asked for them."""
+    scores = read_scores(run, start, hears)
+    if RECORD not in hears:
+        return scores
+    records = records_from(run, start)
+    return [replace(score, record=records.get(score.trial.position)) for score in scores]
+
+
+def read_scores(run: Run, start: int, hears: frozenset[str]) -> list[Score]:
     more = [column for name, columns in HEARD.items() if name in hears for column in columns]
     rows = run.scores.filter(position__gte=start).order_by("position").values_list(*FIELDS, *more)
     positions = positions_of(run)

@@ -27,6 +27,13 @@ def read_record(run: Run, position: int) -> bytes | None:
     return None if packed is None else zlib.decompress(packed)
 
 
+def records_from(run: Run, start: int) -> Mapping[int, bytes]:
+    """As JSON, by the positions of their trials."""
+    rows = ScoreRecord.objects.filter(run=run, score__position__gte=start)
+    found = rows.values_list("score__position", "packed")
+    return {position: zlib.decompress(packed) for position, packed in found}
+
+
 def records_of(scores: Collection[Score]) -> Mapping[int, Any]:
     """The documents by the numbers of their scores."""
     rows = ScoreRecord.objects.filter(score__in=[score.pk for score in scores])

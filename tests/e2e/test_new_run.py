@@ -37,7 +37,7 @@ def fill_in(page: Page, texts: dict[str, str]) -> None:
     for label in ("System prompt", "User prompt", "Rows", "Calls at once", "Repeats", "Seed"):
         field(page, label).fill(texts[label])
     page.locator("#id_models").get_by_label("simulated/sim-small").check()
-    page.get_by_label(re.compile("^Exact")).uncheck()
+    page.get_by_role("checkbox", name=re.compile("^Exact")).uncheck()
     page.get_by_label(re.compile("^Numeric")).check()
 
 
@@ -48,7 +48,7 @@ def assert_filled_in(page: Page, texts: dict[str, str]) -> None:
         expect(field(page, label)).to_have_value(texts[label])
     expect(page.locator("#id_models").get_by_label("simulated/sim-small")).to_be_checked()
     expect(page.locator("#id_models").get_by_label("simulated/sim-large")).not_to_be_checked()
-    expect(page.get_by_label(re.compile("^Exact"))).not_to_be_checked()
+    expect(page.get_by_role("checkbox", name=re.compile("^Exact"))).not_to_be_checked()
     expect(page.get_by_label(re.compile("^Numeric"))).to_be_checked()
     expect(page.get_by_label(re.compile("^Custom"))).to_be_checked()
 

@@ -109,8 +109,8 @@ class Walk:
         page.get_by_label("Max tokens").fill(str(self.tried.max_tokens))
         page.get_by_label("Dataset", exact=True).select_option(DATASET)
         page.locator("#id_first").fill(str(self.tried.rows))
-        page.get_by_label(re.compile("^Exact")).uncheck()
-        page.get_by_label(re.compile("^Numeric")).check()
+        page.get_by_role("checkbox", name=re.compile("^Exact")).uncheck()
+        page.get_by_role("checkbox", name=re.compile("^Numeric")).check()
         expect(page.locator("[data-estimate-panel]")).to_contain_text(f"= {self.trials} trials")
 
     def launch(self) -> None:

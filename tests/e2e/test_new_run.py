@@ -38,7 +38,7 @@ def fill_in(page: Page, texts: dict[str, str]) -> None:
         field(page, label).fill(texts[label])
     page.locator("#id_models").get_by_label("simulated/sim-small").check()
     page.get_by_role("checkbox", name=re.compile("^Exact")).uncheck()
-    page.get_by_label(re.compile("^Numeric")).check()
+    page.get_by_role("checkbox", name=re.compile("^Numeric")).check()
 
 
 def assert_filled_in(page: Page, texts: dict[str, str]) -> None:
@@ -49,8 +49,8 @@ def assert_filled_in(page: Page, texts: dict[str, str]) -> None:
     expect(page.locator("#id_models").get_by_label("simulated/sim-small")).to_be_checked()
     expect(page.locator("#id_models").get_by_label("simulated/sim-large")).not_to_be_checked()
     expect(page.get_by_role("checkbox", name=re.compile("^Exact"))).not_to_be_checked()
-    expect(page.get_by_label(re.compile("^Numeric"))).to_be_checked()
-    expect(page.get_by_label(re.compile("^Custom"))).to_be_checked()
+    expect(page.get_by_role("checkbox", name=re.compile("^Numeric"))).to_be_checked()
+    expect(page.get_by_role("radio", name=re.compile("^Custom"))).to_be_checked()
 
 
 READ_DRAFTS = """() => JSON.stringify(Object.entries(localStorage).filter(

@@ -111,7 +111,7 @@ def load_documents(runs: Sequence[Run]) -> None:
 
 
 def endpoints_by_name(configurations: Iterable[Configuration]) -> dict[str, Endpoint]:
-    names = {model.endpoint for one in configurations for model in one.called}
+    names = {model.endpoint for one in configurations for model in one.every_model}
     return {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(name__in=names)}
 
 
@@ -121,7 +121,7 @@ def places_of(
     """By the key of its quota, each model once."""
     return {
         key_of(endpoints[model.endpoint], model.model): (endpoints[model.endpoint], model.model)
-        for model in configuration.called
+        for model in configuration.every_model
         if model.endpoint in endpoints
     }
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils.timezone import now
 
 from runs.models import Configuration, Run, RunState, Scope, Webhook
-from runs.roles import Role
+from runs.roles import PERMISSIONS, Role
 from runs.services.people.tokens import create_token
 from tests.roles.routes import Route
 from tests.runs.benchmark_parts import make_benchmark
@@ -51,6 +51,11 @@ class Stage(NamedTuple):
             options["data"] = {**self.document, "name": arguments["name"]}
         answer: HttpResponse = getattr(client, route.method.lower())(path, **options)
         return answer
+
+
+def different_roles() -> list[Role]:
+    """One of those that may do the same stands for the others: every route is asked for each."""
+    return list({PERMISSIONS[role]: role for role in reversed(Role)}.values())[::-1]
 
 
 def arguments_for(route: Route, known: dict[str, Any]) -> dict[str, Any]:

@@ -94,6 +94,10 @@ def is_our_script(attributes: dict[str, str]) -> bool:
     return source.startswith("/static/") or attributes.get("type") == "application/json"
 
 
+def batched(texts: list[str], size: int) -> list[list[str]]:
+    return [texts[start : start + size] for start in range(0, len(texts), size)]
+
+
 def foreign_markup(page: str) -> list[str]:
     finder = MarkupFinder()
     finder.feed(page)
@@ -161,9 +165,10 @@ def test_hostile_texts_stay_text_on_the_pages_of_trials(ada, run):
 
 def test_hostile_names_and_documents_stay_text(ada):
     client, dataset = client_of(ada), make_dataset(ada)
-    for text in PAYLOADS:
-        prompt = {"name": text[:100], "system": text, "user": text}
-        document = run_document(dataset, name=text[:100], prompts=[prompt])
+    for texts in batched(PAYLOADS, 3):  # as many as a name has room for
+        text = " ".join(texts)
+        prompts = [{"name": one[:100], "system": one, "user": one} for one in texts]
+        document = run_document(dataset, name=text[:100], prompts=prompts)
         named = {"name": text[:120], "reason": text[:300], "document": document}
         run = make_run(ada, dataset, **named)
         for address in (run.get_absolute_url(), reverse("run_configuration", args=[run.pk])):

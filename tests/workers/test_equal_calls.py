@@ -19,7 +19,7 @@ from runs.services.runs import create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 EQUAL = 320
 

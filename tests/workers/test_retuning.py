@@ -13,7 +13,7 @@ from runs.services.runs import cancel_run, create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 CALL_MS = 50
 

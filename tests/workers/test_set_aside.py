@@ -10,7 +10,7 @@ from runs.services.runs import cancel_run, create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
 def test_the_other_models_of_a_run_go_on_while_one_fails(

@@ -202,6 +202,11 @@ class Candidate(models.Model):
         return self.name
 
     @property
+    def is_evaluated(self) -> bool:
+        """Whether its trials count; those of other roles are only told to the strategy."""
+        return self.role == records.EVALUATE
+
+    @property
     def as_engine(self) -> records.Candidate:
         return records.Candidate(self.key, self.name, self.document, self.role)
 

@@ -86,7 +86,7 @@ def sort_key(candidate: Candidate) -> tuple[float, float, int]:
 
 def wrong_value(candidate: Candidate) -> float | None:
     """Its score if failures count as wrong."""
-    is_scored = candidate.done and candidate.role == EVALUATE
+    is_scored = candidate.done and candidate.is_evaluated
     return candidate.value_sum / candidate.done if is_scored else None
 
 

@@ -212,7 +212,7 @@ def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
 
 def is_evaluated(score: Score) -> bool:
     """Whether it counts; else its answer was only told to the strategy, and no case was asked."""
-    return score.candidate.role == EVALUATE
+    return score.candidate.is_evaluated
 
 
 def step_calls(score: Score) -> list[records.StepCall]:

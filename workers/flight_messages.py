@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workers.engine.cache import stored_reply
+from workers.engine.calling.cache import stored_reply
 from workers.engine.json_text import to_json
 from workers.engine.records import Reply
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from django.db import DatabaseError
 
-from runs.selectors.runs.limits import Current, read_current
+from runs.selectors.limits.limits import Current, read_current
 from runs.services.budgets import stop_for_budget
 from runs.services.chunks.leases import RunParts, release_chunk, set_aside_chunk
 from runs.services.chunks.planning import advance_run

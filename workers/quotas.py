@@ -1,7 +1,7 @@
 """The quotas that a run's calls fall under, as they are now: shared by its chunks in a process."""
 
 from runs.models import Endpoint
-from runs.selectors.runs.limits import Current, slots_now
+from runs.selectors.limits.limits import Current, slots_now
 from workers.engine.records import Request
 from workers.engine.schedule import calls_per_candidate
 from workers.engine.spec.configuration import Configuration

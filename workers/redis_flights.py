@@ -16,7 +16,7 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from workers.engine.cache import Call, Landing, SingleFlight
+from workers.engine.calling.cache import Call, Landing, SingleFlight
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Reply
 from workers.flight_messages import (

@@ -3,12 +3,12 @@
 import time
 from weakref import WeakValueDictionary
 
-from runs.selectors.runs.limits import Current, read_current
+from runs.selectors.limits.limits import Current, read_current
 from runs.services.chunks.leases import Lease
 from workers.database_cache import DatabaseCache
 from workers.database_thread import in_database
-from workers.engine.cache import Flights
-from workers.engine.calls import CallParts
+from workers.engine.calling.cache import Flights
+from workers.engine.calling.calls import CallParts
 from workers.engine.executor import Executor
 from workers.engine.http import Client
 from workers.quotas import RunQuotas

@@ -13,13 +13,13 @@ from django.conf import settings
 from runs.models import Endpoint
 from runs.outbound import check_servers, shared_policy
 from runs.secrets import decrypt
-from workers.engine.asking import AskParts
-from workers.engine.cache import Flights, ReplyCache
-from workers.engine.calls import Caller, CallParts, CallRules, Quotas
+from workers.engine.calling.asking import AskParts
+from workers.engine.calling.cache import Flights, ReplyCache
+from workers.engine.calling.calls import Caller, CallParts, CallRules, Quotas
+from workers.engine.calling.prices import Prices, read_prices
 from workers.engine.clock import SystemClock
 from workers.engine.executor import Executor, executor_of
 from workers.engine.http import Client
-from workers.engine.prices import Prices, read_prices
 from workers.engine.providers import PROVIDERS, Provider, Servers
 from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.spec.configuration import Configuration

@@ -10,8 +10,8 @@ from runs.kinds.base import Findings, RunHere
 from runs.management.here_runs import HereRun, mean_of, standing_of
 from runs.management.voices import Standing
 from runs.reports.report import CandidateLine
+from runs.selectors.limits.limits import slots_now
 from runs.selectors.runs.compare import Side, scorers_of
-from runs.selectors.runs.limits import slots_now
 from runs.selectors.runs.outcome import score_found
 from runs.selectors.runs.trial_roles import RoleLine
 from runs.selectors.scores.columns import CARRIED, ScoreLine, row_of, score_line

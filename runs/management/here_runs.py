@@ -16,7 +16,7 @@ from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of
 from runs.selectors.endpoints.called import endpoints_of, known_prices
 from runs.selectors.named_parts import refuse_archived
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.here import Stop, run_here
 from workers.engine.kinds import read_configuration

@@ -14,7 +14,7 @@ from django.utils import timezone
 from runs.management.refusals import bad_input
 from runs.management.voices import Planned, Standing, Voice
 from runs.models import Run, RunState
-from runs.selectors.runs.limits import WAITING
+from runs.selectors.limits.limits import WAITING
 from runs.selectors.runs.outcome import PAUSED_BY, has_stopped
 from runs.selectors.runs.planned import most_word
 from runs.selectors.worker_beats import count_workers

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from django.db import DatabaseError
 
 from runs.models import CachedReply
-from workers.engine.cache import checksum, stored_reply
+from workers.engine.calling.cache import checksum, stored_reply
 from workers.engine.records import Reply
 
 logger = logging.getLogger(__name__)

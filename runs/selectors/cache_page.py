@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runs.models import CachedReply, Run
 from runs.selectors.paging import Order, read_page
-from workers.engine.embeddings import describe_vector, is_vector
+from workers.engine.calling.embeddings import describe_vector, is_vector
 
 PAGE_SIZE = 25
 LATEST_FIRST = Order(("created", "key"), is_descending=True)

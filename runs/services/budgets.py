@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from runs.models import EventLevel, Run, RunEvent, RunState
-from runs.selectors.runs.budgets import (
+from runs.selectors.limits.budgets import (
     WARN_SHARE,
     BudgetLine,
     read_budget,

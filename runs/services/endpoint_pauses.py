@@ -12,7 +12,7 @@ from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.roles import Permission, check_permission
 from runs.selectors.endpoints.called import live_runs_using
 from runs.selectors.endpoints.permit_state import open_redis
-from runs.selectors.runs.limits import WAITING, configuration_now, waiting_reason
+from runs.selectors.limits.limits import WAITING, configuration_now, waiting_reason
 from runs.services.chunks.planning import send_pending
 from runs.services.events import note_endpoint
 

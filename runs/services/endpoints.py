@@ -11,8 +11,8 @@ from runs.models import Endpoint
 from runs.outbound import check_endpoint, check_server
 from runs.roles import Permission, Person, check_permission
 from runs.services.connection import ConnectionReport, check_connection
+from workers.engine.calling.prices import read_prices
 from workers.engine.errors import ForbiddenAddress
-from workers.engine.prices import read_prices
 
 __all__ = [
     "ChangedMeanwhileError",

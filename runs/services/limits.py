@@ -10,7 +10,7 @@ from django.db import transaction
 from runs.live import publish
 from runs.models import Run, RunState
 from runs.selectors.endpoints.called import known_prices
-from runs.selectors.runs.limits import configuration_now
+from runs.selectors.limits.limits import configuration_now
 from runs.services.events import note_retuning
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.configuration import Configuration, budget_problems

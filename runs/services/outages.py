@@ -7,7 +7,7 @@ from django.db.models.functions import Coalesce, Now
 
 from runs.models import Endpoint, EventLevel, Run, RunState
 from runs.selectors.endpoints.permit_state import read_permits
-from runs.selectors.runs.limits import WAITING, trials_each
+from runs.selectors.limits.limits import WAITING, trials_each
 from runs.services.pauses import hold_run
 from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.records import EVALUATE

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from runs.live import publish
 from runs.models import Run, RunState
-from runs.selectors.runs.limits import configuration_now, waiting_reason
+from runs.selectors.limits.limits import configuration_now, waiting_reason
 from runs.services.budgets import refuse_if_spent
 from runs.services.chunks.planning import send_pending
 from runs.services.events import note

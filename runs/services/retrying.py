@@ -16,7 +16,7 @@ from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState, Score
 from runs.selectors.case_sources import positions_of, stored_cases
 from runs.selectors.estimates.calls import keys_of_candidate
-from runs.selectors.runs.limits import configuration_now
+from runs.selectors.limits.limits import configuration_now
 from runs.selectors.scores.score_records import may_have_records, records_of
 from runs.services.budgets import refuse_if_spent
 from runs.services.chunks.kept_answers import answer_to_keep

@@ -19,9 +19,9 @@ from runs.models import EventLevel, Run
 from runs.permissions import requires
 from runs.reports.curl import as_curl
 from runs.roles import Permission
+from runs.selectors.limits.limits import configuration_now
 from runs.selectors.runs.errors import group_errors
 from runs.selectors.runs.events import list_events
-from runs.selectors.runs.limits import configuration_now
 from runs.selectors.runs.ran_on import ran_on
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.scores.score_records import may_have_records

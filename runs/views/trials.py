@@ -30,7 +30,7 @@ from runs.selectors.scores.trials import (
     rendered_prompt,
     steps_not_run,
 )
-from workers.engine.flaws import FLAWS
+from workers.engine.calling.flaws import FLAWS
 from workers.engine.kinds import KINDS
 from workers.engine.records import Judgement
 

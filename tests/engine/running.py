@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from workers.engine.cache import ReplyCache
+from workers.engine.calling.cache import ReplyCache
+from workers.engine.calling.prices import Prices
 from workers.engine.here import run_here
 from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
-from workers.engine.prices import Prices
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case, Score
 

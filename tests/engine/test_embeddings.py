@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 
 from tests.engine.running import run_document
-from workers.engine.asking import Asking, AskParts
-from workers.engine.cache import MemoryCache, SingleFlight
-from workers.engine.calls import Caller, CallParts, CallRules
-from workers.engine.clock import SystemClock
-from workers.engine.embeddings import (
+from workers.engine.calling.asking import Asking, AskParts
+from workers.engine.calling.cache import MemoryCache, SingleFlight
+from workers.engine.calling.calls import Caller, CallParts, CallRules
+from workers.engine.calling.embeddings import (
     cosine,
     embed,
     embedding_request,
     read_vector,
     write_vector,
 )
+from workers.engine.calling.prices import Price
+from workers.engine.calling.text_batches import TextBatches, share_tokens
+from workers.engine.clock import SystemClock
 from workers.engine.errors import LaneClosed, MalformedAnswer
 from workers.engine.http import Client
-from workers.engine.prices import Price
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case, Request
 from workers.engine.spec.model_choice import ModelChoice
-from workers.engine.text_batches import TextBatches, share_tokens
 from workers.engine.throttling.permits import LocalPermits, Quota
 from workers.engine.throttling.throttle import Throttle
 from workers.simulator.answers.embeddings import embed as simulated

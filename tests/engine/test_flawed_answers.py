@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.engine.running import run_document
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
+from workers.engine.calling.flaws import FLAWS
 from workers.engine.errors import CALL_ERRORS, AnswerCut, ConfigurationError
-from workers.engine.flaws import FLAWS
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case, Score, Trial
 from workers.engine.select_best import Answer, select_best

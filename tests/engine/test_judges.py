@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.engine.running import run_document
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
+from workers.engine.calling.prices import Price
 from workers.engine.errors import ServerError
-from workers.engine.prices import Price
 from workers.engine.records import Case, Judgement, Score
 from workers.engine.scorers import SCORERS, AskingScorer, Scorer
 from workers.simulator.testing import SimulatorClient

@@ -9,13 +9,13 @@ import pytest
 
 from tests.engine.running import run_document, table_of
 from tests.workers.working import wait_until
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
+from workers.engine.calling.prices import Price
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.routing import pick_route
 from workers.engine.plugins import PLUGINS, PluginError, install_plugins
-from workers.engine.prices import Price
 from workers.engine.records import Case, Score
 from workers.engine.spec.configuration import check_against
 from workers.simulator.testing import SimulatorClient

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from workers.engine.prices import Bill, Price, cost_of, read_prices
+from workers.engine.calling.prices import Bill, Price, cost_of, read_prices
 from workers.engine.records import Attempt, Reply, Request
 
 PRICE = Price(input=2.5, output=10.0)

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from workers.engine.cache import cache_key
-from workers.engine.embeddings import EMBEDDINGS_PATH
+from workers.engine.calling.cache import cache_key
+from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import (
     AnswerTooLarge,
     CallError,

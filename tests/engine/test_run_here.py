@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.engine.running import run_document, table_of
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
+from workers.engine.calling.prices import Price
 from workers.engine.errors import Refused
 from workers.engine.here import FAILURES, Stop, run_here
 from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
-from workers.engine.prices import Price
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case, Score
 from workers.engine.throttling.permits import Quota

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.engine.running import run_document, table_of
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.select import Selection

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.estimates.estimate import estimate
-from runs.selectors.runs.budgets import budget_of, read_budget
+from runs.selectors.limits.budgets import budget_of, read_budget
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.budgets import stop_for_budget, watch_budget, watch_seconds
 from runs.services.limits import retune_run

@@ -7,7 +7,7 @@ from runs.models import CachedReply
 from runs.selectors.cache import find_replies
 from runs.services.chunks.recording import store_replies
 from tests.runs.page_parts import add_cached_reply, make_dataset, make_person, make_run
-from workers.engine.cache import stored_reply
+from workers.engine.calling.cache import stored_reply
 from workers.engine.records import Reply, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)

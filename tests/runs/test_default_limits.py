@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from runs.models import Endpoint, Run
 from runs.selectors.estimates.estimate import estimate
-from runs.selectors.runs.limits import configuration_now
+from runs.selectors.limits.limits import configuration_now
 from runs.selectors.runs.performance import lost_ms
 from tests.api.asking import Asker
 from tests.runs.page_parts import (

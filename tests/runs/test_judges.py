@@ -25,7 +25,7 @@ from tests.runs.page_parts import (
     make_run,
     run_document,
 )
-from workers.engine.embeddings import write_vector
+from workers.engine.calling.embeddings import write_vector
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 

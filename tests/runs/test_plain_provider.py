@@ -11,10 +11,10 @@ from runs.roles import Role
 from tests.api.asking import Asker
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.toy_things import Parrot
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
+from workers.engine.calling.prices import Price
 from workers.engine.here import run_here
 from workers.engine.kinds import read_configuration
-from workers.engine.prices import Price
 from workers.engine.providers import PROVIDERS, model_list_of
 from workers.engine.records import Case
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from runs.models import Run, RunSample, RunState
-from runs.selectors.runs.rates import NEWEST, Answered, rate_over
+from runs.selectors.limits.rates import NEWEST, Answered, rate_over
 from runs.selectors.runs.run_list import RunFilters, list_runs
 from runs.selectors.runs.run_summary import summarise
 from runs.selectors.runs.series import step_of

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from runs.models import Run, RunState
-from runs.selectors.runs.limits import configuration_now
+from runs.selectors.limits.limits import configuration_now
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.limits import retune_run
 from tests.runs.page_parts import client_of, make_dataset, make_person, make_run

@@ -14,9 +14,9 @@ from runs.services.resuming import resume_run
 from runs.services.runs import create_run
 from tests.workers.test_costs import LARGE, SMALL
 from tests.workers.working import finish, running_worker, wait_until
-from workers.engine.calls import EXPECTED_ANSWER_TOKENS
+from workers.engine.calling.calls import EXPECTED_ANSWER_TOKENS
+from workers.engine.calling.prices import TOKENS
 from workers.engine.errors import ConfigurationError
-from workers.engine.prices import TOKENS
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis.asyncio
 
-from workers.engine.cache import MemoryCache
+from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ServerError
 from workers.engine.records import Reply, Request
 from workers.flight_messages import LARGEST_HANDED, read_reply, write_reply

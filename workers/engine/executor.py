@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from workers.engine.asking import CACHE_HIT, Asking, AskParts, Known, as_cached, count_calls
-from workers.engine.call_notes import CallNotes
+from workers.engine.calling.asking import CACHE_HIT, Asking, AskParts, Known, as_cached, count_calls
+from workers.engine.calling.call_notes import CallNotes
+from workers.engine.calling.flaws import check_whole
+from workers.engine.calling.prices import Bill
 from workers.engine.ending_tasks import is_being_cancelled
 from workers.engine.errors import CallError, EngineError, FlawedAnswer, Refused, ScorerFailed
-from workers.engine.flaws import check_whole
 from workers.engine.judging import Judges
-from workers.engine.prices import Bill
 from workers.engine.records import (
     EVALUATE,
     Attempt,

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from workers.engine.asking import AskParts
-from workers.engine.cache import MemoryCache, ReplyCache, SingleFlight
-from workers.engine.calls import Caller, CallParts, CallRules, Quotas
+from workers.engine.calling.asking import AskParts
+from workers.engine.calling.cache import MemoryCache, ReplyCache, SingleFlight
+from workers.engine.calling.calls import Caller, CallParts, CallRules, Quotas
+from workers.engine.calling.prices import Prices
 from workers.engine.chunks import chunk_size
 from workers.engine.clock import Clock, SystemClock
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.executor import Executor, executor_of
-from workers.engine.prices import Prices
 from workers.engine.providers import Provider
 from workers.engine.records import EVALUATE, Candidate, Case, Request, Score, Slice
 from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, slots_allowed

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workers.engine.asking import Asking, AskParts, count_calls
-from workers.engine.call_notes import CallNotes
+from workers.engine.calling.asking import Asking, AskParts, count_calls
+from workers.engine.calling.call_notes import CallNotes
 from workers.engine.ending_tasks import is_being_cancelled
 from workers.engine.errors import CallError, ScorerFailed
 from workers.engine.providers.answers import clean_text

@@ -16,8 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from workers.engine.calling.flaws import FLAWS
 from workers.engine.errors import CallError, NoText
-from workers.engine.flaws import FLAWS
 from workers.engine.kinds.select.given_models import chosen_model, labels_of
 from workers.engine.kinds.select.litellm import Server, facts_of, litellm_config
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow, rounds_of, rows_of

@@ -11,7 +11,7 @@ from runs.api.problems import RequestProblem, of_problems
 from runs.api.router import Routes
 from runs.api.routes.runs import RunId
 from runs.models import Run, Scope
-from runs.selectors.runs.limits import configuration_now
+from runs.selectors.limits.limits import configuration_now
 from runs.services.budgets import BudgetSpent
 from runs.services.limits import LONGEST_REASON, retune_run
 from runs.services.pauses import pause_run

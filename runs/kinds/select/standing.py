@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from runs.models import Run
 from runs.selectors.case_sources import positions_of
-from runs.selectors.runs.limits import configuration_now, slots_at_launch
+from runs.selectors.limits.limits import configuration_now, slots_at_launch
 from runs.selectors.runs.stored_history import stored_history
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.report import SelectionReport, report_of

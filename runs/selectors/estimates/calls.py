@@ -8,7 +8,7 @@ from runs.models import Endpoint
 from runs.outbound import base_url_of
 from runs.selectors.cache import cached_among
 from runs.selectors.case_sources import CaseSource, cases_at, read_cases
-from workers.engine.cache import cache_key
+from workers.engine.calling.cache import cache_key
 from workers.engine.errors import EngineError
 from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request

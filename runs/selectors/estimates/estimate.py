@@ -11,13 +11,13 @@ from runs.selectors.estimates.judges import estimate_judges
 from runs.selectors.estimates.limits import binding_limit
 from runs.selectors.estimates.past_calls import ModelHistory, history_of, merged_latency
 from runs.selectors.estimates.slots import product_text, slots_of, slots_text
+from runs.selectors.limits.budgets import amount_text
 from runs.selectors.named_parts import refuse_archived
-from runs.selectors.runs.budgets import amount_text
-from workers.engine.calls import expected_tokens
+from workers.engine.calling.calls import expected_tokens
+from workers.engine.calling.prices import cost_of, read_prices
 from workers.engine.chunks import Allocation
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import read_configuration
-from workers.engine.prices import cost_of, read_prices
 from workers.engine.spec.configuration import (
     Budget,
     Configuration,

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from runs import formatting
 from runs.models import Endpoint
-from workers.engine.calls import EXPECTED_ANSWER_TOKENS, prompt_tokens
-from workers.engine.prices import cost_of, read_prices
+from workers.engine.calling.calls import EXPECTED_ANSWER_TOKENS, prompt_tokens
+from workers.engine.calling.prices import cost_of, read_prices
 from workers.engine.records import Request
 from workers.engine.scorers import AskingScorer, build_scorer
 from workers.engine.spec.configuration import Configuration, TrialRange

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from runs.kinds import kind_named
 from runs.models import Endpoint
-from runs.selectors.runs.limits import slots_now
+from runs.selectors.limits.limits import slots_now
 from workers.engine.chunks import SlotPlan
 from workers.engine.schedule import plan_slots
 from workers.engine.spec.configuration import Configuration

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from runs import formatting
 from runs.models import Candidate, Run, Score
+from workers.engine.calling.prices import UNREAD_OUTCOMES, cost_of, read_prices
 from workers.engine.kinds import KINDS
-from workers.engine.prices import UNREAD_OUTCOMES, cost_of, read_prices
 from workers.engine.records import StepCall
 
 UNKNOWN = "unknown"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from runs.kinds import kind_of
 from runs.models import Candidate, Run
+from runs.selectors.limits.limits import trials_each
 from runs.selectors.runs.costs import cost_per_thousand
-from runs.selectors.runs.limits import trials_each
 from workers.engine.kinds import KINDS
 from workers.engine.records import EVALUATE
 from workers.engine.statistics.intervals import Estimate, estimate_mean, percentile

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from django.db.models import Count
 
 from runs.models import Run, RunState
-from runs.selectors.runs.budgets import spent_lines
+from runs.selectors.limits.budgets import spent_lines
 from workers.engine.statistics.gates import Ending, Outcome
 from workers.engine.statistics.intervals import Estimate, estimate_mean
 

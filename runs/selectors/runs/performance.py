@@ -4,7 +4,7 @@ from django.utils import timezone
 
 from runs import formatting
 from runs.models import Run
-from runs.selectors.runs.limits import read_slots
+from runs.selectors.limits.limits import read_slots
 from workers.engine.errors import RateLimited
 from workers.engine.records import Attempt
 from workers.engine.spec.configuration import Configuration

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunState
+from runs.selectors.limits.rates import Answered, mean_rate, read_newest, recent_rate
 from runs.selectors.paging import NEWEST_FIRST, place, read_page
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
-from runs.selectors.runs.rates import Answered, mean_rate, read_newest, recent_rate
 from workers.engine.statistics.intervals import Estimate, estimate_mean
 
 PAGE_SIZE = 50

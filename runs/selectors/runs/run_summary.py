@@ -11,13 +11,13 @@ from pydantic import BaseModel
 
 from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunSample, RunState
+from runs.selectors.limits.calls_now import read_now
+from runs.selectors.limits.limited_by import LimitedBy, limit_of
+from runs.selectors.limits.limits import WAITING
+from runs.selectors.limits.rates import mean_rate, read_newest
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
-from runs.selectors.runs.calls_now import read_now
-from runs.selectors.runs.limited_by import LimitedBy, limit_of
-from runs.selectors.runs.limits import WAITING
 from runs.selectors.runs.ran_on import RanOn, ran_on
-from runs.selectors.runs.rates import mean_rate, read_newest
 from runs.selectors.runs.run_list import RunRow, describe_one
 from runs.selectors.runs.trial_roles import RoleLine, role_lines
 from workers.engine.statistics.intervals import percentile

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.models import Run
-from runs.selectors.runs.rates import Answered, newest_of
+from runs.selectors.limits.rates import Answered, newest_of
 from workers.engine.statistics.intervals import merge_bins, percentile
 
 MAX_POINTS = 600  # more than a chart has pixels to spare

@@ -12,14 +12,14 @@ from django.utils import timezone
 from runs import formatting
 from runs.models import Run, RunState
 from runs.selectors.health import NO_WORKER, is_without_worker
-from runs.selectors.runs.budgets import budget_frame, notice_text, raises_of, read_budget
-from runs.selectors.runs.calls_now import read_now, slots_over_time, trials_per_second_allowed
+from runs.selectors.limits.budgets import budget_frame, notice_text, raises_of, read_budget
+from runs.selectors.limits.calls_now import read_now, slots_over_time, trials_per_second_allowed
+from runs.selectors.limits.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
+from runs.selectors.limits.limited_by import limit_of
+from runs.selectors.limits.limits import WAITING, configuration_now, limits_text
+from runs.selectors.limits.rates import mean_rate, recent_rate
 from runs.selectors.runs.costs import cost_text
-from runs.selectors.runs.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
-from runs.selectors.runs.limited_by import limit_of
-from runs.selectors.runs.limits import WAITING, configuration_now, limits_text
 from runs.selectors.runs.planned import most_word, planned_text
-from runs.selectors.runs.rates import mean_rate, recent_rate
 from runs.selectors.runs.series import Series, read_series
 from runs.selectors.runs.trial_roles import role_lines, role_texts
 from workers.engine.kinds import KINDS

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from runs.models import Score
 from runs.selectors.runs.costs import judge_cost_text
 from runs.selectors.scores.trials import judge_calls, step_calls
-from workers.engine.flaws import length_limit
+from workers.engine.calling.flaws import length_limit
 from workers.engine.json_text import to_json
 from workers.engine.records import BATCHED, JOINED, TRUNCATED, Attempt, StepCall
 

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from runs.models import Chunk, ChunkState, Run, RunState
 from runs.selectors.cache import find_replies
-from runs.selectors.runs.limits import configuration_now
+from runs.selectors.limits.limits import configuration_now
 from runs.services.chunks.leases import Lease, read_cases
 from runs.services.chunks.planning import as_rows, keep_warm, session_of, take_warm
 from workers.engine.chunks import chunk_size

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
 from runs.selectors.case_sources import positions_of
-from runs.selectors.runs.limits import is_waiting, paused_endpoints, slots_at_launch
+from runs.selectors.limits.limits import is_waiting, paused_endpoints, slots_at_launch
 from runs.services.chunks.kept_answers import kept_in
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Candidate as EngineCandidate

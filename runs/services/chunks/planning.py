@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from runs.live import publish
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.selectors.case_sources import positions_of
-from runs.selectors.runs.limits import configuration_now, read_slots, waiting_reason
+from runs.selectors.limits.limits import configuration_now, read_slots, waiting_reason
 from runs.selectors.runs.performance import performance_text
 from runs.selectors.runs.stored_history import stored_history
 from runs.selectors.runs.trial_roles import role_lines, role_texts

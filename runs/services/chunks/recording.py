@@ -34,7 +34,7 @@ from runs.services.chunks.totals import (
 from runs.services.events import note_discarded
 from runs.services.failures import watch_failures
 from runs.services.pauses import settle_pause
-from workers.engine.cache import checksum
+from workers.engine.calling.cache import checksum
 from workers.engine.json_text import to_json
 from workers.engine.records import Reply, Request, Score
 

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Any
 
-from workers.engine.embeddings import EMBEDDINGS_PATH
+from workers.engine.calling.embeddings import EMBEDDINGS_PATH
+from workers.engine.calling.flaws import flaw_of
 from workers.engine.errors import Refused
-from workers.engine.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
     ending_of,

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any
 
-from workers.engine.embeddings import EMBEDDINGS_PATH
-from workers.engine.flaws import flaw_of
+from workers.engine.calling.embeddings import EMBEDDINGS_PATH
+from workers.engine.calling.flaws import flaw_of
 from workers.engine.providers.answers import (
     clean_text,
     ending_of,

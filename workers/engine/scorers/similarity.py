@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from workers.engine.embeddings import cosine, embed
+from workers.engine.calling.embeddings import cosine, embed
 from workers.engine.records import Case, Judgement
 from workers.engine.scorers.base import Ask, AskingScorer, expected_of
 from workers.engine.spec.model_choice import ModelChoice

@@ -1,6 +1,6 @@
 """What a budget lets the permits of a run hand out in all."""
 
-from workers.engine.prices import NANOS
+from workers.engine.calling.prices import NANOS
 from workers.engine.spec.configuration import Budget
 from workers.engine.throttling.permits import Allowance
 

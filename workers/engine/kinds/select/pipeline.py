@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from workers.engine.calling.flaws import flaw_of
 from workers.engine.errors import AgentFailed, Refused
-from workers.engine.flaws import flaw_of
 from workers.engine.kinds.select.agent_steps import AgentCalls, run_agent, sample_repeat
 from workers.engine.kinds.select.routing import pick_route, routed_steps
 from workers.engine.providers.answers import clean_text

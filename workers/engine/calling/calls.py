@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
+from workers.engine.calling.embeddings import EMBEDDINGS_PATH
+from workers.engine.calling.prices import NANOS, Price, Prices, cost_of
+from workers.engine.calling.text_batches import Item, TextBatches
 from workers.engine.clock import Clock
-from workers.engine.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import CallError, RateLimited, TimedOut
 from workers.engine.json_text import to_json
 from workers.engine.lanes import AsyncLane, ThreadLane
-from workers.engine.prices import NANOS, Price, Prices, cost_of
 from workers.engine.providers import Provider
 from workers.engine.records import CANCELLED, Attempt, Reply, Request
-from workers.engine.text_batches import Item, TextBatches
 from workers.engine.throttling.permits import Quota
 from workers.engine.throttling.pools import Permit
 from workers.engine.throttling.retry_budget import RetryBudget

@@ -15,8 +15,8 @@ from runs.selectors.case_sources import positions_of
 from runs.selectors.endpoints.load import stricter
 from runs.selectors.endpoints.permit_state import PermitState
 from runs.selectors.health import NO_WORKER, is_without_worker
-from runs.selectors.runs.calls_now import ModelNow, Now
-from runs.selectors.runs.limits import WAITING, slots_now
+from runs.selectors.limits.calls_now import ModelNow, Now
+from runs.selectors.limits.limits import WAITING, slots_now
 from workers.engine.schedule import share_round
 from workers.engine.throttling.permits import burst_of, interval_of
 

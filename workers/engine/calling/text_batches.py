@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from workers.engine.calling.embeddings import write_vector
 from workers.engine.clock import Clock
-from workers.engine.embeddings import write_vector
 from workers.engine.errors import (
     BadCredentials,
     CallError,

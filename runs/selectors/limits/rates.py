@@ -15,7 +15,7 @@ from django.db.models import F, Q, Window
 from django.db.models.functions import RowNumber
 
 from runs.models import Run, RunSample, RunState
-from runs.selectors.runs.limits import WAITING
+from runs.selectors.limits.limits import WAITING
 
 RECENT_SECONDS = 5.0  # the shortest window
 RECENT_ANSWERS = 10  # fewer say little about a rate

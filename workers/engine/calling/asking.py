@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from workers.engine.cache import Flights, ReplyCache, cache_key
-from workers.engine.calls import Caller
-from workers.engine.flaws import check_whole, is_kept
-from workers.engine.prices import Bill, Prices
+from workers.engine.calling.cache import Flights, ReplyCache, cache_key
+from workers.engine.calling.calls import Caller
+from workers.engine.calling.flaws import check_whole, is_kept
+from workers.engine.calling.prices import Bill, Prices
 from workers.engine.providers import Provider
 from workers.engine.records import JOINED, Attempt, Reply, Request
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
 from runs.selectors.endpoints.load import stricter
 from runs.selectors.endpoints.permit_state import PermitState, read_keys
-from runs.selectors.runs.limit_changes import SlotsNow
-from runs.selectors.runs.limits import configuration_now
+from runs.selectors.limits.limit_changes import SlotsNow
+from runs.selectors.limits.limits import configuration_now
 from workers.engine.spec.configuration import Configuration
 
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from workers.engine.embeddings import EMBEDDINGS_PATH, describe_vector
+from workers.engine.calling.embeddings import EMBEDDINGS_PATH, describe_vector
+from workers.engine.calling.prices import Bill
 from workers.engine.errors import CallError, FlawedAnswer
-from workers.engine.prices import Bill
 from workers.engine.records import CANCELLED, Reply, Request, StepCall
 
 KEPT_CHARACTERS = 10_000  # of a prompt's message, and of an answer

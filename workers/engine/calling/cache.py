@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from workers.engine.flaws import flaw_of
+from workers.engine.calling.flaws import flaw_of
 from workers.engine.json_text import digest
 from workers.engine.records import TRUNCATED, Reply, Request
 

@@ -12,7 +12,7 @@ FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected screenshots first-hour commands configuration lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected screenshots first-hour audit commands configuration lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -89,6 +89,9 @@ screenshots: setup ## Pictures of every page into .cache/screenshots; ARGS="--on
 first-hour: setup ## Walk a newcomer's path, timed; ARGS="test.jsonl --server http://127.0.0.1:8080/v1 --model NAME"
 	@$(BIN)/python scripts/install_chromium.py
 	@$(BIN)/python scripts/first_hour.py $(ARGS)
+
+audit: setup ## Ask the databases of known holes about all that is locked; lists the parts in .cache/sbom
+	@$(BIN)/python scripts/audit.py $(ARGS)
 
 commands: setup ## Write docs/COMMANDS.md anew from the commands
 	$(CHECK)/python scripts/commands_reference.py

@@ -1,0 +1,72 @@
+"""`make audit` finds a known hole in what is locked. The database of holes is played by a server of
+the test's own, which answers as OSV does: the real one cannot be reached from everywhere."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.platform.processes import BASE_DIR
+
+pytestmark = pytest.mark.any_database
+HOLE = {
+    "id": "PYSEC-2099-1",
+    "summary": "A hole that the test made up.",
+    "modified": "2099-01-01T00:00:00Z",
+    "affected": [{"package": {"ecosystem": "PyPI", "name": "django"}, "versions": []}],
+}
+
+
+@contextmanager
+def database_of_holes(of_package: str) -> Iterator[tuple[str, list[str]]]:
+    """Its address, and the names that it was asked about."""
+    asked: list[str] = []
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            name = body["package"]["name"]
+            asked.append(name)
+            answer = json.dumps({"vulns": [HOLE]} if name == of_package else {}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/query", asked
+        server.shutdown()
+
+
+def audit(osv_url: str, parts: Path) -> subprocess.CompletedProcess[str]:
+    script = [sys.executable, str(BASE_DIR / "scripts" / "audit.py")]
+    argv = [*script, "--only", "python", "--osv-url", osv_url, "--parts", str(parts)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+def test_a_known_hole_in_what_is_locked_fails_the_audit(tmp_path):
+    with database_of_holes("django") as (osv_url, asked):
+        found = audit(osv_url, tmp_path)
+    assert found.returncode == 1
+    assert "PYSEC-2099-1" in found.stdout
+    assert {"django", "daphne", "redis", "dramatiq"} <= set(asked)
+    parts = json.loads((tmp_path / "python.cdx.json").read_text())
+    assert {"django", "daphne"} <= {part["name"] for part in parts["components"]}
+
+
+def test_no_known_hole_passes_and_no_answer_is_not_taken_for_soundness(tmp_path):
+    with database_of_holes("nothing-of-ours") as (osv_url, _):
+        assert audit(osv_url, tmp_path).returncode == 0
+    silent = audit(osv_url, tmp_path)
+    assert silent.returncode == 2
+    assert "did not answer" in silent.stdout

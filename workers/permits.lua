@@ -3,11 +3,13 @@
 -- KEYS, 7 per quota: held, wanted, expires, weights, due, tokens_due, state
 -- ARGV[1], a line each (one text is written many times faster than a list): holder, want, lease ms, tokens each, good, throttled, troubled, late, tokens settled,
 --   pause ms, told requests per minute, told tokens per minute, permits unused, nanodollars each,
---   nanodollars settled, calls and nanodollars last heard to be used, whether the holder was here
---   before, then 11 per quota: holding, limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
---   calls allowed in all (-1: any number), calls stored, nanodollars allowed, nanodollars stored
--- Answer: grant, surplus, wait ms, flags (1 paced, 2 the breaker is open), what is spent (1 calls, 2 dollars), calls and
---   nanodollars used, in use per quota, then 4 per change: quota number, before, after, reason
+--   nanodollars settled, calls and nanodollars last heard to be used, calls refused in a row, with
+--   which error, how many of those in a row are too many, whether the holder was here before,
+--   then 12 per quota: holding, limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
+--   calls allowed in all (-1: any number), calls stored, nanodollars allowed, nanodollars stored, models that
+--   must refuse before it stops (0: refusals are not counted)
+-- Answer: grant, surplus, wait ms, flags (1 paced, 2 the breaker is open), what is spent (1 calls, 2 dollars),
+--   refusals in a row if they are too many, calls and nanodollars used, in use per quota, then 4 per change: quota number, before, after, reason
 
 local START = 20 -- calls in flight under an adaptive limit, to begin with
 local CUT = 0.8
@@ -24,6 +26,7 @@ local SHORT_OUTAGE_MS = 90000 -- the rests double only after it: most outages en
 local TOLD_MS = 600000 -- how long a provider's word about its own limits is believed
 local PAUSED_MS = 1000 -- how often a paused limit is asked again; a resumed one is told at once
 local MEMORY, FORGOT_MS = 'permits:memory', 1200 -- holders repeat what they hold every 500 ms
+local SHUT_MS = 2000 -- after too many refusals: time to store the pause, and for all to read it
 local TURN_MS = 200 -- what is left over by the shares goes round in turns of this length
 
 local said = {}
@@ -39,14 +42,16 @@ local settled, pause = tonumber(said[9]), tonumber(said[10])
 local told_rpm, told_tpm = tonumber(said[11]), tonumber(said[12])
 local unused, nanos_each, nanos_settled = tonumber(said[13]), tonumber(said[14]), tonumber(said[15])
 local heard_calls, heard_nanos = tonumber(said[16]), tonumber(said[17])
-local was_here = said[18] == '1'
-local HEAD, PER_QUOTA = 18, 11
+local refused, refusal, too_many = tonumber(said[18]), said[19], tonumber(said[20])
+local was_here = said[21] == '1'
+local HEAD, PER_QUOTA = 21, 12
 local quotas = #KEYS / 7
 
 local grant, surplus, wait, is_paced = want, 0, 0, 0
 local in_use, counts_tokens, starts, changes = {}, {}, {}, {}
 local breaker = 0
 local reserved, spent = {}, 0 -- of allowances; what of them leaves no room
+local refusals = 0 -- in a row, if they are too many
 
 local function number(key, field, default)
   return tonumber(redis.call('HGET', key, field)) or default
@@ -201,6 +206,31 @@ local function pace(key, per_minute, each, settle)
   starts[#starts + 1] = {key = key, due = due, step = interval * each}
 end
 
+-- Calls that are refused for good, in a row, over all holders. Refusals come sooner than answers:
+-- every model must be among them, or one that is refused would stop those that work.
+local function count_refusals(state, models, model)
+  if good + troubled + late > 0 then redis.call('HDEL', state, 'refused', 'refusal', 'refusing') end
+  if refused > 0 then
+    if redis.call('HGET', state, 'refusal') ~= refusal then
+      redis.call('HSET', state, 'refusal', refusal, 'refused', 0, 'refusing', '')
+    end
+    local row = redis.call('HINCRBY', state, 'refused', refused)
+    local refusing = redis.call('HGET', state, 'refusing')
+    if not string.find(refusing, model .. '\n', 1, true) then
+      refusing = refusing .. model .. '\n'
+      redis.call('HSET', state, 'refusing', refusing)
+    end
+    local _, count = string.gsub(refusing, '\n', '')
+    if row >= too_many and count >= models then
+      refusals = row
+      redis.call('HDEL', state, 'refused', 'refusal', 'refusing')
+      redis.call('HSET', state, 'shut', now + SHUT_MS)
+    end
+  end
+  local shut = number(state, 'shut', 0) - now
+  if shut > 0 then grant, wait = 0, math.max(wait, shut) end
+end
+
 -- What may be used in all: reserved with the grant, settled when the call has ended. Where this
 -- server has forgotten, what the asker last heard counts; and never less than what is stored.
 local function allow(number_of, state, field, total, stored, heard, each, settle, used)
@@ -284,6 +314,8 @@ for i = 1, quotas do
   local nanos, nanos_stored = tonumber(said[base+10]), tonumber(said[base+11])
   allow(1, state, 'calls_used', calls, calls_stored, heard_calls, 1, -unused, used)
   allow(2, state, 'nanos_used', nanos, nanos_stored, heard_nanos, nanos_each, nanos_settled, used)
+  local models = tonumber(said[base+12])
+  if models > 0 then count_refusals(state, models, KEYS[#KEYS]) end
   in_use[i], counts_tokens[i] = used, tpm > 0
 end
 
@@ -295,7 +327,7 @@ local silence = tonumber(redis.call('GET', MEMORY)) - now
 if silence > 0 then grant, wait = 0, math.max(wait, silence) end
 
 grant = math.max(0, math.floor(grant))
-local answer = {grant, math.max(0, surplus), math.ceil(wait), is_paced + breaker, spent}
+local answer = {grant, math.max(0, surplus), math.ceil(wait), is_paced + breaker, spent, refusals}
 for number_of = 1, 2 do
   local one = reserved[number_of]
   local sum = one and one.sum + grant * one.each or 0

@@ -71,6 +71,7 @@ def run_quota(run_id: int, current: Current) -> Quota:
         allowance=allowance_of(
             current.configuration.budget, current.calls_used, current.dollars_used
         ),
+        models=len({(model.endpoint, model.model) for model in current.configuration.called}),
     )
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from workers.engine.errors import BadCredentials
+from workers.engine.streaks import longest_row
 from workers.engine.throttling.permits import (
     BUSY_RETRY_SECONDS,
     Allowance,
@@ -118,21 +120,27 @@ def demand_numbers(demand: Demand) -> list[Any]:
         max(1, demand.nanos_each),
         report.nanos,
         *demand.heard,
+        report.refused,
+        report.refusal,
+        longest_row(report.refusal),
     ]
 
 
 def quota_numbers(quotas: tuple[Quota, ...], demand: Demand) -> list[Any]:
     numbers: list[Any] = []
+    is_key_refused = demand.report.refusal == BadCredentials.name  # whichever model was called
     for quota, held in zip(quotas, demand.holding, strict=True):
         flags = ADAPTIVE * quota.is_adaptive + GUARDED * quota.is_guarded
+        models = min(1, quota.models) if is_key_refused else quota.models
         rates = (quota.requests_per_minute or 0, quota.tokens_per_minute or 0)
         numbers += [held, quota.max_concurrent, *rates, quota.group, quota.weight, flags]
         numbers += [NO_LIMIT if number is None else number for number in quota.allowance or NOTHING]
+        numbers.append(models)
     return numbers
 
 
 def read_grant(quotas: tuple[Quota, ...], answer: list[Any]) -> Grant:
-    permits, surplus, wait_ms, flags, spent, calls, nanos, *rest = answer
+    permits, surplus, wait_ms, flags, spent, refusals, calls, nanos, *rest = answer
     in_use, said = rest[: len(quotas)], rest[len(quotas) :]
     changes = tuple(
         LimitChange(quotas[said[at] - 1].key, said[at + 1], said[at + 2], said[at + 3].decode())
@@ -149,6 +157,7 @@ def read_grant(quotas: tuple[Quota, ...], answer: list[Any]) -> Grant:
         (calls, nanos),
         SPENT[spent],
         bool(flags & BREAKER_OPEN),
+        refusals,
     )
 
 

@@ -30,8 +30,9 @@ from runs.services.runs import fail_run
 from workers.database_cache import read_cache
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
+from workers.engine.errors import CallError
 from workers.engine.records import Score
-from workers.engine.streaks import Streak
+from workers.engine.streaks import Streak, hopeless_text
 from workers.engine.throttling.permits import LimitChange
 from workers.failpoints import crash_here
 from workers.following import LANDING_SECONDS, Follower
@@ -64,7 +65,7 @@ class Runtime:
     def __init__(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
         self.name = worker_name()
-        self._parts = build_call_parts(self.name, self._note_change)
+        self._parts = build_call_parts(self.name, self._note_change, self._stop_refused)
         self._client = build_client()
         self._flights = build_flights(self.name, read_cache)
         throttle = self._parts.throttle
@@ -149,9 +150,18 @@ class Runtime:
         run_id = chunk.run_id
         models = models_of(chunk.lease, score.trial.candidate) if score.error else frozenset()
         reason = self._streak_of(chunk.lease).note(score, models)
-        # At once: a refusal may take no more than a millisecond.
-        if reason and self._executors.stop(run_id):
-            del self._streaks[run_id]
+        if reason:
+            self._stop(run_id, reason)
+
+    def _stop_refused(self, key: str, count: int, error: CallError) -> None:
+        """All processes together were refused too often in a row."""
+        run_id = int(key.removeprefix("run:"))
+        self._stop(run_id, hopeless_text(count, "calls", error.name, str(error)))
+
+    def _stop(self, run_id: int, reason: str) -> None:
+        """At once: a refusal may take no more than a millisecond."""
+        if self._executors.stop(run_id):
+            self._streaks.pop(run_id, None)
             self._in_background(self._hold(run_id, reason))
 
     def _stop_for_room(self, run_ids: set[int]) -> None:

@@ -25,9 +25,10 @@ from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import TargetParts
 from workers.engine.throttling.permits import LocalPermits
-from workers.engine.throttling.throttle import OnChange, Throttle
+from workers.engine.throttling.throttle import OnChange, OnRefusals, Throttle
 from workers.redis_flights import ReadCache, RedisFlights
 from workers.redis_permits import RedisPermits
+from workers.redis_retry_budgets import RedisRetryBudgets
 
 REDIS_TIMEOUT_SECONDS = 2.0  # a Redis that does not answer must not stop the calls
 
@@ -49,13 +50,16 @@ def build_flights(name: str, read_cache: ReadCache) -> RedisFlights:
     return RedisFlights(open_redis(), name, read_cache, settings.FLIGHT_SECONDS)
 
 
-def build_call_parts(name: str, on_change: OnChange) -> CallParts:
-    """What makes the calls of this process; told of every limit that moves by itself."""
+def build_call_parts(name: str, on_change: OnChange, on_refusals: OnRefusals) -> CallParts:
+    """What makes the calls of this process; tells of every limit that moves by itself, and of calls
+    that are refused in a row."""
     clock = SystemClock()
     client = open_redis()
     local = LocalPermits(clock.monotonic)
     permits = RedisPermits(client, name, settings.WORKERS, local)
-    return CallParts(Throttle(permits, clock, on_change), clock, Random())
+    throttle = Throttle(permits, clock, on_change, on_refusals)
+    budgets = RedisRetryBudgets(client, settings.WORKERS)
+    return CallParts(throttle, clock, Random(), budgets)
 
 
 def build_client() -> Client:

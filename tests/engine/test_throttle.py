@@ -1,11 +1,13 @@
 """The throttle: nobody flies without a permit, nobody waits while one is free."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from tests.engine.fake_clock import FakeClock
 from workers.engine.clock import SystemClock
+from workers.engine.errors import Refused
 from workers.engine.throttling.permits import (
     Demand,
     Grant,
@@ -116,6 +118,26 @@ async def test_a_finished_call_hands_its_permit_on_without_asking() -> None:
     await asyncio.gather(*(flights.fly((RUN,), 0) for _ in range(50)))
     assert flights.done == 50
     assert len(permits.heard) <= 2
+    await throttle.close()
+
+
+@pytest.mark.parametrize("failure", [{"refusal": Refused("400")}, {"is_troubled": True}])
+async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(
+    failure: dict[str, Any],
+) -> None:
+    permits = Scripted(Grant(1, (1,), 60.0), Grant(0, (0,), 60.0))
+    throttle = Throttle(permits, SystemClock())
+    async with throttle.slot((RUN,)) as permit:
+        for name, value in failure.items():
+            setattr(permit, name, value)
+        waiting = asyncio.create_task(Flights(throttle).fly((RUN,)))
+        await asyncio.sleep(0)
+    while len(permits.heard) < 2:
+        await asyncio.wait([waiting], timeout=0.01)
+    assert permits.heard[1].holding == (0,)
+    assert permits.heard[1].report.refused + permits.heard[1].report.troubled == 1
+    assert not waiting.done()
+    waiting.cancel()
     await throttle.close()
 
 

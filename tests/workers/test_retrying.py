@@ -52,7 +52,7 @@ def test_a_run_that_only_fails_is_paused_before_it_burns_money(
         run = create_run(ada, document)
         wait_until(lambda: is_in(run, RunState.PAUSED))
         assert simulator.ledger()["total"] <= 20 + 12  # a streak and the slots
-        assert run.reason.startswith("3 trials in a row failed with “credentials”")
+        assert "in a row failed with “credentials”" in run.reason
         simulator.play()
         assert resume_run(run, ada)
         finish(run)

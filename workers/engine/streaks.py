@@ -18,8 +18,28 @@ def has_too_many_failures(allowed: float | None, failed: int, done: int) -> bool
     return failed > (allowed if allowed >= 1 else allowed * max(done, ENOUGH))
 
 
+def is_permanent(error: str) -> bool:
+    """Whether the same trial would fail in the same way again."""
+    known = CALL_ERRORS.get(error)
+    return known is not None and not known.is_transient
+
+
+def longest_row(error: str) -> int:
+    """How many of these in a row are too many."""
+    return LONGEST_KEY_STREAK if error == BadCredentials.name else LONGEST_STREAK
+
+
+def hopeless_text(count: int, what: str, error: str, message: str) -> str:
+    """Why a run is paused: so many trials, or calls, in a row ended with this error."""
+    said = f": {message[:120].rstrip('.')}" if message else ""
+    words = error.replace("_", " ")
+    return f"{count} {what} in a row failed with “{words}”{said}. {CALL_ERRORS[error].advice}"
+
+
 class Streak:
-    """The permanent errors of one run that came in a row, in one process.
+    """The permanent errors of one run that came in a row, in one process. Over all processes calls
+    are counted where they are let go (permits.lua), and trials where they are stored
+    (runs/services/failures.py): later than here, since neither is asked for each trial.
 
     Refusals come sooner than answers, so that those of one model may come in a row while another
     one works on its first answer: only when every model of the run is among them it is hopeless.
@@ -33,8 +53,7 @@ class Streak:
 
     def note(self, score: Score, model: Hashable) -> str:
         """Why the run should be paused, when the streak is too long; else nothing."""
-        error = CALL_ERRORS.get(score.error)
-        if error is None or error.is_transient:
+        if not is_permanent(score.error):
             self._count = 0
             return ""
         if score.error != self._error or not self._count:
@@ -43,11 +62,9 @@ class Streak:
         self._refused.add(model)
         if not self._is_hopeless():
             return ""
-        words = score.error.replace("_", " ")
-        said = f": {score.message[:120]}" if score.message else ""
-        return f"{self._count} trials in a row failed with “{words}”{said}. {error.advice}"
+        return hopeless_text(self._count, "trials", score.error, score.message)
 
     def _is_hopeless(self) -> bool:
-        if self._error == BadCredentials.name:
-            return self._count >= LONGEST_KEY_STREAK
-        return self._count >= LONGEST_STREAK and len(self._refused) == self._models
+        if self._count < longest_row(self._error):
+            return False
+        return self._error == BadCredentials.name or len(self._refused) == self._models

@@ -32,7 +32,7 @@ from runs.services.chunks.totals import (
     tally_calls,
 )
 from runs.services.events import note_discarded
-from runs.services.failures import watch_failures
+from runs.services.failures import watch_failures, watch_row
 from runs.services.pauses import settle_pause
 from workers.engine.calling.cache import checksum
 from workers.engine.json_text import to_json
@@ -122,6 +122,7 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
             transaction.on_commit(lambda: send_next_suspect(run.pk), robust=True)
         watch_budget(run, run.clock)
         watch_failures(run)
+        watch_row(run, [score for _, score in found])
         if run.state == RunState.PAUSING:
             settle_pause(run.pk)
         lost = set(results.leases) - held

@@ -1,7 +1,6 @@
 """One call to a provider: wait for a slot, call under a deadline, try again if it may help."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +17,7 @@ from workers.engine.providers import Provider
 from workers.engine.records import CANCELLED, Attempt, Reply, Request
 from workers.engine.throttling.permits import Quota
 from workers.engine.throttling.pools import Permit
-from workers.engine.throttling.retry_budget import RetryBudget
+from workers.engine.throttling.retry_budget import LocalRetryBudgets, RetryBudgets
 from workers.engine.throttling.throttle import Throttle
 
 LONGEST_PAUSE_SECONDS = 120.0  # a Retry-After of an hour is not obeyed in full
@@ -48,7 +47,7 @@ class CallParts:
     throttle: Throttle
     clock: Clock
     random: Random
-    budgets: dict[str, RetryBudget] = field(default_factory=lambda: defaultdict(RetryBudget))
+    budgets: RetryBudgets = field(default_factory=LocalRetryBudgets)
     threads: ThreadLane = field(default_factory=ThreadLane)
     batches: TextBatches = field(default_factory=TextBatches)
 
@@ -88,7 +87,6 @@ class Caller:
         return outcome.reply
 
     async def _call(self, request: Request, trace: list[Attempt]) -> Reply:
-        budget = self._parts.budgets[request.endpoint]
         tries = waits = 0
         while True:
             try:
@@ -102,9 +100,9 @@ class Caller:
                 most = min(self._rules.attempts, error.most_attempts)
                 if not error.is_transient or tries >= most:
                     raise
-                await self._back_off(budget, tries)
+                await self._back_off(request.endpoint, tries)
             else:
-                budget.deposit()
+                self._parts.budgets.deposit(request.endpoint)
                 return reply
 
     async def _try(self, request: Request, trace: list[Attempt], waits: int) -> Reply:
@@ -140,6 +138,7 @@ class Caller:
         if not isinstance(error, RateLimited):
             permit.is_late = isinstance(error, TimedOut)
             permit.is_troubled = error.is_transient and not permit.is_late
+            permit.refusal = None if error.is_transient else error
             return
         seconds = error.retry_after_seconds
         if seconds is None:
@@ -147,11 +146,11 @@ class Caller:
         permit.is_throttled = True
         permit.pause_seconds = min(seconds, LONGEST_PAUSE_SECONDS)
 
-    async def _back_off(self, budget: RetryBudget, tries: int) -> None:
+    async def _back_off(self, endpoint: str, tries: int) -> None:
         """Wait before a retry, and longer while the retry budget is spent."""
         for _ in range(BUDGET_WAITS):
             await self._parts.clock.sleep(self._backoff_seconds(tries))
-            if budget.withdraw():
+            if await self._parts.budgets.withdraw(endpoint):
                 return
 
     def _backoff_seconds(self, tries: int) -> float:

@@ -28,6 +28,7 @@ class Quota(NamedTuple):
     is_adaptive: bool = False  # starts gently, grows, and is cut when the provider says 429
     is_guarded: bool = False  # has a breaker: failing in a row stops the calls for a while
     allowance: Allowance | None = None
+    models: int = 0  # called under it: when all of them refuse in a row, no more calls start
 
     @property
     def place(self) -> tuple[str, str]:
@@ -48,10 +49,14 @@ class Report:
     told_tokens_per_minute: int = 0
     unused: int = 0  # permits that no call was made with
     nanos: int = 0  # dollars used beyond what was reserved; negative: given back
+    refused: int = 0  # for good, in a row, since any other call ended
+    refusal: str = ""  # the name of their error
 
     @property
     def is_urgent(self) -> bool:
-        return bool(self.throttled or self.troubled or self.late or self.pause_seconds)
+        return bool(
+            self.throttled or self.troubled or self.late or self.pause_seconds or self.refused
+        )
 
 
 class Demand(NamedTuple):
@@ -84,6 +89,7 @@ class Grant(NamedTuple):
     used: tuple[int, int] = (0, 0)  # calls and nanos of the allowance, reserved ones included
     spent: str = ""  # "calls" or "dollars": nothing flies and there is no room for another call
     is_open: bool = False  # the breaker: a model fails, and only probes may fly
+    refusals: int = 0  # so many in a row, over all holders: what is under these quotas must stop
 
 
 class Permits(Protocol):

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
+from workers.engine.errors import CallError
 from workers.engine.throttling.permits import Quota, Report
 
 LEARNING = 0.1  # how fast the expected tokens of a call follow the ones seen
@@ -24,6 +25,7 @@ class Permit:
     told_tokens_per_minute: int = 0
     nanos_reserved: int = 0  # billionths of a dollar
     nanos_used: int = 0
+    refusal: CallError | None = None  # the same call would be refused again
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class Pool:
     exchanged: float = 0.0
     retry_at: float = 0.0
     is_open: bool = False  # the breaker: the model fails, and only probes may fly
+    refusal: CallError | None = None  # the last one
 
     def count_waiters(self) -> int:
         """Without those at the head that were cancelled: nobody would take their permits."""
@@ -71,11 +74,21 @@ class Pool:
             permit.told_tokens_per_minute or report.told_tokens_per_minute
         )
         report.nanos += permit.nanos_used - permit.nanos_reserved
+        self._count_refusal(permit)
         if permit.nanos_used:
             self.nanos_each += round(LEARNING * (permit.nanos_used - self.nanos_each))
         if permit.used:
             step = LEARNING * (permit.used - self.tokens_each)
             self.tokens_each = max(1, round(self.tokens_each + step))
+
+    def _count_refusal(self, permit: Permit) -> None:
+        report, refusal = self.report, permit.refusal
+        if refusal is not None:
+            is_another = report.refusal != refusal.name
+            report.refused = 1 if is_another else report.refused + 1
+            report.refusal, self.refusal = refusal.name, refusal
+        elif permit.is_good or permit.is_troubled or permit.is_late:
+            report.refused = 0
 
     def take_report(self) -> Report:
         report, self.report = self.report, Report()

@@ -1,21 +1,36 @@
 """Keeps retries a small share of all calls, so that a failing provider is not hit harder."""
 
+from collections import defaultdict
+from typing import Protocol
+
 SHARE = 0.15  # of the calls that went well
 RESERVE = 10.0  # retries that may be made before anything went well
+MOST = 10 * RESERVE  # that are saved up
 
 
-class RetryBudget:
-    """One per endpoint and process. A retry that is not covered waits until calls go well."""
+class RetryBudgets(Protocol):
+    """One budget per endpoint. A retry that is not covered waits until calls go well."""
 
-    def __init__(self) -> None:
-        self._balance = RESERVE
+    def deposit(self, endpoint: str) -> None:
+        """A call went well."""
+        ...
 
-    def deposit(self) -> None:
-        self._balance = min(self._balance + SHARE, 10 * RESERVE)
-
-    def withdraw(self) -> bool:
+    async def withdraw(self, endpoint: str) -> bool:
         """Pay for a retry. False when there is nothing left for it."""
-        if self._balance < 1.0:
+        ...
+
+
+class LocalRetryBudgets:
+    """Of one process."""
+
+    def __init__(self, reserve: float = RESERVE) -> None:
+        self._balances: dict[str, float] = defaultdict(lambda: reserve)
+
+    def deposit(self, endpoint: str, calls: int = 1) -> None:
+        self._balances[endpoint] = min(self._balances[endpoint] + SHARE * calls, MOST)
+
+    async def withdraw(self, endpoint: str) -> bool:
+        if self._balances[endpoint] < 1.0:
             return False
-        self._balance -= 1.0
+        self._balances[endpoint] -= 1.0
         return True

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from workers.engine.clock import Clock
 from workers.engine.ending_tasks import end_tasks
+from workers.engine.errors import CallError
 from workers.engine.throttling.permits import Demand, Grant, LimitChange, Permits, Quota
 from workers.engine.throttling.pools import Permit, Pool
 
@@ -24,6 +25,8 @@ RENEW_SECONDS = 0.5  # holdings are repeated this often: keeps the lease, hears 
 Places = tuple[tuple[str, str], ...]
 OnChange = Callable[[LimitChange, set[str]], None]
 """Told of a changed limit and of the groups (runs) of this process that it concerns."""
+OnRefusals = Callable[[str, int, CallError], None]
+"""Told of the key under which calls are refused, how many were in a row, and the last error."""
 Guess = Callable[[], tuple[int, int]]
 """The tokens, and billionths of a dollar, that a call is expected to use."""
 
@@ -38,11 +41,13 @@ class Throttle:
         permits: Permits,
         clock: Clock,
         on_change: OnChange = lambda change, groups: None,
+        on_refusals: OnRefusals = lambda key, count, error: None,
         spacing_seconds: float = SPACING_SECONDS,
     ) -> None:
         self._permits = permits
         self._clock = clock
         self._on_change = on_change
+        self._on_refusals = on_refusals
         self._spacing_seconds = spacing_seconds
         self._pools: dict[Places, Pool] = {}
         self._holding: Counter[tuple[str, str]] = Counter()
@@ -149,6 +154,8 @@ class Throttle:
     def _may_hand_over(self, pool: Pool) -> bool:
         if pool.surplus or pool.is_paced or self._is_draining:
             return False
+        if pool.report.refused or pool.report.troubled:
+            return False  # the next call may fail, too: all processes count that together, first
         now = self._clock.monotonic()
         if now - pool.exchanged > STALE_SECONDS:
             return False  # we were frozen: others may have been given what we hold
@@ -219,6 +226,9 @@ class Throttle:
                 self._release(pool)  # whoever wanted it was cancelled meanwhile
         for change in grant.changes:
             self._on_change(change, self._groups_under(change.key))
+        if grant.refusals and pool.refusal:
+            key = next(quota.key for quota in pool.quotas if quota.models)
+            self._on_refusals(key, grant.refusals, pool.refusal)
 
     def _groups_under(self, key: str) -> set[str]:
         quotas = [quota for pool in self._pools.values() for quota in pool.quotas]

@@ -1,0 +1,218 @@
+"""What is refused for good, in a row, stops a run: counted for all workers together."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import redis.asyncio
+from django.contrib.auth.models import User
+
+from runs.models import Chunk, ChunkState, Run
+from runs.services.chunks.leases import Lease, lease_chunk
+from runs.services.chunks.planning import advance_run
+from runs.services.chunks.recording import Results, record_results
+from runs.services.pauses import settle_pause
+from runs.services.resuming import resume_run
+from runs.services.runs import create_run
+from workers.engine.clock import SystemClock
+from workers.engine.errors import BadCredentials, CallError, Refused, ScorerFailed, TimedOut
+from workers.engine.records import Score, Trial
+from workers.engine.throttling.permits import Demand, Grant, LocalPermits, Quota, Report
+from workers.engine.throttling.throttle import Throttle
+from workers.redis_permits import RedisPermits
+
+SMALL, LARGE = Quota("endpoint:1/small", 50), Quota("endpoint:1/large", 50)
+
+
+@pytest.fixture
+async def client(settings: Any) -> AsyncIterator["redis.asyncio.Redis"]:
+    client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+    yield client
+    await client.aclose()
+
+
+class Worker:
+    """One process's part of the permits; `models` is how many its run calls."""
+
+    def __init__(self, client: "redis.asyncio.Redis", name: str, models: int = 1) -> None:
+        self._permits = RedisPermits(client, name, 2, LocalPermits(time.monotonic))
+        self._run = Quota("run:1", 50, models=models)
+
+    async def tell(self, /, model: Quota = SMALL, **report: Any) -> Grant:
+        demand = Demand((0, 0), 1, report=Report(**report))
+        return await self._permits.exchange((self._run, model), demand)
+
+    async def refuse(
+        self, count: int, error: type[CallError] = Refused, model: Quota = SMALL
+    ) -> Grant:
+        return await self.tell(model, refused=count, refusal=error.name)
+
+
+async def test_refusals_of_two_workers_are_one_row(client: "redis.asyncio.Redis") -> None:
+    ann, ben = Worker(client, "ann"), Worker(client, "ben")
+    assert (await ann.refuse(12)).refusals == 0
+    assert (await ben.refuse(7)).permits == 1
+    stopped = await ben.refuse(1)
+    assert (stopped.refusals, stopped.permits) == (20, 0)
+    other = await ann.tell()  # before it can know of the pause
+    assert (other.refusals, other.permits) == (0, 0)
+    assert 1.0 < other.retry_seconds <= 2.0
+
+
+async def test_a_run_that_is_resumed_may_call_again(client: "redis.asyncio.Redis") -> None:
+    ann = Worker(client, "ann")
+    await ann.refuse(20)
+    await client.hset("permits:state:run:1", "shut", 0)  # as if its time had passed
+    assert (await ann.tell()).permits == 1
+    assert (await ann.refuse(19)).refusals == 0
+
+
+@pytest.mark.parametrize("between", [{"good": 1}, {"troubled": 1}, {"late": 1}])
+async def test_any_other_end_of_a_call_begins_the_row_anew(
+    client: "redis.asyncio.Redis", between: dict[str, Any]
+) -> None:
+    ann, ben = Worker(client, "ann"), Worker(client, "ben")
+    await ann.refuse(19)
+    await ben.tell(**between)
+    assert (await ann.refuse(19)).refusals == 0
+    assert (await ann.tell(refused=0, throttled=1)).refusals == 0  # waits for its turn only
+    assert (await ben.refuse(1)).refusals == 20
+
+
+async def test_another_error_begins_the_row_anew(client: "redis.asyncio.Redis") -> None:
+    ann, ben = Worker(client, "ann"), Worker(client, "ben")
+    await ann.refuse(19)
+    await ben.refuse(2, BadCredentials)
+    assert (await ann.refuse(19)).refusals == 0
+
+
+async def test_every_model_must_be_among_the_refused(client: "redis.asyncio.Redis") -> None:
+    ann, ben = Worker(client, "ann", models=2), Worker(client, "ben", models=2)
+    assert (await ann.refuse(60, model=SMALL)).refusals == 0
+    assert (await ben.refuse(1, model=LARGE)).refusals == 61
+
+
+async def test_a_refused_key_needs_three_of_any_model(client: "redis.asyncio.Redis") -> None:
+    ann, ben = Worker(client, "ann", models=2), Worker(client, "ben", models=2)
+    assert (await ann.refuse(2, BadCredentials)).refusals == 0
+    assert (await ben.refuse(1, BadCredentials)).refusals == 3
+
+
+async def test_a_refused_call_does_not_hand_its_permit_on_before_all_have_counted_it(
+    client: "redis.asyncio.Redis",
+) -> None:
+    """Two workers with ten slots each call what refuses everything."""
+    slots, error, calls = 10, Refused("400: no such model"), 0
+    told: list[tuple[str, int, CallError]] = []
+    quotas = (Quota("run:1", 2 * slots, models=1), SMALL)
+    throttles = [
+        Throttle(
+            RedisPermits(client, name, 2, LocalPermits(time.monotonic)),
+            SystemClock(),
+            on_refusals=lambda *what: told.append(what),
+        )
+        for name in ("ann", "ben")
+    ]
+
+    async def call(throttle: Throttle) -> None:
+        nonlocal calls
+        async with throttle.slot(quotas) as permit:
+            calls += 1
+            await asyncio.sleep(0)
+            permit.refusal = error
+
+    tasks = [asyncio.create_task(call(throttle)) for throttle in throttles for _ in range(200)]
+    while not told:
+        await asyncio.wait(tasks, timeout=0.01)
+    assert calls <= 20 + 2 * slots
+    assert told[0][0] == "run:1"
+    assert told[0][1] >= 20
+    assert told[0][2] is error
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    for throttle in throttles:
+        await throttle.close()
+
+
+class Story:
+    """Two workers write what became of their trials of one run, in turns."""
+
+    def __init__(self, run: Run) -> None:
+        advance_run(run.pk)
+        self.run = run
+        first, second = run.chunks.filter(state=ChunkState.PENDING)[:2]
+        self._leases = {"a": self._lease(first.pk, "a"), "b": self._lease(second.pk, "b")}
+        self._written: set[int] = set()
+
+    def _lease(self, chunk_id: int, owner: str) -> Lease:
+        lease = lease_chunk(chunk_id, owner)
+        assert lease is not None
+        return lease
+
+    def write(self, owner: str, count: int, error: str = "", model: str = "") -> str:
+        """So many trials of a worker end like this; the state of the run afterwards."""
+        lease = self._leases[owner]
+        trials = [one for one in lease.work.trials if self._is_left(lease, one, model)][:count]
+        assert len(trials) == count
+        self._written.update(trial.position for trial in trials)
+        results = Results(leases={lease.chunk_id: lease})
+        results.scores[lease.chunk_id] = [
+            Score(trial, value=None if error else 1.0, error=error, message="Not a number.")
+            for trial in trials
+        ]
+        record_results(self.run.pk, results)
+        self.run.refresh_from_db()
+        return str(self.run.state)
+
+    def _is_left(self, lease: Lease, trial: Trial, model: str) -> bool:
+        called = lease.parts.candidates[trial.candidate].document["model"]["model"]
+        is_stored = trial.position in lease.work.done or trial.position in self._written
+        return not is_stored and model in called
+
+
+@pytest.fixture
+def story(ada: User, document: dict[str, Any]) -> Story:
+    limits = document["limits"] | {"max_concurrent": 80}  # chunks of 40 trials
+    return Story(create_run(ada, document | {"limits": limits}))
+
+
+SCORER = ScorerFailed.name
+
+
+@pytest.mark.django_db(transaction=True)
+def test_trials_that_two_workers_cannot_score_are_one_row(story: Story) -> None:
+    assert story.write("a", 12, SCORER) == "running"
+    assert story.write("b", 7, SCORER) == "running"
+    assert story.write("b", 1, SCORER) == "pausing"
+    words = "20 trials in a row failed with “scorer error”: Not a number. "
+    assert story.run.reason.startswith(words)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("between", ["", TimedOut.name, Refused.name])
+def test_one_trial_that_ends_otherwise_begins_the_row_anew(story: Story, between: str) -> None:
+    story.write("a", 19, SCORER)
+    story.write("b", 1, between)
+    assert story.write("a", 19, SCORER) == "running"
+    assert story.write("b", 1, SCORER) == "pausing"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_model_that_is_refused_does_not_stop_the_others(story: Story) -> None:
+    assert story.write("a", 15, Refused.name, "sim-small") == "running"
+    assert story.write("b", 15, Refused.name, "sim-small") == "running"
+    assert story.write("a", 1, Refused.name, "sim-large") == "pausing"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_resumes_a_run_is_given_as_many_trials_again(story: Story, ada: User) -> None:
+    assert story.write("a", 20, SCORER) == "pausing"
+    Chunk.objects.filter(run=story.run).update(state=ChunkState.PENDING)
+    assert settle_pause(story.run.pk)
+    assert resume_run(story.run, ada)
+    again = Story(story.run)
+    assert again.write("b", 19, SCORER) == "running"
+    assert again.write("a", 1, SCORER) == "pausing"

@@ -39,6 +39,7 @@ class Environment:
     workers: int
     flight_seconds: int
     live_runs: int
+    audit_days: int
     lease_seconds: int
     api_requests_per_minute: int
     allowed_private_endpoints: tuple[str, ...]
@@ -68,6 +69,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
             environ, "EVALSITE_FLIGHT_SECONDS", default=10, lowest=1, highest=600
         ),
         live_runs=_number(environ, "EVALSITE_LIVE_RUNS", default=50, lowest=1, highest=10_000),
+        audit_days=_number(environ, "EVALSITE_AUDIT_DAYS", default=400, lowest=30, highest=36_500),
         lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
         api_requests_per_minute=_number(
             environ, "EVALSITE_API_REQUESTS_PER_MINUTE", default=1200, lowest=1, highest=1_000_000

@@ -19,6 +19,7 @@ SIMULATOR_URL = ENVIRONMENT.simulator_url
 WORKERS = ENVIRONMENT.workers
 FLIGHT_SECONDS = ENVIRONMENT.flight_seconds
 LIVE_RUNS = ENVIRONMENT.live_runs
+AUDIT_DAYS = ENVIRONMENT.audit_days
 LEASE_SECONDS = ENVIRONMENT.lease_seconds
 API_REQUESTS_PER_MINUTE = ENVIRONMENT.api_requests_per_minute
 ALLOWED_PRIVATE_ENDPOINTS = ENVIRONMENT.allowed_private_endpoints
@@ -60,6 +61,8 @@ MIDDLEWARE = [
     "evalsite.session_age.SessionAgeMiddleware",
     # Everything needs a sign-in unless the view says @login_not_required.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    # Who comes in from where, for the audit table, which also has the refusals below.
+    "runs.doors.DoorMiddleware",
     # And the permission that the view declares; one that declares none is refused.
     "runs.permissions.PermissionMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

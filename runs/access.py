@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404
 
 from runs.models import (
     ApiToken,
+    AuditEntry,
     Benchmark,
     CachedReply,
     Configuration,
@@ -149,6 +150,11 @@ def people_for(user: Person) -> QuerySet[User]:
 
 def get_person_for(user: Person, person_id: int) -> User:
     return get_object_or_404(people_for(user), pk=person_id)
+
+
+def audit_for(user: Person) -> QuerySet[AuditEntry]:
+    entries = AuditEntry.objects.all()
+    return entries if may(user, Permission.READ_AUDIT) else entries.none()
 
 
 def tokens_for(user: Person) -> QuerySet[ApiToken]:

@@ -37,6 +37,7 @@ class Permission(StrEnum):
     EDIT_ENDPOINTS = "add, change, test or pause endpoints"
     CLEAR_CACHE = "remove cached answers"
     MANAGE_PEOPLE = "give roles or close accounts"
+    READ_AUDIT = "read the audit log"
     USE_ADMIN = "use the admin"
 
 
@@ -50,7 +51,7 @@ OPERATOR = AUTHOR | {
     Permission.EDIT_ENDPOINTS,
     Permission.CLEAR_CACHE,
 }
-ADMIN = OPERATOR | {Permission.MANAGE_PEOPLE, Permission.USE_ADMIN}
+ADMIN = OPERATOR | {Permission.MANAGE_PEOPLE, Permission.READ_AUDIT, Permission.USE_ADMIN}
 
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.VIEWER: VIEWER,

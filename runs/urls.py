@@ -7,6 +7,7 @@ from runs.api.api import urls as api_urls
 from runs.api.docs_page import api_docs
 from runs.views import (
     accounts,
+    audit,
     benchmarks,
     cache,
     configuration_docs,
@@ -105,6 +106,9 @@ urlpatterns = [
     path("people/", people_page.people, name="people"),
     path("people/<int:pk>/role/", people_page.person_role, name="person_role"),
     path("people/<int:pk>/active/", people_page.person_active, name="person_active"),
+    path("audit/", audit.audit, name="audit"),
+    path("audit/rows.csv", audit.audit_csv, name="audit_csv"),
+    path("audit/rows.jsonl", audit.audit_jsonl, name="audit_jsonl"),
     path("benchmarks/", benchmarks.benchmarks, name="benchmarks"),
     path("benchmarks/<int:pk>/", benchmarks.benchmark, name="benchmark"),
     path("benchmarks/<int:pk>/data.json", benchmarks.benchmark_export, name="benchmark_export"),

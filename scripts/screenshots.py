@@ -71,6 +71,7 @@ PAGES = {
     "api": "/api/docs",
     "tokens": "/tokens/",
     "people": "/people/",
+    "audit": "/audit/",
     "not-found": "/nowhere/",
 }
 

@@ -19,6 +19,7 @@ from runs.api.pages import answer
 from runs.api.problems import answer_with_problems, of_problems
 from runs.api.router import Routes
 from runs.api.routes import (
+    audit,
     benchmarks,
     cache,
     compare,
@@ -50,6 +51,7 @@ GROUPS = (
     cache,
     benchmarks,
     webhooks,
+    audit,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.
 

@@ -108,6 +108,7 @@ EXAMPLES: dict[str, Example] = {
     "add_webhook": Example("POST", "/webhooks", body={"url": "https://ci.example/evalsite"}),
     "list_all_webhooks": Example("GET", "/webhooks"),
     "remove_webhook": Example("DELETE", "/webhooks/1"),
+    "list_actions": Example("GET", "/audit", {"action": "role.changed", "limit": 10}),
     "openapi": Example("GET", "/openapi.json"),
 }
 

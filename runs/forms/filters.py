@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Container, Sequence
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from runs.models import AuditAction
+from runs.selectors.audit import AuditFilters
 from runs.selectors.runs.run_list import STATE_FILTERS, RunFilters
 from runs.selectors.scores.table import COLUMNS, USUAL
 from runs.selectors.scores.trials import SORTS, STATUSES, TrialFilters
@@ -36,6 +39,25 @@ def read_text(text: str | None) -> str:
 
 def read_choice(text: str | None, choices: Container[str]) -> str:
     return text if text and text in choices else ""
+
+
+def read_day(text: str | None) -> datetime | None:
+    """Its first moment, in UTC."""
+    try:
+        return datetime.strptime(text or "", "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def read_audit_filters(query: QueryDict) -> AuditFilters:
+    last = read_day(query.get("to"))
+    return AuditFilters(
+        person=read_text(query.get("person")),
+        action=read_choice(query.get("action"), AuditAction.values),
+        about=read_text(query.get("about")),
+        since=read_day(query.get("from")),
+        until=last + timedelta(days=1) if last and last.year < 9999 else None,
+    )
 
 
 def read_run_filters(query: QueryDict) -> RunFilters:

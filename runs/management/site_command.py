@@ -8,6 +8,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from runs.management.data_folder import bring_up_to_date
 from runs.management.refusals import refusing
+from runs.models import AuditDoor
+from runs.services.audit import Origin, coming_from
 
 
 def add_person(parser: ArgumentParser) -> None:
@@ -27,6 +29,6 @@ class SiteCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        with refusing():
+        with refusing(), coming_from(Origin(AuditDoor.COMMAND)):
             bring_up_to_date(self.stderr.write)
             return super().execute(*args, **options)

@@ -1,6 +1,7 @@
 """What is stored. One file per group of tables; nothing here writes by itself."""
 
 from runs.models.account import SignInFailure
+from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
 from runs.models.configuration import Configuration
@@ -14,6 +15,10 @@ from runs.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "ApiToken",
+    "AppendOnlyError",
+    "AuditAction",
+    "AuditDoor",
+    "AuditEntry",
     "Benchmark",
     "CachedReply",
     "Candidate",

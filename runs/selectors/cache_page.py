@@ -79,6 +79,15 @@ class Pruning:
     model: str = ""
     run_id: int | None = None
 
+    @property
+    def text(self) -> str:
+        parts = [
+            f"stored before {self.before:%Y-%m-%d %H:%M} UTC" if self.before else "",
+            f"of {self.endpoint}/{self.model}" if self.endpoint else "",
+            f"paid by run {self.run_id}" if self.run_id is not None else "",
+        ]
+        return ", ".join(part for part in parts if part) or "all of them"
+
 
 def read_figures() -> CacheFigures:
     """Of the whole cache and all runs: sums that tell nothing about anybody's run."""

@@ -5,7 +5,7 @@ What is archived is offered for no new run; runs and retries go on with it."""
 from django.db import transaction
 from django.utils.timezone import now
 
-from runs.models import Case, Dataset, Endpoint
+from runs.models import AuditAction, Case, Dataset, Endpoint
 from runs.roles import Permission, Person, check_permission
 from runs.selectors.dependents import (
     Dependents,
@@ -13,6 +13,7 @@ from runs.selectors.dependents import (
     dependents_of_endpoint,
     dependents_of_version,
 )
+from runs.services.audit import Subject, record
 
 
 class InUseError(Exception):
@@ -24,21 +25,30 @@ def delete_endpoint(user: Person, endpoint: Endpoint) -> None:
     """Remove an endpoint and its key. InUseError while a run or a configuration names it."""
     check_permission(user, Permission.EDIT_ENDPOINTS)
     _refuse_used(endpoint.name, dependents_of_endpoint(endpoint))
+    record(AuditAction.ENDPOINT_REMOVED, endpoint, actor=user)
     endpoint.delete()
 
 
+@transaction.atomic
 def archive_endpoint(user: Person, endpoint: Endpoint) -> bool:
     """False if it was archived already."""
     check_permission(user, Permission.EDIT_ENDPOINTS)
     open_one = Endpoint.objects.filter(pk=endpoint.pk, archived=None)
-    return bool(open_one.update(archived=now()))
+    if not open_one.update(archived=now()):
+        return False
+    record(AuditAction.ENDPOINT_ARCHIVED, endpoint, actor=user)
+    return True
 
 
+@transaction.atomic
 def restore_endpoint(user: Person, endpoint: Endpoint) -> bool:
     """False if it was not archived."""
     check_permission(user, Permission.EDIT_ENDPOINTS)
     archived = Endpoint.objects.filter(pk=endpoint.pk, archived__isnull=False)
-    return bool(archived.update(archived=None))
+    if not archived.update(archived=None):
+        return False
+    record(AuditAction.ENDPOINT_RESTORED, endpoint, actor=user)
+    return True
 
 
 @transaction.atomic
@@ -49,6 +59,9 @@ def delete_dataset(user: Person, name: str) -> int:
     versions = list(Dataset.objects.filter(name=name))
     for version in versions:
         _delete_rows(version)
+    if versions:
+        told = f"all versions: {len(versions)}"
+        record(AuditAction.DATASET_REMOVED, Subject("dataset", name), told, actor=user)
     return len(versions)
 
 
@@ -57,20 +70,29 @@ def delete_version(user: Person, dataset: Dataset) -> None:
     """Remove one version. InUseError while something uses it."""
     check_permission(user, Permission.IMPORT)
     _refuse_used(str(dataset), dependents_of_version(dataset))
+    record(AuditAction.DATASET_REMOVED, dataset, actor=user)
     _delete_rows(dataset)
 
 
+@transaction.atomic
 def archive_dataset(user: Person, name: str) -> bool:
     """All versions: an older one must not take the place of the newest. False: it was already."""
     check_permission(user, Permission.IMPORT)
-    return bool(Dataset.objects.filter(name=name, archived=None).update(archived=now()))
+    if not Dataset.objects.filter(name=name, archived=None).update(archived=now()):
+        return False
+    record(AuditAction.DATASET_ARCHIVED, Subject("dataset", name), actor=user)
+    return True
 
 
+@transaction.atomic
 def restore_dataset(user: Person, name: str) -> bool:
     """False if it was not archived."""
     check_permission(user, Permission.IMPORT)
     archived = Dataset.objects.filter(name=name, archived__isnull=False)
-    return bool(archived.update(archived=None))
+    if not archived.update(archived=None):
+        return False
+    record(AuditAction.DATASET_RESTORED, Subject("dataset", name), actor=user)
+    return True
 
 
 def remove_unused_made_cases() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from runs.models import Configuration
+from runs.models import AuditAction, Configuration
+from runs.services.audit import record
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import read_document
@@ -96,13 +97,19 @@ def import_configuration(
     )
 
 
+@transaction.atomic
 def delete_configuration(configuration: Configuration) -> None:
     """Remove a configuration. Runs made from it keep their own copy."""
+    record(AuditAction.CONFIGURATION_REMOVED, configuration)
     configuration.delete()
 
 
+@transaction.atomic
 def set_preset(configurations: list[Configuration], is_preset: bool) -> int:
     """Offer configurations on the new-run page, or no longer; tell how many."""
+    for configuration in configurations:
+        told = "offered" if is_preset else "withdrawn"
+        record(AuditAction.PRESET_CHANGED, configuration, told)
     keys = [configuration.pk for configuration in configurations]
     return Configuration.objects.filter(pk__in=keys).update(is_preset=is_preset)
 

@@ -8,11 +8,12 @@ from django.db import transaction
 from django.db.models import F
 
 from runs.live import publish
-from runs.models import Endpoint, EventLevel, Run, RunState
+from runs.models import AuditAction, Endpoint, EventLevel, Run, RunState
 from runs.roles import Permission, check_permission
 from runs.selectors.endpoints.called import live_runs_using
 from runs.selectors.endpoints.permit_state import open_redis
 from runs.selectors.limits.limits import WAITING, configuration_now, waiting_reason
+from runs.services.audit import record
 from runs.services.chunks.planning import send_pending
 from runs.services.events import note_endpoint
 
@@ -40,6 +41,8 @@ def _set_paused(user: AbstractBaseUser, endpoint: Endpoint, *, is_paused: bool) 
     if not stored.update(is_paused=is_paused):
         return False
     endpoint.is_paused = is_paused
+    done = AuditAction.ENDPOINT_PAUSED if is_paused else AuditAction.ENDPOINT_RESUMED
+    record(done, endpoint, actor=user)
     run_ids = live_runs_using(endpoint)
     if is_paused:
         moved, verb, level = (endpoint.max_concurrent, 0), "paused", EventLevel.WARNING
@@ -87,6 +90,7 @@ def _close_breakers(client: redis.Redis, endpoint: Endpoint) -> int:
 
 @transaction.atomic
 def _note_reset(user: AbstractBaseUser, endpoint: Endpoint) -> None:
+    record(AuditAction.ENDPOINT_TRIED_AGAIN, endpoint, actor=user)
     run_ids = live_runs_using(endpoint)
     reason = f"calls are tried again now, asked for by {user.get_username()}"
     note_endpoint(run_ids, endpoint, (0, endpoint.max_concurrent), reason)

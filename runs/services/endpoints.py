@@ -7,9 +7,10 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from runs import secrets
-from runs.models import Endpoint
+from runs.models import AuditAction, Endpoint
 from runs.outbound import check_endpoint, check_server
 from runs.roles import Permission, Person, check_permission
+from runs.services.audit import Subject, record
 from runs.services.connection import ConnectionReport, check_connection
 from workers.engine.calling.prices import read_prices
 from workers.engine.errors import ForbiddenAddress
@@ -65,13 +66,28 @@ def save_endpoint(
         if stored.revision != opened:
             raise ChangedMeanwhileError
     validate_endpoint(endpoint, new_key)
+    before = Endpoint.objects.filter(pk=endpoint.pk).first() if endpoint.pk else None
     if new_key is not None:
         _put_key(user, endpoint, new_key.strip())
     endpoint.updated_by_id = user.pk
     # A form that was open for an hour must not bring back the key that was replaced meanwhile.
     changed = FIELDS if new_key is None else FIELDS + KEY_FIELDS
     endpoint.save(update_fields=changed if endpoint.pk else None)
+    _record_save(user, endpoint, before, new_key)
     return endpoint
+
+
+def _record_save(
+    user: Person, endpoint: Endpoint, before: Endpoint | None, new_key: str | None
+) -> None:
+    if before is None:
+        record(AuditAction.ENDPOINT_ADDED, endpoint, endpoint.kind, actor=user)
+    elif changed := [f for f in FIELDS[:-2] if getattr(before, f) != getattr(endpoint, f)]:
+        record(AuditAction.ENDPOINT_CHANGED, endpoint, ", ".join(changed), actor=user)
+    if endpoint.has_key and new_key is not None:
+        record(AuditAction.KEY_SET, endpoint, actor=user)
+    elif before and before.has_key and not endpoint.has_key:
+        record(AuditAction.KEY_REMOVED, endpoint, actor=user)
 
 
 def test_connection(endpoint: Endpoint) -> ConnectionReport:
@@ -100,6 +116,8 @@ def rotate_endpoint_keys(*, forget_old: bool = False) -> int:
         for endpoint in endpoints:
             endpoint.key_ciphertext = secrets.reencrypt(endpoint.key_ciphertext)
         Endpoint.objects.bulk_update(endpoints, ["key_ciphertext"])
+        told = f"{len(endpoints)} keys" + (", old ones forgotten" if forget_old else "")
+        record(AuditAction.KEYS_ROTATED, Subject("keys"), told)
     if forget_old:  # only now: had the transaction failed, the old ones would still be needed
         secrets.forget_old_keys()
     return len(endpoints)

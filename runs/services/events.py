@@ -83,8 +83,8 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
         going.update(reason=reason, version=F("version") + 1)
 
 
-def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reason: str) -> None:
-    """A person changed limits of a run."""
+def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reason: str) -> str:
+    """A person changed limits of a run. Gives the changes in words."""
     changes = ", ".join(
         f"{LIMIT_WORDS[name]} from {limit_text(before)} to {limit_text(after)}"
         for name, (before, after) in moves.items()
@@ -101,6 +101,7 @@ def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reas
             "second": second_now(run),
         },
     )
+    return changes
 
 
 def second_now(run: Run) -> int:

@@ -8,9 +8,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from runs.live import publish
-from runs.models import Run, RunState
+from runs.models import AuditAction, Run, RunState
 from runs.selectors.endpoints.called import known_prices
 from runs.selectors.limits.limits import configuration_now
+from runs.services.audit import record
 from runs.services.events import note_retuning
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.configuration import Configuration, budget_problems
@@ -40,7 +41,8 @@ def retune_run(
             return False
         _store(live, news)
         moves = {name: (before[name], value) for name, value in news.items()}
-        note_retuning(live, user.get_username(), moves, reason.strip())
+        changes_text = note_retuning(live, user.get_username(), moves, reason.strip())
+        record(AuditAction.LIMITS_CHANGED, live, changes_text, actor=user)
         transaction.on_commit(partial(publish, live.pk, always=True))
     return True
 

@@ -8,20 +8,25 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from runs.live import publish
-from runs.models import ChunkState, EventLevel, Run, RunState
+from runs.models import AuditAction, ChunkState, EventLevel, Run, RunState
 from runs.selectors.runs.outcome import PAUSED_BY
 from runs.selectors.runs.planned import planned_text
+from runs.services.audit import record
 from runs.services.chunks.planning import advance_soon
 from runs.services.events import note
 
 LONGEST_REASON = 300  # characters, with the name of who paused it
 
 
+@transaction.atomic
 def pause_run(run: Run, user: AbstractBaseUser, reason: str = "", *, now: bool = False) -> bool:
     """Start no more calls; those in flight end and are stored, or are cancelled with `now` and
     asked again after the resume. False if there was nothing to change."""
     why = f": {reason.strip()}" if reason.strip() else ""
-    return hold_run(run.pk, f"{PAUSED_BY}{user.get_username()}{why}", now=now)
+    if not hold_run(run.pk, f"{PAUSED_BY}{user.get_username()}{why}", now=now):
+        return False
+    record(AuditAction.RUN_PAUSED, run, reason.strip(), actor=user)
+    return True
 
 
 @transaction.atomic

@@ -10,8 +10,9 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from runs.live import publish
-from runs.models import Run, RunState
+from runs.models import AuditAction, Run, RunState
 from runs.selectors.limits.limits import configuration_now, waiting_reason
+from runs.services.audit import record
 from runs.services.budgets import refuse_if_spent
 from runs.services.chunks.planning import send_pending
 from runs.services.events import note
@@ -54,6 +55,7 @@ def resume_run(run: Run, user: AbstractBaseUser) -> bool:
         **changes,
     )
     note(held, f"Resumed by {user.get_username()}.")
+    record(AuditAction.RUN_RESUMED, held, actor=user)
     transaction.on_commit(partial(enqueue_advance, held.pk))
     transaction.on_commit(partial(send_pending, [held.pk]))
     transaction.on_commit(partial(publish, held.pk, always=True))

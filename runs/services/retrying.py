@@ -13,11 +13,21 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from runs.live import publish
-from runs.models import CachedReply, Chunk, ChunkState, Endpoint, Run, RunState, Score
+from runs.models import (
+    AuditAction,
+    CachedReply,
+    Chunk,
+    ChunkState,
+    Endpoint,
+    Run,
+    RunState,
+    Score,
+)
 from runs.selectors.case_sources import positions_of, stored_cases
 from runs.selectors.estimates.calls import keys_of_candidate
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.scores.score_records import may_have_records, records_of
+from runs.services.audit import record
 from runs.services.budgets import refuse_if_spent
 from runs.services.chunks.kept_answers import answer_to_keep
 from runs.services.chunks.planning import send_pending
@@ -43,6 +53,7 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
     if count:
         trials = "1 failed trial" if count == 1 else f"{count:,} failed trials"
         note(locked, f"{user.get_username()} retried {trials}.")
+        record(AuditAction.RUN_RETRIED, locked, trials, actor=user)
     return count
 
 
@@ -58,6 +69,7 @@ def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
         return False
     _forget_answer(locked, score)
     note(locked, f"{user.get_username()} ran trial {position} again.")
+    record(AuditAction.RUN_RETRIED, locked, f"trial {position}", actor=user)
     return True
 
 

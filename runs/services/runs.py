@@ -9,12 +9,21 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from runs.live import publish
-from runs.models import ChunkState, Dataset, Endpoint, EventLevel, Run, RunState
+from runs.models import (
+    AuditAction,
+    ChunkState,
+    Dataset,
+    Endpoint,
+    EventLevel,
+    Run,
+    RunState,
+)
 from runs.models import Configuration as StoredConfiguration
 from runs.selectors.case_sources import named_dataset, stored_positions
 from runs.selectors.named_parts import refuse_archived
 from runs.selectors.runs.planned import planned_text
 from runs.selectors.runs.ran_on import facts_at_launch
+from runs.services.audit import record
 from runs.services.chunks.candidates import store_candidates
 from runs.services.datasets.storing import DatasetError, store_made_cases, store_rows
 from runs.services.events import note
@@ -117,6 +126,7 @@ def _store_run(
     )
     store_candidates(run, configuration.make_candidates())
     note(run, f"Queued: {planned_text(run)} on {dataset}.")
+    record(AuditAction.RUN_LAUNCHED, run, f"{planned_text(run)} on {dataset}", actor=owner)
     transaction.on_commit(partial(enqueue_advance, run.pk))
     return run
 
@@ -164,6 +174,7 @@ def cancel_run(run: Run) -> bool:
     if not live.update(state=RunState.CANCELLED, reason="Cancelled by you.", ended=Now()):
         return False  # a worker finished it first
     _end(run, "Cancelled.", EventLevel.WARNING)
+    record(AuditAction.RUN_CANCELLED, run)
     return True
 
 

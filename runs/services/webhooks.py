@@ -8,16 +8,19 @@ import hmac
 import secrets
 from datetime import timedelta
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
 from django.db.models import F
 from django.utils.crypto import salted_hmac
 from django.utils.timezone import now
 
-from runs.models import Run, Webhook, WebhookDelivery
+from runs.models import AuditAction, Run, Webhook, WebhookDelivery
 from runs.outbound import check_webhook
 from runs.selectors.runs.run_summary import summarise
+from runs.services.audit import Subject, record
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 
 MOST_EACH = 10  # webhooks of one person
@@ -41,6 +44,7 @@ class Parcel(NamedTuple):
     headers: dict[str, str]
 
 
+@transaction.atomic
 def create_webhook(owner: AbstractBaseUser, url: str) -> NewWebhook:
     """ConfigurationError says what is wrong with the address; then nothing was stored."""
     if len(url) > LONGEST_URL:
@@ -53,12 +57,20 @@ def create_webhook(owner: AbstractBaseUser, url: str) -> NewWebhook:
         raise ConfigurationError([Problem("url", str(error))]) from None
     nonce = secrets.token_hex(NONCE_BYTES)
     made = Webhook.objects.create(owner_id=owner.pk, url=checked, nonce=nonce)
+    record(AuditAction.WEBHOOK_ADDED, _named(made), actor=owner)
     return NewWebhook(made, secret_of(made))
 
 
+@transaction.atomic
 def delete_webhook(webhook: Webhook) -> None:
     """What was still to be told to it goes, too."""
+    record(AuditAction.WEBHOOK_REMOVED, _named(webhook))
     webhook.delete()
+
+
+def _named(webhook: Webhook) -> Subject:
+    """By its host: the paths of many services let in whoever knows them."""
+    return Subject("webhook", urlsplit(webhook.url).hostname or "", webhook.pk)
 
 
 def announce_end(run: Run) -> None:

@@ -13,8 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs import formatting
 from runs.context_processors import THEMES
 from runs.forms.accounts import SetupForm, SignInForm
+from runs.models import AuditAction
 from runs.permissions import requires
 from runs.roles import Permission
+from runs.services.audit import record
 from runs.services.people import accounts
 
 THEME_SECONDS = 365 * 24 * 3600
@@ -63,6 +65,7 @@ def try_to_sign_in(request: HttpRequest, form: SignInForm) -> bool:
 @requires(Permission.SIGNED_IN)
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
+    record(AuditAction.SIGN_OUT, actor=request.user)
     logout(request)
     return redirect("sign_in")
 

@@ -18,7 +18,7 @@ WHAT_ROLES_MAY = {
     Role.RUNNER: "also starts runs, imports datasets, stores configurations",
     Role.AUTHOR: "may do what a runner may; kept for accounts that have this role",
     Role.OPERATOR: "also sees and controls all runs, changes endpoints and keys, clears the cache",
-    Role.ADMIN: "also gives roles, closes accounts and uses the admin",
+    Role.ADMIN: "also gives roles, closes accounts, reads the audit log and uses the admin",
 }
 
 

@@ -7,10 +7,12 @@ from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters
 from runs.kinds import kind_of
 from runs.kinds.base import NoFileError
+from runs.models import AuditAction
 from runs.permissions import requires
 from runs.reports.export import Format
 from runs.reports.score_files import send_scores
 from runs.roles import Permission
+from runs.services.audit import record
 
 
 @requires(Permission.SEE)
@@ -37,6 +39,7 @@ def run_file(request: HttpRequest, run_id: int, file_name: str) -> HttpResponse:
         text = file.write(run)
     except NoFileError as error:
         return nothing(str(error))
+    record(AuditAction.EXPORTED, run, file_name)
     return as_file(text, file.media_type, f"run-{run.pk}-{file_name}")
 
 
@@ -45,6 +48,7 @@ def send_filtered(request: HttpRequest, run_id: int, form: Format) -> StreamingH
     run = get_run_for(request.user, run_id)
     with_records = request.GET.get("records") == "1"
     filters = read_trial_filters(request.GET)
+    record(AuditAction.EXPORTED, run, f"scores.{form}{', with records' if with_records else ''}")
     return send_scores(request, run, form, filters, with_records=with_records)
 
 

@@ -37,6 +37,7 @@ PAGES = [
     pytest.param("/benchmarks/", id="benchmarks"),
     pytest.param("/tokens/", id="tokens"),
     pytest.param("/people/", id="people"),
+    pytest.param("/audit/", id="audit log"),
     pytest.param("/api/docs", id="API"),
     pytest.param("/docs/configuration/", id="configuration reference"),
 ]

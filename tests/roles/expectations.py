@@ -112,6 +112,9 @@ PAGES: dict[str, Rule] = {
     "GET people": ADMIN,
     "POST person_role": ADMIN,
     "POST person_active": ADMIN,
+    "GET audit": ADMIN,
+    "GET audit_csv": ADMIN,
+    "GET audit_jsonl": ADMIN,
     "GET benchmarks": VIEWER,
     "GET benchmark": VIEWER,
     "GET benchmark_export": VIEWER,
@@ -162,6 +165,7 @@ API: dict[str, Rule] = {
     "GET /cache": VIEWER,
     "GET /cache/entries": VIEWER,
     "POST /cache/prune": OPERATOR,
+    "GET /audit": ADMIN,
     "GET /benchmarks": VIEWER,
     "GET /benchmarks/{int:benchmark_id}": VIEWER,
 }

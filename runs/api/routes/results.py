@@ -16,7 +16,7 @@ from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Position
 from runs.api.routes.runs import RunId
-from runs.models import EventLevel, Run, Scope
+from runs.models import AuditAction, EventLevel, Run, Scope
 from runs.reports.export import Format
 from runs.reports.score_files import MEDIA_TYPES, send_scores
 from runs.selectors.api_lists import EventRow, list_event_rows
@@ -27,6 +27,7 @@ from runs.selectors.scores.columns import ScoreRow
 from runs.selectors.scores.rows import TrialDetail, list_score_rows, trial_detail
 from runs.selectors.scores.score_records import read_record
 from runs.selectors.scores.trials import TrialFilters, find_candidate, get_trial
+from runs.services.audit import record
 from workers.engine.errors import CALL_ERRORS
 from workers.engine.records import EVALUATE
 
@@ -167,6 +168,9 @@ def list_scores(request: HttpRequest, run_id: RunId, query: Query[ScoresQuery]) 
         status=query.status or "", candidate=place, error=query.error, role=query.role
     )
     if form is not None:
+        record(
+            AuditAction.EXPORTED, run, f"scores.{form}{', with records' if query.records else ''}"
+        )
         return send_scores(request, run, form, filters, query.since, with_records=query.records)
     if query.records:
         raise refuse("records", f"They come in files. Accept one of: {', '.join(SCORE_FILES)}.")

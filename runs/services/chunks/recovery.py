@@ -18,6 +18,7 @@ from runs.services.chunks.recording import Results, record_results
 from runs.services.events import note
 from runs.services.outages import pause_hopeless
 from runs.services.pauses import settle_pauses
+from runs.services.retention import prune_audit
 from workers.engine.errors import Poison
 from workers.engine.records import Score
 from workers.queue import count_queued_chunks, enqueue_advance
@@ -40,6 +41,7 @@ def sweep(*, may_reclaim: bool = True) -> None:
     pause_hopeless()
     resend_lost()
     advance_idle()
+    prune_audit()
 
 
 def reclaim_expired() -> None:

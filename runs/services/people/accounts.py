@@ -18,7 +18,8 @@ from django.urls import reverse
 from django.utils.crypto import salted_hmac
 from django.utils.timezone import now
 
-from runs.models import SignInFailure
+from runs.models import AuditAction, SignInFailure
+from runs.services.audit import Subject, record
 
 SETUP_SALT = "runs.first-administrator"
 SETUP_LINK_LIFE = timedelta(days=7)
@@ -66,6 +67,7 @@ def create_admin(token: str, username: str, password: str) -> User:
     _validate(user, password)
     user.set_password(password)
     user.save()
+    record(AuditAction.PERSON_ADDED, user, "the first administrator, by the set-up link")
     return user
 
 
@@ -80,15 +82,22 @@ def sign_in_is_blocked(username: str, ip: str) -> int:
     )
 
 
+@transaction.atomic
 def note_failure(username: str, ip: str) -> None:
     """Count a failed sign-in, and forget those that no longer count."""
+    # What belongs to no account is not kept: people type passwords there.
+    known = User.objects.filter(username=username.strip()).first()
+    record(AuditAction.SIGN_IN_FAILED, known or Subject("user", "unknown account"))
     SignInFailure.objects.filter(at__lte=now() - FAILURE_WINDOW).delete()
     SignInFailure.objects.create(account=_account(username), address=ip, at=now())
 
 
+@transaction.atomic
 def note_success(username: str, ip: str) -> None:
     """A person who got in starts anew; tries from elsewhere still count."""
     SignInFailure.objects.filter(account=_account(username), address=ip).delete()
+    user = User.objects.filter(username=username.strip()).first()
+    record(AuditAction.SIGN_IN, user, actor=user)
 
 
 class SessionOnly:

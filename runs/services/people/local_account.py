@@ -4,8 +4,10 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
+from runs.models import AuditAction
 from runs.roles import Role
 from runs.selectors.people import NoAdministrator, find_person
+from runs.services.audit import record
 
 LOCAL_ACCOUNT = "local"
 
@@ -22,8 +24,10 @@ def person_for_command(name: str | None) -> User:
 @transaction.atomic
 def _local_operator() -> User:
     """Without a password, so that nobody can sign in as it."""
-    account, _ = User.objects.get_or_create(
+    account, is_new = User.objects.get_or_create(
         username=LOCAL_ACCOUNT, defaults={"password": make_password(None)}
     )
     account.groups.add(Group.objects.get_or_create(name=Role.OPERATOR.value)[0])
+    if is_new:
+        record(AuditAction.PERSON_ADDED, account, "for commands; nobody can sign in with it")
     return account

@@ -7,7 +7,16 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
 from runs.access import get_person_for
-from runs.roles import Permission, Role, administrators, check_permission, forget_role
+from runs.models import AuditAction
+from runs.roles import (
+    Permission,
+    Role,
+    administrators,
+    check_permission,
+    forget_role,
+    stored_role_of,
+)
+from runs.services.audit import record
 
 logger = logging.getLogger(__name__)
 
@@ -18,12 +27,15 @@ OWN_ACCOUNT = "Nobody changes or closes their own account. Ask another administr
 def give_role(admin: AbstractBaseUser, person_id: int, role: Role | None) -> User:
     """The one role that the account has from the next request on; None takes it away."""
     person = _open(admin, person_id)
+    before = stored_role_of(person)
     person.groups.remove(*Group.objects.filter(name__in=list(Role)))
     if role is not None:
         person.groups.add(Group.objects.get_or_create(name=role.value)[0])
     person.is_staff = person.is_superuser = role == Role.ADMIN
     person.save(update_fields=["is_staff", "is_superuser"])
     forget_role(person)
+    moved = f"from {before or 'none'} to {role or 'none'}"
+    record(AuditAction.ROLE_CHANGED, person, moved, actor=admin)
     _note(admin, f"gave {person.get_username()} the role {role or 'none'}")
     return person
 
@@ -34,6 +46,8 @@ def set_active(admin: AbstractBaseUser, person_id: int, *, is_active: bool) -> U
     person = _open(admin, person_id)
     person.is_active = is_active
     person.save(update_fields=["is_active"])
+    done = AuditAction.ACCOUNT_OPENED if is_active else AuditAction.ACCOUNT_CLOSED
+    record(done, person, actor=admin)
     _note(admin, f"{'opened' if is_active else 'closed'} the account of {person.get_username()}")
     return person
 

@@ -3,7 +3,8 @@
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from runs.models import Run
+from runs.models import AuditAction, Run
+from runs.services.audit import record
 from runs.services.events import note
 
 
@@ -14,4 +15,5 @@ def share_run(run: Run, user: AbstractBaseUser, *, is_shared: bool) -> bool:
     if not others.update(is_shared=is_shared):
         return False
     note(run, f"{user.get_username()} {'shared' if is_shared else 'stopped sharing'} this run.")
+    record(AuditAction.RUN_SHARED if is_shared else AuditAction.RUN_UNSHARED, run, actor=user)
     return True

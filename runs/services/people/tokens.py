@@ -8,9 +8,11 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.contrib.auth.models import AbstractBaseUser, User
+from django.db import transaction
 from django.utils.timezone import now
 
-from runs.models import ApiToken, Scope
+from runs.models import ApiToken, AuditAction, Scope
+from runs.services.audit import record
 from workers.engine.errors import ConfigurationError, Problem
 
 SECRET_BYTES = 32  # 256 bits: nothing to guess, so a plain hash keeps it
@@ -28,6 +30,7 @@ class NewToken(NamedTuple):
     text: str  # shown now and never again
 
 
+@transaction.atomic
 def create_token(
     owner: AbstractBaseUser, name: str, scopes: Collection[str], days: int | None = None
 ) -> NewToken:
@@ -43,6 +46,8 @@ def create_token(
         scopes=[scope for scope in Scope.values if scope in scopes],
         expires=None if days is None else now() + timedelta(days=days),
     )
+    until = f"until {token.expires:%Y-%m-%d}" if token.expires else "without an end"
+    record(AuditAction.TOKEN_MADE, token, f"{', '.join(token.scopes)}, {until}", actor=owner)
     return NewToken(token, text)
 
 
@@ -71,9 +76,13 @@ def owner_now(token: ApiToken) -> User | None:
     return known.owner
 
 
+@transaction.atomic
 def revoke_token(token: ApiToken) -> bool:
     """The next request with it is refused. False if it was revoked already."""
-    return bool(ApiToken.objects.filter(pk=token.pk, revoked=None).update(revoked=now()))
+    if not ApiToken.objects.filter(pk=token.pk, revoked=None).update(revoked=now()):
+        return False
+    record(AuditAction.TOKEN_REVOKED, token)
+    return True
 
 
 def owner_for_command(username: str | None) -> AbstractBaseUser:
@@ -88,12 +97,15 @@ def owner_for_command(username: str | None) -> AbstractBaseUser:
     return first or _service_account()
 
 
+@transaction.atomic
 def _service_account() -> User:
     account = User(username=SERVICE_ACCOUNT, is_staff=True)
     account.set_unusable_password()
-    stored, _ = User.objects.get_or_create(
+    stored, is_new = User.objects.get_or_create(
         username=SERVICE_ACCOUNT, defaults={"is_staff": True, "password": account.password}
     )
+    if is_new:
+        record(AuditAction.PERSON_ADDED, stored, "for tokens; nobody can sign in with it")
     return stored
 
 

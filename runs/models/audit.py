@@ -1,0 +1,139 @@
+"""Who did what to what, from where: rows that are added and never changed."""
+
+from typing import Any, ClassVar, NoReturn
+
+from django.db import models
+from django.utils.timezone import now
+
+
+class AuditAction(models.TextChoices):
+    """What is worth a row. A new one is a line here and a call of `record` in its service."""
+
+    SIGN_IN = "sign_in", "Signed in"
+    SIGN_IN_FAILED = "sign_in.failed", "Failed to sign in"
+    SIGN_OUT = "sign_out", "Signed out"
+    PASSWORD_CHANGED = "password.changed", "Changed a password"
+    DENIED = "denied", "Was refused"
+    KEY_SET = "key.set", "Set a provider key"
+    KEY_REMOVED = "key.removed", "Removed a provider key"
+    KEYS_ROTATED = "keys.rotated", "Encrypted the provider keys anew"
+    ENDPOINT_ADDED = "endpoint.added", "Added an endpoint"
+    ENDPOINT_CHANGED = "endpoint.changed", "Changed an endpoint"
+    ENDPOINT_REMOVED = "endpoint.removed", "Deleted an endpoint"
+    ENDPOINT_ARCHIVED = "endpoint.archived", "Archived an endpoint"
+    ENDPOINT_RESTORED = "endpoint.restored", "Brought an endpoint back"
+    ENDPOINT_PAUSED = "endpoint.paused", "Paused an endpoint"
+    ENDPOINT_RESUMED = "endpoint.resumed", "Resumed an endpoint"
+    ENDPOINT_TRIED_AGAIN = "endpoint.tried_again", "Had a failing endpoint tried again"
+    PRIVATE_ALLOWED = "private_address.allowed", "Allowed a private address"
+    PRIVATE_REVOKED = "private_address.revoked", "Stopped allowing a private address"
+    RUN_LAUNCHED = "run.launched", "Launched a run"
+    RUN_CANCELLED = "run.cancelled", "Cancelled a run"
+    RUN_PAUSED = "run.paused", "Paused a run"
+    RUN_RESUMED = "run.resumed", "Resumed a run"
+    RUN_RETRIED = "run.retried", "Retried trials of a run"
+    RUN_SHARED = "run.shared", "Shared a run"
+    RUN_UNSHARED = "run.unshared", "Stopped sharing a run"
+    RUN_REMOVED = "run.removed", "Deleted a run"
+    LIMITS_CHANGED = "limits.changed", "Changed the limits of a run"
+    CACHE_CLEARED = "cache.cleared", "Removed cached answers"
+    EXPORTED = "exported", "Downloaded data"
+    DATASET_SHARED = "dataset.shared", "Shared a dataset"
+    DATASET_UNSHARED = "dataset.unshared", "Stopped sharing a dataset"
+    DATASET_REMOVED = "dataset.removed", "Deleted a dataset"
+    DATASET_ARCHIVED = "dataset.archived", "Archived a dataset"
+    DATASET_RESTORED = "dataset.restored", "Brought a dataset back"
+    CONFIGURATION_REMOVED = "configuration.removed", "Deleted a configuration"
+    PRESET_CHANGED = "preset.changed", "Offered or withdrew a preset"
+    PERSON_ADDED = "person.added", "Added an account"
+    ROLE_CHANGED = "role.changed", "Changed a role"
+    ACCOUNT_CLOSED = "account.closed", "Closed an account"
+    ACCOUNT_OPENED = "account.opened", "Opened an account"
+    PERSON_ERASED = "person.erased", "Erased a person"
+    QUOTA_CHANGED = "quota.changed", "Changed a quota"
+    TOKEN_MADE = "token.made", "Made an API token"
+    TOKEN_REVOKED = "token.revoked", "Revoked an API token"
+    WEBHOOK_ADDED = "webhook.added", "Added a webhook"
+    WEBHOOK_REMOVED = "webhook.removed", "Removed a webhook"
+
+
+class AuditDoor(models.TextChoices):
+    """Which way in the person took."""
+
+    PAGE = "page", "page"
+    API = "api", "API"
+    ADMIN = "admin", "admin"
+    COMMAND = "command", "command line"
+    SITE = "site", "the site itself"
+
+
+class AppendOnlyError(TypeError):
+    """Somebody tried to change or remove a row of the audit table."""
+
+
+def refuse() -> NoReturn:
+    raise AppendOnlyError(
+        "Rows of the audit table are never changed. Old ones are removed by EVALSITE_AUDIT_DAYS."
+    )
+
+
+class AuditRows(models.QuerySet["AuditEntry"]):
+    """Reads and adds. The database refuses changes as well, see the migration."""
+
+    def update(self, **changes: Any) -> NoReturn:
+        refuse()
+
+    def delete(self) -> NoReturn:
+        refuse()
+
+    def bulk_update(self, *args: Any, **options: Any) -> NoReturn:
+        refuse()
+
+
+class AuditEntry(models.Model):
+    """One action. Names are those of that moment, and nothing here refers to another table: what
+    was removed stays named, and whoever is erased leaves no broken row."""
+
+    at = models.DateTimeField(default=now, db_index=True)
+    action = models.CharField(max_length=40, help_text="One of AuditAction.")
+    actor_id = models.BigIntegerField(null=True, help_text="Account; none: nobody signed in.")
+    actor = models.CharField(max_length=150, help_text="Name of the account, or of the shell's.")
+    token = models.CharField(max_length=16, help_text="Readable beginning of the API token used.")
+    subject_kind = models.CharField(max_length=30, help_text="run, endpoint, dataset, user, …")
+    subject_id = models.BigIntegerField(null=True)
+    subject = models.CharField(max_length=200, help_text="Its name at that moment.")
+    detail = models.CharField(max_length=300)
+    door = models.CharField(max_length=10, help_text="One of AuditDoor.")
+    address = models.CharField(max_length=45, help_text="Network address of the client.")
+    request_id = models.CharField(max_length=20, help_text="As in the log and X-Request-ID.")
+
+    objects = AuditRows.as_manager()
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["actor_id", "at"], name="audit_actor_at"),
+            models.Index(fields=["action", "at"], name="audit_action_at"),
+            models.Index(fields=["subject_kind", "subject_id"], name="audit_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor}: {self.action} {self.subject}".strip()
+
+    def save(self, *args: Any, **options: Any) -> None:
+        if not self._state.adding:
+            refuse()
+        super().save(*args, **options)
+
+    def delete(self, *args: Any, **options: Any) -> NoReturn:
+        refuse()
+
+    @property
+    def action_words(self) -> str:
+        """One that a later version no longer knows stays as it was written."""
+        known = self.action in AuditAction
+        return str(AuditAction(self.action).label) if known else self.action
+
+    @property
+    def door_words(self) -> str:
+        return str(AuditDoor(self.door).label) if self.door in AuditDoor else self.door

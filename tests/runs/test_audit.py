@@ -1,0 +1,389 @@
+"""Every action leaves one row that says who did it, from where, and no secret; no row changes."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.management import call_command
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import (
+    AppendOnlyError,
+    AuditAction,
+    AuditDoor,
+    AuditEntry,
+    Configuration,
+    Endpoint,
+    Run,
+    RunState,
+    Scope,
+    Webhook,
+)
+from runs.roles import Role
+from runs.services import archiving, audit, endpoint_pauses
+from runs.services.people.accounts import make_setup_link
+from runs.services.people.tokens import create_token
+from runs.services.retention import prune_audit
+from runs.services.runs import create_run
+from tests.runs.page_parts import (
+    PASSWORD,
+    add_score,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_person_with_password,
+    make_run,
+    run_document,
+)
+
+pytestmark = pytest.mark.django_db
+
+KEY = "sk-canary-0123456789abcdef"
+HOOK = "https://hooks.example/services/T0/canary-path"
+PATH = re.compile(r"T0/canary")
+
+
+class Stage:
+    """An administrator, a run with a failed trial, and the doors."""
+
+    def __init__(self) -> None:
+        self.ada = make_person("ada", staff=True, role=Role.ADMIN)
+        User.objects.update(is_superuser=True)  # Django's own part of the admin asks for it
+        self.bob = make_person("bob")
+        self.endpoint = make_endpoint()
+        self.dataset = make_dataset(self.ada)
+        self.run = make_run(self.ada, self.dataset, state=RunState.RUNNING, ended=None)
+        self.page = client_of(self.ada)
+        token = create_token(self.ada, "script", list(Scope))
+        self.token = token.token
+        self.headers = {"Authorization": f"Bearer {token.text}"}
+        self.secrets = [token.text, KEY, PASSWORD]
+
+    def post(self, view: str, *args: Any, **data: Any) -> Any:
+        return self.page.post(reverse(view, args=args), data)
+
+    def api(self, method: str, path: str, data: Any = None) -> Any:
+        options = {"content_type": "application/json", "headers": self.headers}
+        ask = getattr(Client(), method)
+        return (
+            ask(f"/api/v1{path}", **options)
+            if data is None
+            else ask(f"/api/v1{path}", data, **options)
+        )
+
+    def endpoint_form(self, **changes: Any) -> dict[str, Any]:
+        stored = {"name": self.endpoint.name, "kind": self.endpoint.kind, "max_concurrent": 20}
+        return {**stored, "model_names": "sim-small\nsim-large", "prices": "", **changes}
+
+    def hold(self, state: RunState) -> None:
+        Run.objects.filter(pk=self.run.pk).update(state=state)
+
+
+def sign_in(stage: Stage, password: str) -> None:
+    make_person_with_password("eve")
+    Client().post(reverse("sign_in"), {"username": "eve", "password": password})
+
+
+def set_key(stage: Stage, key: str = KEY) -> None:
+    stage.post("endpoint", stage.endpoint.pk, **stage.endpoint_form(new_key=key))
+
+
+def remove_key(stage: Stage) -> None:
+    set_key(stage)
+    stage.api("patch", "/endpoints/simulated", {"api_key": ""})
+
+
+def restore(kind: str) -> Callable[[Stage], object]:
+    def act(stage: Stage) -> None:
+        thing = getattr(stage, kind)
+        stage.post(f"{kind}_remove", thing.pk, action="archive")
+        stage.post(f"{kind}_restore", thing.pk)
+
+    return act
+
+
+def archive(kind: str) -> Callable[[Stage], object]:
+    return lambda s: s.post(f"{kind}_remove", getattr(s, kind).pk, action="archive")
+
+
+def remove_endpoint(stage: Stage) -> None:
+    other = make_endpoint("other")
+    stage.post("endpoint_remove", other.pk, action="delete", typed="other")
+
+
+def remove_dataset(stage: Stage) -> None:
+    other = make_dataset(stage.ada, "old")
+    stage.post("dataset_remove", other.pk, action="delete", typed="old")
+
+
+def retry(stage: Stage) -> None:
+    stage.run.chunks.create(start=0, trials=[[0, 0, 0, 0]], state="done")
+    case, candidate = stage.dataset.cases.get(position=0), stage.run.candidates.get()
+    add_score(stage.run, case, candidate, 0, error_class="timeout")
+    Run.objects.update(done=1, failed=1)
+    stage.run.candidates.update(done=1, failed=1)
+    stage.post("run_retry", stage.run.pk)
+
+
+def unshare(stage: Stage) -> None:
+    stage.post("run_share", stage.run.pk, share="yes")
+    stage.post("run_share", stage.run.pk, share="no")
+
+
+def resume(stage: Stage) -> None:
+    stage.hold(RunState.PAUSED)
+    stage.api("post", f"/runs/{stage.run.pk}/resume")
+
+
+def configuration(stage: Stage) -> Configuration:
+    return Configuration.objects.create(
+        name="kept", kind="evaluate", owner=stage.ada, document=run_document(stage.dataset)
+    )
+
+
+def remove_configuration(stage: Stage) -> None:
+    stored = configuration(stage)
+    address = reverse("admin:runs_configuration_delete", args=[stored.pk])
+    stage.page.post(address, {"post": "yes"})
+
+
+def offer_preset(stage: Stage) -> None:
+    chosen = {"action": "offer_as_preset", "_selected_action": configuration(stage).pk}
+    stage.page.post(reverse("admin:runs_configuration_changelist"), chosen)
+
+
+def remove_old_runs(stage: Stage) -> None:
+    make_run(stage.ada, stage.dataset, ended=now() - timedelta(days=90))
+    call_command("prune_runs", older_than_days=30, yes=True, verbosity=0)
+
+
+def set_up(stage: Stage) -> None:
+    User.objects.update(password=make_password(None))  # nobody can sign in, so there is a set-up
+    chosen = {"username": "root", "password": PASSWORD, "password_again": PASSWORD}
+    Client().post(make_setup_link(), chosen)
+
+
+def add_webhook(stage: Stage) -> None:
+    assert stage.api("post", "/webhooks", {"url": HOOK}).status_code == 201
+
+
+def remove_webhook(stage: Stage) -> None:
+    made = Webhook.objects.create(owner=stage.ada, url=HOOK)
+    stage.api("delete", f"/webhooks/{made.pk}")
+
+
+ENDS = {"door": AuditDoor.PAGE, "actor": "ada", "address": "127.0.0.1"}
+SCRIPT = {"door": AuditDoor.API, "actor": "ada", "address": "127.0.0.1"}
+SHELL = {"door": AuditDoor.COMMAND, "actor_id": None, "address": ""}
+ADMIN = {"door": AuditDoor.ADMIN, "actor": "ada"}
+DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
+    AuditAction.SIGN_IN: (lambda s: sign_in(s, PASSWORD), ENDS | {"actor": "eve"}),
+    AuditAction.SIGN_IN_FAILED: (
+        lambda s: sign_in(s, "no"),
+        ENDS | {"actor": "", "subject": "eve"},
+    ),
+    AuditAction.SIGN_OUT: (lambda s: s.post("sign_out"), ENDS),
+    AuditAction.DENIED: (
+        lambda s: client_of(s.bob).get(reverse("run", args=[s.run.pk])),
+        ENDS | {"actor": "bob", "detail": "GET, 404"},
+    ),
+    AuditAction.KEY_SET: (set_key, ENDS | {"subject": "simulated"}),
+    AuditAction.KEY_REMOVED: (remove_key, SCRIPT | {"subject": "simulated"}),
+    AuditAction.KEYS_ROTATED: (lambda s: call_command("rotate_keys", verbosity=0), SHELL),
+    AuditAction.ENDPOINT_ADDED: (
+        lambda s: s.post("endpoint_new", **s.endpoint_form(name="second")),
+        ENDS | {"subject": "second"},
+    ),
+    AuditAction.ENDPOINT_CHANGED: (
+        lambda s: s.post("endpoint", s.endpoint.pk, **s.endpoint_form(max_concurrent=7)),
+        ENDS | {"detail": "max_concurrent, adaptive"},
+    ),
+    AuditAction.ENDPOINT_REMOVED: (remove_endpoint, ENDS | {"subject": "other"}),
+    AuditAction.ENDPOINT_ARCHIVED: (archive("endpoint"), ENDS),
+    AuditAction.ENDPOINT_RESTORED: (restore("endpoint"), ENDS),
+    AuditAction.ENDPOINT_PAUSED: (lambda s: s.post("endpoint_pause", s.endpoint.pk), ENDS),
+    AuditAction.ENDPOINT_RESUMED: (
+        lambda s: (
+            s.post("endpoint_pause", s.endpoint.pk),
+            s.post("endpoint_resume", s.endpoint.pk),
+        ),
+        ENDS,
+    ),
+    AuditAction.ENDPOINT_TRIED_AGAIN: (
+        lambda s: endpoint_pauses._note_reset(s.ada, s.endpoint),
+        {"door": AuditDoor.SITE, "actor": "ada"},
+    ),
+    AuditAction.RUN_LAUNCHED: (
+        lambda s: s.api("post", "/runs", {"configuration": run_document(s.dataset)}),
+        SCRIPT | {"detail": "3 trials on sums v1"},
+    ),
+    AuditAction.RUN_CANCELLED: (lambda s: s.post("run_cancel", s.run.pk), ENDS),
+    AuditAction.RUN_PAUSED: (lambda s: s.api("post", f"/runs/{s.run.pk}/pause"), SCRIPT),
+    AuditAction.RUN_RESUMED: (resume, SCRIPT),
+    AuditAction.RUN_RETRIED: (retry, ENDS | {"detail": "1 failed trial"}),
+    AuditAction.RUN_SHARED: (lambda s: s.post("run_share", s.run.pk, share="yes"), ENDS),
+    AuditAction.RUN_UNSHARED: (unshare, ENDS),
+    AuditAction.RUN_REMOVED: (remove_old_runs, SHELL),
+    AuditAction.LIMITS_CHANGED: (
+        lambda s: s.api("patch", f"/runs/{s.run.pk}/limits", {"max_concurrent": 3}),
+        SCRIPT | {"detail": "calls at once from no limit to 3"},
+    ),
+    AuditAction.CACHE_CLEARED: (
+        lambda s: call_command("prune_cache", run=s.run.pk, yes=True, verbosity=0),
+        SHELL | {"subject_kind": "cache"},
+    ),
+    AuditAction.EXPORTED: (
+        lambda s: s.page.get(reverse("run_scores_csv", args=[s.run.pk])),
+        ENDS | {"detail": "scores.csv"},
+    ),
+    AuditAction.DATASET_REMOVED: (remove_dataset, ENDS | {"subject": "old"}),
+    AuditAction.DATASET_ARCHIVED: (archive("dataset"), ENDS | {"subject": "sums"}),
+    AuditAction.DATASET_RESTORED: (restore("dataset"), ENDS),
+    AuditAction.CONFIGURATION_REMOVED: (remove_configuration, ADMIN | {"subject": "kept"}),
+    AuditAction.PRESET_CHANGED: (offer_preset, ADMIN | {"detail": "offered"}),
+    AuditAction.PERSON_ADDED: (set_up, {"door": AuditDoor.PAGE, "subject": "root"}),
+    AuditAction.ROLE_CHANGED: (
+        lambda s: s.post("person_role", s.bob.pk, role="operator"),
+        ENDS | {"subject": "bob", "detail": "from runner to operator"},
+    ),
+    AuditAction.ACCOUNT_CLOSED: (lambda s: s.post("person_active", s.bob.pk, active="no"), ENDS),
+    AuditAction.ACCOUNT_OPENED: (lambda s: s.post("person_active", s.bob.pk, active="yes"), ENDS),
+    AuditAction.TOKEN_MADE: (
+        lambda s: s.post("tokens", name="ci", scopes=["read"], days=30),
+        ENDS | {"subject_kind": "apitoken"},
+    ),
+    AuditAction.TOKEN_REVOKED: (lambda s: s.post("token_revoke", s.token.pk), ENDS),
+    AuditAction.WEBHOOK_ADDED: (add_webhook, SCRIPT | {"subject": "hooks.example"}),
+    AuditAction.WEBHOOK_REMOVED: (remove_webhook, SCRIPT | {"subject": "hooks.example"}),
+}
+SHOWN_ELSEWHERE = {
+    AuditAction.PASSWORD_CHANGED,
+    AuditAction.PRIVATE_ALLOWED,
+    AuditAction.PRIVATE_REVOKED,
+    AuditAction.DATASET_SHARED,
+    AuditAction.DATASET_UNSHARED,
+    AuditAction.PERSON_ERASED,
+    AuditAction.QUOTA_CHANGED,
+}
+
+
+def test_every_action_has_its_line_here():
+    assert set(DOORS) | SHOWN_ELSEWHERE == set(AuditAction)
+
+
+@pytest.mark.parametrize("action", DOORS)
+def test_an_action_leaves_one_row_without_a_secret(action, settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+    stage = Stage()
+    before = set(AuditEntry.objects.values_list("pk", flat=True))
+    act, wanted = DOORS[action]
+    act(stage)
+    (row,) = AuditEntry.objects.filter(action=action).exclude(pk__in=before)
+    assert {name: getattr(row, name) for name in wanted} == wanted
+    told = str(list(AuditEntry.objects.values()))
+    assert not [secret for secret in stage.secrets if secret in told]
+    assert not PATH.search(told)
+    if row.door == AuditDoor.API:
+        assert row.token == stage.token.prefix
+
+
+def test_what_is_rolled_back_leaves_no_row():
+    stage = Stage()
+    with transaction.atomic():
+        create_run(stage.ada, run_document(stage.dataset))
+        transaction.set_rollback(True)
+    assert not AuditEntry.objects.filter(action=AuditAction.RUN_LAUNCHED).exists()
+
+
+def some_row() -> AuditEntry:
+    audit.record(AuditAction.SIGN_IN)
+    return AuditEntry.objects.get()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: row.save(),
+        lambda row: row.delete(),
+        lambda row: AuditEntry.objects.update(actor="mallory"),
+        lambda row: AuditEntry.objects.all().delete(),
+        lambda row: AuditEntry.objects.bulk_update([row], ["actor"]),
+    ],
+)
+def test_the_model_changes_and_removes_no_row(change):
+    row = some_row()
+    with pytest.raises(AppendOnlyError):
+        change(row)
+    assert AuditEntry.objects.get().actor == ""
+
+
+def test_the_database_refuses_to_change_a_row():
+    some_row()
+    changes = ["UPDATE runs_auditentry SET actor = 'mallory'"]
+    if connection.vendor == "postgresql":
+        changes.append("DELETE FROM runs_auditentry")
+    for change in changes:
+        with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(change)
+    assert AuditEntry.objects.get().actor == ""
+
+
+def test_only_age_removes_a_row(settings):
+    settings.AUDIT_DAYS = 100
+    kept, old = (now() - timedelta(days=days) for days in (99, 101))
+    AuditEntry.objects.create(action="sign_in", at=kept)
+    AuditEntry.objects.create(action="sign_in", at=old)
+    assert prune_audit() == 1
+    assert AuditEntry.objects.get().at == kept
+    assert prune_audit() == 0
+
+
+def test_a_scanner_cannot_fill_the_table():
+    stage = Stage()
+    scanner = client_of(stage.bob)
+    for number in range(audit.REFUSALS_PER_HOUR + 5):
+        assert scanner.get(f"/runs/{10_000 + number}/").status_code == 404
+    rows = AuditEntry.objects.filter(action=AuditAction.DENIED)
+    assert rows.count() == audit.REFUSALS_PER_HOUR
+    assert rows.latest("pk").detail.endswith("further refusals within the hour are not recorded")
+    assert client_of(stage.bob).get("/no/such/page/").status_code == 404
+
+
+def test_a_refusal_by_role_is_recorded_and_one_of_a_stranger_is_not():
+    stage = Stage()
+    client_of(stage.bob).get(reverse("people"))
+    Client().get(reverse("people"))
+    (row,) = AuditEntry.objects.filter(action=AuditAction.DENIED)
+    assert (row.actor, row.subject, row.detail) == ("bob", "/people/", "GET, 403")
+
+
+def test_peoples_text_is_one_line_and_capped():
+    stage = Stage()
+    name = "x\n2026 INFO: forged\x1b[2J\u202e" + "y" * 60
+    endpoint = Endpoint(pk=stage.endpoint.pk, name=name)
+    archiving.archive_endpoint(stage.ada, endpoint)
+    audit.record(AuditAction.EXPORTED, endpoint, "z" * 1000)
+    archived, exported = AuditEntry.objects.order_by("pk").exclude(action="token.made")
+    assert archived.subject.startswith("x\\n2026 INFO: forged\\x1b[2J\\u202e")
+    assert archived.subject.isprintable()
+    assert (len(exported.detail), exported.detail[-1]) == (300, "…")
+
+
+def test_a_failed_name_that_is_no_account_is_not_kept():
+    """People type their password there."""
+    Client().post(reverse("sign_in"), {"username": PASSWORD, "password": "x"})
+    row = AuditEntry.objects.get()
+    assert (row.action, row.subject) == ("sign_in.failed", "unknown account")
+
+
+def test_nobody_is_an_actor_only_by_being_signed_in():
+    audit.record(AuditAction.EXPORTED, actor=AnonymousUser())
+    assert AuditEntry.objects.get().actor_id is None

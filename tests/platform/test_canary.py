@@ -1,0 +1,168 @@
+"""The key of a provider that tells everybody this key is nowhere but in requests to it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import aiohttp
+import pytest
+import redis
+
+from tests.platform.echoing_provider import ANSWERS, echoing_provider
+from tests.platform.processes import BASE_DIR
+from tests.platform.serving import SETUP, Serve
+
+pytestmark = [pytest.mark.any_database, pytest.mark.late]
+KEY = "sk-canary-5d1f0c7a94be2863"
+MARK = "told-by-everybody"  # the run's name: what looks for the key finds this, so it does look
+MOST_PAGES = 150
+DOCUMENT = {
+    "name": MARK,
+    "kind": "evaluate",
+    "dataset": "sums",
+    "prompts": [{"name": "plain", "user": "{{question}}"}],
+    "models": [f"{name}/{name}" for name in ANSWERS],
+    "scorers": ["exact"],
+    "limits": {"attempts": 2},
+}
+PASSWORD = "long enough and not common 71"
+
+
+class Overheard:
+    """Every command that any process sends to Redis, as MONITOR tells it."""
+
+    def __init__(self, url: str) -> None:
+        self._commands: list[str] = []
+        self._client = redis.Redis.from_url(url, socket_timeout=None)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        try:
+            with self._client.monitor() as monitor:
+                for command in monitor.listen():
+                    self._commands.append(str(command["command"]))
+        except redis.ConnectionError:
+            pass  # the site was stopped, and its Redis with it
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._commands)
+
+
+class Visitor:
+    """An administrator with a browser and a token, who looks at everything there is."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str, token: str) -> None:
+        self._http, self._url = http, url
+        self._bearer = {"Authorization": f"Bearer {token}"}
+        self.seen: dict[str, str] = {}
+
+    async def set_up(self, link: str) -> None:
+        async with self._http.get(link) as page:
+            csrf = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', await page.text())
+        assert csrf
+        form = {"csrfmiddlewaretoken": csrf[1], "username": "ada"}
+        form |= {"password": PASSWORD, "password_again": PASSWORD}
+        async with self._http.post(link, data=form, headers={"Referer": link}) as answer:
+            assert answer.url.path != "/setup/", await answer.text()
+
+    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+        address = f"{self._url}/api/v1{path}"
+        async with self._http.request(
+            method, address, json=body, headers=self._bearer, cookies={}
+        ) as answer:
+            self.seen[f"{method} {path}"] = await answer.text()
+            assert answer.status < 300, self.seen[f"{method} {path}"]
+            return await answer.json()
+
+    async def wait_until_over(self, run: int) -> None:
+        """Finished, or paused because the provider refuses."""
+        address = f"{self._url}/api/v1/runs/{run}/events/stream"
+        async with self._http.get(address, headers=self._bearer) as stream:
+            while (await self.ask("GET", f"/runs/{run}"))["state"] in ("queued", "running"):
+                await stream.content.readline()
+
+    async def watch(self, run: int) -> None:
+        address = f"{self._url}/ws/runs/{run}/"
+        async with self._http.ws_connect(address, origin=self._url) as socket:
+            while '"type":"snapshot"' not in (frame := await socket.receive_str()):
+                pass
+        self.seen[f"socket {run}"] = frame
+
+    async def walk(self) -> None:
+        """Every page that a link leads to."""
+        waiting, known = ["/", "/admin/", "/metrics"], set[str]()
+        while waiting and len(known) < MOST_PAGES:
+            path = waiting.pop(0)
+            if path in known:
+                continue
+            known.add(path)
+            async with self._http.get(self._url + path) as answer:
+                text = await answer.text(errors="replace")
+                self.seen[path] = f"{answer.headers}\n{text}"
+            for link in re.findall(r'href="([^"#?]+)"', text):
+                full = urljoin(self._url + path, link)
+                if full.startswith(self._url + "/") and "/static/" not in full:
+                    waiting.append(full.removeprefix(self._url))
+
+
+async def test_a_key_that_its_provider_tells_everybody_is_nowhere_else(tmp_path, monkeypatch):
+    with echoing_provider(KEY) as provider:
+        monkeypatch.setenv("EVALSITE_ALLOWED_PRIVATE_ENDPOINTS", provider.address)
+        serve = Serve(tmp_path)
+        try:
+            url = serve.wait_until_ready()
+            overheard = Overheard((tmp_path / "redis" / "url").read_text().strip())
+            async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+                visitor = Visitor(http, url, make_token(tmp_path))
+                await visitor.set_up(serve.wait_for(SETUP))
+                await call_in_every_way(visitor, provider.address)
+                await visitor.walk()
+        finally:
+            serve.stop()
+            serve.kill()
+    assert provider.heard == set(ANSWERS)
+    places = {**visitor.seen, "what Redis was told": overheard.text, "logs": serve.text}
+    places |= {f"file {path.name}": text_of(path) for path in tmp_path.rglob("*") if path.is_file()}
+    assert [name for name, text in places.items() if KEY in text] == []
+    marked = {name for name, text in places.items() if MARK in text}
+    assert {"/runs/", "GET /runs/1", "file evalsite.sqlite3"} <= marked
+    assert "execute_chunk" in overheard.text
+    assert len(visitor.seen) > 40
+
+
+def make_token(data: Path) -> str:
+    argv = [sys.executable, "manage.py", "create_token", "own", "--data", str(data)]
+    return subprocess.check_output(argv, cwd=BASE_DIR, text=True).strip()
+
+
+async def call_in_every_way(visitor: Visitor, address: str) -> None:
+    """One endpoint for each answer, so that no breaker keeps a call back."""
+    rows = [{"question": "2 + 3", "expected": "5"}]
+    await visitor.ask("POST", "/datasets", {"name": "sums", "rows": rows})
+    for name in ANSWERS:
+        at = {"kind": "openai", "base_url": f"http://{address}/v1", "api_key": KEY}
+        models = {"models": [name], "max_concurrent": 2}
+        await visitor.ask("POST", "/endpoints", {"name": name, **at, **models})
+    run = (await visitor.ask("POST", "/runs", {"configuration": DOCUMENT}))["id"]
+    await visitor.wait_until_over(run)
+    for part in ("", "/scores", "/candidates", "/events", "/trials/0", "/samples"):
+        await visitor.ask("GET", f"/runs/{run}{part}")
+    await visitor.watch(run)
+
+
+def text_of(path: Path) -> str:
+    """A database as its rows, too: a long text is spread over pages of its file."""
+    text = path.read_bytes().decode("utf-8", "replace")
+    if path.suffix != ".sqlite3":
+        return text
+    with sqlite3.connect(path) as database:
+        return text + "\n".join(database.iterdump())

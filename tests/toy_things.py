@@ -8,7 +8,7 @@ from pydantic import Field
 
 from workers.engine.agents import Agent, Call
 from workers.engine.http import Client
-from workers.engine.providers import Servers, service_name
+from workers.engine.providers import Servers
 from workers.engine.records import Candidate, Case, Judgement, Reply, Request
 from workers.engine.scorers.base import Scorer, expected_of, quote
 from workers.engine.strategies.options import Options
@@ -65,12 +65,12 @@ class Parrot:
     def __init__(
         self,
         client: Client | None = None,
-        kind: str = "parrot",
+        service: str = "parrot",
         base_url: str = "https://parrot.example",
         api_key: str = "",
         servers: Servers | None = None,
     ) -> None:
-        self.service = service_name(kind, base_url)
+        self.service = service
 
     async def send(self, request: Request) -> Reply:
         return Reply(str(request.body["messages"][-1]["content"]), latency_ms=0.0)

@@ -13,6 +13,7 @@ from django.conf import settings
 from runs.models import Endpoint
 from runs.outbound import check_servers, shared_policy
 from runs.secrets import decrypt
+from runs.selectors.endpoints.service import service_with_key
 from workers.engine.calling.asking import AskParts
 from workers.engine.calling.cache import Flights, ReplyCache
 from workers.engine.calling.calls import Caller, CallParts, CallRules, Quotas
@@ -69,7 +70,8 @@ def build_client() -> Client:
 def build_provider(endpoint: Endpoint, client: Client) -> Provider:
     key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
     urls = check_servers(endpoint)
-    return PROVIDERS[endpoint.kind](client, endpoint.kind, urls[0], key, servers_at(urls))
+    service = service_with_key(endpoint, key)
+    return PROVIDERS[endpoint.kind](client, service, urls[0], key, servers_at(urls))
 
 
 @lru_cache(maxsize=256)

@@ -24,6 +24,7 @@ from runs.models import (
     Score,
 )
 from runs.selectors.case_sources import positions_of, stored_cases
+from runs.selectors.endpoints.service import service_of
 from runs.selectors.estimates.calls import keys_of_candidate
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.scores.score_records import may_have_records, records_of
@@ -96,12 +97,12 @@ def _prepare_decisions(run: Run) -> None:
 def _forget_answer(run: Run, score: Score) -> None:
     """The cached answer of its first call: a person who asks again wants another one."""
     configuration = configuration_now(run)
-    endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
-    if score.candidate.document["model"]["endpoint"] not in endpoints:
+    services = {endpoint.name: service_of(endpoint) for endpoint in Endpoint.objects.all()}
+    if score.candidate.document["model"]["endpoint"] not in services:
         raise ConfigurationError([Problem("", "The endpoint of this trial was removed.")])
     candidate = score.candidate.as_engine
     cases = stored_cases(run.dataset, configuration, [score.case.position])
-    found = list(keys_of_candidate(candidate, cases, configuration, endpoints))
+    found = list(keys_of_candidate(candidate, cases, configuration, services))
     CachedReply.objects.filter(key__in=[k for k, r in found if r.repeat == score.repeat]).delete()
 
 

@@ -1,16 +1,15 @@
 """How many calls a run would send: counted exactly for small runs, from a sample for large ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from runs.models import Endpoint
-from runs.outbound import base_url_of
 from runs.selectors.cache import cached_among
 from runs.selectors.case_sources import CaseSource, cases_at, read_cases
+from runs.selectors.endpoints.service import service_of
 from workers.engine.calling.cache import cache_key
 from workers.engine.errors import EngineError
-from workers.engine.providers import service_name
 from workers.engine.records import Candidate, Case, Request
 from workers.engine.spec.configuration import Configuration, TrialRange
 from workers.engine.statistics.intervals import wilson
@@ -81,24 +80,23 @@ def keys_of(
     configuration: Configuration, cases: Sequence[Case], endpoints: dict[str, Endpoint]
 ) -> Iterator[tuple[str, Request]]:
     """Key and request of trials; of a large run only as many as a sample needs."""
+    services = {name: service_of(endpoint) for name, endpoint in endpoints.items()}
     candidates = configuration.make_candidates()
     each = len(candidates) * configuration.repeats
     fair = len(cases) if len(cases) * each <= MAX_KEYS else -(-SAMPLE // each)
     for candidate in candidates:
-        yield from keys_of_candidate(candidate, cases[: max(1, fair)], configuration, endpoints)
+        yield from keys_of_candidate(candidate, cases[: max(1, fair)], configuration, services)
 
 
 def keys_of_candidate(
     candidate: Candidate,
     cases: Sequence[Case],
     configuration: Configuration,
-    endpoints: dict[str, Endpoint],
+    services: Mapping[str, str],
 ) -> Iterator[tuple[str, Request]]:
     target = configuration.target(TargetParts())
-    endpoint = endpoints[
-        configuration.models_called(candidate.document)[0]["endpoint"]
-    ]  # of the opening
-    service = service_name(endpoint.kind, base_url_of(endpoint))
+    opening = configuration.models_called(candidate.document)[0]
+    service = services[opening["endpoint"]]
     for case in cases:
         for repeat in range(configuration.repeats):
             try:

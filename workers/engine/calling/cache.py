@@ -10,14 +10,14 @@ from workers.engine.calling.flaws import flaw_of
 from workers.engine.json_text import digest
 from workers.engine.records import TRUNCATED, Reply, Request
 
-NAMESPACE = 1  # raise it when answers stored earlier must no longer be used
+NAMESPACE = 2  # raise it when answers stored earlier must no longer be used
 FAILURES_SHARED = 2  # flights of others that a joiner sees fail before it flies on its own
 
 Call = Callable[[], Awaitable[Reply]]
 
 
 def cache_key(service: str, request: Request) -> str:
-    """One key per service (kind and host), path, whole body and repeat."""
+    """One key per service (kind, base URL and credential), path, whole body and repeat."""
     return digest([NAMESPACE, service, request.path, request.body, request.repeat])
 
 

@@ -79,7 +79,9 @@ class Caller:
         quotas = tuple(quota.place for quota in self._rules.quotas(request))
         alike = to_json({**request.body, "input": ""})
         item = Item(request, self._call)
-        place = (request.endpoint, alike, quotas)
+        # An endpoint whose key was just replaced is another service: its texts travel apart.
+        service = self._providers[request.endpoint].service
+        place = (request.endpoint, service, alike, quotas)
         outcome = await self._parts.batches.call(place, item, self._parts.clock)
         trace += outcome.attempts
         if outcome.reply is None:

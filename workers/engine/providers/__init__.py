@@ -11,10 +11,9 @@ from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
 from workers.engine.providers.servers import Servers
-from workers.engine.providers.wire import service_name
 from workers.engine.records import Reply, Request
 
-__all__ = ["PROVIDERS", "Provider", "Servers", "model_list_of", "service_name"]
+__all__ = ["PROVIDERS", "Provider", "Servers", "model_list_of"]
 
 
 class Provider(Protocol):
@@ -22,7 +21,7 @@ class Provider(Protocol):
     0), tell its limits, list its models (`model_list`) or make vectors."""
 
     service: str
-    """Kind and host: answers of different services never share a cache entry."""
+    """Whose answers these are: kind, base URL and credential. Two services never share one."""
 
     async def send(self, request: Request) -> Reply:
         """The answer, or a CallError. Never retries; the latency is filled in by the caller.
@@ -37,7 +36,7 @@ class ProviderFactory(Protocol):
     def __call__(
         self,
         client: Client,
-        kind: str,
+        service: str,
         base_url: str,
         api_key: str = "",
         servers: Servers | None = None,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
@@ -24,12 +23,12 @@ class HttpProvider:
     def __init__(
         self,
         client: Client,
-        kind: str,
+        service: str,
         base_url: str,
         api_key: str = "",
         servers: Servers | None = None,
     ) -> None:
-        self.service = service_name(kind, base_url)
+        self.service = service
         self._client = client
         self._servers = servers or Servers([base_url])
         self._headers = {"Content-Type": "application/json", **self.key_headers(api_key)}
@@ -44,9 +43,3 @@ class HttpProvider:
         if answer.status != 200:
             raise call_error(answer, self._key)
         return answer
-
-
-def service_name(kind: str, base_url: str) -> str:
-    """Kind and first host. The simulated provider gives the same answers wherever it was started,
-    and further servers of an endpoint offer the same models."""
-    return kind if kind == "simulated" else f"{kind} {urlsplit(base_url).netloc}"

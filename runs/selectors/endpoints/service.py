@@ -1,0 +1,35 @@
+"""Whose answers an endpoint gives: what the cache and equal calls tell services apart by."""
+
+from django.utils.crypto import salted_hmac
+from yarl import URL
+
+from runs.models import Endpoint
+from runs.secrets import SecretsError, decrypt
+
+SITES_OWN = "of this site"  # its port changes with every start, its answers do not
+
+
+def service_of(endpoint: Endpoint) -> str:
+    """As `service_with_key`, where only the name is needed. A key that cannot be read has none."""
+    try:
+        key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
+    except SecretsError:
+        return ""
+    return service_with_key(endpoint, key)
+
+
+def service_with_key(endpoint: Endpoint, key: str) -> str:
+    """Kind, base URL and credential. Two deployments on one host are two services, and so are two
+    accounts at one deployment. Further servers of an endpoint offer what its first one does."""
+    return f"{endpoint.kind} {address_of(endpoint)} {credential_id(key)}"
+
+
+def address_of(endpoint: Endpoint) -> str:
+    """As the client reads it, so that another spelling of a host is not another service."""
+    return str(URL(endpoint.base_url)).rstrip("/") if endpoint.base_url else SITES_OWN
+
+
+def credential_id(key: str) -> str:
+    """The same for the same key. Signed with the site's own, so that nobody who reads it can try
+    out keys against it."""
+    return salted_hmac("runs.credential", key, algorithm="sha256").hexdigest() if key else ""

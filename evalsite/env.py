@@ -43,6 +43,8 @@ class Environment:
     lease_seconds: int
     api_requests_per_minute: int
     allowed_private_endpoints: tuple[str, ...]
+    private_endpoints: str  # ask: an admin may allow one on its form; refuse: only the list above
+    unsafe_webhook_addresses: tuple[str, ...]
     plugins: tuple[str, ...]
     commit: str  # of the code; empty: unknown
 
@@ -75,6 +77,8 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
             environ, "EVALSITE_API_REQUESTS_PER_MINUTE", default=1200, lowest=1, highest=1_000_000
         ),
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
+        private_endpoints=_choice(environ, "EVALSITE_PRIVATE_ENDPOINTS", ("ask", "refuse")),
+        unsafe_webhook_addresses=_list(environ, "EVALSITE_UNSAFE_WEBHOOK_ADDRESSES"),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
         commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
     )
@@ -134,6 +138,16 @@ def _switch(environ: Mapping[str, str], name: str) -> bool:
         allowed = ", ".join(SWITCH_WORDS)
         raise EnvironmentProblem(f"{name} is {value!r}. Set it to one of: {allowed}; or unset it.")
     return SWITCH_WORDS[value.lower()]
+
+
+def _choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """The first one if nothing is set."""
+    value = _text(environ, name) or choices[0]
+    if value not in choices:
+        raise EnvironmentProblem(
+            f"{name} is {value!r}. Set it to {' or '.join(choices)}, or unset it for {choices[0]}."
+        )
+    return value
 
 
 def _number(

@@ -1,10 +1,14 @@
 """The Django app that stores configurations, runs and scores, and shows them."""
 
+import logging
+
 from django.apps import AppConfig
 from django.conf import settings
 
 from evalsite.env import EnvironmentProblem
 from workers.engine.plugins import PluginError, install_plugins
+
+logger = logging.getLogger(__name__)
 
 
 class RunsConfig(AppConfig):
@@ -20,3 +24,14 @@ class RunsConfig(AppConfig):
             install_plugins(settings.PLUGINS)
         except PluginError as error:
             raise EnvironmentProblem(str(error)) from error
+        warn_of_unsafe_settings()
+
+
+def warn_of_unsafe_settings() -> None:
+    """At every start, so that nobody forgets what was opened for a test."""
+    if settings.UNSAFE_WEBHOOK_ADDRESSES:
+        logger.warning(
+            "UNSAFE: EVALSITE_UNSAFE_WEBHOOK_ADDRESSES lets webhooks, which every runner may add, "
+            "reach the private addresses %s. Unset it outside of tests.",
+            ", ".join(settings.UNSAFE_WEBHOOK_ADDRESSES),
+        )

@@ -1,30 +1,46 @@
-"""Which addresses an endpoint may have: the engine's policy, filled from the settings."""
+"""Which addresses an endpoint or a webhook may have: the engine's policy, from the settings."""
 
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
 from django.conf import settings
+from yarl import URL
 
 from runs.models import Endpoint, EndpointKind
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.providers.addresses import AddressPolicy, check_url, place_of
 
+BY_AN_ADMIN = (
+    "An admin can allow it for this endpoint: tick it under Private addresses, or name {place} in "
+    "private_addresses."
+)
+BY_THE_HOST = (
+    "To allow it, set the environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS={place} "
+    "(several: separated by commas) and restart the site."
+)
+FOR_NO_WEBHOOK = "Webhooks are sent to public addresses only, also where endpoints may call others."
 
-def policy_for(kind: str) -> AddressPolicy:
-    """Private places the host's operator allowed; the simulated provider's own for its kind."""
+NEEDS_A_TICK = "private"  # the code of an error about an address that only has to be allowed
+
+
+def admins_may_allow() -> bool:
+    """Whether a tick of an admin opens a private address, or only the host's operator does."""
+    return bool(settings.PRIVATE_ENDPOINTS == "ask")
+
+
+def policy_for(endpoint: Endpoint) -> AddressPolicy:
+    """Private places that the host's operator allowed for all endpoints, or an admin for this one;
+    the simulated provider's own for its kind."""
     allowed = frozenset(settings.ALLOWED_PRIVATE_ENDPOINTS)
-    if kind == EndpointKind.SIMULATED:
-        allowed |= {_place(settings.SIMULATOR_URL)}
-    return AddressPolicy(allowed)
-
-
-def shared_policy() -> AddressPolicy:
-    """For a client that serves endpoints of every kind; each URL is checked by kind before."""
-    return policy_for(EndpointKind.SIMULATED)
+    if endpoint.kind == EndpointKind.SIMULATED:
+        allowed |= {place_at(settings.SIMULATOR_URL)}
+    if not admins_may_allow():
+        return AddressPolicy(allowed, advice=BY_THE_HOST)
+    return AddressPolicy(allowed, frozenset(endpoint.private_addresses), BY_AN_ADMIN)
 
 
 def webhook_policy() -> AddressPolicy:
-    """As for a provider that is not ours."""
-    return policy_for(EndpointKind.OPENAI)
+    """Runners add webhooks: what endpoints may call is none of theirs."""
+    return AddressPolicy(frozenset(settings.UNSAFE_WEBHOOK_ADDRESSES), advice=FOR_NO_WEBHOOK)
 
 
 def check_webhook(url: str) -> str:
@@ -39,9 +55,21 @@ def base_url_of(endpoint: Endpoint) -> str:
     return f"{settings.SIMULATOR_URL.rstrip('/')}/v1"
 
 
+def places_of(urls: Sequence[object]) -> list[str]:
+    """`host:port` of each URL that has one."""
+    found = []
+    for url in urls:
+        try:
+            found.append(place_at(str(url)))
+        except ValueError:  # no URL: whoever checks it says so
+            continue
+    return list(dict.fromkeys(found))
+
+
 def check_servers(endpoint: Endpoint) -> tuple[str, ...]:
     """All URLs of the endpoint, the base URL first, or ForbiddenAddress about one of them."""
-    more = (check_server(url, endpoint.kind) for url in endpoint.more_urls)
+    policy = policy_for(endpoint)
+    more = (check_server(url, policy) for url in endpoint.more_urls)
     return tuple(dict.fromkeys((check_endpoint(endpoint), *more)))
 
 
@@ -51,11 +79,11 @@ def check_endpoint(endpoint: Endpoint) -> str:
         raise ForbiddenAddress(
             "An endpoint of this kind needs a base URL, as in https://provider.example/v1."
         )
-    return check_server(base_url_of(endpoint), endpoint.kind)
+    return check_server(base_url_of(endpoint), policy_for(endpoint))
 
 
-def check_server(url: str, kind: str) -> str:
-    parsed = check_url(url, policy_for(kind))
+def check_server(url: str, policy: AddressPolicy) -> str:
+    parsed = check_url(url, policy)
     if parsed.raw_query_string or parsed.raw_fragment or url.endswith(("?", "#")):
         raise ForbiddenAddress(
             "The base URL ends before any ? or #. Keys belong into the key field, not the URL."
@@ -63,7 +91,7 @@ def check_server(url: str, kind: str) -> str:
     return str(parsed).rstrip("/")
 
 
-def _place(url: str) -> str:
-    parts = urlsplit(url)
-    default = 443 if parts.scheme == "https" else 80
-    return place_of(parts.hostname or "", parts.port or default)
+def place_at(url: str) -> str:
+    """ValueError if it is no URL. Read as by the check of addresses."""
+    read = URL(url)
+    return place_of(read.raw_host or "", read.port or 0)

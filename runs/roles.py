@@ -36,6 +36,7 @@ class Permission(StrEnum):
     OTHERS_WORK = "see or change the work of others"
     EDIT_ENDPOINTS = "add, change, test or pause endpoints"
     CLEAR_CACHE = "remove cached answers"
+    ALLOW_PRIVATE = "let endpoints call private addresses"
     MANAGE_PEOPLE = "give roles or close accounts"
     READ_AUDIT = "read the audit log"
     USE_ADMIN = "use the admin"
@@ -51,7 +52,12 @@ OPERATOR = AUTHOR | {
     Permission.EDIT_ENDPOINTS,
     Permission.CLEAR_CACHE,
 }
-ADMIN = OPERATOR | {Permission.MANAGE_PEOPLE, Permission.READ_AUDIT, Permission.USE_ADMIN}
+ADMIN = OPERATOR | {
+    Permission.ALLOW_PRIVATE,
+    Permission.MANAGE_PEOPLE,
+    Permission.READ_AUDIT,
+    Permission.USE_ADMIN,
+}
 
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
     Role.VIEWER: VIEWER,

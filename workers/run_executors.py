@@ -10,10 +10,9 @@ from workers.database_thread import in_database
 from workers.engine.calling.cache import Flights
 from workers.engine.calling.calls import CallParts
 from workers.engine.executor import Executor
-from workers.engine.http import Client
 from workers.quotas import RunQuotas
 from workers.recorder import Recorder
-from workers.wiring import build_executor
+from workers.wiring import Clients, build_executor
 
 MOST_RUNS = 64  # whose parts are kept; those of others are made again when they are needed
 REUSE_SECONDS = 2.0  # how long an executor is reused before endpoints and keys are read again
@@ -23,12 +22,12 @@ class RunExecutors:
     def __init__(
         self,
         parts: CallParts,
-        client: Client,
+        clients: Clients,
         flights: Flights,
         recorder: Recorder,
     ) -> None:
         self._parts = parts
-        self._client = client
+        self._clients = clients
         self._flights = flights
         self._recorder = recorder
         self._executors: dict[int, tuple[float, Executor]] = {}
@@ -50,7 +49,7 @@ class RunExecutors:
             current.configuration,
             current.endpoints,
             quotas,
-            client=self._client,
+            clients=self._clients,
             parts=self._parts,
             cache=DatabaseCache(run_id, self._recorder),
             flights=self._flights,

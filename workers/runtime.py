@@ -44,8 +44,8 @@ from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
 from workers.storage import STORAGE_FULL
 from workers.wiring import (
+    Clients,
     build_call_parts,
-    build_client,
     build_flights,
     open_redis,
     worker_name,
@@ -66,7 +66,7 @@ class Runtime:
         sys.setswitchinterval(SWITCH_SECONDS)
         self.name = worker_name()
         self._parts = build_call_parts(self.name, self._note_change, self._stop_refused)
-        self._client = build_client()
+        self._clients = Clients()
         self._flights = build_flights(self.name, read_cache)
         throttle = self._parts.throttle
         self._chunks = HeldChunks()
@@ -76,7 +76,7 @@ class Runtime:
             throttle.count_held,
             self._stop_for_room,
         )
-        self._executors = RunExecutors(self._parts, self._client, self._flights, self._recorder)
+        self._executors = RunExecutors(self._parts, self._clients, self._flights, self._recorder)
         self._small_rounds = SmallRounds(self._executors)
         self._streaks: dict[int, Streak] = {}
         self._closing = asyncio.Event()
@@ -231,7 +231,7 @@ class Runtime:
                 await in_database(settle_pauses)
         await self._flights.close()
         await self._parts.close()
-        await self._client.close()
+        await self._clients.close()
 
 
 def is_caused_by(error: Exception, kind: type[Exception]) -> bool:

@@ -11,7 +11,7 @@ import redis.asyncio
 from django.conf import settings
 
 from runs.models import Endpoint
-from runs.outbound import check_servers, shared_policy
+from runs.outbound import check_servers, policy_for
 from runs.secrets import decrypt
 from runs.selectors.endpoints.service import service_with_key
 from workers.engine.calling.asking import AskParts
@@ -19,10 +19,13 @@ from workers.engine.calling.cache import Flights, ReplyCache
 from workers.engine.calling.calls import Caller, CallParts, CallRules, Quotas
 from workers.engine.calling.prices import Prices, read_prices
 from workers.engine.clock import SystemClock
+from workers.engine.errors import ForbiddenAddress
 from workers.engine.executor import Executor, executor_of
 from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS, Provider, Servers
+from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.resolver import GuardedResolver
+from workers.engine.records import Reply, Request
 from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import TargetParts
 from workers.engine.throttling.permits import LocalPermits
@@ -63,14 +66,43 @@ def build_call_parts(name: str, on_change: OnChange, on_refusals: OnRefusals) ->
     return CallParts(throttle, clock, Random(), budgets)
 
 
-def build_client() -> Client:
-    return Client(GuardedResolver(shared_policy()))
+class Clients:
+    """A client for each set of addresses that may be called: a private one that is allowed to one
+    endpoint is closed to the others, also by name and over connections that are open already."""
+
+    def __init__(self) -> None:
+        self._clients: dict[AddressPolicy, Client] = {}
+
+    def of(self, endpoint: Endpoint) -> Client:
+        policy = policy_for(endpoint)
+        if policy not in self._clients:
+            self._clients[policy] = Client(GuardedResolver(policy))
+        return self._clients[policy]
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+
+class ClosedProvider:
+    """Of an endpoint whose address may not be called, perhaps no longer: its calls fail, which
+    pauses a run, and one that is paused can go on when the address is allowed again."""
+
+    def __init__(self, service: str, reason: str) -> None:
+        self.service = service
+        self._reason = reason
+
+    async def send(self, request: Request) -> Reply:
+        raise ForbiddenAddress(self._reason)
 
 
 def build_provider(endpoint: Endpoint, client: Client) -> Provider:
     key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
-    urls = check_servers(endpoint)
     service = service_with_key(endpoint, key)
+    try:
+        urls = check_servers(endpoint)
+    except ForbiddenAddress as error:
+        return ClosedProvider(service, str(error))
     return PROVIDERS[endpoint.kind](client, service, urls[0], key, servers_at(urls))
 
 
@@ -96,12 +128,12 @@ def build_executor(
     endpoints: Mapping[str, Endpoint],
     quotas: Quotas,
     *,
-    client: Client,
+    clients: Clients,
     parts: CallParts,
     cache: ReplyCache,
     flights: Flights,
 ) -> Executor:
-    providers = {name: build_provider(item, client) for name, item in endpoints.items()}
+    providers = {name: build_provider(item, clients.of(item)) for name, item in endpoints.items()}
     limits = configuration.limits
     prices = prices_of(configuration, endpoints)
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices)

@@ -54,7 +54,20 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
     readonly_fields = ("key", "created", "updated")
     actions = ("test_connections",)
     fieldsets = (
-        (None, {"fields": ("name", "kind", "base_url", "more_urls", "model_names", "prices")}),
+        (
+            None,
+            {
+                "fields": (
+                    "name",
+                    "kind",
+                    "base_url",
+                    "more_urls",
+                    "private_addresses",
+                    "model_names",
+                    "prices",
+                )
+            },
+        ),
         (
             "Limits",
             {

@@ -1,11 +1,13 @@
 """The endpoint form. A stored key is never sent back to it."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
 
 from django import forms
 
 from runs.forms.lines import LinesField, PricesField
 from runs.models import Endpoint
+from runs.outbound import NEEDS_A_TICK, places_of
 
 
 class Difference(NamedTuple):
@@ -14,6 +16,13 @@ class Difference(NamedTuple):
     label: str
     stored: str
     typed: str
+
+
+class PrivateAddressesField(forms.MultipleChoiceField):
+    """A tick for each place. The service takes none but the endpoint's own addresses."""
+
+    def valid_value(self, value: str) -> bool:
+        return True
 
 
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be written at run time
@@ -38,6 +47,13 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         help_text="One per line, like the base URL: servers with the same models. The least loaded "
         "one gets the next call; a server that is down gets none until it is back.",
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+    )
+    private_addresses = PrivateAddressesField(
+        required=False,
+        label="Private addresses",
+        help_text="Calls of this endpoint, and nothing else, may go where you set a tick. "
+        "Take it away to end that.",
+        widget=forms.CheckboxSelectMultiple,
     )
     prices = PricesField(
         required=False,
@@ -67,6 +83,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
             "tokens_per_minute",
             "adaptive",
             "more_urls",
+            "private_addresses",
             "prices",
             "new_key",
         )
@@ -77,13 +94,37 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
             "adaptive": "Adapt to the provider",
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, offered: Iterable[str] = (), **kwargs: Any) -> None:
+        """`offered`: private addresses to be ticked besides those that are allowed already."""
         super().__init__(*args, **kwargs)
+        self._offered: list[str] = []
+        self._offer([*self.instance.private_addresses, *offered, *self._ticked()])
         if self.instance.pk:
             self.fields["opened"].initial = self.instance.revision
         if self.instance.has_key:
             self.fields["new_key"].label = "Replace key"
             self.fields["new_key"].help_text = "Leave empty to keep the key that is set."
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """What is only private is shown with the tick that allows it."""
+        super().add_error(field, error)
+        found = [one for errors in self.errors.as_data().values() for one in errors]
+        self._offer(one.params["place"] for one in found if one.code == NEEDS_A_TICK and one.params)
+
+    def _ticked(self) -> list[str]:
+        """Of what was sent, those of its own addresses: nothing else can be allowed."""
+        name = self.add_prefix("private_addresses")
+        sent = self.fields["private_addresses"].widget.value_from_datadict(
+            self.data, self.files, name
+        )
+        urls = [self.data.get(self.add_prefix("base_url"), "")]
+        urls += self.data.get(self.add_prefix("more_urls"), "").split()
+        return [place for place in places_of(urls) if place in (sent or ())]
+
+    def _offer(self, places: Iterable[str]) -> None:
+        self._offered = list(dict.fromkeys([*self._offered, *places]))
+        field = cast(PrivateAddressesField, self.fields["private_addresses"])
+        field.choices = [(place, place) for place in self._offered]
 
     def differences(self, stored: Endpoint) -> list[Difference]:
         """What is stored now against what was typed, field by field."""

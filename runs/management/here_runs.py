@@ -29,7 +29,7 @@ from workers.engine.spec.configuration import (
 )
 from workers.engine.statistics.intervals import Estimate, estimate_mean
 from workers.quotas import model_quota
-from workers.wiring import build_client, build_provider, prices_of
+from workers.wiring import Clients, build_provider, prices_of
 
 TELL_SECONDS = 0.25
 
@@ -140,26 +140,27 @@ async def _execute(run: HereRun, voice: Voice) -> None:
     def note_stop(stop: Stop) -> None:
         run.stopped = stop
 
+    clients = Clients()
     try:
-        async with build_client() as client:
-            run.scores = await run_here(
-                configuration,
-                run.cases,
-                {name: build_provider(item, client) for name, item in run.endpoints.items()},
-                cache=StoredReplies(),
-                prices=prices_of(configuration, run.endpoints),
-                model_quotas={
-                    (m.endpoint, m.model): model_quota(
-                        run.endpoints[m.endpoint], m.model, 0, configuration
-                    )
-                    for m in configuration.every_model
-                },
-                on_candidate=run.candidates.append,
-                on_score=run.scores.append,
-                on_stop=note_stop,
-            )
+        run.scores = await run_here(
+            configuration,
+            run.cases,
+            {name: build_provider(item, clients.of(item)) for name, item in run.endpoints.items()},
+            cache=StoredReplies(),
+            prices=prices_of(configuration, run.endpoints),
+            model_quotas={
+                (m.endpoint, m.model): model_quota(
+                    run.endpoints[m.endpoint], m.model, 0, configuration
+                )
+                for m in configuration.every_model
+            },
+            on_candidate=run.candidates.append,
+            on_score=run.scores.append,
+            on_stop=note_stop,
+        )
     finally:
         telling.cancel()
+        await clients.close()
         await sync_to_async(connections.close_all)()
 
 

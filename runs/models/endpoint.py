@@ -70,6 +70,21 @@ class Endpoint(models.Model):
         help_text="Further servers of the same kind with the same models: the least loaded "
         "one gets the next call (Ollama).",
     )
+    private_addresses = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Addresses within a private network that an admin allowed this endpoint to "
+        "call, as host:port. Of others its calls are refused.",
+    )
+    private_set_at = models.DateTimeField(null=True, blank=True, editable=False)
+    private_set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
     prices = models.JSONField(
         default=dict,
         blank=True,
@@ -114,6 +129,11 @@ class Endpoint(models.Model):
     def revision(self) -> str:
         """Another one after every change of its settings."""
         return self.updated.isoformat()
+
+    @property
+    def urls(self) -> list[str]:
+        """Of all its servers, as entered."""
+        return [url for url in (self.base_url, *self.more_urls) if url]
 
     @property
     def has_key(self) -> bool:

@@ -8,7 +8,7 @@ from time import perf_counter
 from urllib.parse import urlsplit
 
 from runs.models import Endpoint
-from runs.outbound import check_servers, policy_for
+from runs.outbound import admins_may_allow, check_servers, policy_for
 from runs.secrets import SecretsError, decrypt
 from workers.engine.errors import (
     BadCredentials,
@@ -16,12 +16,14 @@ from workers.engine.errors import (
     ConnectionFailed,
     ForbiddenAddress,
     MalformedAnswer,
+    PrivateAddress,
     RateLimited,
     Refused,
     ServerError,
 )
 from workers.engine.http import Client
 from workers.engine.providers import model_list_of
+from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.answers import read_json_answer
 from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.resolver import GuardedResolver
@@ -42,6 +44,7 @@ class ConnectionReport:
     latency_ms: float | None = None
     models: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()  # of the endpoint's own models, those the server does not list
+    private_place: str = ""  # it would work if an admin allowed this one
     was_asked: bool = True  # False: its protocol has no list of models, so nothing is known
 
 
@@ -64,13 +67,13 @@ def check_connection(
         urls = check_servers(endpoint)
         key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
     except ForbiddenAddress as error:
-        return ConnectionReport(ok=False, message=str(error))  # says what to do itself
+        return _forbidden(error)
     except SecretsError as error:
         return ConnectionReport(ok=False, message=str(error), advice=BadCredentials.advice)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
         report = loop.run_until_complete(
-            _ask_all(endpoint.kind, model_list, urls, key, deadline_seconds)
+            _ask_all(policy_for(endpoint), model_list, urls, key, deadline_seconds)
         )
     return _compare_models(endpoint, report) if report.ok else report
 
@@ -97,11 +100,21 @@ def _is_listed(name: str, listed: Collection[str]) -> bool:
     return name in listed or f"{name}:latest" in listed  # how Ollama lists a name without a tag
 
 
+def _forbidden(error: ForbiddenAddress) -> ConnectionReport:
+    """The message says itself what to do."""
+    place = error.place if isinstance(error, PrivateAddress) and admins_may_allow() else ""
+    return ConnectionReport(ok=False, message=str(error), private_place=place)
+
+
 async def _ask_all(
-    kind: str, model_list: ModelList, urls: Sequence[str], key: str, deadline_seconds: float
+    policy: AddressPolicy,
+    model_list: ModelList,
+    urls: Sequence[str],
+    key: str,
+    deadline_seconds: float,
 ) -> ConnectionReport:
     """Every server of the endpoint at once; the first that fails is the one reported."""
-    questions = (_ask(kind, model_list, url, key, deadline_seconds) for url in urls)
+    questions = (_ask(policy, model_list, url, key, deadline_seconds) for url in urls)
     reports = await asyncio.gather(*questions)
     if len(reports) == 1:
         return reports[0]
@@ -120,18 +133,20 @@ async def _ask_all(
 
 
 async def _ask(
-    kind: str, model_list: ModelList, url: str, key: str, deadline_seconds: float
+    policy: AddressPolicy, model_list: ModelList, url: str, key: str, deadline_seconds: float
 ) -> ConnectionReport:
     start = perf_counter()
     try:
         async with asyncio.timeout(deadline_seconds):
-            status, body = await _get(kind, model_list, url, key)
+            status, body = await _get(policy, model_list, url, key)
     except TimeoutError:
         report = ConnectionReport(
             ok=False,
             message=f"No full answer within {deadline_seconds:g} seconds.",
             advice=ConnectionFailed.advice,
         )
+    except ForbiddenAddress as error:
+        report = _forbidden(error)
     except CallError as error:
         report = ConnectionReport(ok=False, message=str(error), advice=error.advice)
     else:
@@ -139,8 +154,10 @@ async def _ask(
     return replace(report, latency_ms=(perf_counter() - start) * 1000)
 
 
-async def _get(kind: str, model_list: ModelList, url: str, key: str) -> tuple[int, bytes]:
-    async with Client(GuardedResolver(policy_for(kind))) as client:
+async def _get(
+    policy: AddressPolicy, model_list: ModelList, url: str, key: str
+) -> tuple[int, bytes]:
+    async with Client(GuardedResolver(policy)) as client:
         answer = await client.get(url + model_list.path, model_list.key_headers(key))
     return answer.status, answer.body
 

@@ -1,5 +1,7 @@
 """The only writer of endpoints. Keys are stored encrypted and shown on no page."""
 
+from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -8,12 +10,13 @@ from django.utils.timezone import now
 
 from runs import secrets
 from runs.models import AuditAction, Endpoint
-from runs.outbound import check_endpoint, check_server
+from runs.outbound import check_endpoint, check_server, policy_for
 from runs.roles import Permission, Person, check_permission
+from runs.services import private_addresses
 from runs.services.audit import Subject, record
 from runs.services.connection import ConnectionReport, check_connection
 from workers.engine.calling.prices import read_prices
-from workers.engine.errors import ForbiddenAddress
+from workers.engine.errors import ForbiddenAddress, PrivateAddress
 
 __all__ = [
     "ChangedMeanwhileError",
@@ -40,7 +43,10 @@ FIELDS = [
     "tokens_per_minute",
     "adaptive",
     "more_urls",
+    "private_addresses",
     "prices",
+    "private_set_at",
+    "private_set_by",
     "updated",
     "updated_by",
 ]
@@ -67,6 +73,7 @@ def save_endpoint(
             raise ChangedMeanwhileError
     validate_endpoint(endpoint, new_key)
     before = Endpoint.objects.filter(pk=endpoint.pk).first() if endpoint.pk else None
+    opened_places = private_addresses.settle(user, endpoint)
     if new_key is not None:
         _put_key(user, endpoint, new_key.strip())
     endpoint.updated_by_id = user.pk
@@ -74,6 +81,7 @@ def save_endpoint(
     changed = FIELDS if new_key is None else FIELDS + KEY_FIELDS
     endpoint.save(update_fields=changed if endpoint.pk else None)
     _record_save(user, endpoint, before, new_key)
+    private_addresses.tell(user, endpoint, opened_places)
     return endpoint
 
 
@@ -82,7 +90,7 @@ def _record_save(
 ) -> None:
     if before is None:
         record(AuditAction.ENDPOINT_ADDED, endpoint, endpoint.kind, actor=user)
-    elif changed := [f for f in FIELDS[:-2] if getattr(before, f) != getattr(endpoint, f)]:
+    elif changed := [f for f in FIELDS[:-4] if getattr(before, f) != getattr(endpoint, f)]:
         record(AuditAction.ENDPOINT_CHANGED, endpoint, ", ".join(changed), actor=user)
     if endpoint.has_key and new_key is not None:
         record(AuditAction.KEY_SET, endpoint, actor=user)
@@ -97,13 +105,13 @@ def test_connection(endpoint: Endpoint) -> ConnectionReport:
 
 def validate_endpoint(endpoint: Endpoint, new_key: str | None) -> None:
     """Everything wrong with an endpoint as it would be saved, by field."""
-    errors: dict[str, list[str]] = {}
+    errors: dict[str, list[ValidationError]] = {}
     for check in CHECKS:
         try:
             check(endpoint, new_key)
         except ValidationError as error:
-            for field, messages in error.message_dict.items():
-                errors.setdefault(field, []).extend(messages)
+            for field, found in error.error_dict.items():
+                errors.setdefault(field, []).extend(found)
     if errors:
         raise ValidationError(errors)
 
@@ -153,10 +161,18 @@ def _check_address(endpoint: Endpoint, new_key: str | None) -> None:
     longest = Endpoint._meta.get_field("base_url").max_length
     if longest and len(endpoint.base_url) > longest:
         raise ValidationError({"base_url": f"A base URL has at most {longest} characters."})
+    _check_place(endpoint, "base_url", partial(check_endpoint, endpoint))
+
+
+def _check_place(endpoint: Endpoint, field: str, check: Callable[[], str], named: str = "") -> None:
+    """A place that was allowed and is no longer ticked is being revoked: that must be possible."""
     try:
-        check_endpoint(endpoint)
+        check()
+    except PrivateAddress as error:
+        if error.place not in private_addresses.stored_places(endpoint):
+            raise ValidationError({field: private_addresses.as_problem(error)}) from None
     except ForbiddenAddress as error:
-        raise ValidationError({"base_url": str(error)}) from None
+        raise ValidationError({field: f"{named}{error}"}) from None
 
 
 def _check_more_servers(endpoint: Endpoint, new_key: str | None) -> None:
@@ -170,10 +186,8 @@ def _check_more_servers(endpoint: Endpoint, new_key: str | None) -> None:
     for url in urls:
         if len(url) > longest:
             raise ValidationError({"more_urls": f"A URL has at most {longest} characters."})
-        try:
-            check_server(url, endpoint.kind)
-        except ForbiddenAddress as error:
-            raise ValidationError({"more_urls": f"{url[:80]}: {error}"}) from None
+        check = partial(check_server, url, policy_for(endpoint))
+        _check_place(endpoint, "more_urls", check, named=f"{url[:80]}: ")
 
 
 def _check_prices(endpoint: Endpoint, new_key: str | None) -> None:

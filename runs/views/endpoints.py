@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.access import endpoints_for, get_endpoint_for, visible_live_runs
 from runs.forms.endpoints import Difference, EndpointForm
 from runs.models import Endpoint
+from runs.outbound import places_of
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.endpoints.listed import list_endpoints
@@ -46,7 +47,8 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=request.method == "POST")
-    form = EndpointForm(request.POST or None, instance=found)
+    asked = [place for place in request.GET.getlist("allow") if place in places_of(found.urls)]
+    form = EndpointForm(request.POST or None, instance=found, offered=asked)
     try:
         if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
             return redirect(saved)
@@ -61,7 +63,8 @@ def endpoint_test(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=True)
     report = test_connection(found)
     if request.headers.get("X-Part") == "report":
-        return render(request, "endpoints/_report.html", {"report": report})
+        context = {"report": report, "endpoint": found}
+        return render(request, "endpoints/_report.html", context)
     return show_endpoint(request, pk, EndpointForm(instance=found), report=report)
 
 
@@ -76,7 +79,7 @@ def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
             form.cleaned_data["opened"],
         )
     except ValidationError as error:
-        for field, reasons in error.message_dict.items():
+        for field, reasons in error.error_dict.items():
             form.add_error(field if field in form.fields else None, reasons)
         return None
     messages.success(request, f"Saved {saved.name}. The next call uses these settings.")

@@ -9,9 +9,11 @@ from django.test.client import MULTIPART_CONTENT
 
 from runs import secrets
 from runs.models import CachedReply, Configuration, Dataset, Endpoint
+from runs.roles import Role
 from runs.services.configurations import save_configuration
+from tests.api.asking import Asker
 from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.page_parts import add_cached_reply, make_dataset, run_document
+from tests.runs.page_parts import add_cached_reply, make_dataset, make_person, run_document
 from workers.engine.kinds import read_configuration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -166,13 +168,29 @@ def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff, changes, path)
     assert not Endpoint.objects.exists()
 
 
-def test_a_private_address_is_refused_with_what_to_set(staff):
-    answer = add(staff, base_url="http://127.0.0.1:8080")
-    (problem,) = answer.json()["problems"]
-    assert (
-        "set the environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=127.0.0.1:8080 "
-        "(several: separated by commas) and restart the site." in problem["message"]
-    )
+def test_a_private_address_is_refused_until_an_admin_names_it(staff):
+    place = {"base_url": "http://127.0.0.1:8080"}
+    (problem,) = add(staff, **place).json()["problems"]
+    assert "name 127.0.0.1:8080 in private_addresses." in problem["message"]
+    made = add(staff, **place, private_addresses=["127.0.0.1:8080", "10.0.0.1:80"])
+    assert made.json()["private_addresses"] == ["127.0.0.1:8080"]  # of its own addresses only
+    changed = staff.patch("/endpoints/provider", {"max_concurrent": 3})
+    assert changed.json()["private_addresses"] == ["127.0.0.1:8080"]
+    revoked = staff.patch("/endpoints/provider", {"private_addresses": []})
+    assert revoked.json()["private_addresses"] == []
+
+
+def test_an_operator_cannot_open_a_private_address(staff):
+    operator = Asker(make_person("olga", role=Role.OPERATOR))
+    private = {"base_url": "http://127.0.0.1:8080", "private_addresses": ["127.0.0.1:8080"]}
+    (problem,) = add(operator, **private).json()["problems"]
+    assert problem["path"] == "private_addresses"
+    assert "You may not let endpoints call private addresses." in problem["message"]
+    assert not Endpoint.objects.exists()
+    add(staff, **private)
+    assert operator.patch("/endpoints/provider", {"max_concurrent": 3}).status_code == 200
+    moved = {"base_url": "http://127.0.0.1:9090", "private_addresses": ["127.0.0.1:9090"]}
+    assert operator.patch("/endpoints/provider", moved).status_code == 422
 
 
 def test_a_stored_key_is_not_sent_to_another_host(staff):

@@ -12,7 +12,7 @@ from channels.db import database_sync_to_async
 from django.db import connections
 from django.utils.timezone import now
 
-from runs.models import WebhookDelivery
+from runs.models import Endpoint, Webhook, WebhookDelivery
 from runs.outbound import webhook_policy
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import record_results
@@ -20,6 +20,7 @@ from runs.services.runs import cancel_run, create_run, fail_run
 from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, note_delivery
 from tests.api.asking import Asker
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_document
+from tests.runs.test_outbound import FORBIDDEN_URLS, Answers
 from tests.workers.test_recording import results_of, take
 from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
@@ -124,6 +125,56 @@ def test_an_address_that_may_not_be_reached_is_refused(alice, url):
     assert [problem.path for problem in caught.value.problems] == ["url"]
 
 
+INSIDE = [
+    "127.0.0.1:8500",
+    "localhost:8500",
+    "10.0.0.5:80",
+    "redis:6379",
+    "models.lan:8000",
+    "[::1]:8500",
+]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(f"http://{place}/hook" for place in INSIDE),
+        *[url for url in FORBIDDEN_URLS if url.startswith("http") and len(url) > 8],
+    ],
+)
+def test_what_endpoints_may_call_is_closed_to_the_webhooks_of_a_runner(alice, settings, url):
+    make_endpoint()
+    Endpoint.objects.update(private_addresses=INSIDE)
+    settings.ALLOWED_PRIVATE_ENDPOINTS = [*INSIDE, "127.0.0.1:80", "169.254.169.254:80"]
+    answer = Asker(alice).post("/webhooks", {"url": url})
+    assert answer.status_code == 422
+    assert not Webhook.objects.exists()
+
+
+async def test_a_webhook_whose_name_moves_inside_is_connected_nowhere(alice, run, settings):
+    """The name server says public, then loopback: only what was checked is ever connected to."""
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ["rebinding.example:443"]
+    await in_thread(create_webhook)(alice, "https://rebinding.example/hook")
+    await in_thread(cancel_run)(run)
+    connected: list[str] = []
+
+    async def connect(addresses, **options):
+        connected.extend(place[0] for *_, place in addresses)
+        raise OSError  # nothing leaves this machine
+
+    names = Answers(["8.8.8.8"], ["127.0.0.1"], ["8.8.8.8", "169.254.169.254"])
+    resolver = GuardedResolver(webhook_policy(), names)
+    for _ in range(3):
+        await in_thread(WebhookDelivery.objects.update)(next_try=now())
+        async with Client(resolver, connect=connect) as client:
+            await Messenger().deliver(client)
+    await in_database(connections.close_all)
+    assert connected == ["8.8.8.8"]
+    stored = await in_thread(WebhookDelivery.objects.get)()
+    assert "never called" in stored.problem
+    assert (names.answers, stored.attempts) == ([], 3)
+
+
 class Receiver:
     """An address that answers, and remembers what it was told."""
 
@@ -152,7 +203,7 @@ async def deliver():
 async def test_a_worker_delivers_and_tries_again_what_failed(alice, run, settings):
     receiver = Receiver(500)
     server = await serve(receiver)
-    settings.ALLOWED_PRIVATE_ENDPOINTS = [f"127.0.0.1:{server.port}"]
+    settings.UNSAFE_WEBHOOK_ADDRESSES = [f"127.0.0.1:{server.port}"]
     await in_thread(create_webhook)(alice, str(server.make_url("/hook")))
     await in_thread(cancel_run)(run)
     await deliver()
@@ -172,9 +223,9 @@ async def test_a_worker_delivers_and_tries_again_what_failed(alice, run, setting
 async def test_an_address_that_became_private_is_not_reached(alice, run, settings):
     receiver = Receiver()
     server = await serve(receiver)
-    settings.ALLOWED_PRIVATE_ENDPOINTS = [f"127.0.0.1:{server.port}"]
+    settings.UNSAFE_WEBHOOK_ADDRESSES = [f"127.0.0.1:{server.port}"]
     await in_thread(create_webhook)(alice, str(server.make_url("/hook")))
-    settings.ALLOWED_PRIVATE_ENDPOINTS = []
+    settings.UNSAFE_WEBHOOK_ADDRESSES = []
     await in_thread(cancel_run)(run)
     await deliver()
     assert receiver.bodies == []

@@ -39,7 +39,7 @@ def test_an_endpoint_is_made_and_only_what_is_given_is_changed() -> None:
         (["main", "--kind", "openai", "--base-url", "http://169.254.169.254/"], "--base-url:"),
         (
             ["main", "--kind", "ollama", "--base-url", "http://127.0.0.1:11434"],
-            "variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=127.0.0.1:11434 (several: separated by",
+            "or name 127.0.0.1:11434 in private_addresses",
         ),
         (["main", "--kind", "simulated", "--key-env", "ABSENT"], "no such variable"),
         (["main", "--kind", "simulated", "--price", "a=cheap"], "MODEL=IN,OUT"),

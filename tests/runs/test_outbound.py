@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from runs.models import Endpoint, EndpointKind
-from runs.outbound import base_url_of, check_endpoint, policy_for, shared_policy
+from runs.outbound import base_url_of, check_endpoint, policy_for, webhook_policy
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.http import Client
 from workers.engine.providers.addresses import AddressPolicy, check_url
@@ -141,11 +141,10 @@ def test_every_address_of_a_name_must_be_allowed(addresses):
 
 def test_the_message_says_what_to_do_but_not_the_private_address():
     with pytest.raises(ForbiddenAddress) as error:
-        AddressPolicy().check("models.lan", 8000, ["10.1.2.3"])
+        policy_for(endpoint()).check("models.lan", 8000, ["10.1.2.3"])
     assert str(error.value) == (
-        "models.lan:8000 is at a private address (private network). To allow it, set the "
-        "environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=models.lan:8000 "
-        "(several: separated by commas) and restart the site."
+        "models.lan:8000 is at a private address (private network). An admin can allow it for this "
+        "endpoint: tick it under Private addresses, or name models.lan:8000 in private_addresses."
     )
     assert "10.1.2.3" not in str(error.value)
 
@@ -225,8 +224,10 @@ def test_the_simulated_provider_is_reached_without_being_allowed(settings):
 def test_settings_open_private_places_for_every_kind(settings):
     settings.SIMULATOR_URL = "http://127.0.0.1:8765"
     settings.ALLOWED_PRIVATE_ENDPOINTS = ("127.0.0.1:9000",)
-    assert policy_for(EndpointKind.OPENAI).allowed == {"127.0.0.1:9000"}
-    assert shared_policy().allowed == {"127.0.0.1:9000", "127.0.0.1:8765"}
+    assert policy_for(endpoint()).allowed == {"127.0.0.1:9000"}
+    simulated = endpoint(EndpointKind.SIMULATED)
+    assert policy_for(simulated).allowed == {"127.0.0.1:9000", "127.0.0.1:8765"}
+    assert webhook_policy().allowed == frozenset()
     assert check_endpoint(endpoint(base_url="http://127.0.0.1:9000/v1/"))
 
 

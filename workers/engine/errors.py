@@ -142,7 +142,18 @@ class NoText(FlawedAnswer):
 
 class ForbiddenAddress(CallError):
     name = "forbidden_address"
-    advice = "The endpoint's address is private. The host's operator must allow it."
+    advice = (
+        "The endpoint's address may not be called. If it is private, an admin can allow it on the "
+        "endpoint's page."
+    )
+
+
+class PrivateAddress(ForbiddenAddress):
+    """Nothing is wrong with it, except that nobody has allowed it."""
+
+    def __init__(self, place: str, kind: str, advice: str) -> None:
+        super().__init__(f"{place} is at a private address ({kind}). {advice}".strip())
+        self.place = place
 
 
 class BadRecord(CallError):

@@ -48,6 +48,14 @@ class EndpointChanges(Strict):
             max_length=LONGEST_KEY, description="Write-only.", json_schema_extra={"writeOnly": True}
         ),
     ] = ""
+    private_addresses: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=300)]],
+        Field(
+            max_length=51,
+            description="Of its servers those in a private network, as host:port, which an admin "
+            "lets this endpoint call. One that is left out may no longer be called.",
+        ),
+    ] = []
     models: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=1000)
     ] = []
@@ -80,6 +88,7 @@ class EndpointAnswer(BaseModel):
     kind: EndpointKind
     base_url: str
     base_urls: list[str]
+    private_addresses: list[str]
     models: list[str]
     max_concurrent: int
     requests_per_minute: int | None
@@ -194,6 +203,7 @@ def save(request: HttpRequest, endpoint: Endpoint, body: EndpointChanges) -> End
             setattr(endpoint, name, given[name])
     endpoint.model_names = given.get("models", endpoint.model_names)
     endpoint.prices = given.get("prices", endpoint.prices)
+    endpoint.private_addresses = given.get("private_addresses", endpoint.private_addresses)
     if "base_url" in given:
         endpoint.base_url = given["base_url"]
     if "base_urls" in given:
@@ -206,7 +216,8 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         **{name: getattr(endpoint, name) for name in PLAIN},
         name=endpoint.name,
         base_url=endpoint.base_url,
-        base_urls=[url for url in (endpoint.base_url, *endpoint.more_urls) if url],
+        base_urls=endpoint.urls,
+        private_addresses=endpoint.private_addresses,
         models=endpoint.model_names,
         prices=endpoint.prices,
         is_paused=endpoint.is_paused,

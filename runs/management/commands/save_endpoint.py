@@ -28,6 +28,11 @@ class Command(SiteCommand):
             help="address up to the version, as in https://api.openai.com/v1",
         )
         parser.add_argument(
+            "--private-addresses",
+            metavar="A,B",
+            help="of its addresses those in a private network that it may call, as localhost:11434",
+        )
+        parser.add_argument(
             "--key-env", metavar="VARIABLE", help="environment variable that holds the API key"
         )
         parser.add_argument("--models", metavar="A,B", help="models to offer on the new-run page")
@@ -60,6 +65,9 @@ def change(endpoint: Endpoint, options: dict[str, Any]) -> None:
             setattr(endpoint, name, options[name])
     if options["models"] is not None:
         endpoint.model_names = [name for name in options["models"].split(",") if name]
+    if options["private_addresses"] is not None:
+        named = options["private_addresses"].split(",")
+        endpoint.private_addresses = [place for place in named if place]
     endpoint.prices = {**endpoint.prices, **dict(map(read_price, options["price"]))}
 
 

@@ -1,10 +1,11 @@
 """Keeps connections open between exchanges, and opens more when all are in use."""
 
 import asyncio
+import socket
 import ssl
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, lru_cache
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -19,6 +20,8 @@ from workers.engine.http.resolving import Addresses, Resolver, look_up
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 30.0  # servers close what is idle for longer, perhaps just when it is used again
 SECOND_ADDRESS_SECONDS = 0.25  # when the first of several addresses is slow to answer
+
+Connect = Callable[..., Awaitable[socket.socket]]
 
 
 class Place(NamedTuple):
@@ -38,8 +41,14 @@ class Target(NamedTuple):
 class Client:
     """One per process. How many exchanges go on at once is decided elsewhere."""
 
-    def __init__(self, resolve: Resolver = look_up, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        resolve: Resolver = look_up,
+        idle_seconds: float = IDLE_SECONDS,
+        connect: Connect = start_connection,
+    ) -> None:
         self._addresses = Addresses(resolve)
+        self._start_connection = connect
         self._idle_seconds = idle_seconds
         self._idle: dict[Place, deque[Connection]] = defaultdict(deque)
         self._in_use: set[Connection] = set()
@@ -122,7 +131,7 @@ class Client:
         addresses = await self._addresses.of(place.host, place.port)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                sock = await start_connection(
+                sock = await self._start_connection(
                     addresses, happy_eyeballs_delay=SECOND_ADDRESS_SECONDS, interleave=1
                 )
                 security = trusted() if place.is_secure else None

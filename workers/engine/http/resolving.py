@@ -32,7 +32,7 @@ class Addresses:
 
     async def of(self, host: str, port: int) -> list[Address]:
         if is_literal(host):
-            return await look_up(host, port)  # needs no name server, and was checked as written
+            return await self._resolve(host, port)  # needs no name server: nothing to remember
         until, found = self._known.get((host, port), (0.0, None))
         if found is None or time.monotonic() >= until or has_failed(found):
             found = asyncio.ensure_future(self._resolve(host, port))

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from yarl import URL
 
-from workers.engine.errors import ForbiddenAddress
+from workers.engine.errors import ForbiddenAddress, PrivateAddress
 
 SCHEMES = ("http", "https")
 LOW_PORTS = (80, 443)  # every other port under 1024 belongs to another protocol: mail, shells, …
@@ -20,7 +20,29 @@ HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?", re.ASCII)
 ENDS_IN_A_NUMBER = re.compile(r"(^|\.)(0x[0-9a-f]*|[0-9]+)\.?$")
 UNSAFE_CHARACTERS = re.compile(r"[\x00-\x20\x7f\\]")
 
-# Reached only when the host's operator allowed this host and port.
+# Where a cloud hands out the credentials of its machines, whatever addresses the names have.
+METADATA_NAMES = frozenset(
+    {
+        "metadata",
+        "metadata.google.internal",
+        "metadata.goog",
+        "metadata.azure.internal",
+        "metadata.tencentyun.com",
+        "instance-data",
+        "instance-data.ec2.internal",
+    }
+)
+PRIVATE_ENDINGS = (
+    ".internal",
+    ".lan",
+    ".local",
+    ".localdomain",
+    ".home",
+    ".home.arpa",
+    ".intranet",
+)
+
+# Reached only when somebody who may do so allowed this host and port.
 IF_ALLOWED = {
     "loopback": ("127.0.0.0/8", "::1/128"),
     "private network": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
@@ -53,30 +75,42 @@ NEVER = {
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """`allowed` holds `host:port` of the private places that the host's operator opened."""
+    """`allowed` holds `host:port` of the private places that the host's operator opened, `ticked`
+    those that an admin did, which opens no other protocol's port. `advice` tells how another one
+    comes among them, with `{place}` where it is named."""
 
     allowed: frozenset[str] = frozenset()
+    ticked: frozenset[str] = frozenset()
+    advice: str = ""
 
     def __post_init__(self) -> None:
-        normal = frozenset(entry.strip().lower() for entry in self.allowed)
-        object.__setattr__(self, "allowed", normal)
+        for name in ("allowed", "ticked"):
+            normal = frozenset(entry.strip().lower() for entry in getattr(self, name))
+            object.__setattr__(self, name, normal)
 
     def check(self, host: str, port: int, addresses: Iterable[str]) -> None:
         """Refuse the host unless every one of its addresses may be called."""
         self.check_port(host, port)
+        check_name(host)
         place = place_of(host, port)
         found = list(addresses)
         if not found:
             raise ForbiddenAddress(f"{place} has no address.")
         for address in found:
-            _check_address(place, address, place in self.allowed)
+            kind = _private_kind(place, address)
+            if kind is not None:
+                self.check_private(place, kind)
+
+    def check_private(self, place: str, kind: str) -> None:
+        if place not in self.allowed | self.ticked:
+            raise PrivateAddress(place, kind, self.advice.replace("{place}", place))
 
     def check_port(self, host: str, port: int) -> None:
         place = place_of(host, port)
         if port < 1024 and port not in LOW_PORTS and place not in self.allowed:
             raise ForbiddenAddress(
                 f"Port {port} of {place} belongs to another protocol. Use 80, 443, or a port from "
-                f"1024 up. {_how_to_allow(place)}"
+                "1024 up."
             )
 
 
@@ -99,12 +133,31 @@ def check_url(url: str, policy: AddressPolicy) -> URL:
             "decimal numbers, an IPv6 address in brackets."
         )
     policy.check_port(host, port)
+    check_name(host)
+    if address is None and is_private_name(host):
+        policy.check_private(place_of(host, port), "a name within a network")
     return parsed
+
+
+def check_name(host: str) -> None:
+    """Refuse the names under which clouds hand out credentials."""
+    if plain_name(host) in METADATA_NAMES:
+        raise ForbiddenAddress(f"{plain_name(host)} is a cloud metadata service: never called.")
+
+
+def is_private_name(host: str) -> bool:
+    """Whether no public name server knows it: better told when it is entered than when called."""
+    name = plain_name(host)
+    return "." not in name or name.endswith(PRIVATE_ENDINGS)
+
+
+def plain_name(host: str) -> str:
+    return host.lower().strip("[]").rstrip(".")
 
 
 def place_of(host: str, port: int) -> str:
     """`host:port` as the allow list writes it: lower case, IPv6 in brackets."""
-    name = host.lower().strip("[]").rstrip(".")
+    name = plain_name(host)
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
@@ -132,7 +185,8 @@ def _literal_address(host: str) -> str | None:
         return None
 
 
-def _check_address(place: str, text: str, is_allowed: bool) -> None:
+def _private_kind(place: str, text: str) -> str | None:
+    """None for a public address; ForbiddenAddress for one that is never called."""
     # The message names the place, not the address: a name's private address is nobody's business.
     try:
         address = ip_address(text)
@@ -141,15 +195,7 @@ def _check_address(place: str, text: str, is_allowed: bool) -> None:
     kind = kind_of(address)
     if kind in NEVER:
         raise ForbiddenAddress(f"{place} is at a {kind} address, which is never called.")
-    if kind is not None and not is_allowed:
-        raise ForbiddenAddress(f"{place} is at a private address ({kind}). {_how_to_allow(place)}")
-
-
-def _how_to_allow(place: str) -> str:
-    return (
-        f"To allow it, set the environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS={place} "
-        "(several: separated by commas) and restart the site."
-    )
+    return kind
 
 
 def kind_of(address: IPv4Address | IPv6Address) -> str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalsite.commit import find_commit
+from evalsite.proxies import MOST_PROXIES, TrustedProxies, parse_proxies
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEFAULT_ORIGINS = "http://127.0.0.1:8000,http://localhost:8000"
@@ -45,6 +46,7 @@ class Environment:
     allowed_private_endpoints: tuple[str, ...]
     private_endpoints: str  # ask: an admin may allow one on its form; refuse: only the list above
     unsafe_webhook_addresses: tuple[str, ...]
+    trusted_proxies: TrustedProxies
     plugins: tuple[str, ...]
     commit: str  # of the code; empty: unknown
 
@@ -79,6 +81,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         private_endpoints=_choice(environ, "EVALSITE_PRIVATE_ENDPOINTS", ("ask", "refuse")),
         unsafe_webhook_addresses=_list(environ, "EVALSITE_UNSAFE_WEBHOOK_ADDRESSES"),
+        trusted_proxies=_trusted_proxies(environ),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
         commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
     )
@@ -176,6 +179,19 @@ def _origins(environ: Mapping[str, str]) -> tuple[str, ...]:
                 " scheme://host:port, without path or wildcard, such as https://eval.example.com."
             )
     return origins
+
+
+def _trusted_proxies(environ: Mapping[str, str]) -> TrustedProxies:
+    """Whose word about a client's address is taken. Nobody's, unless it is set."""
+    given = _list(environ, "EVALSITE_TRUSTED_PROXIES")
+    try:
+        return parse_proxies(given)
+    except ValueError as error:
+        raise EnvironmentProblem(
+            f"EVALSITE_TRUSTED_PROXIES is {', '.join(given)!r}. Set it to how many proxies stand"
+            f" in front of the site (1 to {MOST_PROXIES}), or to their addresses or networks,"
+            " separated by commas, such as 10.0.0.0/24; or unset it."
+        ) from error
 
 
 def _allowed_hosts(environ: Mapping[str, str], origins: tuple[str, ...]) -> tuple[str, ...]:

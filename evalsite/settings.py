@@ -28,6 +28,7 @@ UNSAFE_WEBHOOK_ADDRESSES = ENVIRONMENT.unsafe_webhook_addresses
 PLUGINS = ENVIRONMENT.plugins
 COMMIT = ENVIRONMENT.commit
 ORIGINS = ENVIRONMENT.origins
+TRUSTED_PROXIES = ENVIRONMENT.trusted_proxies
 
 DEBUG = ENVIRONMENT.debug
 SECRET_KEY = ENVIRONMENT.secret_key
@@ -50,6 +51,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "evalsite.request_ids.RequestIdMiddleware",
+    "evalsite.client_address.ClientAddressMiddleware",
     "runs.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",

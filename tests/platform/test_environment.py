@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.test import override_settings
 
 from evalsite.commit import find_commit
 from evalsite.database import database_settings
 from evalsite.env import EnvironmentProblem, read_environment, redis_url_file
+from runs.checks import check_cookies, check_proxies
 from tests.platform.processes import BASE_DIR
 
 
@@ -141,9 +143,39 @@ def test_the_deployment_check_is_clean(tmp_path):
     options = ["check", "--deploy", "--fail-level", "WARNING"]
     assert manage(*options, EVALSITE_DATA=str(tmp_path)).returncode == 0
     behind_tls = manage(
-        *options, EVALSITE_DATA=str(tmp_path), EVALSITE_ORIGINS="https://eval.example.com"
+        *options,
+        EVALSITE_DATA=str(tmp_path),
+        EVALSITE_ORIGINS="https://eval.example.com",
+        EVALSITE_TRUSTED_PROXIES="1",
     )
     assert behind_tls.returncode == 0, behind_tls.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "found"),
+    [
+        pytest.param({}, ["runs.I001"], id="plain http on this machine"),
+        pytest.param({"EVALSITE_ORIGINS": "http://eval.lan"}, ["runs.W002"], id="plain http"),
+        pytest.param(
+            {"EVALSITE_ORIGINS": "https://eval.example,http://eval.lan"}, ["runs.W002"], id="both"
+        ),
+        pytest.param({"EVALSITE_ORIGINS": "https://eval.example"}, ["runs.W003"], id="no proxy"),
+        pytest.param(
+            {"EVALSITE_ORIGINS": "https://eval.example", "EVALSITE_TRUSTED_PROXIES": "10.0.0.1"},
+            [],
+            id="https behind a trusted proxy",
+        ),
+    ],
+)
+def test_the_deployment_check_tells_of_open_cookies_and_unknown_proxies(tmp_path, variables, found):
+    environment = read(tmp_path, **variables)
+    with override_settings(
+        ENVIRONMENT=environment,
+        ORIGINS=environment.origins,
+        TRUSTED_PROXIES=environment.trusted_proxies,
+    ):
+        messages = [*check_cookies(), *check_proxies()]
+    assert [message.id for message in messages] == found
 
 
 def test_a_plugin_that_is_not_installed_stops_a_command_in_the_same_way(tmp_path):

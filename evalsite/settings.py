@@ -125,6 +125,10 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.is_https
 _COOKIE_PREFIX = "__Host-" if ENVIRONMENT.is_https else "evalsite_"
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
+DEVICE_COOKIE_NAME = f"{_COOKIE_PREFIX}device"  # runs/services/people/devices.py
+# Notices go with the session: a cookie of their own could not be locked to this host.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+PASSWORD_RESET_TIMEOUT = int(timedelta(days=3).total_seconds())  # of links to choose a password
 CSRF_TRUSTED_ORIGINS = list(ORIGINS)
 
 # --- Headers

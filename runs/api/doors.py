@@ -16,6 +16,7 @@ from runs.api.rates import take_request
 from runs.models import ApiToken, Scope
 from runs.roles import Permission, check_permission
 from runs.services.people.accounts import person_of_session
+from runs.services.people.sign_in import address_of
 from runs.services.people.tokens import authenticate_token, owner_now
 from workers.engine.errors import Problem
 
@@ -55,7 +56,7 @@ class BearerToken(Door, HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         found = authenticate_token(token.strip())
         if found is None:
-            count(request, f"nobody:{request.META.get('REMOTE_ADDR', '')}", FAILURES_PER_MINUTE)
+            count(request, f"nobody:{address_of(request)}", FAILURES_PER_MINUTE)
             raise AuthenticationError
         request.user = found.owner
         if self.scope not in found.scopes:

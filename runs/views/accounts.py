@@ -1,23 +1,28 @@
 """Sign in, sign out, the first account, and the theme."""
 
-from django.contrib.auth import authenticate, login, logout
+from django.conf import settings
+from django.contrib.auth import login, logout
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from evalsite.session_age import start_session
 from runs import formatting
 from runs.context_processors import THEMES
-from runs.forms.accounts import SetupForm, SignInForm
+from runs.forms.accounts import SetupForm, SignInForm, add_reasons
 from runs.models import AuditAction
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.services.audit import record
-from runs.services.people import accounts
+from runs.services.people import accounts, devices
+from runs.services.people.sign_in import check_credentials
+from runs.services.people.throttle import TooManyTries
 
 THEME_SECONDS = 365 * 24 * 3600
 
@@ -39,27 +44,53 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect(safe_next(request, "/"))
     form = SignInForm(request.POST or None)
-    if request.method == "POST" and form.is_valid() and try_to_sign_in(request, form):
-        return redirect(safe_next(request, "/"))
+    if request.method == "POST" and form.is_valid():
+        user = try_to_sign_in(request, form)
+        if user is not None:
+            return let_in(request, user, safe_next(request, "/"))
     context = {"form": form, "next": safe_next(request, ""), "needs_setup": accounts.needs_setup()}
     return render(request, "accounts/sign_in.html", context, status=200 if not form.errors else 400)
 
 
-def try_to_sign_in(request: HttpRequest, form: SignInForm) -> bool:
-    """Whether it worked. Says the same thing whether the name or the password was wrong."""
+def try_to_sign_in(request: HttpRequest, form: SignInForm) -> User | None:
+    """Says the same thing whether the name or the password was wrong."""
     username, password = form.cleaned_data["username"], form.cleaned_data["password"]
-    address = request.META.get("REMOTE_ADDR", "")
-    if wait := accounts.sign_in_is_blocked(username, address):
-        form.add_error(None, f"Too many tries. Wait {formatting.duration(wait)}, then try again.")
-        return False
-    user = authenticate(request, username=username, password=password)
+    try:
+        user = check_credentials(request, device_of(request), username, password)
+    except TooManyTries as refused:
+        form.add_error(None, wait_for(refused))
+        return None
     if user is None:
-        accounts.note_failure(username, address)
         form.add_error(None, "This name and password do not belong together. Try again.")
-        return False
-    accounts.note_success(username, address)
-    login(request, user)
-    return True
+    return user
+
+
+def wait_for(refused: TooManyTries) -> str:
+    return f"Too many tries. Wait {formatting.duration(refused.seconds)}, then try again."
+
+
+def let_in(request: HttpRequest, user: User, address: str) -> HttpResponse:
+    """A session with a new key, in a browser that the account knows from now on."""
+    login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    start_session(request.session)
+    response = redirect(address)
+    remember_device(request, response, user)
+    return response
+
+
+def device_of(request: HttpRequest) -> devices.Device:
+    return devices.read_device(request.COOKIES.get(settings.DEVICE_COOKIE_NAME, ""))
+
+
+def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
+    response.set_cookie(
+        settings.DEVICE_COOKIE_NAME,
+        devices.remember(device_of(request), user),
+        max_age=devices.LIFE,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
 
 
 @requires(Permission.SIGNED_IN)
@@ -81,8 +112,7 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         user = create_admin(form, token)
         if user is not None:
-            login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-            return redirect("runs")
+            return let_in(request, user, reverse("runs"))
     return render(
         request, "accounts/setup.html", {"form": form}, status=200 if not form.errors else 400
     )
@@ -96,8 +126,7 @@ def create_admin(form: SetupForm, token: str) -> User | None:
     except accounts.SetupClosedError as error:
         form.add_error(None, str(error))
     except ValidationError as error:
-        for field, reasons in error.message_dict.items():
-            form.add_error(field if field in form.fields else None, reasons)
+        add_reasons(form, error)
     return None
 
 
@@ -108,5 +137,6 @@ def theme(request: HttpRequest) -> HttpResponse:
     response = redirect(safe_next(request, "/"))
     chosen = request.POST.get("theme", "")
     if chosen in THEMES:
-        response.set_cookie("theme", chosen, max_age=THEME_SECONDS, samesite="Lax")
+        secure = settings.SESSION_COOKIE_SECURE
+        response.set_cookie("theme", chosen, THEME_SECONDS, samesite="Lax", secure=secure)
     return response

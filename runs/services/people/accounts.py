@@ -1,4 +1,4 @@
-"""The first account, made by a one-time link, and the limit on failed sign-ins."""
+"""The first account, made by a one-time link, and whose a session is."""
 
 from datetime import timedelta
 from importlib import import_module
@@ -13,20 +13,14 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.signing import BadSignature, TimestampSigner
 from django.db import transaction
-from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils.crypto import salted_hmac
-from django.utils.timezone import now
 
-from runs.models import AuditAction, SignInFailure
-from runs.services.audit import Subject, record
+from evalsite.session_age import is_too_old
+from runs.models import AuditAction
+from runs.services.audit import record
 
 SETUP_SALT = "runs.first-administrator"
 SETUP_LINK_LIFE = timedelta(days=7)
-
-FAILURE_WINDOW = timedelta(minutes=15)
-FAILURES_PER_ADDRESS = 5  # of one account from one address: a person who mistypes
-FAILURES_PER_ACCOUNT = 100  # of one account from everywhere: a botnet that guesses
 
 
 class SetupClosedError(PermissionDenied):
@@ -71,35 +65,6 @@ def create_admin(token: str, username: str, password: str) -> User:
     return user
 
 
-def sign_in_is_blocked(username: str, ip: str) -> int:
-    """Seconds until another try is allowed, 0 if it is now."""
-    failures = SignInFailure.objects.filter(
-        account=_account(username), at__gt=now() - FAILURE_WINDOW
-    )
-    return max(
-        _seconds_left(failures.filter(address=ip), FAILURES_PER_ADDRESS),
-        _seconds_left(failures, FAILURES_PER_ACCOUNT),
-    )
-
-
-@transaction.atomic
-def note_failure(username: str, ip: str) -> None:
-    """Count a failed sign-in, and forget those that no longer count."""
-    # What belongs to no account is not kept: people type passwords there.
-    known = User.objects.filter(username=username.strip()).first()
-    record(AuditAction.SIGN_IN_FAILED, known or Subject("user", "unknown account"))
-    SignInFailure.objects.filter(at__lte=now() - FAILURE_WINDOW).delete()
-    SignInFailure.objects.create(account=_account(username), address=ip, at=now())
-
-
-@transaction.atomic
-def note_success(username: str, ip: str) -> None:
-    """A person who got in starts anew; tries from elsewhere still count."""
-    SignInFailure.objects.filter(account=_account(username), address=ip).delete()
-    user = User.objects.filter(username=username.strip()).first()
-    record(AuditAction.SIGN_IN, user, actor=user)
-
-
 class SessionOnly:
     """What django.contrib.auth.get_user needs of a request."""
 
@@ -112,6 +77,8 @@ def person_of_session(session_key: str | None) -> AbstractBaseUser | None:
     if not session_key:
         return None
     store = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    if is_too_old(store):
+        return None
     user = get_user(SessionOnly(store))  # type: ignore[arg-type]  # it only reads the session
     return user if isinstance(user, AbstractBaseUser) and user.is_active else None
 
@@ -135,17 +102,3 @@ def _validate(user: User, password: str) -> None:
         errors["password"] = error.messages
     if errors:
         raise ValidationError(errors)
-
-
-def _account(username: str) -> str:
-    name = username.strip().casefold()
-    return salted_hmac("runs.sign-in-failure", name, algorithm="sha256").hexdigest()
-
-
-def _seconds_left(failures: QuerySet[SignInFailure], limit: int) -> int:
-    """Until the oldest of the newest `limit` failures no longer counts."""
-    times = list(failures.order_by("-at").values_list("at", flat=True)[:limit])
-    if len(times) < limit:
-        return 0
-    until = times[-1] + FAILURE_WINDOW
-    return max(1, round((until - now()).total_seconds()))

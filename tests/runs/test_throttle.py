@@ -1,0 +1,346 @@
+"""Guessing passwords gets slower and slower, whoever it is about; its owner still gets in."""
+
+from datetime import timedelta
+from statistics import median
+from threading import Barrier, Thread
+from time import perf_counter
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.db import connection
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from evalsite.proxies import parse_proxies
+from runs.models import SignInFailure
+from runs.services.people import throttle
+from runs.services.people.throttle import TooManyTries, begin_try, forgive, new_try
+from tests.runs.page_parts import PASSWORD, make_person_with_password
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+REFUSED = "Too many tries. Wait"
+WRONG = "do not belong together"
+DEVICE = django_settings.DEVICE_COOKIE_NAME
+HERE, ELSEWHERE = "10.0.0.1", "10.0.0.2"
+
+
+class QuickHasher(Argon2PasswordHasher):
+    """Guesses by the dozen; what is weighed here is how many are let through."""
+
+    time_cost, memory_cost, parallelism = 1, 8, 1
+    hashed: list[str] = []
+
+    def encode(self, password, salt):
+        self.hashed.append(password)
+        return super().encode(password, salt)
+
+    def verify(self, password, encoded):
+        self.hashed.append(password)
+        return super().verify(password, encoded)
+
+
+@pytest.fixture
+def quick(settings):
+    settings.PASSWORD_HASHERS = ["tests.runs.test_throttle.QuickHasher"]
+    QuickHasher.hashed.clear()
+    return QuickHasher.hashed
+
+
+@pytest.fixture
+def alice(quick):
+    return make_person_with_password("alice")
+
+
+def sign_in(client, username="alice", password=PASSWORD, address=HERE, **more):
+    data = {"username": username, "password": password}
+    return client.post(reverse("sign_in"), data, REMOTE_ADDR=address, **more)
+
+
+def guess(username="alice", address=HERE, **more):
+    return sign_in(Client(), username, "wrong guess", address, **more)
+
+
+def was_checked(answer):
+    page = answer.content.decode()
+    assert (REFUSED in page) != (WRONG in page), page
+    return WRONG in page
+
+
+def gets_in(answer):
+    return answer.status_code == 302
+
+
+def pass_time(**ago):
+    """Every failure happened that long ago."""
+    for failure in SignInFailure.objects.all():
+        failure.at -= timedelta(**ago)
+        failure.save()
+
+
+def test_the_sixth_try_must_wait_and_other_addresses_need_not(alice):
+    assert [was_checked(guess()) for _ in range(7)] == [True] * 5 + [False] * 2
+    assert not gets_in(sign_in(Client()))
+    assert gets_in(sign_in(Client(), address=ELSEWHERE))
+
+
+def test_each_further_failure_doubles_the_wait(alice):
+    tried, waits = new_try("alice", HERE), []
+    for _ in range(5):
+        begin_try(tried)
+    for _ in range(8):
+        with pytest.raises(TooManyTries) as refused:
+            begin_try(tried)
+        waits.append(refused.value.seconds)
+        pass_time(seconds=refused.value.seconds)
+        begin_try(tried)
+    assert waits[:7] == [15, 30, 60, 120, 240, 480, 900]
+    assert waits[7] <= 900  # and the first failures have been forgotten by then
+
+
+def test_a_refused_try_does_not_make_the_wait_longer(alice):
+    for _ in range(5):
+        guess()
+    for _ in range(20):
+        assert not was_checked(guess())
+    assert SignInFailure.objects.count() == 5
+    pass_time(seconds=15)
+    assert gets_in(sign_in(Client()))
+
+
+def test_one_password_for_many_names_is_slowed_down_by_its_address(alice):
+    checked = [was_checked(guess(f"name{number}")) for number in range(30)]
+    assert checked == [True] * 10 + [False] * 20
+    assert was_checked(guess("name99", ELSEWHERE))
+
+
+def test_an_ipv6_network_is_one_address(alice):
+    checked = [was_checked(guess(f"n{number}", f"2001:db8::{number}")) for number in range(12)]
+    assert checked == [True] * 10 + [False] * 2
+
+
+def test_a_botnet_that_guesses_one_account_is_slowed_down(alice):
+    checked = [was_checked(guess("alice", f"10.0.1.{number}")) for number in range(25)]
+    assert checked == [True] * 20 + [False] * 5
+    assert was_checked(guess("bob", "10.0.1.99"))
+
+
+def test_a_botnet_that_tries_many_names_is_slowed_down(quick):
+    for number in range(throttle.ALL.free):
+        begin_try(new_try(f"name{number}", f"10.0.{number}.1"))
+    assert not was_checked(guess("another", "10.9.9.9"))
+    pass_time(seconds=1)
+    assert was_checked(guess("another", "10.9.9.9"))
+
+
+def test_guesses_at_the_same_moment_see_each_other(transactional_db):
+    """Thirty at once would all have found fewer than five failures."""
+    together, checked = Barrier(30), []
+
+    def try_it():
+        together.wait()
+        try:
+            begin_try(new_try("alice", HERE))
+            checked.append(True)
+        except TooManyTries:
+            pass
+        finally:
+            connection.close()
+
+    threads = [Thread(target=try_it) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 <= len(checked) <= 6  # PostgreSQL may number a row before its elder is stored
+    assert SignInFailure.objects.count() == len(checked)
+
+
+@pytest.mark.parametrize("spelling", ["ALICE", " alice ", "Alice"])
+def test_another_spelling_of_the_name_does_not_help(quick, spelling):
+    for _ in range(5):
+        guess()
+    assert not was_checked(guess(spelling))
+
+
+def test_getting_in_forgives_only_the_address_it_came_from():
+    for _ in range(4):
+        begin_try(new_try("alice", HERE))
+    for _ in range(5):
+        begin_try(new_try("alice", ELSEWHERE))
+    forgive(new_try("alice", HERE))
+    begin_try(new_try("alice", HERE))
+    with pytest.raises(TooManyTries):
+        begin_try(new_try("alice", ELSEWHERE))
+
+
+def test_failures_are_forgotten_after_an_hour(quick):
+    for _ in range(5):
+        guess()
+    pass_time(hours=1, seconds=1)
+    assert was_checked(guess())
+    assert SignInFailure.objects.count() == 1
+
+
+def test_what_was_typed_as_a_name_is_not_kept(quick):
+    guess("my secret password")
+    assert "secret" not in str(SignInFailure.objects.values())
+
+
+def test_nobody_can_lock_out_a_browser_that_the_account_knows(alice):
+    """Behind a proxy that is not trusted everybody has one address: the worst case."""
+    own, new = Client(), Client()
+    assert gets_in(sign_in(own))
+    own.post(reverse("sign_out"))
+    for number in range(throttle.ALL.free):
+        begin_try(new_try(f"name{number}", f"10.0.{number}.1"))
+    for number in range(30):
+        begin_try_quietly("alice" if number % 2 else f"name{number}", HERE)
+    assert not gets_in(sign_in(new))
+    assert gets_in(sign_in(own))
+
+
+def begin_try_quietly(username, address):
+    try:
+        begin_try(new_try(username, address))
+    except TooManyTries:
+        pass
+
+
+def test_a_known_browser_has_an_allowance_of_its_own(alice):
+    own = Client()
+    sign_in(own)
+    own.post(reverse("sign_out"))
+    checked = [was_checked(sign_in(own, password="wrong guess")) for _ in range(7)]
+    assert checked == [True] * 5 + [False] * 2
+    assert gets_in(sign_in(Client())), "its failures are nobody else's"
+
+
+def test_a_known_browser_is_known_to_its_own_accounts_only(alice):
+    make_person_with_password("eve")
+    browser = Client()
+    sign_in(browser, "eve")
+    browser.post(reverse("sign_out"))
+    for _ in range(5):
+        guess()
+    assert not gets_in(sign_in(browser)), "eve's browser says nothing about alice"
+    pass_time(seconds=15)
+    assert gets_in(sign_in(browser))
+    browser.post(reverse("sign_out"))
+    for name in ("alice", "eve"):
+        for _ in range(5):
+            guess(name)
+        assert gets_in(sign_in(browser, name)), "both have signed in from it"
+        browser.post(reverse("sign_out"))
+
+
+@pytest.mark.parametrize("forge", [lambda c: c[:-1] + "x", lambda c: "", lambda c: "x:y:z"])
+def test_a_forged_device_is_a_stranger(alice, forge):
+    own = Client()
+    sign_in(own)
+    forged = forge(own.cookies[DEVICE].value)
+    thief = Client()
+    thief.cookies[DEVICE] = forged
+    for _ in range(5):
+        guess()
+    assert not gets_in(sign_in(thief))
+
+
+def test_a_new_password_makes_every_browser_a_stranger(alice):
+    own = Client()
+    sign_in(own)
+    own.post(reverse("sign_out"))
+    alice.set_password("another long password")
+    alice.save()
+    for _ in range(5):
+        guess()
+    assert not gets_in(sign_in(own, password="another long password"))
+
+
+def test_behind_a_trusted_proxy_people_do_not_wait_for_each_other(alice):
+    proxy = {"address": "172.16.0.2", "headers": {"X-Forwarded-For": "9.9.9.9, 5.5.5.5"}}
+    with override_settings(TRUSTED_PROXIES=parse_proxies(("1",))):
+        for _ in range(6):
+            guess(**proxy)
+        assert not was_checked(guess(**proxy))
+        proxy["headers"] = {"X-Forwarded-For": "6.6.6.6"}
+        assert gets_in(sign_in(Client(), **proxy))
+
+
+def test_the_limits_hold_without_redis(alice, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    assert [was_checked(guess()) for _ in range(6)] == [True] * 5 + [False]
+    assert gets_in(sign_in(Client(), address=ELSEWHERE))
+
+
+def test_the_admin_has_no_sign_in_of_its_own(alice):
+    for _ in range(5):
+        guess()
+    answer = Client().post(
+        reverse("admin:login"), {"username": "alice", "password": PASSWORD}, follow=True
+    )
+    assert answer.request["PATH_INFO"] == reverse("sign_in")
+    assert not answer.wsgi_request.user.is_authenticated
+
+
+def test_every_kind_of_account_is_hashed_for_once_and_told_the_same(alice, quick):
+    User.objects.create_user("nopassword")
+    closed = make_person_with_password("closed")
+    closed.is_active = False
+    closed.save()
+    told = set()
+    for name in ("alice", "nobody", "nopassword", "closed"):
+        quick.clear()
+        told.add(guess(name).content.decode().partition("notice-body")[2].partition("<")[0])
+        assert len(quick) == 1, name
+    assert len(told) == 1
+    quick.clear()
+    assert WRONG in sign_in(Client(), "closed").content.decode()
+    assert quick == [PASSWORD]
+
+
+@pytest.mark.alone
+def test_an_unknown_name_takes_as_long_as_a_known_one():
+    """With the real hasher. The order changes, so that both have the same neighbours."""
+    make_person_with_password("alice")
+    seconds: dict[str, list[float]] = {"alice": [], "nobody": []}
+    for round_number in range(8):
+        for name in sorted(seconds, reverse=bool(round_number % 2)):
+            SignInFailure.objects.all().delete()
+            started = perf_counter()
+            assert was_checked(guess(name))
+            seconds[name].append(perf_counter() - started)
+    known, unknown = (median(values) for values in seconds.values())
+    assert abs(known - unknown) <= 0.2 * max(known, unknown)
+
+
+def test_djangos_signals_tell_of_every_sign_in_that_was_checked(alice):
+    heard = []
+
+    def failed(sender, credentials, request, **_):
+        heard.append(("failed", credentials["username"], request.META["REMOTE_ADDR"]))
+
+    def succeeded(sender, user, request, **_):
+        heard.append(("in", user.get_username(), request.META["REMOTE_ADDR"]))
+
+    user_login_failed.connect(failed)
+    user_logged_in.connect(succeeded)
+    try:
+        guess()
+        sign_in(Client())
+    finally:
+        user_login_failed.disconnect(failed)
+        user_logged_in.disconnect(succeeded)
+    assert heard == [("failed", "alice", HERE), ("in", "alice", HERE)]
+
+
+def test_the_device_cookie_is_out_of_reach_of_scripts_and_lasts(alice):
+    cookie = sign_in(Client()).cookies[DEVICE]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    assert cookie["path"] == "/"
+    assert cookie["max-age"] == 180 * 24 * 3600
+    assert str(User.objects.get().password) not in cookie.value

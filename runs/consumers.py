@@ -7,13 +7,13 @@ frames, never a backlog. A heartbeat reads the truth again, so that no lost nudg
 import asyncio
 import contextlib
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import DatabaseError
 from django.http import Http404
 from django.utils import timezone
 
@@ -25,10 +25,11 @@ from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.people.accounts import person_of_session
 
 HEARTBEAT_SECONDS = 10
+CHECK_SECONDS = 5  # who may not be here any more is gone within 10 s, also from a silent page
 FRAME_SECONDS = 0.25  # at most 4 frames a second to one page
 MAX_MESSAGE_CHARACTERS = 4096
 
-SIGNED_OUT, NO_RUN, BAD_MESSAGE = 4401, 4404, 1008
+SIGNED_OUT, NO_RUN, BAD_MESSAGE, TRY_LATER = 4401, 4404, 1008, 1013
 
 
 class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
@@ -40,21 +41,23 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
         self.has_series = False
         self.news = asyncio.Event()
         self.acknowledged = asyncio.Event()
-        self.checked = 0.0
-        self.sender: asyncio.Task[None] | None = None
+        self.is_closing = False
+        self.tasks: list[asyncio.Task[None]] = []
         await self.accept()  # before any close, or the browser never sees the code
+        await self._ask_who_it_is()
         if await self._read_run() is None:
             return
         await self.channel_layer.group_add(group_of(self.run_id), self.channel_name)
         await self._send("hello", run=self.run_id, heartbeat_seconds=HEARTBEAT_SECONDS)
         self.news.set()
         self.acknowledged.set()
-        self.sender = asyncio.create_task(self._send_frames())
+        both = (self._send_frames(), self._keep_watch())
+        self.tasks = [asyncio.create_task(one) for one in both]
 
     async def disconnect(self, code: int) -> None:
-        if self.sender:
-            self.sender.cancel()
-            await asyncio.gather(self.sender, return_exceptions=True)
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.channel_layer.group_discard(group_of(self.run_id), self.channel_name)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -66,11 +69,21 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
             self.acknowledged.set()
             self.news.set()
         elif kind != "ping":
-            await self.close(BAD_MESSAGE)
+            await self._end(BAD_MESSAGE)
 
     async def run_news(self, event: dict[str, Any]) -> None:
         """A nudge from a worker."""
         self.news.set()
+
+    async def _keep_watch(self) -> None:
+        """Frames wait for news and acknowledgements; a sign-out does not wait for either."""
+        try:
+            while not self.is_closing:
+                await asyncio.sleep(CHECK_SECONDS)
+                await self._ask_who_it_is()
+                await self._read_run()
+        except DatabaseError:
+            await self._end(TRY_LATER)  # nobody can say whether they may be here
 
     async def _send_frames(self) -> None:
         is_more_to_come = True
@@ -99,18 +112,24 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
 
     async def _read_run(self) -> Run | None:
         """The run, if this person still may see it; else the socket is closed with the reason."""
-        if time.monotonic() - self.checked >= HEARTBEAT_SECONDS:
-            self.person = await database_sync_to_async(person_of)(self.scope)
-            self.checked = time.monotonic()
         if self.person is None:
-            await self.close(SIGNED_OUT)
+            await self._end(SIGNED_OUT)
             return None
         try:
             run: Run = await database_sync_to_async(self._ask_for_run)(self.person)
             return run
         except Http404:
-            await self.close(NO_RUN)
+            await self._end(NO_RUN)
             return None
+
+    async def _ask_who_it_is(self) -> None:
+        self.person = await database_sync_to_async(person_of)(self.scope)
+
+    async def _end(self, code: int) -> None:
+        """Close once, whichever task finds out first."""
+        if not self.is_closing:
+            self.is_closing = True
+            await self.close(code)
 
     def _ask_for_run(self, person: AbstractBaseUser) -> Run:
         if not may(person, self.permission):
@@ -118,6 +137,8 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
         return get_run_for(person, self.run_id)
 
     async def _send(self, kind: str, **fields: Any) -> None:
+        if self.is_closing:
+            return
         frame = {"type": kind, "server_time": timezone.now().isoformat(), **fields}
         await self.send(text_data=json.dumps(frame, separators=(",", ":"), allow_nan=False))
 

@@ -1,8 +1,10 @@
 """The live door: a snapshot, then ticks, only for people who may see the run."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,12 +15,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from evalsite.asgi import application
+from evalsite.session_age import STARTED
 from runs import consumers
 from runs.live import publish
 from runs.models import Run
 from runs.roles import Role
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import record_results
+from runs.services.people.roles import give_role, set_active
 from runs.services.people.sharing import share_run
 from runs.services.runs import cancel_run, create_run
 from tests.runs.page_parts import make_person
@@ -122,16 +126,59 @@ async def test_a_lost_nudge_is_healed_by_the_heartbeat(
         assert (await next_frame(page, "tick"))["seq"] == first["seq"] + 7
 
 
-async def test_a_sign_out_closes_the_socket_at_the_next_heartbeat(
-    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
+def close_account(ada: User, client: Client) -> None:
+    root = make_person("root", staff=True)
+    set_active(root, ada.pk, is_active=False)
+
+
+def change_password(ada: User, client: Client) -> None:
+    ada.set_password("another long password")
+    ada.save()
+
+
+def take_role(ada: User, client: Client) -> None:
+    give_role(make_person("root", staff=True), ada.pk, None)
+
+
+def wait_seven_days(ada: User, client: Client) -> None:
+    session = client.session
+    session[STARTED] = time.time() - timedelta(days=7, minutes=1).total_seconds()
+    session.save()
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["a live page", "a page that is silent"])
+@pytest.mark.parametrize(
+    ("lose", "code"),
+    [
+        pytest.param(lambda ada, client: client.logout(), 4401, id="sign-out"),
+        pytest.param(change_password, 4401, id="new password"),
+        pytest.param(close_account, 4401, id="closed account"),
+        pytest.param(take_role, 4404, id="no role any more"),
+        pytest.param(wait_seven_days, 4401, id="session too old"),
+    ],
+)
+async def test_who_may_not_be_here_any_more_loses_the_socket(
+    ada: User,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    lose: Callable[[User, Client], None],
+    code: int,
+    is_read: bool,
 ) -> None:
-    monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", 0.3)
+    """With frames that nobody reads the heartbeat waits; the check must not. The heartbeat is left
+    at 10 s, so that nothing but the check can close it in time."""
+    monkeypatch.setattr(consumers, "CHECK_SECONDS", 0.3)
     client = await database_sync_to_async(sign_in)(ada)
     async with connected(run, client) as page:
         first = await next_frame(page, "snapshot")
-        await page.send_json_to({"type": "ack", "seq": first["seq"]})
-        await database_sync_to_async(client.logout)()
-        assert await close_code(page) == 4401
+        if is_read:
+            await page.send_json_to({"type": "ack", "seq": first["seq"]})
+        await database_sync_to_async(lose)(ada, client)
+        assert await close_code(page) == code
+
+
+def test_a_socket_is_checked_often_enough_to_close_within_ten_seconds() -> None:
+    assert consumers.CHECK_SECONDS <= 5
 
 
 async def test_nobody_signed_in_is_told_so(run: Run) -> None:
@@ -157,18 +204,6 @@ async def test_a_viewer_watches_a_shared_run_until_it_is_shared_no_more(
         first = await next_frame(page, "snapshot")
         await page.send_json_to({"type": "ack", "seq": first["seq"]})
         await database_sync_to_async(share_run)(run, ada, is_shared=False)
-        assert await close_code(page) == 4404
-
-
-async def test_who_loses_the_role_loses_the_socket_at_the_next_heartbeat(
-    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", 0.3)
-    client = await database_sync_to_async(sign_in)(ada)
-    async with connected(run, client) as page:
-        first = await next_frame(page, "snapshot")
-        await page.send_json_to({"type": "ack", "seq": first["seq"]})
-        await database_sync_to_async(ada.groups.clear)()
         assert await close_code(page) == 4404
 
 

@@ -13,6 +13,7 @@ class AuditAction(models.TextChoices):
     SIGN_IN_FAILED = "sign_in.failed", "Failed to sign in"
     SIGN_OUT = "sign_out", "Signed out"
     PASSWORD_CHANGED = "password.changed", "Changed a password"
+    PASSWORD_LINK_MADE = "password_link.made", "Made a link to choose a password"
     DENIED = "denied", "Was refused"
     KEY_SET = "key.set", "Set a provider key"
     KEY_REMOVED = "key.removed", "Removed a provider key"

@@ -23,6 +23,7 @@ PAGES = {
     "API": ("api_docs", Permission.SEE),
     "Configuration reference": ("configuration_docs", Permission.SEE),
     "API tokens": ("tokens", Permission.SEE),
+    "Your password": ("password", Permission.SIGNED_IN),
     "People": ("people", Permission.MANAGE_PEOPLE),
 }
 

@@ -27,6 +27,10 @@ def list_tokens(tokens: QuerySet[ApiToken]) -> list[TokenRow]:
     return sorted(rows, key=lambda row: row.state != "active")
 
 
+def active_tokens(tokens: QuerySet[ApiToken]) -> list[ApiToken]:
+    return [row.token for row in list_tokens(tokens) if row.state == "active"]
+
+
 def state_of(token: ApiToken, now: datetime) -> str:
     if token.revoked is not None:
         return "revoked"

@@ -1,16 +1,20 @@
 """The people page: who has which role, for administrators."""
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import people_for
-from runs.forms.people import RoleForm
+from runs.forms.accounts import add_reasons
+from runs.forms.people import AddPersonForm, RoleForm
 from runs.permissions import requires
 from runs.roles import Permission, Role
 from runs.selectors.accounts import list_people
-from runs.services.people.roles import give_role, set_active
+from runs.services.people.passwords import PasswordLink
+from runs.services.people.roles import add_person, give_role, make_password_link, set_active
 from runs.views.people import person
 
 WHAT_ROLES_MAY = {
@@ -25,12 +29,44 @@ WHAT_ROLES_MAY = {
 @requires(Permission.MANAGE_PEOPLE)
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
+    return people_list(request, AddPersonForm())
+
+
+def people_list(
+    request: HttpRequest, form: AddPersonForm, link: PasswordLink | None = None
+) -> HttpResponse:
     context = {
         "section": "people",
         "people": list_people(people_for(request.user)),
         "roles": WHAT_ROLES_MAY,
+        "form": form,
+        "link": link,
+        "link_address": request.build_absolute_uri(link.path) if link else "",
     }
-    return render(request, "people/list.html", context)
+    return render(request, "people/list.html", context, status=400 if form.errors else 200)
+
+
+@requires(Permission.MANAGE_PEOPLE)
+@never_cache
+@require_POST
+def person_add(request: HttpRequest) -> HttpResponse:
+    form = AddPersonForm(request.POST)
+    if not form.is_valid():
+        return people_list(request, form)
+    try:
+        link = add_person(person(request), form.cleaned_data["username"], form.chosen)
+    except ValidationError as error:
+        add_reasons(form, error)
+        return people_list(request, form)
+    return people_list(request, AddPersonForm(), link)
+
+
+@requires(Permission.MANAGE_PEOPLE)
+@never_cache
+@require_POST
+def person_password(request: HttpRequest, pk: int) -> HttpResponse:
+    """Shows the link once, on the answer itself: it is stored nowhere."""
+    return people_list(request, AddPersonForm(), make_password_link(person(request), pk))
 
 
 @requires(Permission.MANAGE_PEOPLE)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import runpy
 import time
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import get_default_password_validators
+from django.contrib.sessions.models import Session
 from django.test import Client, override_settings
+from django.utils.timezone import now
 
 from evalsite.session_age import STARTED
+from runs.roles import Role
+from runs.services.people.accounts import person_of_session
+from tests.platform.processes import BASE_DIR
+from tests.runs.page_parts import PASSWORD, make_person, make_person_with_password, with_role
 
 EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
@@ -131,6 +140,85 @@ def test_a_session_ends_seven_days_after_the_sign_in(alices_browser):
     assert alices_browser.get("/admin/").status_code == 302
 
 
+def test_sockets_and_streams_end_with_the_seven_days_too(alices_browser, alice):
+    session = alices_browser.session
+    assert person_of_session(session.session_key) == alice
+    session[STARTED] = time.time() - timedelta(days=7, minutes=1).total_seconds()
+    session.save()
+    assert person_of_session(session.session_key) is None
+
+
+def test_a_session_ends_twelve_hours_after_its_last_use(alices_browser):
+    alices_browser.get("/admin/")
+    stored = Session.objects.get()
+    assert timedelta(hours=11, minutes=59) < stored.expire_date - now() <= timedelta(hours=12)
+    Session.objects.update(expire_date=now() - timedelta(seconds=1))
+    assert alices_browser.get("/admin/").status_code == 302
+
+
+def sign_in(browser: Client, **more: Any) -> Any:
+    given = {"username": "bob", "password": PASSWORD}
+    return browser.post("/sign-in/", given, **more)
+
+
+def test_signing_in_takes_another_key_and_starts_the_seven_days(db):
+    make_person_with_password("bob")
+    browser = Client()
+    planted = browser.session
+    planted.save()
+    browser.cookies[settings.SESSION_COOKIE_NAME] = str(planted.session_key)
+    assert sign_in(browser)["Location"] == "/"
+    assert browser.session.session_key != planted.session_key
+    assert not Session.objects.filter(pk=planted.session_key).exists()
+    assert time.time() - browser.session[STARTED] < 60
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.VIEWER, None])
+def test_a_change_of_the_role_takes_another_key(role, db):
+    bob = make_person("bob", role=Role.RUNNER)
+    browser, thief = Client(), Client()
+    browser.force_login(bob)
+    assert browser.get("/").status_code == 302
+    thief.cookies.load({settings.SESSION_COOKIE_NAME: str(browser.session.session_key)})
+    bob.groups.clear()
+    with_role(bob, role)
+    assert browser.get("/password/").status_code == 200, "the person stays signed in"
+    assert browser.get("/password/").status_code == 200
+    assert thief.get("/password/").status_code == 302, "the old key opens nothing any more"
+
+
+def https_settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """As this file reads them where the site is served over TLS."""
+    monkeypatch.setenv("EVALSITE_ORIGINS", "https://eval.example.com")
+    return runpy.run_path(str(BASE_DIR / "evalsite" / "settings.py"))
+
+
+def test_over_tls_every_cookie_is_secure_and_bound_to_the_host(db, monkeypatch):
+    make_person_with_password("bob")
+    values = https_settings(monkeypatch)
+    names = [name for name in values if "COOKIE" in name and name.isupper()]
+    with override_settings(**{name: values[name] for name in names}):
+        browser = Client()
+        answers = [browser.get("/sign-in/", secure=True), sign_in(browser, secure=True)]
+        answers.append(browser.get("/password/", secure=True))
+        cookies = {name: one for answer in answers for name, one in answer.cookies.items()}
+    assert set(cookies) == {"__Host-session", "__Host-csrf", "__Host-device"}
+    for cookie in cookies.values():
+        assert cookie["secure"]
+        assert cookie["httponly"]
+        assert cookie["samesite"] == "Lax"
+        assert cookie["path"] == "/"
+        assert not cookie["domain"]
+
+
+def test_on_plain_http_cookies_work_without_being_secure(db):
+    make_person_with_password("bob")
+    browser = Client()
+    sign_in(browser)
+    assert browser.get("/password/").status_code == 200
+    assert not browser.cookies[settings.SESSION_COOKIE_NAME]["secure"]
+
+
 def test_session_cookies_are_out_of_reach_of_scripts(alices_browser):
     cookie = alices_browser.get("/admin/").cookies[settings.SESSION_COOKIE_NAME]
     assert cookie["httponly"]
@@ -138,6 +226,12 @@ def test_session_cookies_are_out_of_reach_of_scripts(alices_browser):
     assert cookie["max-age"] == 12 * 60 * 60
 
 
-def test_passwords_are_long_and_hashed_with_argon2(alice):
+def test_passwords_are_long_uncommon_and_hashed_with_argon2id(alice):
     alice.set_password("a long enough password")
-    assert alice.password.startswith("argon2")
+    assert alice.password.startswith("argon2$argon2id$")
+    names = {type(validator).__name__ for validator in get_default_password_validators()}
+    assert {"MinimumLengthValidator", "CommonPasswordValidator"} <= names
+
+
+def test_a_fresh_site_has_no_accounts(db):
+    assert not get_user_model().objects.exists()

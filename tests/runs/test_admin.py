@@ -6,7 +6,7 @@ import logging
 import pytest
 import yaml
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.urls import reverse
 
@@ -102,6 +102,54 @@ def test_a_member_who_is_not_staff_is_refused_and_not_sent_in_circles(client):
     client.force_login(User.objects.create(username="bob"))
     answer = client.get(reverse("admin:index"), follow=True)
     assert answer.status_code == 403
+
+
+ACCOUNT_PAGES = [
+    "auth/",
+    "auth/user/",
+    "auth/user/add/",
+    "auth/user/{pk}/change/",
+    "auth/user/{pk}/password/",
+    "auth/user/{pk}/delete/",
+    "auth/group/",
+    "auth/group/add/",
+    "auth/group/{group}/change/",
+    "auth/group/{group}/delete/",
+]
+SENT = {
+    "username": "eve",
+    "password1": "nine quiet herons wading",
+    "password2": "nine quiet herons wading",
+    "usable_password": "true",
+    "is_superuser": "on",
+    "is_staff": "on",
+    "name": "admins",
+    "post": "yes",
+    "action": "delete_selected",
+}
+
+
+@pytest.mark.parametrize("path", ACCOUNT_PAGES)
+def test_accounts_and_roles_are_changed_on_the_page_people_only(page, operator, path):
+    """There, nobody closes their own account, so that one administrator stays."""
+    group, groups = Group.objects.get(name="viewer"), set(Group.objects.values_list())
+    here = f"{reverse('admin:index')}{path.format(pk=operator.pk, group=group.pk)}"
+    assert page.get(here).status_code == 404
+    assert page.post(here, {**SENT, "_selected_action": [operator.pk]}).status_code == 404
+    kept = User.objects.get()
+    assert (kept.username, kept.is_superuser, kept.is_active) == ("ada", True, True)
+    assert set(Group.objects.values_list()) == groups
+
+
+def test_the_admin_knows_no_table_of_accounts_sessions_or_tokens():
+    tables = {model._meta.label for model in admin.site._registry}
+    assert not {name for name in tables if not name.startswith("runs.")}
+    assert not tables & {"runs.ApiToken", "runs.SignInFailure"}
+
+
+def test_the_admin_sends_people_to_the_one_page_that_changes_passwords(page):
+    for send in (page.get, page.post):
+        assert send(reverse("admin:password_change"))["Location"] == reverse("password")
 
 
 def test_an_endpoint_is_added_with_its_key_encrypted(page, operator):

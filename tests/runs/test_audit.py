@@ -180,6 +180,13 @@ def remove_webhook(stage: Stage) -> None:
     stage.api("delete", f"/webhooks/{made.pk}")
 
 
+def change_password(stage: Stage) -> None:
+    new = "seven slow snails racing"
+    chosen = {"old_password": PASSWORD, "password": new, "password_again": new}
+    client_of(make_person_with_password("eve")).post(reverse("password"), chosen)
+    stage.secrets.append(new)
+
+
 ENDS = {"door": AuditDoor.PAGE, "actor": "ada", "address": "127.0.0.1"}
 SCRIPT = {"door": AuditDoor.API, "actor": "ada", "address": "127.0.0.1"}
 SHELL = {"door": AuditDoor.COMMAND, "actor_id": None, "address": ""}
@@ -189,6 +196,14 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.SIGN_IN_FAILED: (
         lambda s: sign_in(s, "no"),
         ENDS | {"actor": "", "subject": "eve"},
+    ),
+    AuditAction.PASSWORD_CHANGED: (
+        change_password,
+        ENDS | {"actor": "eve", "subject": "eve", "detail": "knowing the old one"},
+    ),
+    AuditAction.PASSWORD_LINK_MADE: (
+        lambda s: s.post("person_password", s.bob.pk),
+        ENDS | {"subject": "bob"},
     ),
     AuditAction.SIGN_OUT: (lambda s: s.post("sign_out"), ENDS),
     AuditAction.DENIED: (
@@ -265,7 +280,6 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.WEBHOOK_REMOVED: (remove_webhook, SCRIPT | {"subject": "hooks.example"}),
 }
 SHOWN_ELSEWHERE = {
-    AuditAction.PASSWORD_CHANGED,
     AuditAction.PRIVATE_ALLOWED,
     AuditAction.PRIVATE_REVOKED,
     AuditAction.DATASET_SHARED,

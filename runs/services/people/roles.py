@@ -1,9 +1,10 @@
-"""Gives and takes roles, closes and opens accounts, and says in the log who did it to whom."""
+"""Adds people, gives and takes roles, closes and opens accounts, hands out links to choose a
+password; and says in the log who did it to whom."""
 
 import logging
 
 from django.contrib.auth.models import AbstractBaseUser, Group, User
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from runs.access import get_person_for
@@ -17,10 +18,39 @@ from runs.roles import (
     stored_role_of,
 )
 from runs.services.audit import record
+from runs.services.people.passwords import PasswordLink, link_for
 
 logger = logging.getLogger(__name__)
 
+NAME_TAKEN = "There is an account of this name already. Choose another name."
 OWN_ACCOUNT = "Nobody changes or closes their own account. Ask another administrator."
+
+
+@transaction.atomic
+def add_person(admin: AbstractBaseUser, username: str, role: Role | None) -> PasswordLink:
+    """An account that nobody can sign in with until its owner has chosen a password at the link.
+    ValidationError names the field that is wrong."""
+    check_permission(User.objects.get(pk=admin.pk), Permission.MANAGE_PEOPLE)
+    person = User(username=User.normalize_username(username.strip()))
+    person.set_unusable_password()
+    if User.objects.filter(username__iexact=person.username).exists():
+        raise ValidationError({"username": NAME_TAKEN})
+    person.full_clean(exclude=["password"])
+    person.save()
+    record(AuditAction.PERSON_ADDED, person, actor=admin)
+    _note(admin, f"added {person.get_username()}")
+    return link_for(give_role(admin, person.pk, role))
+
+
+@transaction.atomic
+def make_password_link(admin: AbstractBaseUser, person_id: int) -> PasswordLink:
+    """For somebody who forgot the password. The old one works until a new one is chosen."""
+    person = _open(admin, person_id)
+    if not person.is_active:
+        raise PermissionDenied("This account is closed. Open it first.")
+    record(AuditAction.PASSWORD_LINK_MADE, person, actor=admin)
+    _note(admin, f"made a link with which {person.get_username()} chooses a password")
+    return link_for(person)
 
 
 @transaction.atomic

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from runs.kinds import SITE_KINDS
+from tests import toy_work
 from workers.engine.json_text import digest
 from workers.engine.kinds import KINDS
 from workers.engine.records import (
@@ -128,12 +129,14 @@ class Climb:
 
 
 class NotingTarget:
-    """Gives the first case a value of its own, and keeps a record of what happened there."""
+    """Gives the first case a value of its own, and keeps a record of what happened there; both are
+    computed in a process of their own."""
 
     is_one_call: ClassVar[bool] = False
 
     def __init__(self, parts: TargetParts) -> None:
         self._chat = ChatTarget(parts)
+        self._processes = parts.processes
 
     def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
         return self._chat.opening(candidate, case, repeat)
@@ -144,8 +147,9 @@ class NotingTarget:
         reply = await self._chat.answer(opening, candidate, case, repeat, ask)
         if case.position or candidate.role != EVALUATE:
             return reply
-        steps = [{"asked": case.fields["question"], "answered": reply.text}]
-        return Outcome(reply, value=0.5, record={"steps": steps})
+        question = case.fields["question"]
+        episode = await self._processes.call(toy_work.replay_episode, question, reply.text)
+        return Outcome(reply, value=episode.value, record=episode.record)
 
 
 class Toy(Configuration):

@@ -148,5 +148,6 @@ def build_executor(
         prices=prices,
         accepted=configuration.answers.accepted,
     )
-    target = TargetParts(limits.timeout_seconds, parts.threads)
+    processes = parts.processes.share(f"run:{run_id}")
+    target = TargetParts(limits.timeout_seconds, parts.threads, processes)
     return executor_of(configuration, asking, target)

@@ -98,3 +98,10 @@ def orphan_myself(keeps_the_lock: bool) -> None:
     if keeps_the_lock:
         sum(range(10**14))
     time.sleep(600)
+
+
+def judge_or_hang(expected: int, given: int) -> float:
+    """For ever, of one answer."""
+    while expected == 1:
+        pass
+    return float(given == 2 * expected)

@@ -164,6 +164,40 @@ async def test_only_the_parent_ends_a_child(lane: ProcessLane) -> None:
     assert pids == lane.pids
 
 
+async def test_the_import_of_a_module_takes_none_of_the_time_for_the_work(
+    lane: ProcessLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sluggish.py").write_text("import time; time.sleep(1)\n")
+    (tmp_path / "broken.py").write_text("raise ValueError('not today')\n")
+    sluggish, broken = frozenset({"sluggish"}), frozenset({"broken"})
+    first = await lane.call(os.getpid, timeout_seconds=0.9, modules=sluggish)
+    with pytest.raises(WorkFailed, match="ValueError: not today"):
+        await lane.call(os.getpid, modules=sluggish | broken)
+    assert await lane.call(os.getpid, timeout_seconds=0.9, modules=sluggish) == first
+
+
+async def test_a_child_may_use_so_much_memory_and_no_more() -> None:
+    lane = ProcessLane(60, size=1, most_memory=100 * 1024**2)
+    first = await lane.call(os.getpid)
+    with pytest.raises(WorkFailed, match=r"MemoryError: a process may use 100 MB\."):
+        await lane.call(work.make_bytes, 200 * 1024**2)
+    assert await lane.call(os.getpid) == first
+    await lane.close()
+
+
+async def test_whoever_has_much_to_do_takes_turns_with_the_others(lane: ProcessLane) -> None:
+    """Of one child, each in turn has one piece; all that was asked first would go first else."""
+    ended: list[str] = []
+
+    async def work_for(group: str) -> None:
+        await lane.share(group).call(os.getpid)
+        ended.append(group)
+
+    await asyncio.gather(*map(work_for, ["busy"] * 20 + ["late"]))
+    assert ended.index("late") <= 2
+
+
 async def test_work_that_nobody_waits_for_is_killed_with_what_it_started(lane: ProcessLane) -> None:
     sleeper, child = await lane.call(work.start_sleeper), await lane.call(os.getpid)
     task = asyncio.create_task(lane.call(time.sleep, 600))

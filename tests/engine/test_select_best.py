@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
+from tests.engine import lane_work
 from workers.engine.select_best import Answer, select_best
 
 MODELS = {"planner": ["small", "large"], "solver": ["small", "large"]}
@@ -254,3 +255,18 @@ def test_wrong_arguments_are_refused(
     given = {"agent": make_agent(True), "models": MODELS, "dataset": DATASET, "eval_fn": is_right}
     with pytest.raises(error, match=told):
         select_best(**{**given, **change})
+
+
+def test_a_judge_that_never_ends_costs_its_own_evaluations() -> None:
+    found = select_best(
+        answer,
+        {"solver": ["small", "large"]},
+        [(given, given) for given in range(3)],
+        lane_work.judge_or_hang,
+        method="brute_force",
+        eval_seconds=0.5,
+    )
+    assert found.evaluations == 6
+    (told,) = found.errors
+    assert told == "No result within 0.5 s. Its process was ended."
+    assert [row.failed for row in found.rows] == [1, 1]

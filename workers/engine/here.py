@@ -83,7 +83,8 @@ async def run_here(
         prices=rules.prices,
         accepted=configuration.answers.accepted,
     )
-    executor = executor_of(configuration, asking, TargetParts(limits.timeout_seconds))
+    target = TargetParts(limits.timeout_seconds, parts.threads, parts.processes.share(QUOTA))
+    executor = executor_of(configuration, asking, target)
     watch = Watch(configuration, throttle, clock)
     drive = Drive(configuration, cases, slots, executor, watch, on_candidate, on_score)
     try:

@@ -22,6 +22,7 @@ from workers.engine.kinds.select.given_models import chosen_model, labels_of
 from workers.engine.kinds.select.litellm import Server, facts_of, litellm_config
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow, rounds_of, rows_of
 from workers.engine.kinds.select.table_csv import csv_of
+from workers.engine.lanes import ProcessLane
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.session import Session
 from workers.engine.spec.documents import write_document
@@ -113,15 +114,18 @@ def select_best(
     lambda_cost: float = 0.0,
     lambda_latency: float = 0.0,
     mode: Literal["weighted", "pareto"] = "weighted",
+    eval_seconds: float | None = None,
     **options: Any,
 ) -> Found:
     """`agent(models, input)`, or `agent(models).run(input)`, is judged by
     `eval_fn(expected, actual)`. At most `max_concurrent` run at once, plain or async. The best is
     the most accurate, less so many times its price and latency, each from 0 to 1; under the mode
-    pareto nobody is given up for another that is slower or dearer. The options are those of the
-    method."""
+    pareto nobody is given up for another that is slower or dearer. With `eval_seconds` a plain
+    `eval_fn` judges in a process of its own, which is ended when one answer takes longer: a
+    function of a module then, not of the notebook itself. The options are those of the method."""
     check(agent, models, dataset, max_concurrent)
-    work = Work(agent, models, dataset, eval_fn, max_concurrent if parallel else 1)
+    slots = max_concurrent if parallel else 1
+    work = Work(agent, models, dataset, eval_fn, slots, eval_seconds)
     name = METHODS.get(method, method)
     aims = Objective(
         mode=mode, lambda_cost=float(lambda_cost), lambda_latency=float(lambda_latency)
@@ -169,8 +173,10 @@ class Work:
         dataset: Sequence[tuple[Any, Any]],
         judge: Judge,
         slots: int,
+        judging_seconds: float | None,
     ) -> None:
         self._agent, self._dataset, self._judge, self.slots = agent, dataset, judge, slots
+        self._processes = ProcessLane(judging_seconds) if judging_seconds else None
         self._is_async = inspect.iscoroutinefunction(getattr(agent, "run", agent))
         self.combinations = [
             dict(zip(models, one, strict=True)) for one in product(*models.values())
@@ -179,6 +185,13 @@ class Work:
         self.scores: list[Score] = []
 
     async def run(self, strategy: Rounds[Any]) -> None:
+        try:
+            await self._run(strategy)
+        finally:
+            if self._processes is not None:
+                await self._processes.close()
+
+    async def _run(self, strategy: Rounds[Any]) -> None:
         session = Session(strategy)
         slots = asyncio.Semaphore(self.slots)
         with ThreadPoolExecutor(self.slots, thread_name_prefix="agent") as threads:
@@ -226,6 +239,10 @@ class Work:
         """A plain judge may call a model too, so it must not keep the others waiting."""
         if inspect.iscoroutinefunction(self._judge):
             return float(await self._judge(expected, value))
+        if self._processes is not None:
+            modules = frozenset({self._judge.__module__})
+            done: Any = await self._processes.call(self._judge, expected, value, modules=modules)
+            return float(done)
         loop = asyncio.get_running_loop()
         judged: Any = await loop.run_in_executor(threads, self._judge, expected, value)
         return float(judged)

@@ -12,7 +12,7 @@ from workers.engine.calling.text_batches import Item, TextBatches
 from workers.engine.clock import Clock
 from workers.engine.errors import CallError, RateLimited, TimedOut
 from workers.engine.json_text import to_json
-from workers.engine.lanes import AsyncLane, ThreadLane
+from workers.engine.lanes import AsyncLane, ProcessLane, ThreadLane
 from workers.engine.providers import Provider
 from workers.engine.records import CANCELLED, Attempt, Reply, Request
 from workers.engine.throttling.permits import Quota
@@ -49,10 +49,12 @@ class CallParts:
     random: Random
     budgets: RetryBudgets = field(default_factory=LocalRetryBudgets)
     threads: ThreadLane = field(default_factory=ThreadLane)
+    processes: ProcessLane = field(default_factory=ProcessLane)
     batches: TextBatches = field(default_factory=TextBatches)
 
     async def close(self) -> None:
         """What was opened here. Threads cannot be ended; they end with the process."""
+        await self.processes.close()
         await self.batches.close()
         await self.throttle.close()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from workers.engine.lanes.async_lane import AsyncLane
 from workers.engine.lanes.batch_lane import BatchLane
-from workers.engine.lanes.process_lane import ProcessLane
+from workers.engine.lanes.process_lane import ProcessLane, ProcessShare
 from workers.engine.lanes.thread_lane import ThreadLane
 
 AnyLane = AsyncLane | ThreadLane | ProcessLane | BatchLane[Any, Any]
@@ -21,4 +21,12 @@ LANES: dict[str, type[AnyLane]] = {
     "batch": BatchLane,  # one item of an async function that takes many, such as embeddings
 }
 
-__all__ = ["LANES", "AnyLane", "AsyncLane", "BatchLane", "ProcessLane", "ThreadLane"]
+__all__ = [
+    "LANES",
+    "AnyLane",
+    "AsyncLane",
+    "BatchLane",
+    "ProcessLane",
+    "ProcessShare",
+    "ThreadLane",
+]

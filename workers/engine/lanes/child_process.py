@@ -40,13 +40,15 @@ ENVIRONMENT = {
 class ChildProcess(asyncio.SubprocessProtocol):
     """Answers one question at a time. Whatever goes wrong kills it, with all that it started."""
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int, most_memory: int) -> None:
         self._most_bytes = most_bytes
+        self._most_memory = most_memory
         self._received = bytearray()
         self._answer: asyncio.Future[bytes] | None = None
         self._transport: asyncio.SubprocessTransport | None = None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_usable = True
+        self.loaded: frozenset[str] = frozenset()  # modules, of those that it was told to import
 
     async def start(self) -> None:
         """Wait until it is ready, so that no piece of work loses time by Python's own start."""
@@ -61,7 +63,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             if not self.is_usable:  # it was killed before it was there
                 self.kill()
             async with asyncio.timeout(START_SECONDS):
-                await self.ask(pack(sys.path))
+                await self.ask(pack((sys.path, self._most_memory)))
         except TimeoutError:
             raise ProcessDied(f"Its process did not start within {START_SECONDS:g} s.") from None
         except OSError as error:

@@ -7,10 +7,13 @@ parent imports it for the frames that both sides send. Neither reads a pickle of
 import faulthandler
 import os
 import pickle  # noqa: TID251 - between a process and its own children; nothing is stored
+import resource
 import signal
 import struct
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO, NoReturn
@@ -44,7 +47,8 @@ def read_frame(pipe: BinaryIO) -> bytes | None:
 def main() -> None:
     keep_signals_for_the_parent()
     questions, answers = take_pipes()
-    sys.path[:] = unpack(read_frame(questions) or end())
+    sys.path[:], most_memory = unpack(read_frame(questions) or end())
+    limit_memory(most_memory)
     send(answers, b"")  # ready: only now does the time of a piece begin
     pieces: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=listen, args=(questions, pieces), daemon=True).start()
@@ -67,6 +71,21 @@ def keep_signals_for_the_parent() -> None:
     # A handler, since programs that the work starts would inherit SIG_IGN and could not be stopped.
     signal.signal(signal.SIGTERM, lambda *_: None)
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+
+
+def limit_memory(most_bytes: int) -> None:
+    """What is asked for beyond it raises MemoryError. It counts what is written to, not libraries
+    and reserved addresses. Where the system does not keep to it, as macOS, nothing is limited."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def load(modules: Sequence[str]) -> None:
+    """A piece of work of its own, before one that needs them."""
+    for name in modules:
+        import_module(name)
 
 
 def take_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -92,6 +111,9 @@ def attempt(work: bytes) -> bytes:
     try:
         function, arguments = unpack(work)
         return pack((True, function(*arguments)))
+    except MemoryError:
+        most, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        return pack((False, f"MemoryError: a process may use {most // 1024**2:,} MB."))
     except BaseException as error:  # noqa: BLE001 - the edge of a process: told to the parent
         return pack((False, describe(error)))
 

@@ -101,6 +101,7 @@ async def test_the_same_answer_is_judged_once(
                 '{"score": 1}',
                 '{"score": 1, "reason": "a", "also": 2}',
                 "[" * 50_000,
+                "```json\n" + "\n" * 500_000,  # for hours, with a pattern that tries every line
             )
         ),
     ],

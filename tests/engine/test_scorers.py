@@ -8,7 +8,7 @@ import pytest
 
 from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case
-from workers.engine.scorers import SCORERS, Scorer, build_scorer
+from workers.engine.scorers import SCORERS, Scorer, build_scorer, problem_with_scorer
 
 QUICK = [name for name, scorer in SCORERS.items() if not scorer.asks]
 
@@ -205,6 +205,7 @@ def test_a_bad_pattern_in_a_case_is_an_error_of_the_trial(fields, message):
         ("regex", {"pattern": "(?=a)"}, "no look-around"),
         ("regex", {"pattern": r"(a)\1"}, "no back-references"),
         ("regex", {"pattern": "((a{100}){100}){100}"}, "is not accepted"),
+        ("regex", {"pattern": r"\pL{1000}"}, "pattern too large - compile failed. Make counted"),
         ("regex", {"pattern": "a" * 1_001}, "regex.pattern: String should have at most 1000"),
         ("regex", {"pattern": "\ud800"}, "regex"),
     ],
@@ -298,3 +299,47 @@ def test_no_pattern_can_hang(pattern):
     quick("regex", {"pattern": pattern}).judge("a" * 40 + "b", case())
     quick("regex", {"pattern": pattern}).judge("a" * 40_000 + "!", case())
     assert process_time() - start < 0.5
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        (
+            "(?:a?){1000}X" * 60,
+            "RE2 makes a program of 120,064 instructions of it. Allowed: 10,000. Make counted "
+            "repeats smaller, as {10} of {1000}, or write * or + instead.",
+        ),
+        (r"\pL{1,50}", "RE2 makes a program of 59,853 instructions of it."),
+        ("(a)" * 51, "it has 51 groups. Allowed: 50. Write (?:...) for those"),
+    ],
+)
+def test_a_pattern_that_could_take_seconds_is_refused_whoever_brings_it(pattern, told):
+    assert told in problem_with_scorer("regex", {"pattern": pattern})
+    stored = quick("regex", {"pattern": pattern})  # a run of before can still be looked at
+    with pytest.raises(ScorerFailed, match="is too large") as error:
+        stored.judge("a", case())
+    assert told in str(error.value)
+    with pytest.raises(ScorerFailed, match=r"Case 3, 'rule': The pattern .* is too large"):
+        quick("regex", {"pattern_field": "rule"}).judge("a", case(rule=pattern))
+
+
+@pytest.mark.parametrize("pattern", [r"(.{1000})", r"[^\n]{0,500}", r"\w{1,100}", "(a)" * 50])
+def test_a_pattern_that_people_write_is_not(pattern):
+    assert problem_with_scorer("regex", {"pattern": pattern}) == ""
+
+
+def test_a_pattern_sees_the_beginning_of_a_very_long_answer_and_says_so():
+    answer = "a" * 100_000 + "z"
+    judgement = quick("regex", {"pattern": "z"}).judge(answer, case())
+    cut = "(of 100,001 characters the first 100,000 were searched)"
+    assert judgement.explanation == f"the pattern was not found in '{'a' * 80}'… {cut}"
+    assert quick("regex", {"pattern": "a(a)"}).judge(answer, case("a")).explanation.endswith(cut)
+    assert cut not in quick("regex", {"pattern": "a"}).judge(answer[1:], case()).explanation
+
+
+def test_of_many_texts_that_are_missing_a_few_are_named():
+    many = case("|".join(f"text {number}" for number in range(10_000)))
+    judgement = quick("contains", {"separator": "|"}).judge("none", many)
+    assert judgement.explanation == (
+        "does not contain 'text 0' or 'text 1' or 'text 2', nor 9,997 more"
+    )

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.django_db
 PACKAGE = "tests.toy_things"
 SCORER = f"{PACKAGE}.Closing"
 STRATEGY = f"{PACKAGE}.FirstFew"
+SLOW = "(?:a?){1000}X" * 60  # took RE2 five seconds on an answer of 4 KB
 
 
 @pytest.fixture
@@ -111,6 +112,7 @@ def test_they_are_in_the_reference_and_in_the_schema_of_the_api(ada: User) -> No
         ({"scorers": [{SCORER: {"spaces": "some"}}]}, "scorers.0", "'kept' or 'ignored'"),
         ({"scorers": [{SCORER: {"space": "kept"}}]}, "scorers.0", "It takes: spaces."),
         ({"scorers": ["exact", "no_such.Scorer"]}, "scorers.1", "EVALSITE_PLUGINS"),
+        ({"scorers": [{"regex": {"pattern": SLOW}}]}, "scorers.0", "Allowed: 10,000. Make counted"),
     ],
 )
 def test_what_is_wrong_with_them_is_said_where_a_run_is_made(
@@ -167,6 +169,16 @@ class Odd(Scorer):
         return self.verdict(True, self.how(answer))
 
 
+def make_local() -> type[Scorer]:
+    class Local(Scorer):
+        """Nobody else can import it."""
+
+        def judge(self, answer: str, case: Any) -> Any:
+            return self.verdict(True, "")
+
+    return Local
+
+
 def test_the_checks_say_what_is_wrong_with_a_plugin() -> None:
     call_command("check", stdout=StringIO())
     PLUGINS["shop.ten"] = 10
@@ -176,7 +188,11 @@ def test_the_checks_say_what_is_wrong_with_a_plugin() -> None:
         "shop.ten is no scorer, strategy or agent, so that no configuration can name it."
         in said.getvalue()
     )
-    for plugin, told in ((Unfinished, "does not define judge"), (Odd, "cannot be described")):
+    for plugin, told in (
+        (Unfinished, "does not define judge"),
+        (Odd, "cannot be described"),
+        (make_local(), "cannot be sent to the process that it judges in"),
+    ):
         PLUGINS["shop.Odd"] = plugin
         with pytest.raises((SystemCheckError, CommandError), match=told):
             call_command("check", stderr=StringIO(), stdout=StringIO())

@@ -13,6 +13,7 @@ from workers.engine.calling.prices import Bill
 from workers.engine.ending_tasks import is_being_cancelled
 from workers.engine.errors import CallError, EngineError, FlawedAnswer, Refused, ScorerFailed
 from workers.engine.judging import Judges
+from workers.engine.lanes import ProcessShare
 from workers.engine.records import (
     EVALUATE,
     Attempt,
@@ -58,12 +59,18 @@ class Verdict(NamedTuple):
 class Executor:
     """Executes chunks of one run."""
 
-    def __init__(self, target: Target, scorers: Sequence[AnyScorer], parts: AskParts) -> None:
+    def __init__(
+        self,
+        target: Target,
+        scorers: Sequence[AnyScorer],
+        parts: AskParts,
+        processes: ProcessShare,
+    ) -> None:
         self._target = target
         self._parts = parts
-        self._judges = Judges(scorers, parts)
+        self._judges = Judges(scorers, parts, processes)
         # A hit is then the whole trial, and needs no task.
-        self._scores_hits_at_once = target.is_one_call and not self._judges.ask
+        self._scores_hits_at_once = target.is_one_call and self._judges.may_be_quick
 
     async def run(
         self, work: Slice, on_score: OnScore, hits: Mapping[str, Reply] | None = None
@@ -77,8 +84,9 @@ class Executor:
         async with asyncio.TaskGroup() as group:
             for opening in openings:
                 hit = hits.get(opening.key)
-                if hit is not None and self._scores_hits_at_once:
-                    on_score(self._score_hit(opening, hit))
+                score = self._score_hit(opening, hit) if hit is not None else None
+                if score is not None:
+                    on_score(score)
                     continue
                 group.create_task(self._run_trial(opening, on_score, hit))
             for trial in work.trials:
@@ -134,7 +142,10 @@ class Executor:
             score = await self._score(opening, found, use_of(asking.trace, asking.bill))
         on_score(replace(score, calls=notes.calls) if notes else score)
 
-    def _score_hit(self, opening: Opening, reply: Reply) -> Score:
+    def _score_hit(self, opening: Opening, reply: Reply) -> Score | None:
+        """None if it takes more than the answer, or judging it takes time."""
+        if not self._scores_hits_at_once:
+            return None
         hit = as_cached(reply)
         bill = Bill(self._parts.prices)
         assert opening.request is not None  # it was looked up
@@ -151,14 +162,11 @@ class Executor:
     async def _score(
         self, opening: Opening, found: Reply | Outcome, use: Use, *, past_cache: bool = False
     ) -> Score:
-        if not self._judges.ask:
-            return self._score_at_once(opening, found, use)
-        outcome = found if isinstance(found, Outcome) else Outcome(found)
-        begun = self._score_without_scorers(opening, outcome, use)
-        if begun is not None:
-            return begun
+        score = self._score_at_once(opening, found, use)
+        if score is not None:
+            return score
         hearing = self._judges.open(opening.trial, past_cache=past_cache)
-        reply = outcome.reply
+        reply = found.reply if isinstance(found, Outcome) else found
         try:
             judgements = await hearing.judge(reply.text, opening.case)
         except CallError as error:
@@ -167,7 +175,8 @@ class Executor:
         use["judging"] = hearing.result
         return good_score(opening.trial, verdict_of(judgements), reply, use)
 
-    def _score_at_once(self, opening: Opening, found: Reply | Outcome, use: Use) -> Score:
+    def _score_at_once(self, opening: Opening, found: Reply | Outcome, use: Use) -> Score | None:
+        """None if judging it takes time."""
         outcome = found if isinstance(found, Outcome) else Outcome(found)
         begun = self._score_without_scorers(opening, outcome, use)
         if begun is not None:
@@ -177,6 +186,8 @@ class Executor:
             judgements = self._judges.judge(reply.text, opening.case)
         except CallError as error:
             return failed_score(opening.trial, error, use, reply, is_unjudged=True)
+        if judgements is None:
+            return None
         return good_score(opening.trial, verdict_of(judgements), reply, use)
 
     def _score_without_scorers(self, opening: Opening, outcome: Outcome, use: Use) -> Score | None:
@@ -201,7 +212,7 @@ class Executor:
 
 def executor_of(configuration: Configuration, parts: AskParts, target: TargetParts) -> Executor:
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
-    return Executor(configuration.target(target), scorers, parts)
+    return Executor(configuration.target(target), scorers, parts, target.processes)
 
 
 def checked_value(value: float) -> float:

@@ -1,4 +1,4 @@
-"""Has the scorers of a run judge an answer: at once, or by asking a model.
+"""Has the scorers of a run judge an answer: at once, in another process, or by asking a model.
 
 Whatever a scorer raises is its trial's failure, and of nothing else. What judges ask is noted apart
 from the calls of the target.
@@ -8,40 +8,59 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from workers.engine.asking_apart import judge_asking_apart
 from workers.engine.calling.asking import Asking, AskParts, count_calls
 from workers.engine.calling.call_notes import CallNotes
 from workers.engine.ending_tasks import is_being_cancelled
 from workers.engine.errors import CallError, ScorerFailed
-from workers.engine.providers.answers import clean_text
+from workers.engine.judgements import checked, failure_of, judge_apart, judge_if_quick
+from workers.engine.lanes import ProcessShare
 from workers.engine.records import Case, Judgement, Judging, Reply, Request, Trial
-from workers.engine.scorers import AnyScorer, AskingScorer, BaseScorer, Scorer
-
-LONGEST_MESSAGE = 400  # characters of what went wrong
+from workers.engine.scorers import AnyScorer, AskingScorer, Scorer, is_ours
 
 
 class Judges:
-    def __init__(self, scorers: Sequence[AnyScorer], parts: AskParts) -> None:
+    def __init__(
+        self, scorers: Sequence[AnyScorer], parts: AskParts, processes: ProcessShare
+    ) -> None:
         self._scorers = scorers
         self._parts = parts
-        self._quick = [scorer for scorer in scorers if isinstance(scorer, Scorer)]
-        self.ask = len(self._quick) < len(scorers)
+        self._processes = processes
+        self._quick = [one for one in scorers if isinstance(one, Scorer) and is_ours(one)]
+        self.may_be_quick = len(self._quick) == len(scorers)
 
-    def judge(self, answer: str, case: Case) -> list[Judgement]:
-        """Where nobody asks. ScorerFailed if one of them cannot judge it."""
-        return [judge_at_once(scorer, answer, case) for scorer in self._quick]
+    def judge(self, answer: str, case: Case) -> list[Judgement] | None:
+        """At once. None if that is not possible, or might take long: it needs a hearing then.
+        ScorerFailed if one of them cannot judge it."""
+        if not self.may_be_quick:
+            return None
+        judgements = []
+        for scorer in self._quick:
+            judgement = judge_if_quick(scorer, answer, case)
+            if judgement is None:
+                return None
+            judgements.append(judgement)
+        return judgements
 
     def open(self, trial: Trial, *, past_cache: bool) -> "Hearing":
         asking = Asking(self._parts, accepted=(), past_cache=past_cache)
-        return Hearing(self._scorers, trial, asking)
+        return Hearing(self._scorers, trial, asking, self._processes)
 
 
 class Hearing:
     """The judging of one answer, with what was asked for it."""
 
-    def __init__(self, scorers: Sequence[AnyScorer], trial: Trial, asking: Asking) -> None:
+    def __init__(
+        self,
+        scorers: Sequence[AnyScorer],
+        trial: Trial,
+        asking: Asking,
+        processes: ProcessShare,
+    ) -> None:
         self._scorers = scorers
         self._trial = trial
         self._asking = asking
+        self._processes = processes
         self._notes = CallNotes(asking.bill)
         self._broken: Exception | None = None
 
@@ -62,11 +81,18 @@ class Hearing:
         return judgements
 
     async def _hear(self, scorer: AnyScorer, answer: str, case: Case) -> Judgement:
-        if not isinstance(scorer, AskingScorer):
-            return judge_at_once(scorer, answer, case)
+        if isinstance(scorer, AskingScorer):
+            return await self._hear_asking(scorer, answer, case)
+        judgement = judge_if_quick(scorer, answer, case) if is_ours(scorer) else None
+        return judgement or await judge_apart(self._processes, scorer, answer, case)
+
+    async def _hear_asking(self, scorer: AskingScorer, answer: str, case: Case) -> Judgement:
         ask = self._notes.noting(self._asking.ask)
 
         async def ask_as_judge(request: Request) -> Reply:
+            if not self._asking.can_reach(request.endpoint):
+                told = f"asks the endpoint {request.endpoint!r}, which none of its options names."
+                raise ScorerFailed(f"The scorer {scorer.own_name} {told}")
             try:
                 return await ask(
                     replace(request, candidate=self._trial.candidate, step=scorer.own_name)
@@ -78,6 +104,8 @@ class Hearing:
                 raise
 
         try:
+            if not is_ours(scorer):
+                return await judge_asking_apart(self._processes, scorer, answer, case, ask_as_judge)
             return checked(scorer, await scorer.judge_by_asking(answer, case, ask_as_judge))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if is_being_cancelled():
@@ -85,7 +113,10 @@ class Hearing:
             raise failure_of(scorer, error) from None
 
     @property
-    def result(self) -> Judging:
+    def result(self) -> Judging | None:
+        """None if none of them asks."""
+        if not any(scorer.asks for scorer in self._scorers):
+            return None
         trace, bill = self._asking.trace, self._asking.bill
         return Judging(
             calls=self._notes.calls,
@@ -95,30 +126,3 @@ class Hearing:
             cost_saved=bill.saved,
             unpriced=bill.count_unpriced(trace),
         )
-
-
-def judge_at_once(scorer: Scorer, answer: str, case: Case) -> Judgement:
-    try:
-        return scorer.judge(answer, case)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a scorer's failure is data
-        raise failure_of(scorer, error) from None
-
-
-def checked(scorer: AskingScorer, judgement: object) -> Judgement:
-    """What it made of a model's words must not spoil the counters of the run."""
-    who = f"The scorer {scorer.own_name}"
-    if not isinstance(judgement, Judgement):
-        raise ScorerFailed(f"{who} gave {type(judgement).__name__}, no verdict.")
-    if not 0 <= judgement.value <= 1:  # nor is NaN
-        raise ScorerFailed(f"{who} gave {judgement.value}. A score is a number from 0 to 1.")
-    return judgement
-
-
-def failure_of(scorer: BaseScorer, error: BaseException) -> CallError:
-    if isinstance(error, MemoryError):
-        raise error  # the whole process is in trouble, and its supervisor must know
-    if isinstance(error, ScorerFailed):
-        return error
-    what = error.name.replace("_", " ") if isinstance(error, CallError) else type(error).__name__
-    told = f"The scorer {scorer.own_name} failed: {what}: {error}"[:LONGEST_MESSAGE]
-    return ScorerFailed(clean_text(told))

@@ -1,6 +1,7 @@
 """Every registry of named things, and what is wrong with the plug-ins that they are to take."""
 
 import inspect
+import sys
 from typing import Any, NamedTuple
 
 from pydantic import PydanticUserError
@@ -36,6 +37,10 @@ def problem_of(name: str) -> PluginProblem | None:
         missing = ", ".join(sorted(thing.__abstractmethods__))
         told = f"The {registry.word} {name} cannot be used: it does not define {missing}."
         return PluginProblem(name, told, "Define it, or take the name out.", stops=True)
+    if registry is SCORERS and not is_importable(thing):
+        told = f"The scorer {name} cannot be sent to the process that it judges in."
+        hint = f"Define {thing.__qualname__} at the top level of the module {thing.__module__}."
+        return PluginProblem(name, told, hint, stops=True)
     try:
         registry.describe_one(name)
     except (PydanticUserError, TypeError, ValueError) as error:
@@ -43,3 +48,11 @@ def problem_of(name: str) -> PluginProblem | None:
         hint = "Give every option a type that JSON has, or take the name out of EVALSITE_PLUGINS."
         return PluginProblem(name, told, hint, stops=True)
     return None
+
+
+def is_importable(thing: type) -> bool:
+    """Whether another process finds the same by the names that it goes by."""
+    found: object = sys.modules.get(thing.__module__)
+    for name in thing.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is thing

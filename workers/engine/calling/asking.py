@@ -70,6 +70,9 @@ class Asking:
         self.trace: list[Attempt] = []
         self.bill = Bill(parts.prices)
 
+    def can_reach(self, endpoint: str) -> bool:
+        return endpoint in self._parts.providers
+
     async def ask(self, request: Request) -> Reply:
         if self._known is not None and request is self._known.request:
             key, hit = self._known.key, self._known.hit

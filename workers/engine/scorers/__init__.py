@@ -12,7 +12,16 @@ from workers.engine.scorers.regex import Regex
 from workers.engine.scorers.rubric import Rubric
 from workers.engine.scorers.similarity import Similarity
 
-__all__ = ["SCORERS", "AnyScorer", "AskingScorer", "BaseScorer", "Scorer", "build_scorer"]
+__all__ = [
+    "SCORERS",
+    "AnyScorer",
+    "AskingScorer",
+    "BaseScorer",
+    "Scorer",
+    "build_scorer",
+    "is_ours",
+    "problem_with_scorer",
+]
 
 AnyScorer = Scorer | AskingScorer
 
@@ -43,3 +52,16 @@ def build_scorer(name: str, options: Mapping[str, Any]) -> AnyScorer:
     """A scorer ready to judge. ValueError lists everything wrong with its options."""
     scorer: AnyScorer = SCORERS.choose(name, options).options
     return scorer
+
+
+def problem_with_scorer(name: str, options: Mapping[str, Any]) -> str:
+    """Why no run may be made with it. Empty: nothing is wrong."""
+    try:
+        return build_scorer(name, options).problem
+    except ValueError as error:
+        return str(error)
+
+
+def is_ours(scorer: AnyScorer) -> bool:
+    """Whether its code is known to be well-behaved: that of a plug-in is not."""
+    return type(scorer) in SCORERS.ours.values()

@@ -26,6 +26,15 @@ class BaseScorer(WithOptions):
     asks: ClassVar[bool]
     """Whether it asks a model, or judges at once."""
 
+    judging_seconds: ClassVar[float] = 10.0
+    """How long it may take for one answer where it judges in a process of its own."""
+
+    @property
+    def problem(self) -> str:
+        """Why no run may be made with it, though one that is stored can be looked at. Empty:
+        nothing is wrong."""
+        return ""
+
     @property
     def own_name(self) -> str:
         return self.name or type(self).__name__
@@ -44,6 +53,12 @@ class Scorer(BaseScorer):
     """One that judges at once: it never sees more than answer and case."""
 
     asks: ClassVar[bool] = False
+
+    def steps(self, answer: str, case: Case) -> float:
+        """How much there is to do at the worst, in steps of some 20 ns. Few are done on the event
+        loop, more in a process of their own; `math.inf` says that nobody knows. Plug-ins are not
+        asked: theirs is another process always."""
+        return len(answer)
 
     @abstractmethod
     def judge(self, answer: str, case: Case) -> Judgement:

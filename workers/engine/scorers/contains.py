@@ -8,6 +8,8 @@ from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case, Judgement
 from workers.engine.scorers.base import Scorer, expected_of, quote
 
+MOST_SHOWN = 3  # texts of those that were looked for
+
 
 class Contains(Scorer):
     name: ClassVar[str] = "contains"
@@ -22,14 +24,20 @@ class Contains(Scorer):
         "expected text is one text.",
     )
 
+    def steps(self, answer: str, case: Case) -> float:
+        texts = 1 + (case.expected or "").count(self.separator) if self.separator else 1
+        return len(answer) * texts
+
     def judge(self, answer: str, case: Case) -> Judgement:
         alternatives = self._alternatives(case)
         text = self._normal(answer)
         for alternative in alternatives:
             if self._normal(alternative) in text:
                 return self.verdict(True, f"contains {quote(alternative)}")
-        missing = " or ".join(map(quote, alternatives))
-        return self.verdict(False, f"does not contain {missing}")
+        missing = " or ".join(map(quote, alternatives[:MOST_SHOWN]))
+        others = len(alternatives) - MOST_SHOWN
+        told = f"{missing}, nor {others:,} more" if others > 0 else missing
+        return self.verdict(False, f"does not contain {told}")
 
     def _alternatives(self, case: Case) -> list[str]:
         expected = expected_of(case, self.name)

@@ -14,6 +14,7 @@ from workers.engine.scorers.base import Scorer, expected_of, quote
 
 PLAIN_DIGITS = 300  # any whole number of fewer is one that a float can hold
 LONGEST_NUMBER = 400  # characters; the longest finite float has 309 digits
+STEPS_PER_CHARACTER = 20  # measured, of three patterns on nothing but digits and commas
 
 # A sign counts only where it cannot be a minus between two numbers, as in 17-25.
 NUMBER = (
@@ -42,6 +43,9 @@ class Numeric(Scorer):
         allow_inf_nan=False,
         description="The largest difference that still counts as right.",
     )
+
+    def steps(self, answer: str, case: Case) -> float:
+        return STEPS_PER_CHARACTER * len(answer)
 
     def judge(self, answer: str, case: Case) -> Judgement:
         expected = self._expected(case)

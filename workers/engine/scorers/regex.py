@@ -1,7 +1,8 @@
-"""A pattern is found in the answer. RE2 runs it, so no pattern can take more than linear time."""
+"""A pattern is found in the answer. RE2 runs it, so that its time is at worst the size of the
+pattern's program times the length of the text: both have a limit."""
 
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import re2
 from pydantic import Field, model_validator
@@ -12,11 +13,27 @@ from workers.engine.scorers.base import Scorer, quote
 
 LONGEST_PATTERN = 1_000  # characters; what a person writes is far shorter
 PATTERN_MEMORY = 2 * 1024 * 1024  # bytes; RE2 refuses what compiles to more
+LARGEST_PROGRAM = 10_000  # instructions: .{1000} has 8,000, most that people write below 100
+MOST_GROUPS = 50  # where each of them is, is copied at every step
+LONGEST_TEXT = 100_000  # characters of an answer that are searched
 PATTERNS_KEPT = 128  # compiled patterns of a dataset that brings one per case
+
+SYNTAX = "Use RE2 syntax, which has no look-around and no back-references."
+HOW_TO_SHRINK = "Make counted repeats smaller, as {10} of {1000}, or write * or + instead."
 
 
 class PatternError(ValueError):
     """RE2 does not accept the pattern."""
+
+
+class Compiled(NamedTuple):
+    """A pattern ready for use."""
+
+    regexp: Any
+    steps_per_byte: int
+    """At the worst: every instruction is tried at every byte of a text, and one that opens or
+    closes a group copies where all groups are."""
+    problem: str  # why it may not be used: it would take too long; empty: it may
 
 
 class Regex(Scorer):
@@ -47,40 +64,61 @@ class Regex(Scorer):
             compiled(self.pattern, self.ignore_case)
         return self
 
+    @property
+    def problem(self) -> str:
+        return compiled(self.pattern, self.ignore_case).problem if self.pattern else ""
+
+    def steps(self, answer: str, case: Case) -> float:
+        return self._pattern_for(case).steps_per_byte * count_bytes(searched(answer))
+
     def judge(self, answer: str, case: Case) -> Judgement:
-        pattern = self._pattern_for(case)
-        # RE2 reads UTF-8, which has no lone surrogates; a model's answer may.
-        match = pattern.search(answer.encode("utf-8", "replace").decode())
+        pattern, text = self._pattern_for(case).regexp, searched(answer)
+        match = pattern.search(text)
+        where = ""
+        if len(text) < len(answer):
+            where = f" (of {len(answer):,} characters the first {len(text):,} were searched)"
         if match is None:
-            return self.verdict(False, f"the pattern was not found in {quote(answer)}")
+            return self.verdict(False, f"the pattern was not found in {quote(answer)}{where}")
         if not pattern.groups or case.expected is None:
-            return self.verdict(True, f"found {quote(match[0])}")
+            return self.verdict(True, f"found {quote(match[0])}{where}")
         found, expected = (match[1] or "").strip(), case.expected.strip()
         if self._normal(found) == self._normal(expected):
-            return self.verdict(True, f"found {quote(found)}")
-        return self.verdict(False, f"expected {quote(expected)}, found {quote(found)}")
+            return self.verdict(True, f"found {quote(found)}{where}")
+        return self.verdict(False, f"expected {quote(expected)}, found {quote(found)}{where}")
 
-    def _pattern_for(self, case: Case) -> Any:
-        if self.pattern:
-            return compiled(self.pattern, self.ignore_case)
-        pattern = case.fields.get(self.pattern_field, "")
+    def _pattern_for(self, case: Case) -> Compiled:
+        pattern = self.pattern or case.fields.get(self.pattern_field, "")
         if not pattern:
             raise ScorerFailed(
                 f"Case {case.position} has no pattern in the field {self.pattern_field!r}. "
                 f"Its fields are: {', '.join(sorted(case.fields))}."
             )
         try:
-            return compiled(pattern, self.ignore_case)
+            found = compiled(pattern, self.ignore_case)
         except PatternError as error:
             raise ScorerFailed(f"Case {case.position}, {self.pattern_field!r}: {error}") from None
+        if found.problem:
+            where = "" if self.pattern else f"Case {case.position}, {self.pattern_field!r}: "
+            raise ScorerFailed(where + found.problem)
+        return found
 
     def _normal(self, text: str) -> str:
         return text.casefold() if self.ignore_case else text
 
 
+def searched(answer: str) -> str:
+    """RE2 reads UTF-8, which has no lone surrogates; a model's answer may."""
+    text = answer[:LONGEST_TEXT]
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def count_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
 @lru_cache(maxsize=PATTERNS_KEPT)
-def compiled(pattern: str, ignore_case: bool) -> Any:
-    """The pattern ready for use; a clear message if RE2 does not accept it."""
+def compiled(pattern: str, ignore_case: bool) -> Compiled:
+    """A clear message if RE2 does not accept it."""
     if len(pattern) > LONGEST_PATTERN:
         raise PatternError(f"The pattern is longer than {LONGEST_PATTERN} characters. Shorten it.")
     options = re2.Options()
@@ -88,13 +126,29 @@ def compiled(pattern: str, ignore_case: bool) -> Any:
     options.max_mem = PATTERN_MEMORY
     options.case_sensitive = not ignore_case
     try:
-        return re2.compile(pattern, options)
+        regexp = re2.compile(pattern, options)
     except UnicodeEncodeError:
         raise PatternError("The pattern is not valid text: it holds a lone surrogate.") from None
     except re2.error as error:
         detail = error.args[0]
         reason = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
-        raise PatternError(
-            f"The pattern {quote(pattern)} is not accepted: {reason}. Use RE2 syntax, which has "
-            "no look-around and no back-references."
-        ) from None
+        advice = HOW_TO_SHRINK if "too large" in reason else SYNTAX
+        told = f"The pattern {quote(pattern)} is not accepted: {reason}. {advice}"
+        raise PatternError(told) from None
+    steps = regexp.programsize + regexp.groups**2
+    return Compiled(regexp, steps, size_problem(regexp))
+
+
+def size_problem(regexp: Any) -> str:
+    who, size = f"The pattern {quote(regexp.pattern)} is too large", regexp.programsize
+    if size > LARGEST_PROGRAM:
+        return (
+            f"{who}: RE2 makes a program of {size:,} instructions of it. "
+            f"Allowed: {LARGEST_PROGRAM:,}. {HOW_TO_SHRINK}"
+        )
+    if regexp.groups > MOST_GROUPS:
+        return (
+            f"{who}: it has {regexp.groups} groups. Allowed: {MOST_GROUPS}. Write (?:...) for "
+            "those whose text is not compared."
+        )
+    return ""

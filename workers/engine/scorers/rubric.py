@@ -1,6 +1,5 @@
 """A model judges the answer by a rubric. What it judges is fenced: to it, that is only data."""
 
-import re
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,7 +12,6 @@ from workers.engine.spec.model_choice import ModelChoice
 from workers.engine.targets.chat import chat_request
 
 LONGEST_JUDGED = 50_000  # characters of one text; a longer one would fill the judge's context
-LONGEST_REASON = 300  # characters
 SYSTEM = """\
 You are a strict judge. Rate how well an answer meets the rubric, on a scale from 0 to 1.
 
@@ -26,7 +24,7 @@ about scores.
 
 Reply with one JSON object and nothing else, as in {{"score": 0.5, "reason": "one sentence"}}. \
 The score is a number from 0 to 1."""
-CODE_BLOCK = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
+FENCE = "```"
 
 
 class Verdict(BaseModel):
@@ -61,8 +59,8 @@ class Rubric(AskingScorer):
         ]
         reply = await ask(chat_request(self.judge.model_dump(), messages, 0, ""))
         verdict = self._read(reply)
-        explanation = verdict.reason[:LONGEST_REASON]
-        return Judgement(self.own_name, verdict.score, verdict.score >= self.threshold, explanation)
+        passed = verdict.score >= self.threshold
+        return Judgement(self.own_name, verdict.score, passed, verdict.reason)
 
     def _texts(self, answer: str, case: Case, fence: str) -> list[str]:
         given = {n: text for n, text in case.fields.items() if n != case.expected_column}
@@ -72,9 +70,8 @@ class Rubric(AskingScorer):
         return [*texts, fenced("Answer", answer, fence)]
 
     def _read(self, reply: Reply) -> Verdict:
-        block = CODE_BLOCK.fullmatch(reply.text)  # which many models put around all JSON
         try:
-            return Verdict.model_validate_json(block[1] if block else reply.text)
+            return Verdict.model_validate_json(without_fence(reply.text))
         except ValidationError:
             raise ScorerFailed(
                 f"The judge {self.judge.label} answered {quote(reply.text)}, which is not the JSON "
@@ -86,3 +83,11 @@ def fenced(title: str, text: str, fence: str) -> str:
     if len(text) > LONGEST_JUDGED:
         text = f"{text[:LONGEST_JUDGED]}\n[the rest is left out]"
     return f"{title}:\n<{fence}>\n{text}\n</{fence}>"
+
+
+def without_fence(text: str) -> str:
+    """Without the code block that many models put around all JSON."""
+    block = text.strip()
+    head, _, body = block.partition("\n")
+    is_fenced = head.rstrip() in (FENCE, f"{FENCE}json") and body.endswith(FENCE)
+    return body.removesuffix(FENCE) if is_fenced else text

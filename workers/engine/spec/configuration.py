@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from workers.engine.chunks import Work
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.records import Candidate
-from workers.engine.scorers import SCORERS
+from workers.engine.scorers import problem_with_scorer
 from workers.engine.spec.answers import Answers
 from workers.engine.spec.dataset_choice import DatasetChoice
 from workers.engine.spec.expected import expected_problems
@@ -212,9 +212,9 @@ class Configuration(Strict):
         return []
 
     def plugin_problems(self) -> list[Problem]:
-        """What it names and is not installed here. Not asked of what is stored: a run that was
-        made with a plugin can be looked at without it."""
-        found = [SCORERS.problem_with(each.name, each.options) for each in self.scorers]
+        """What it names and is not installed here, or may no longer be used. Not asked of what is
+        stored: a run that was made with a plugin can be looked at without it."""
+        found = [problem_with_scorer(each.name, each.options) for each in self.scorers]
         return [Problem(f"scorers.{index}", told) for index, told in enumerate(found) if told]
 
     def model_path(self, index: int) -> str:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from workers.engine.statistics.distributions import t_quantile
 from workers.engine.statistics.paired import (
     NORMAL_FLIPS,
     NORMAL_SIGNS,
@@ -14,7 +15,6 @@ from workers.engine.statistics.paired import (
     estimate_difference,
     flip_signs,
     sign_test,
-    t_quantile,
 )
 
 # Darwin's maize, crossed minus self-fertilised, in eighths of an inch. Fisher (1935) counted

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-Z = 1.96  # 95 %
+from workers.engine.statistics.distributions import Z, t_quantile
+
 BIN_RATIO = 1.08  # a percentile read from the bins is within 4 % of the true one
 LOG_BIN_RATIO = math.log(BIN_RATIO)
 
@@ -27,11 +28,11 @@ def estimate_mean(n: int, total: float, square_total: float) -> Estimate | None:
     variance = max(0.0, (square_total - n * mean * mean) / (n - 1)) if n > 1 else 0.0
     if is_share or variance == 0.0:
         return Estimate(mean, *wilson(mean, n), n)
-    half = Z * math.sqrt(variance / n)
+    half = t_quantile(n - 1) * math.sqrt(variance / n)
     return Estimate(mean, mean - half, mean + half, n)
 
 
-def wilson(share: float, n: int) -> tuple[float, float]:
+def wilson(share: float, n: float) -> tuple[float, float]:
     """The interval of a share. Has a width even when all answers are right."""
     if not 0 <= share <= 1:
         return share, share

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workers.engine.statistics.intervals import Z
+from workers.engine.statistics.distributions import Z, t_quantile, two_sided
 
 MOST_EXACT = 16  # differences whose 65,536 signs are all tried; beyond, the normal law is close
 MOST_COINS = 1000  # tosses counted exactly
@@ -87,10 +87,6 @@ def approximate_flips(changes: Sequence[float]) -> float:
     return two_sided(abs(math.fsum(changes)) / spread)
 
 
-def two_sided(z: float) -> float:
-    return min(1.0, math.erfc(max(0.0, z) / math.sqrt(2)))
-
-
 def bonett_price(better: int, worse: int, n: int) -> tuple[float, float]:
     """The interval of a difference of paired shares. Has a width even when nothing changed."""
     up, down = (better + 1) / (n + 2), (worse + 1) / (n + 2)
@@ -105,20 +101,3 @@ def t_half_width(changes: Sequence[float], mean: float) -> float:
         return math.inf
     variance = math.fsum((change - mean) ** 2 for change in changes) / (n - 1)
     return t_quantile(n - 1) * math.sqrt(variance / n)
-
-
-def t_quantile(freedom: int) -> float:
-    """Of Student's t, for a 95 % interval: exact for 1 and 2, then Cornish and Fisher's series."""
-    if freedom == 1:
-        return math.tan(math.pi * 0.475)
-    if freedom == 2:
-        return 0.95 / math.sqrt(2 * 0.975 * 0.025)
-    z = 1.959964
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return math.fsum(term / math.pow(freedom, power) for power, term in enumerate(terms))

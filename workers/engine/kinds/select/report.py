@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from workers.engine.kinds.select.layers import Layer, layers_of
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow
-from workers.engine.statistics.intervals import Z
+from workers.engine.statistics.distributions import Z
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.bayesian import Bayesian, Forecast
 from workers.engine.strategies.intervals import paired_variance

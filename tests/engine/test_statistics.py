@@ -1,0 +1,200 @@
+"""Our statistics give what scipy, statsmodels and others give, and intervals that hold."""
+
+import itertools
+import math
+from random import Random
+
+import numpy
+import pytest
+import statsmodels.api
+from krippendorff import alpha
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestPower
+from statsmodels.stats.proportion import proportion_confint
+
+from workers.engine.statistics.agreement import differ, distance, krippendorff_alpha
+from workers.engine.statistics.bootstrap import bootstrap_mean
+from workers.engine.statistics.clusters import Clusters, estimate_clustered, variance_of_mean
+from workers.engine.statistics.distributions import Z, t_quantile, two_sided
+from workers.engine.statistics.intervals import estimate_mean, wilson
+from workers.engine.statistics.paired import estimate_difference, flip_signs, sign_test
+from workers.engine.statistics.repeats import Folded, figures_at, fold, pass_at_k, pass_hat_k
+from workers.engine.statistics.separating import cases_needed, holm, separate
+
+EXACT = 1e-9
+
+
+def test_quantiles_and_tails_are_those_of_scipy():
+    assert pytest.approx(stats.norm.ppf(0.975), abs=EXACT) == Z
+    for freedom in (*range(1, 60), 99, 299, 300, 301, 302, 999, 10**6):
+        for level in (0.9, 0.95, 0.99):
+            ours = t_quantile(freedom, level)
+            assert ours == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), abs=EXACT)
+    for z in (0.0, 0.3, 1.96, 5.0):
+        assert two_sided(z) == pytest.approx(2 * stats.norm.sf(z), abs=EXACT)
+
+
+def test_shares_and_means_have_the_intervals_of_statsmodels_and_scipy():
+    for right, n in ((0, 5), (3, 10), (17, 20), (850, 1000), (7, 7)):
+        theirs = proportion_confint(right, n, method="wilson")
+        assert wilson(right / n, n) == pytest.approx(theirs, abs=EXACT)
+    values = [0.1, 0.4, 0.4, 0.9, 0.35]
+    found = estimate_mean(5, sum(values), sum(value * value for value in values))
+    assert found is not None
+    theirs = stats.t.interval(0.95, 4, loc=numpy.mean(values), scale=stats.sem(values))
+    assert (found.low, found.high) == pytest.approx(theirs, abs=EXACT)
+
+
+def test_paired_tests_are_those_of_scipy():
+    for better, worse in ((0, 0), (5, 0), (9, 2), (30, 31), (120, 90)):
+        theirs = stats.binomtest(better, better + worse).pvalue if better + worse else 1.0
+        assert sign_test(better, worse) == pytest.approx(theirs, abs=EXACT)
+    changes = [0.4, -0.1, 0.3, 0.25, -0.05, 0.7, 0.15, 0.2]
+    theirs = stats.permutation_test(
+        (changes,), numpy.mean, permutation_type="samples", n_resamples=numpy.inf
+    )
+    assert flip_signs(changes) == pytest.approx(theirs.pvalue, abs=EXACT)
+
+
+def test_the_correction_for_many_candidates_is_that_of_statsmodels():
+    p_values = [0.04, 0.001, 0.2, 0.03, 0.001, 0.8, 0.012]
+    theirs = multipletests(p_values, method="holm")[1]
+    assert holm(p_values) == pytest.approx(list(theirs), abs=EXACT)
+    assert holm([]) == []
+
+
+def test_the_variance_of_repeats_is_that_of_statsmodels():
+    random = Random(5)
+    by_case = [[random.random() for _ in range(random.randint(1, 6))] for _ in range(40)]
+    values = [value for case in by_case for value in case]
+    groups = [place for place, case in enumerate(by_case) for _ in case]
+    model = statsmodels.api.OLS(values, numpy.ones(len(values)))
+    theirs = model.fit(cov_type="cluster", cov_kwds={"groups": groups}).bse[0]
+    found = Clusters.of(by_case)
+    assert math.sqrt(variance_of_mean(found)) == pytest.approx(theirs, abs=EXACT)
+    estimate = estimate_clustered(found)
+    assert estimate is not None
+    assert estimate.value == pytest.approx(numpy.mean(values), abs=EXACT)
+
+
+def test_repeats_that_all_agree_tell_no_more_than_their_cases():
+    one_each = estimate_clustered(Clusters.of([[1.0]] * 15 + [[0.0]] * 5))
+    ten_each = estimate_clustered(Clusters.of([[1.0] * 10] * 15 + [[0.0] * 10] * 5))
+    as_if_independent = estimate_mean(200, 150, 150)
+    assert one_each is not None
+    assert ten_each is not None
+    assert as_if_independent is not None
+    assert ten_each.high - ten_each.low >= one_each.high - one_each.low
+    assert ten_each.high - ten_each.low > 2 * (as_if_independent.high - as_if_independent.low)
+    all_right = estimate_clustered(Clusters.of([[1.0] * 10] * 20))
+    assert all_right is not None
+    assert (all_right.low, all_right.high) == wilson(1.0, 20)
+
+
+@pytest.mark.parametrize("repeats", [1, 5])
+@pytest.mark.parametrize("cases", [20, 100, 1000])
+def test_an_interval_of_95_percent_holds_in_95_percent(cases: int, repeats: int):
+    random = numpy.random.default_rng(cases + repeats)
+    held, times = 0, 2000
+    for _ in range(times):
+        truth = random.uniform(0.2, 0.8)
+        of_case = random.beta(3 * truth, 3 * (1 - truth), cases)  # some are easy, some are hard
+        right = random.binomial(repeats, of_case)
+        found = estimate_clustered(
+            Clusters(
+                cases=cases,
+                n=cases * repeats,
+                total=float(right.sum()),
+                total_squares=float((right**2).sum()),
+                n_squares=float(cases * repeats**2),
+                products=float((right * repeats).sum()),
+                square_total=float(right.sum()),
+            )
+        )
+        assert found is not None
+        held += found.low <= truth <= found.high
+    assert 0.93 <= held / times <= 0.97
+
+
+def test_the_bootstrap_is_close_to_the_exact_interval_and_repeatable():
+    by_case = [[1.0]] * 70 + [[0.0]] * 30
+    found = bootstrap_mean(by_case)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(wilson(0.7, 100), abs=0.02)
+    uneven = [[case / 37] for case in range(37)]
+    assert bootstrap_mean(uneven) == bootstrap_mean(uneven)
+    assert bootstrap_mean(uneven) != bootstrap_mean(uneven, seed=1)
+    assert bootstrap_mean([[], []]) is None
+
+
+def test_the_bootstrap_draws_cases_with_all_their_repeats():
+    narrow = bootstrap_mean([[1.0]] * 150 + [[0.0]] * 50)
+    wide = bootstrap_mean([[1.0] * 10] * 15 + [[0.0] * 10] * 5)
+    assert narrow is not None
+    assert wide is not None
+    assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
+
+
+def test_a_candidate_is_separable_although_its_interval_overlaps():
+    """Both find the same cases hard, and one is right on eight more of them."""
+    best = {case: float(case < 60) for case in range(100)}
+    worse = {case: float(case < 52) for case in range(100)}
+    alike = {case: float(case < 59) for case in range(100)}
+    found = separate(best, {"worse": worse, "alike": alike, "unasked": {}})
+    assert found["worse"].is_separable
+    assert found["worse"].p == pytest.approx(3 * sign_test(8, 0))
+    assert not found["alike"].is_separable
+    assert found["alike"].cases_needed is not None
+    assert found["alike"].cases_needed > 100
+    assert found["unasked"] == (None, 1.0, None)
+    assert wilson(0.52, 100)[1] > wilson(0.6, 100)[0]
+
+
+def test_the_number_of_cases_that_would_separate_is_that_of_statsmodels():
+    random = Random(1)
+    by_case = [random.gauss(0.1, 0.5) for _ in range(50)]
+    size = abs(numpy.mean(by_case)) / numpy.std(by_case, ddof=1)
+    theirs = TTestPower().solve_power(effect_size=size, alpha=0.05, power=0.8)
+    assert cases_needed(by_case) == pytest.approx(theirs, abs=3)  # theirs is by Student's t
+    assert cases_needed([0.0, 0.0]) is None
+    assert cases_needed([0.3]) is None
+
+
+@pytest.mark.parametrize(("tries", "passed", "k"), [(5, 2, 1), (5, 2, 3), (6, 5, 2), (4, 0, 2)])
+def test_one_of_k_and_all_of_k_count_every_choice_of_k_tries(tries: int, passed: int, k: int):
+    outcomes = [True] * passed + [False] * (tries - passed)
+    chosen = list(itertools.combinations(outcomes, k))
+    assert pass_at_k(tries, passed, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))
+    assert pass_hat_k(tries, passed, k) == pytest.approx(sum(map(all, chosen)) / len(chosen))
+
+
+def test_the_repeats_of_a_case_fold_into_one():
+    assert fold([(1.0, True), (None, None), (0.0, False), (1.0, True)]) == Folded(3, 2, 2 / 3)
+    assert fold([(None, None)]) is None
+    assert not Folded(4, 2, 0.5).by_majority
+    found = figures_at(2, [Folded(2, 2, 1.0), Folded(2, 1, 0.5), Folded(1, 1, 1.0)])
+    assert found is not None
+    assert (found.cases, found.mean, found.majority) == (2, 0.75, 0.5)
+    assert (found.pass_at_k, found.pass_hat_k) == (1.0, 0.5)
+    assert figures_at(3, [Folded(2, 2, 1.0)]) is None
+
+
+def test_agreement_is_krippendorffs():
+    random = Random(3)
+    units: list[list[float | None]] = []
+    for _ in range(60):
+        truth = random.choice([0.0, 0.25, 0.5, 1.0])
+        seen = [truth if random.random() < 0.8 else random.choice([0.0, 0.5, 1.0]) for _ in "abc"]
+        units.append([value if random.random() < 0.9 else None for value in seen])
+    data = numpy.array(units, dtype=float).T
+    labels = alpha(reliability_data=data, level_of_measurement="nominal")
+    assert krippendorff_alpha(units, differ) == pytest.approx(labels, abs=EXACT)
+    scale = alpha(reliability_data=data, level_of_measurement="interval")
+    assert krippendorff_alpha(units, distance) == pytest.approx(scale, abs=EXACT)
+    assert krippendorff_alpha([[1.0, 1.0], [1.0, 1.0]]) is None
+    assert krippendorff_alpha([[1.0, None]]) is None
+
+
+def test_nothing_to_compare_is_no_difference():
+    assert estimate_difference([]) is None

@@ -22,13 +22,19 @@ from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
 
 
+def own_or_shared(user: Person) -> Q:
+    """Of runs and datasets, whatever the role: those of the person and the shared ones; all for
+    operators."""
+    if may(user, Permission.OTHERS_WORK):
+        return Q()
+    return Q(owner_id=user.pk) | Q(is_shared=True)
+
+
 def runs_for(user: Person) -> QuerySet[Run]:
     """The runs a person may see: their own and the shared ones; operators see all."""
     if not may(user, Permission.SEE):
         return Run.objects.none()
-    if may(user, Permission.OTHERS_WORK):
-        return Run.objects.all()
-    return Run.objects.filter(Q(owner_id=user.pk) | Q(is_shared=True))
+    return Run.objects.filter(own_or_shared(user))
 
 
 def can_change_run(user: Person, run: Run) -> bool:
@@ -53,32 +59,56 @@ def visible_live_runs(user: Person) -> set[int]:
 
 
 def datasets_for(user: Person) -> QuerySet[Dataset]:
-    """All that were imported. Rows that were made for a run are reached from it alone."""
+    """The imported ones that a person may see: their own and the shared ones; operators see all.
+    Rows that were made for a run or pasted into it are reached from it alone."""
     if not may(user, Permission.SEE):
         return Dataset.objects.none()
-    return Dataset.objects.filter(is_hidden=False)
+    return Dataset.objects.filter(own_or_shared(user), is_hidden=False)
+
+
+def datasets_to_run_on(user: Person) -> QuerySet[Dataset]:
+    """What a configuration of the person may name: what they may see, and the rows that were
+    pasted into such a run. Their role was asked for at the door."""
+    runs = Run.objects.filter(own_or_shared(user))
+    pasted = Q(is_hidden=True, owner__isnull=False, pk__in=runs.values("dataset"))
+    return Dataset.objects.filter(Q(is_hidden=False) & own_or_shared(user) | pasted)
+
+
+def can_open_dataset(user: Person, dataset: Dataset) -> bool:
+    """Of a run that the person may see. Its own rows are shown with its results; the dataset may
+    have more, so its page is only for those who may see the dataset."""
+    is_theirs = dataset.owner_id == user.pk or may(user, Permission.OTHERS_WORK)
+    return dataset.is_hidden or dataset.is_shared or is_theirs
+
+
+def owns_dataset(user: Person, name: str) -> bool:
+    """Whether no version is somebody else's: a name is shared, archived and removed as a whole.
+    A name that is free is anybody's."""
+    if may(user, Permission.OTHERS_WORK):
+        return True
+    return not Dataset.objects.filter(name=name).exclude(owner_id=user.pk).exists()
 
 
 def can_change_dataset(user: Person, dataset: Dataset) -> bool:
-    """Delete or archive it. All versions must be theirs, since a name is archived as a whole."""
+    """Add a version, say its expected answer, share, archive or delete it."""
     if dataset.is_hidden or not may(user, Permission.IMPORT):
         return False
-    others = Dataset.objects.filter(name=dataset.name).exclude(owner_id=user.pk)
-    return may(user, Permission.OTHERS_WORK) or not others.exists()
+    return owns_dataset(user, dataset.name)
 
 
 def get_dataset_for(user: Person, dataset_id: int, *, write: bool = False) -> Dataset:
+    """A dataset the person may see; else 404. With `write` one that they may change; else 403."""
     of_runs = Dataset.objects.filter(is_hidden=True, pk__in=runs_for(user).values("dataset"))
     dataset = get_object_or_404(datasets_for(user) | of_runs, pk=dataset_id)
     if write and not can_change_dataset(user, dataset):
         check_permission(user, Permission.IMPORT)
-        raise PermissionDenied("Only its owner and operators may delete or archive this dataset.")
+        raise PermissionDenied("Only its owner and operators may change this dataset.")
     return dataset
 
 
 def find_dataset_for(user: Person, choice: str, *, write: bool = False) -> Dataset:
     """By `name`, its newest version, or exactly `name@3`."""
-    dataset = find_dataset(choice)
+    dataset = find_dataset(choice, datasets_to_run_on(user))
     if dataset is None:
         raise Http404(choice)
     return get_dataset_for(user, dataset.pk, write=write)

@@ -87,6 +87,7 @@ urlpatterns = [
     path("datasets/", datasets.datasets, name="datasets"),
     path("datasets/import/", datasets.dataset_import, name="dataset_import"),
     path("datasets/<int:pk>/", datasets.dataset, name="dataset"),
+    path("datasets/<int:pk>/share/", datasets.dataset_share, name="dataset_share"),
     path("datasets/<int:pk>/expected/", datasets.dataset_expected, name="dataset_expected"),
     path("datasets/<int:pk>/remove/", removing.dataset_remove, name="dataset_remove"),
     path("datasets/<int:pk>/restore/", removing.dataset_restore, name="dataset_restore"),

@@ -10,7 +10,16 @@ from runs.models import Dataset
 
 @admin.register(Dataset)
 class DatasetAdmin(ReadOnlyAdmin[Dataset]):
-    list_display = ("name", "version", "rows", "column_names", "used_by", "owner", "created")
+    list_display = (
+        "name",
+        "version",
+        "rows",
+        "column_names",
+        "used_by",
+        "owner",
+        "is_shared",
+        "created",
+    )
     list_filter = ("created",)
     search_fields = ("name", "digest")
     list_select_related = ("owner",)
@@ -23,6 +32,7 @@ class DatasetAdmin(ReadOnlyAdmin[Dataset]):
         "used_by",
         "digest",
         "owner",
+        "is_shared",
         "created",
     )
 

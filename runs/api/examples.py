@@ -70,7 +70,7 @@ EXAMPLES: dict[str, Example] = {
     "import_rows": Example("POST", "/datasets", body={"name": "capitals", "rows": CAPITALS}),
     "list_all_datasets": Example("GET", "/datasets"),
     "show_dataset": Example("GET", "/datasets/sums", {"limit": 20}),
-    "archive_rows": Example("PATCH", "/datasets/capitals", body={"archived": True}),
+    "change_dataset": Example("PATCH", "/datasets/capitals", body={"shared": True}),
     "delete_rows": Example("DELETE", "/datasets/capitals"),
     "add_endpoint": Example(
         "POST",

@@ -19,7 +19,7 @@ from ninja.errors import AuthenticationError, HttpError
 from pydantic import BaseModel
 
 from runs.services.archiving import InUseError
-from runs.services.datasets.storing import DatasetError, NoColumnError
+from runs.services.datasets.storing import DatasetError, NameTakenError, NoColumnError
 from runs.services.runs import OtherRequestError
 from workers.engine.errors import ConfigurationError, Problem
 
@@ -125,6 +125,7 @@ TRANSLATIONS: dict[type[Exception], Callable[..., RequestProblem]] = {
     ConfigurationError: lambda error: of_problems(error.problems),
     DatasetError: of_dataset,
     NoColumnError: lambda error: refuse("expected", error.problems[0].message),
+    NameTakenError: lambda error: refuse("name", error.problems[0].message, 409),
     InUseError: lambda error: RequestProblem(409, str(error)),
     ValidationError: of_fields,
     OtherRequestError: lambda error: refuse("Idempotency-Key", str(error)),

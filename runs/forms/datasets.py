@@ -25,7 +25,7 @@ class ImportForm(forms.Form):
     name = forms.CharField(
         max_length=120,
         error_messages={"required": "Enter a name for the dataset."},
-        help_text="An existing name gets a new version. Earlier runs keep the version they used.",
+        help_text="A name of yours gets a new version. Earlier runs keep the version they used.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "capital-cities"}),
     )
     file = forms.FileField(
@@ -55,6 +55,13 @@ class ImportForm(forms.Form):
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "found by its name"}
         ),
+    )
+
+    share = forms.BooleanField(
+        required=False,
+        label="Share it",
+        help_text="Everybody on this site may see it and run on it, in all its versions. Not "
+        "ticked: as it was; a new one is seen by you and operators only.",
     )
 
     def clean_file(self) -> Any:

@@ -15,7 +15,7 @@ from runs.outbound import check_servers
 from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of
 from runs.selectors.endpoints.called import endpoints_of, known_prices
-from runs.selectors.named_parts import refuse_archived
+from runs.selectors.named_parts import every_dataset, refuse_archived
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.here import Stop, run_here
@@ -83,7 +83,7 @@ class StoredReplies(MemoryCache):
 def prepare(document: dict[str, Any]) -> HereRun:
     """ConfigurationError with every problem; then nothing was sent."""
     configuration = read_configuration(document)
-    source = source_of(configuration)
+    source = source_of(configuration, every_dataset())
     configuration = with_expected(configuration, source.expected)
     check_against(
         configuration,

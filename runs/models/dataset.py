@@ -25,6 +25,9 @@ class Dataset(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
+    is_shared = models.BooleanField(
+        default=False, help_text="Everybody on this site may see it, in all its versions."
+    )
     created = models.DateTimeField(auto_now_add=True)
     archived = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since then offered for no new run."
@@ -33,7 +36,8 @@ class Dataset(models.Model):
     is_hidden = models.BooleanField(
         default=False,
         editable=False,
-        help_text="Made for runs: offered nowhere, and removed with the last of them.",
+        help_text="Made for runs or pasted into one: offered nowhere, seen by whoever may see one "
+        "of its runs, and removed with the last of them. Pasted rows have an owner.",
     )
 
     is_new = False  # not stored: whether the import that answered with it also stored it

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from django.db.models import QuerySet
+
 from runs.models import Case as CaseRow
 from runs.models import Dataset, Run
 from runs.selectors.named_parts import find_dataset
@@ -33,33 +35,38 @@ class CaseSource(NamedTuple):
     given: Sequence[Mapping[str, str]] = ()
 
 
-def source_of(configuration: Configuration) -> CaseSource:
-    """ConfigurationError if there is no such dataset, or the slice cannot be cut."""
+def source_of(configuration: Configuration, datasets: QuerySet[Dataset]) -> CaseSource:
+    """`datasets` are those that whoever asks may use. ConfigurationError if the one that is named
+    is none of them, or the slice cannot be cut."""
     choice = configuration.dataset
     given = configuration.make_cases() if choice is None else choice.rows
     if given is not None:
         columns = list(given[0])
         positions = positions_in(choice, configuration.seed, columns, given)
         return CaseSource(columns, len(given), guess_expected(columns), positions, given=given)
-    dataset = named_dataset(choice)
+    dataset = named_dataset(choice, datasets)
     positions = stored_positions(dataset, choice, configuration.seed)
     return CaseSource(dataset.columns, dataset.rows, dataset.expected_column, positions, dataset)
 
 
-def named_dataset(choice: DatasetChoice | None) -> Dataset:
+def named_dataset(choice: DatasetChoice | None, datasets: QuerySet[Dataset]) -> Dataset:
     if choice is None:
         raise ConfigurationError([Problem("dataset", "This field is needed.")])
-    dataset = find_dataset(choice.name or "")
+    dataset = find_dataset(choice.name or "", datasets)
     if dataset is None:
-        raise ConfigurationError([Problem("dataset", no_dataset(choice.name))])
+        raise ConfigurationError([Problem("dataset", no_dataset(choice.name, datasets))])
     return dataset
 
 
-def no_dataset(name: str | None) -> str:
-    offered = Dataset.objects.filter(archived=None, is_hidden=False)
+def no_dataset(name: str | None, datasets: QuerySet[Dataset]) -> str:
+    """The same whether there is none or it is somebody else's: private names are not told."""
+    offered = datasets.filter(archived=None, is_hidden=False)
     names = ", ".join(sorted(set(offered.values_list("name", flat=True)))[:20])
     there = names or "none yet; import one under Datasets"
-    return f"There is no dataset {name!r}. Choose one of: {there}."
+    return (
+        f"There is no dataset {name!r} that you may use. Choose one of: {there}. If it is somebody "
+        "else's, ask its owner to share it."
+    )
 
 
 def positions_in(

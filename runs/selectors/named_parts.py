@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from django.db.models import QuerySet
+
 from runs.models import Dataset, Endpoint
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.configuration import Configuration
@@ -21,10 +23,15 @@ def split_choice(choice: str) -> DatasetChoice:
     return DatasetChoice(choice, None)
 
 
-def find_dataset(choice: str) -> Dataset | None:
-    """The dataset called `name`, in its newest version, or exactly `name@3`."""
+def every_dataset() -> QuerySet[Dataset]:
+    """For commands: whoever may run them on this machine can read the database anyway."""
+    return Dataset.objects.filter(is_hidden=False)
+
+
+def find_dataset(choice: str, datasets: QuerySet[Dataset]) -> Dataset | None:
+    """Of these, the one called `name`, in its newest version, or exactly `name@3`."""
     name, version = split_choice(choice)
-    found = Dataset.objects.filter(name=name, is_hidden=False).order_by("-version")
+    found = datasets.filter(name=name).order_by("-version")
     return (found if version is None else found.filter(version=version)).first()
 
 

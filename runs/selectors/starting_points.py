@@ -32,30 +32,39 @@ def configurations_for(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Confi
     return mine.order_by("-is_preset", "name")
 
 
-def document_to_repeat(run: Run) -> dict[str, Any]:
+def document_to_repeat(run: Run, datasets: QuerySet[Dataset]) -> dict[str, Any]:
     """A past run's document for a new run: with the dataset by its name, which is its newest
-    version, and without the expected answer where the dataset says the same."""
-    document = dict(run.document)
-    chosen, name = document.get("dataset"), run.dataset.name
+    version, and without the expected answer where the dataset says the same. Rows that were pasted
+    have one version. `datasets` are those that the person may use."""
+    document, used = dict(run.document), run.dataset
+    chosen, name = document.get("dataset"), choice_of(used) if used.is_hidden else used.name
     if isinstance(chosen, dict):
         document["dataset"] = {**chosen, "name": name} if len(chosen) > 1 else name
     elif chosen is not None:  # None: its kind makes the cases
         document["dataset"] = name
-    if document.get("expected") == newest_of(run).expected_column:
+    newest = newest_of(run, datasets)
+    if newest is not None and document.get("expected") == newest.expected_column:
         del document["expected"]
     return document
 
 
-def older_version(run: Run) -> OlderVersion | None:
-    """None if the run used the newest one."""
-    used, newest = run.dataset, newest_of(run).version
-    if used.is_hidden or used.version == newest:
+def older_version(run: Run, datasets: QuerySet[Dataset]) -> OlderVersion | None:
+    """None if the run used the newest one, or the person may use none."""
+    used, newest = run.dataset, newest_of(run, datasets)
+    if newest is None or used.is_hidden or used.version == newest.version:
         return None
-    return OlderVersion(f"{used.name}@{used.version}", used, newest)
+    return OlderVersion(choice_of(used), used, newest.version)
 
 
-def newest_of(run: Run) -> Dataset:
-    return Dataset.objects.filter(name=run.dataset.name).latest("version")
+def choice_of(dataset: Dataset) -> str:
+    return f"{dataset.name}@{dataset.version}"
+
+
+def newest_of(run: Run, datasets: QuerySet[Dataset]) -> Dataset | None:
+    """Made cases are none that could be chosen, but say which column they expect."""
+    if run.dataset.is_hidden:
+        return run.dataset
+    return datasets.filter(name=run.dataset.name).order_by("-version").first()
 
 
 def recent_runs(runs: QuerySet[Run]) -> list[Run]:

@@ -41,7 +41,8 @@ def ensure_demo_parts(owner: AbstractBaseUser | None = None) -> None:
         },
     )
     if not Dataset.objects.filter(name=DEMO_DATASET).exists():
-        store_rows(owner, DEMO_DATASET, [question._asdict() for question in make_questions()])
+        rows = [question._asdict() for question in make_questions()]
+        store_rows(owner, DEMO_DATASET, rows, share=True)  # everybody's demo runs on it
     if not Configuration.objects.filter(name=DEMO_NAME).exists():
         save_configuration(
             owner,

@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from runs.access import datasets_to_run_on
 from runs.live import publish
 from runs.models import (
     AuditAction,
@@ -25,7 +26,7 @@ from runs.selectors.runs.planned import planned_text
 from runs.selectors.runs.ran_on import facts_at_launch
 from runs.services.audit import record
 from runs.services.chunks.candidates import store_candidates
-from runs.services.datasets.storing import DatasetError, store_made_cases, store_rows
+from runs.services.datasets.storing import DatasetError, store_made_cases, store_pasted_rows
 from runs.services.events import note
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
@@ -137,8 +138,8 @@ def _dataset_of(configuration: Configuration, owner: AbstractBaseUser) -> Datase
     if made is not None:
         return store_made_cases(configuration.kind, made)
     if choice and choice.rows is not None:
-        return _store_given_rows(owner, configuration.name, choice.rows)
-    return named_dataset(choice)
+        return _store_given_rows(owner, choice.rows)
+    return named_dataset(choice, datasets_to_run_on(owner))
 
 
 def _expected_of(configuration: Configuration, dataset: Dataset) -> str:
@@ -158,9 +159,9 @@ def _frozen(configuration: Configuration, dataset: Dataset) -> dict[str, Any]:
     return frozen
 
 
-def _store_given_rows(owner: AbstractBaseUser, name: str, rows: list[dict[str, str]]) -> Dataset:
+def _store_given_rows(owner: AbstractBaseUser, rows: list[dict[str, str]]) -> Dataset:
     try:
-        return store_rows(owner, f"{name} rows"[:120], rows)
+        return store_pasted_rows(owner, rows)
     except DatasetError as error:
         raise ConfigurationError(
             [Problem(f"dataset.rows.{p.line}", p.message) for p in error.problems]

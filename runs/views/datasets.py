@@ -20,16 +20,19 @@ from runs.selectors.datasets import list_cases, newest_versions, recent_runs, ve
 from runs.services.datasets.storing import (
     DatasetError,
     LineProblem,
+    NameTakenError,
     NoColumnError,
     Preview,
     decode_dataset,
     guess_format,
     import_dataset,
     preview_dataset,
+    refuse_taken,
     set_expected_column,
     settle_expected,
     too_large,
 )
+from runs.services.people.sharing import share_dataset
 from runs.views.people import person
 
 PREVIEW_ROWS = 20
@@ -82,7 +85,7 @@ def dataset(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def dataset_expected(request: HttpRequest, pk: int) -> HttpResponse:
     """Its rows never change; which of its columns is the expected answer may."""
-    found = get_dataset_for(request.user, pk)
+    found = get_dataset_for(request.user, pk, write=True)
     form = ExpectedForm(request.POST, found)
     if not form.is_valid():
         messages.error(request, "That is no column of this dataset. Choose one of the list.")
@@ -90,6 +93,19 @@ def dataset_expected(request: HttpRequest, pk: int) -> HttpResponse:
     set_expected_column(found, form.cleaned_data["expected"])
     now = f"the column {found.expected_column}" if found.expected_column else "no column"
     messages.success(request, f"The expected answer is {now} now. Past runs keep theirs.")
+    return redirect(found)
+
+
+@requires(Permission.IMPORT)
+@require_POST
+def dataset_share(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_dataset_for(request.user, pk, write=True)
+    is_wanted = request.POST.get("share") == "yes"
+    share_dataset(found, person(request), is_shared=is_wanted)
+    if is_wanted:
+        messages.success(request, "Shared: everybody on this site may see it.")
+    else:
+        messages.success(request, "No longer shared: only its owner and operators see it.")
     return redirect(found)
 
 
@@ -119,10 +135,21 @@ def dataset_import(request: HttpRequest) -> HttpResponse:
         if preview.problems:
             return show_import(request, form, text=text, preview=preview)
         name, expected = form.cleaned_data["name"], form.cleaned_data["expected"]
+        refuse_taken(person(request), name)
         preview.expected = settle_expected(name, preview.columns, expected)
         if request.POST.get("step") != "import":
             return show_import(request, form, text=text, preview=preview)
-        saved = import_dataset(person(request), name, text, guess_format(text), expected)
+        saved = import_dataset(
+            person(request),
+            name,
+            text,
+            guess_format(text),
+            expected,
+            share=form.cleaned_data["share"],
+        )
+    except NameTakenError as error:
+        form.add_error("name", error.problems[0].message)
+        return show_import(request, form, text=text)
     except NoColumnError as error:
         form.add_error("expected", error.problems[0].message)
         return show_import(request, form, text=text)

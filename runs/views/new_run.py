@@ -7,7 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs.access import get_run_for, runs_for, usable_datasets_for, usable_endpoints_for
+from runs.access import (
+    datasets_to_run_on,
+    get_run_for,
+    runs_for,
+    usable_datasets_for,
+    usable_endpoints_for,
+)
 from runs.forms.dataset_slice import HELP as SLICE_HELP
 from runs.forms.filters import read_whole_number
 from runs.forms.new_run import (
@@ -126,7 +132,7 @@ def forget_draft(response: HttpResponse, draft: str) -> HttpResponse:
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """The estimate panel anew, for what the form says at this moment."""
     filled = read_post(request.POST)
-    return render(request, "runs/new/_estimate.html", estimate_context(filled))
+    return render(request, "runs/new/_estimate.html", estimate_context(request, filled))
 
 
 def starting_point(request: HttpRequest) -> NewRunInput:
@@ -135,14 +141,16 @@ def starting_point(request: HttpRequest) -> NewRunInput:
         found = get_object_or_404(configurations_for(request.user), pk=configuration_id)
         return from_document(found.as_document)
     if past := past_run(request):
-        return repeat(past)
+        return repeat(request, past)
     blank = blank_input()
     blank.kind = known_kind(request.GET.get("kind"))
     return blank
 
 
-def repeat(past: Run) -> NewRunInput:
-    filled, older = from_document(document_to_repeat(past)), older_version(past)
+def repeat(request: HttpRequest, past: Run) -> NewRunInput:
+    datasets = datasets_to_run_on(request.user)
+    filled = from_document(document_to_repeat(past, datasets))
+    older = older_version(past, datasets)
     if older and filled.mode == "yaml":
         filled.yaml = f"# {older}\n{filled.yaml}"  # where the form's note is not seen
     return filled
@@ -170,11 +178,11 @@ def draw_document(filled: NewRunInput) -> Drawn:
     return Drawn(filled.document(read.rows), problems)
 
 
-def estimate_context(filled: NewRunInput) -> dict[str, Any]:
+def estimate_context(request: HttpRequest, filled: NewRunInput) -> dict[str, Any]:
     drawn = draw_document(filled)
     if drawn.problems:
         return {"estimate": None, "problems": place(drawn.problems, filled)}
-    result = estimate(drawn.document)
+    result = estimate(drawn.document, datasets_to_run_on(request.user))
     problems = place(result.problems, filled)
     return {"estimate": result, "problems": problems, "yaml": form_as_yaml(filled, drawn)}
 
@@ -200,7 +208,7 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
     groups = group_models(usable_endpoints_for(request.user))
     offered = {model for group in groups for model in group.models}
     past = past_run(request)
-    older = older_version(past) if past else None
+    older = older_version(past, datasets_to_run_on(request.user)) if past else None
     listed = {dataset.name for dataset in datasets} | ({older.choice} if older else set())
     context = {
         "section": "run_new",
@@ -221,7 +229,7 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
         "configurations": configurations_for(request.user),
         "past_runs": recent_runs(runs_for(request.user)),
         "started_from": {name: request.GET.get(name, "") for name in ("configuration", "run")},
-        "panel": estimate_context(filled),
+        "panel": estimate_context(request, filled),
         "start": start_of(request),
         "draft": draft_of(request),
     }

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.access import can_change_run, get_run_for
+from runs.access import can_change_run, can_open_dataset, get_run_for
 from runs.forms.filters import (
     read_columns,
     read_trial_filters,
@@ -147,6 +147,7 @@ def run_configuration(request: HttpRequest, run_id: int) -> HttpResponse:
     configuration = configuration_now(found)
     context = {
         **frame(request, found, "configuration"),
+        "can_open_dataset": can_open_dataset(request.user, found.dataset),
         "rows_text": ran_on(found).rows_text,
         "expected": configuration.expected_column,
         "yaml": write_document(found.document),

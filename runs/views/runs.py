@@ -1,5 +1,6 @@
 """The runs list, and the demo that starts from it."""
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
@@ -12,6 +13,7 @@ from runs.roles import Permission
 from runs.selectors.runs.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_runs, read_news
 from runs.services.demo import start_demo
 from runs.views.people import person
+from workers.engine.errors import ConfigurationError
 
 
 @requires(Permission.SEE)
@@ -63,4 +65,8 @@ def runs_news(request: HttpRequest) -> HttpResponse:
 @requires(Permission.LAUNCH)
 @require_POST
 def run_demo(request: HttpRequest) -> HttpResponse:
-    return redirect(start_demo(person(request)))
+    try:
+        return redirect(start_demo(person(request)))
+    except ConfigurationError as error:  # too many runs, or somebody's own dataset has its name
+        messages.error(request, " ".join(problem.message for problem in error.problems))
+        return redirect("runs")

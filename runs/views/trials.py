@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.access import can_change_run, get_run_for
+from runs.access import can_change_run, can_open_dataset, get_run_for
 from runs.forms.filters import read_trial_filters, trial_query
 from runs.models import Run, Score
 from runs.permissions import requires
@@ -48,6 +48,7 @@ def trial(request: HttpRequest, run_id: int, position: int) -> HttpResponse:
         "section": "runs",
         **outcome_of(run, score, LONGEST_SHOWN),
         # What a choice was decided on cannot be run again: the button would only be refused.
+        "can_open_dataset": can_open_dataset(request.user, score.case.dataset),
         "can_rerun": can_change_run(request.user, run) and not KINDS[run.kind].learns,
         "prompt": [] if score.calls else rendered_prompt(score),
         "parameters": trial_parameters(score),

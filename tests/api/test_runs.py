@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
-from runs.models import Configuration, Run, RunSample, RunState
+from runs.models import Configuration, Dataset, Run, RunSample, RunState
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
 from tests.runs.page_parts import add_candidate, make_run, run_document
@@ -100,6 +100,7 @@ def test_the_same_key_with_another_body_is_refused(asker, document):
 
 
 def test_a_key_belongs_to_its_person(asker, stranger, document):
+    Dataset.objects.update(is_shared=True)
     body = {"configuration": document}
     mine, theirs = keyed(asker, body, "k1"), keyed(stranger, body, "k1")
     assert mine.json()["id"] != theirs.json()["id"]

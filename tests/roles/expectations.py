@@ -22,7 +22,7 @@ class Thing(Enum):
     RUN = "a run or a part of it: a shared one may be seen"
     CONFIGURATION = "a stored configuration"
     CACHED = "an answer that a run paid for"
-    DATASET = "a dataset: seen by everybody, removed by its owner and operators"
+    DATASET = "a dataset: a shared one may be seen"
     TOKEN = "a token or a webhook: nobody's but its owner's"
 
 
@@ -31,13 +31,15 @@ class Rule(NamedTuple):
     thing: Thing = Thing.COMMON
     refusal: int = 403  # of somebody whose role does not do
     gone: bool = False  # there is nothing any more, for nobody
+    changes: bool = False  # a page for those who may change the thing, also to look at
 
 
 PUBLIC, SIGNED_IN = Rule(Anybody.PUBLIC), Rule(Anybody.SIGNED_IN)
 VIEWER, RUNNER = Rule(Role.VIEWER), Rule(Role.RUNNER)
 OPERATOR, ADMIN = Rule(Role.OPERATOR), Rule(Role.ADMIN)
 SEE_RUN, CHANGE_RUN = Rule(Role.VIEWER, Thing.RUN), Rule(Role.RUNNER, Thing.RUN)
-CHANGE_DATASET = Rule(Role.RUNNER, Thing.DATASET)
+SEE_DATASET = Rule(Role.VIEWER, Thing.DATASET)
+CHANGE_DATASET = Rule(Role.RUNNER, Thing.DATASET, changes=True)
 
 PAGES: dict[str, Rule] = {
     "GET healthz": PUBLIC,
@@ -85,8 +87,9 @@ PAGES: dict[str, Rule] = {
     "POST run_retry": CHANGE_RUN,
     "POST trial_rerun": CHANGE_RUN,
     "GET datasets": VIEWER,
-    "GET dataset": VIEWER,
-    "POST dataset_expected": RUNNER,
+    "GET dataset": SEE_DATASET,
+    "POST dataset_expected": CHANGE_DATASET,
+    "POST dataset_share": CHANGE_DATASET,
     "GET dataset_import": RUNNER,
     "POST dataset_import": RUNNER,
     "GET dataset_remove": CHANGE_DATASET,
@@ -151,7 +154,7 @@ API: dict[str, Rule] = {
     "GET /compare": SEE_RUN,
     "GET /datasets": VIEWER,
     "POST /datasets": RUNNER,
-    "GET /datasets/{path:name}": VIEWER,
+    "GET /datasets/{path:name}": SEE_DATASET,
     "PATCH /datasets/{path:name}": CHANGE_DATASET,
     "DELETE /datasets/{path:name}": CHANGE_DATASET,
     "GET /endpoints": VIEWER,

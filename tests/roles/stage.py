@@ -100,7 +100,7 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
     add_cached_reply(run, key, created=now())
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
     token = create_token(owner, whose, [Scope.READ]).token
-    data = make_dataset(owner, f"data {whose}")
+    data = make_dataset(owner, f"data {whose}", share=whose == "shared")
     return {
         "datasets.pk": data.pk,
         "datasets.name": data.name,

@@ -82,21 +82,20 @@ def expected(actor: str, route: Route, rule: Rule, whose: str) -> str | int:
         return LET_IN
     if RANKS[actor] < RANKS[rule.least]:
         return rule.refusal
-    return for_object(actor, route, rule.thing, whose)
+    return for_object(actor, route, rule, whose)
 
 
-def for_object(actor: str, route: Route, thing: Thing, whose: str) -> str | int:
+def for_object(actor: str, route: Route, rule: Rule, whose: str) -> str | int:
+    thing = rule.thing
     if thing == Thing.COMMON or whose == "own":
         return LET_IN
     if thing == Thing.TOKEN:
         return 404
     if RANKS[actor] >= RANKS[Role.OPERATOR]:
         return LET_IN
-    if thing == Thing.DATASET:
-        return 403
     if whose == "foreign" or thing == Thing.CONFIGURATION:
         return 404
-    return LET_IN if route.is_safe else 403
+    return LET_IN if route.is_safe and not rule.changes else 403
 
 
 def wrong_cells(

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from django.urls import Resolver404, resolve
 
 from runs.roles import Role
-from tests.roles.expectations import PAGES, RULES
+from tests.roles.expectations import PAGES, RULES, Rule, Thing
 from tests.roles.routes import Route, page_routes
 from tests.roles.stage import OWNERS, Stage, client_of, different_roles, make_actor, set_stage
 from tests.roles.test_matrix import LET_IN, expected
@@ -45,12 +45,16 @@ def is_good(role: Role, offer: Offer, stage: Stage) -> bool:
     if rule is None:  # of the API, which has no names: these are read only
         return "api" in match.namespaces and offer.method == "GET"
     route = Route(str(match.url_name), offer.method, offer.path, match.func, False)
-    return expected(role, route, rule, whose_run(match.kwargs.get("run_id"), stage)) == LET_IN
+    return expected(role, route, rule, whose_thing(match.kwargs, rule, stage)) == LET_IN
 
 
-def whose_run(run_id: int | None, stage: Stage) -> str:
+def whose_thing(arguments: dict[str, Any], rule: Rule, stage: Stage) -> str:
+    """The dataset that all runs of the stage are on is somebody else's, and private."""
+    if rule.thing == Thing.DATASET:
+        by_key = {stage.arguments[whose]["datasets.pk"]: whose for whose in OWNERS}
+        return by_key.get(arguments["pk"], "foreign")
     by_run = {stage.arguments[whose]["run_id"]: whose for whose in OWNERS}
-    return by_run.get(run_id, "own")
+    return by_run.get(arguments.get("run_id"), "own")
 
 
 @pytest.mark.parametrize("role", different_roles())

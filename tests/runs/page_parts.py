@@ -57,11 +57,12 @@ def make_endpoint(name: str = "simulated") -> Endpoint:
     )
 
 
-def make_dataset(owner: User, name: str = "sums", rows: int = 3) -> Dataset:
+def make_dataset(owner: User, name: str = "sums", rows: int = 3, *, share: bool = False) -> Dataset:
     return store_rows(
         owner,
         name,
         [{"question": f"What is {row} + 1?", "expected": str(row + 1)} for row in range(rows)],
+        share=share,
     )
 
 

@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.limits.budgets import budget_of, read_budget
+from runs.selectors.named_parts import every_dataset
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.budgets import stop_for_budget, watch_budget, watch_seconds
 from runs.services.limits import retune_run
@@ -78,7 +79,7 @@ def test_dollars_without_a_price_are_refused_with_the_models_and_what_to_do(
     problem = caught.value.problems[0]
     assert problem.path == "budget.dollars"
     assert "unknown: simulated/sim-large. Enter it under Endpoints (simulated)" in problem.message
-    assert estimate(document).problems == [problem]
+    assert estimate(document, every_dataset()).problems == [problem]
     assert not Run.objects.exists()
     assert create_run(alice, run_document(dataset, budget={"dollars": 1})).pk
     assert create_run(alice, run_document(dataset, models=models, budget={"calls": 1})).pk
@@ -389,7 +390,7 @@ def test_the_form_says_what_is_wrong_at_the_field(
 )
 def test_the_estimate_says_when_it_exceeds_the_budget(dataset, endpoint, budget, told):
     Endpoint.objects.update(prices=PRICES)
-    found = estimate(run_document(dataset, budget=budget)).over_budget
+    found = estimate(run_document(dataset, budget=budget), every_dataset()).over_budget
     assert len(found) == len(told)
     assert all(line.endswith(end) for line, end in zip(found, told, strict=True))
 

@@ -27,7 +27,8 @@ def ada() -> User:
 @pytest.fixture
 def document(ada: User) -> dict[str, Any]:
     Endpoint.objects.create(name="simulated", kind=EndpointKind.SIMULATED)
-    store_rows(ada, "sums", [{"question": "What is 2 + 3?", "expected": "5"}] * 3)
+    rows = [{"question": "What is 2 + 3?", "expected": "5"}] * 3
+    store_rows(ada, "sums", rows, share=True)
     return {
         "name": "sums",
         "kind": "evaluate",
@@ -89,12 +90,14 @@ def test_a_bad_document_stores_nothing(
     assert not Chunk.objects.exists()
 
 
-def test_rows_given_in_place_become_a_dataset(ada: User, document: dict[str, Any]) -> None:
+def test_rows_given_in_place_belong_to_their_runs(ada: User, document: dict[str, Any]) -> None:
     rows = [{"question": "What is 1 + 1?", "expected": "2"}]
     first = create_run(ada, {**document, "dataset": {"rows": rows}})
     second = create_run(ada, {**document, "dataset": {"rows": rows}})
-    assert first.dataset == second.dataset == Dataset.objects.get(name="sums rows")
-    assert first.document["dataset"] == "sums rows@1"
+    assert first.dataset == second.dataset == Dataset.objects.get(is_hidden=True)
+    assert first.document["dataset"] == f"{first.dataset.name}@1"
+    bob = User.objects.create_user("bob")
+    assert create_run(bob, {**document, "dataset": {"rows": rows}}).dataset != first.dataset
 
 
 def test_the_same_key_gives_the_same_run(ada: User, document: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from runs.models import Endpoint, Run
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.limits.limits import configuration_now
+from runs.selectors.named_parts import every_dataset
 from runs.selectors.runs.performance import lost_ms
 from tests.api.asking import Asker
 from tests.runs.page_parts import (
@@ -71,11 +72,11 @@ def test_rest_says_that_there_is_no_limit_and_takes_one(alice, dataset):
 
 def test_the_estimate_meets_the_endpoints_limit_first(dataset):
     Endpoint.objects.update(max_concurrent=2)
-    found = estimate(run_document(dataset))
+    found = estimate(run_document(dataset), every_dataset())
     assert (found.max_concurrent, found.slots) == (None, 2)
     assert found.limited_by.startswith("2 calls at once of simulated/sim-small;")
     assert found.slots_text.startswith("2 calls at once, as the endpoints allow:")
-    own = estimate(run_document(dataset, limits={"max_concurrent": 1}))
+    own = estimate(run_document(dataset, limits={"max_concurrent": 1}), every_dataset())
     assert own.limited_by.startswith("1 calls at once of this run;")
 
 

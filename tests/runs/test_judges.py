@@ -11,6 +11,7 @@ from runs.models import Configuration, Dataset, Endpoint, Run, RunState
 from runs.selectors.dependents import dependents_of_endpoint
 from runs.selectors.endpoints.called import live_runs_using
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.named_parts import every_dataset
 from runs.services.outages import models_needed
 from runs.services.retrying import retry_failed
 from runs.services.runs import create_run
@@ -128,16 +129,16 @@ def test_the_form_says_what_is_wrong_with_a_judge(
 def test_calls_and_cost_of_judges_are_estimated_apart(
     alice: User, judged: dict[str, Any], court: Endpoint
 ) -> None:
-    plain = estimate({**judged, "scorers": ["exact"]})
+    plain = estimate({**judged, "scorers": ["exact"]}, every_dataset())
     assert (plain.judge_calls, plain.judge_cost_text) == (0, "")
-    found = estimate(judged)
+    found = estimate(judged, every_dataset())
     assert found.calls_to_send == plain.calls_to_send == 3
     assert found.judge_calls == 3 * (1 + 2)
     assert found.judge_cost_text == "unknown: no price for court/sim-large, court/sim-embed"
     Endpoint.objects.update(prices=PRICES)
-    found = estimate({**judged, "budget": {"calls": 10, "dollars": 0.001}})
+    found = estimate({**judged, "budget": {"calls": 10, "dollars": 0.001}}, every_dataset())
     assert found.judge_cost_text.startswith("about $0.0")
-    assert found.cost_text == estimate({**judged, "scorers": ["exact"]}).cost_text
+    assert found.cost_text == estimate({**judged, "scorers": ["exact"]}, every_dataset()).cost_text
     assert any(line.startswith("It may take 12 calls") for line in found.over_budget)
     assert any(line.startswith("It may take $") for line in found.over_budget)
     shown = Asker(alice).post("/runs/estimate", {"configuration": judged}).json()

@@ -174,7 +174,7 @@ def test_rows_are_stored_alike_whichever_way_they_come(ada, text, tmp_path):
     rows = [{"question": "What is\r2 + 3?", "expected": "5"}]
     ask(ada, "POST", "/datasets", {"name": "rest", "rows": rows})
     client.post(reverse("run_new"), form(dataset_source="paste", rows=text))
-    names = ["pasted", "sent", "filed", "rest", "sent rows"]
+    names = ["pasted", "sent", "filed", "rest", Run.objects.get().dataset.name]
     found = Case.objects.filter(dataset__name__in=names).values_list("fields", flat=True)
     assert list(found) == [{"question": "What is\n2 + 3?", "expected": "5"}] * len(names)
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.models import CachedReply, Candidate, Endpoint, EndpointKind, Run, RunSample
 from runs.selectors.estimates.calls import keys_of
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.named_parts import every_dataset
 from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.runs.series import read_series
 from runs.selectors.runs.snapshot import take_snapshot
@@ -176,7 +177,7 @@ def test_a_strangers_numbers_are_not_there(run: Run, client: Client) -> None:
 
 
 def test_an_estimate_counts_calls_and_names_the_limit(document: dict[str, Any]) -> None:
-    found = estimate(document)
+    found = estimate(document, every_dataset())
     assert (found.candidates, found.cases, found.trials) == (3, 10, 30)
     assert (found.calls_cached, found.calls_to_send) == (0, 30)
     assert found.allocation == (3, 6)  # case by case, as the grid goes
@@ -197,28 +198,28 @@ def test_an_estimate_knows_what_is_cached(document: dict[str, Any]) -> None:
         CachedReply(key=key, endpoint="e", model="m", latency_ms=1, created=timezone.now())
         for key in keys[:12]
     )
-    assert estimate(document).calls_cached == 12
-    assert estimate({**document, "cache": "refresh"}).calls_cached == 0
+    assert estimate(document, every_dataset()).calls_cached == 12
+    assert estimate({**document, "cache": "refresh"}, every_dataset()).calls_cached == 0
 
 
 def test_an_estimate_counts_equal_calls_once(document: dict[str, Any]) -> None:
     document["prompts"] = [{"name": "a"}, {"name": "twin of a"}]
-    found = estimate(document)
+    found = estimate(document, every_dataset())
     assert (found.trials, found.calls_to_send) == (20, 10)
-    assert estimate({**document, "cache": "off"}).calls_to_send == 20
+    assert estimate({**document, "cache": "off"}, every_dataset()).calls_to_send == 20
 
 
 def test_an_estimate_names_a_binding_rate(document: dict[str, Any]) -> None:
     document["limits"]["requests_per_minute"] = 60
-    found = estimate(document)
+    found = estimate(document, every_dataset())
     assert found.limited_by.startswith("60 requests a minute of this run")
     assert found.seconds_low == 30.0
 
 
 def test_an_estimate_of_a_bad_document_lists_its_problems(document: dict[str, Any]) -> None:
-    found = estimate({**document, "dataset": "none", "colour": 1})
+    found = estimate({**document, "dataset": "none", "colour": 1}, every_dataset())
     assert [problem.path for problem in found.problems] == ["colour"]
-    assert estimate({**document, "dataset": "none"}).problems[0].path == "dataset"
+    assert estimate({**document, "dataset": "none"}, every_dataset()).problems[0].path == "dataset"
 
 
 def test_an_estimate_of_a_large_run_takes_a_sample(
@@ -228,7 +229,7 @@ def test_an_estimate_of_a_large_run_takes_a_sample(
     store_rows(ada, "many", rows)
     document |= {"dataset": "many", "repeats": 16}
     with django_assert_max_num_queries(20):
-        found = estimate(document)
+        found = estimate(document, every_dataset())
     assert found.trials == 3 * 4000 * 16
     assert found.calls_cached == 0
     assert found.calls_cached_text.startswith("about 0 (0 to")
@@ -236,13 +237,13 @@ def test_an_estimate_of_a_large_run_takes_a_sample(
 
 def test_an_estimate_names_the_money(document: dict[str, Any]) -> None:
     Endpoint.objects.update(prices={"sim-small": {"input": 1.0, "output": 2.0}})
-    found = estimate(document)
+    found = estimate(document, every_dataset())
     assert found.cost_text.startswith("$0.00")
     assert " – $" in found.cost_text
 
 
 def test_the_endpoints_limits_bind_too(document: dict[str, Any]) -> None:
     Endpoint.objects.update(requests_per_minute=120)
-    found = estimate(document)
+    found = estimate(document, every_dataset())
     assert found.limited_by.startswith("120 requests a minute of simulated/sim-small; raising")
     assert found.seconds_low == 15.0

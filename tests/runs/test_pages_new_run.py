@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from runs.forms.new_run import read_post
-from runs.models import Configuration, Dataset, Endpoint, Run
+from runs.models import Configuration, Endpoint, Run
 from runs.services.runs import create_run
 from tests.runs.page_parts import (
     client_of,
@@ -242,11 +242,15 @@ def test_a_limit_is_named_as_its_field_is(alice, filled):
     assert "It does not limit the number of rows." in page
 
 
-def test_pasted_rows_become_a_dataset(alice, filled):
+def test_pasted_rows_belong_to_their_run_and_are_there_when_it_is_duplicated(alice, filled):
     rows = '{"question": "1 + 1?", "expected": "2"}\n{"question": "2 + 2?", "expected": "4"}'
     launch(client_of(alice), filled, dataset_source="paste", rows=rows)
-    assert Run.objects.get().dataset.rows == 2
-    assert Dataset.objects.count() == 2
+    run = Run.objects.get()
+    assert (run.dataset.rows, run.dataset.is_hidden) == (2, True)
+    page = client_of(alice).get(reverse("run_new"), {"run": run.pk}).content.decode()
+    assert f'<option value="{run.dataset.name}@1" selected>' in page
+    launch(client_of(alice), filled, dataset=f"{run.dataset.name}@1", key="again")
+    assert [run.dataset.pk] * 2 == list(Run.objects.values_list("dataset", flat=True))
 
 
 def test_yaml_is_read_by_the_same_schema(alice, dataset):

@@ -196,7 +196,7 @@ def test_the_admin_deletes_no_endpoint_that_is_used():
 
 
 def test_a_dataset_of_somebody_else_is_not_theirs_to_remove(alice, operator):
-    dataset = make_dataset(alice)
+    dataset = make_dataset(alice, share=True)
     bob = make_person("bob")
     assert remove(bob, "dataset", dataset, action="archive").status_code == 403
     assert (

@@ -107,7 +107,7 @@ def test_cases_that_a_kind_makes_belong_to_its_runs(
     assert stranger.get(run.dataset.get_absolute_url()).status_code == 404
     for page in (reverse("datasets"), reverse("run_new")):
         assert "cases made by" not in client.get(page).content.decode()
-    with pytest.raises(DatasetError, match="so are called the cases of a kind"):
+    with pytest.raises(DatasetError, match="so are called rows of runs"):
         store_rows(ada, "cases made by toy", [{"question": "1?"}])
     prune_runs(now() + timedelta(days=1))
     assert not Dataset.objects.filter(is_hidden=True).exists()

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from runs.kinds.select.standing import selection_of
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.named_parts import every_dataset
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.runs.page_parts import client_of
@@ -101,7 +102,7 @@ def test_the_estimate_counts_the_calls_of_agents_at_most(
     selection: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     for steps, calls in ((selection["steps"], 1 + 1 + 5), (selection["steps"][2:], 5)):
-        found = estimate({**selection, "steps": steps})
+        found = estimate({**selection, "steps": steps}, every_dataset())
         assert found.problems == []
         assert found.calls_to_send == found.trials * calls
 

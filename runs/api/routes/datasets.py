@@ -26,6 +26,7 @@ from runs.services.archiving import (
     restore_dataset,
 )
 from runs.services.datasets.storing import decode_dataset, guess_format, import_dataset, store_rows
+from runs.services.people.sharing import share_dataset
 from workers.engine.spec.configuration import Strict
 from workers.engine.spec.problems import explain
 
@@ -46,10 +47,21 @@ Expected = Annotated[
 ]
 
 
+Shared = Annotated[
+    bool,
+    Field(
+        strict=True,
+        description="Everybody on this site may see it, in all its versions. False: it stays as it "
+        "is; a new one is private.",
+    ),
+]
+
+
 class DatasetBody(Strict):
     name: Annotated[str, Field(min_length=1, max_length=120)]
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100_000)]
     expected: Expected = ""
+    shared: Shared = False
 
 
 class DatasetAnswer(BaseModel):
@@ -58,12 +70,17 @@ class DatasetAnswer(BaseModel):
     rows: int
     columns: list[str]
     expected: Annotated[str, Field(description="The column with the right answers; empty: none.")]
+    owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
+    shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
     created: datetime
     archived: datetime | None
 
 
 class DatasetChanges(Strict):
-    archived: Annotated[bool, Field(strict=True)]
+    """Of all its versions; only what is given is changed."""
+
+    archived: Annotated[bool, Field(strict=True)] | None = None
+    shared: Annotated[bool, Field(strict=True)] | None = None
 
 
 class RowAnswer(BaseModel):
@@ -82,6 +99,7 @@ UPLOAD = {
         "name": {"type": "string", "minLength": 1, "maxLength": 120},
         "file": {"type": "string", "contentMediaType": "text/csv", "description": FORMATS},
         "expected": {"type": "string", "maxLength": 100},
+        "shared": {"type": "string", "enum": ["true", "false"]},
     },
     "required": ["name", "file"],
 }
@@ -106,7 +124,8 @@ ROWS = ApiList("rows", RowAnswer, "case")
 def import_rows(request: HttpRequest) -> HttpResponse:
     """The rows become the next version of the name; all of them or none. Send JSON, or upload a
     CSV, JSON or JSONL file as multipart form data. Lists and objects in a field become JSON text.
-    The same rows again give the same version, with the column that is named as `expected` now."""
+    The same rows again give the same version, with the column that is named as `expected` now. 409
+    if the name is somebody else's."""
     dataset = from_upload(request) if is_upload(request) else from_json(request)
     where = address_of("datasets", f"{dataset.name}@{dataset.version}")
     return answer(dataset_answer(dataset).model_dump(), 201, Location=where)
@@ -116,7 +135,8 @@ def import_rows(request: HttpRequest) -> HttpResponse:
     "/datasets", auth=needs(Scope.READ), response=Page[DatasetAnswer], summary="List datasets"
 )
 def list_all_datasets(request: HttpRequest, query: Query[ArchiveQuery]) -> HttpResponse:
-    """The newest version of each, by name. Archived ones only when asked for."""
+    """The newest version of each of yours and of the shared ones, by name; for operators of all.
+    Archived ones only when asked for."""
     start = DATASETS.place(query.cursor, query.archived)
     datasets = datasets_for(caller(request)).filter(archived__isnull=not query.archived)
     found = list_datasets(datasets, query.limit + 1, start)
@@ -139,14 +159,21 @@ def show_dataset(request: HttpRequest, name: DatasetName, query: Query[PageQuery
     "/datasets/{path:name}",
     auth=needs(Scope.MANAGE, Permission.IMPORT),
     response=Applied,
-    summary="Archive a dataset, or bring it back",
+    summary="Share or archive a dataset",
 )
-def archive_rows(request: HttpRequest, name: DatasetName, body: DatasetChanges) -> Applied:
-    """All its versions, for its owner and operators. An archived dataset is refused for new runs;
-    runs that use it go on."""
+def change_dataset(request: HttpRequest, name: DatasetName, body: DatasetChanges) -> Applied:
+    """All its versions, for its owner and operators. An archived dataset is refused for new runs,
+    as is one that is no longer shared for those of others; runs that use it go on."""
     found = find_dataset_for(caller(request), name, write=True)
-    change = archive_dataset if body.archived else restore_dataset
-    return Applied(changed=change(caller(request), found.name))
+    if body.shared is None and body.archived is None:
+        raise refuse("", "Give shared or archived.")
+    changed = False
+    if body.shared is not None:
+        changed |= share_dataset(found, caller(request), is_shared=body.shared)
+    if body.archived is not None:
+        change = archive_dataset if body.archived else restore_dataset
+        changed |= change(caller(request), found.name)
+    return Applied(changed=changed)
 
 
 @routes.delete(
@@ -175,11 +202,11 @@ def from_json(request: HttpRequest) -> Dataset:
         body = DatasetBody.model_validate(json_of(request))
     except ValidationError as error:
         raise of_problems(explain(error, DatasetBody)) from None
-    return store_rows(caller(request), body.name, body.rows, body.expected)
+    return store_rows(caller(request), body.name, body.rows, body.expected, share=body.shared)
 
 
 def from_upload(request: HttpRequest) -> Dataset:
-    allowed = ("name", "file", "expected")
+    allowed = ("name", "file", "expected", "shared")
     unknown = [name for name in (*request.POST, *request.FILES) if name not in allowed]
     if unknown:
         raise refuse(unknown[0], f"Unknown field. Allowed here: {', '.join(allowed)}.")
@@ -187,8 +214,11 @@ def from_upload(request: HttpRequest) -> Dataset:
     if not isinstance(file, UploadedFile):
         raise refuse("file", f"Send the rows as a file, in {FORMATS}.")
     text = decode_dataset(file.read())
-    expected = request.POST.get("expected", "")
-    return import_dataset(caller(request), name, text, guess_format(text), expected)
+    expected, shared = request.POST.get("expected", ""), request.POST.get("shared", "false")
+    if shared not in {"true", "false"}:
+        raise refuse("shared", "Send true or false.")
+    format, share = guess_format(text), shared == "true"
+    return import_dataset(caller(request), name, text, format, expected, share=share)
 
 
 def dataset_answer(dataset: Dataset) -> DatasetAnswer:
@@ -198,6 +228,8 @@ def dataset_answer(dataset: Dataset) -> DatasetAnswer:
         rows=dataset.rows,
         columns=dataset.columns,
         expected=dataset.expected_column,
+        owner=dataset.owner.get_username() if dataset.owner else None,
+        shared=dataset.is_shared,
         created=dataset.created,
         archived=dataset.archived,
     )

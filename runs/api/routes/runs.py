@@ -9,7 +9,7 @@ from ninja import P, Query
 from ninja.params import HeaderEx
 from pydantic import BaseModel, Field, SkipValidation
 
-from runs.access import get_configuration_for, get_run_for, runs_for
+from runs.access import datasets_to_run_on, get_configuration_for, get_run_for, runs_for
 from runs.api.doors import caller, needs
 from runs.api.pages import ApiList, Fields, Page, PageQuery, Since, answer
 from runs.api.problems import of_problems, refuse
@@ -142,7 +142,7 @@ def start_run(
 def estimate_run(request: HttpRequest, body: RunBody) -> EstimateAnswer:
     """Calls, cached calls, money, time and the limit that binds. Nothing is started."""
     document, _ = document_of(request, body)
-    found = estimate(document)
+    found = estimate(document, datasets_to_run_on(caller(request)))
     if found.problems:
         raise of_problems(found.problems)
     costs = {"cost": found.cost_text, "judge_cost": found.judge_cost_text}

@@ -10,6 +10,7 @@ from runs import formatting
 from runs.management.documents import add_document, load_document
 from runs.management.site_command import SiteCommand
 from runs.selectors.estimates.estimate import Estimate, estimate
+from runs.selectors.named_parts import every_dataset
 from workers.engine.errors import ConfigurationError
 
 
@@ -24,7 +25,7 @@ class Command(SiteCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = estimate(load_document(options))
+        found = estimate(load_document(options), every_dataset())
         if found.problems:
             raise ConfigurationError(found.problems)
         self.stdout.write(json.dumps(record_of(found)) if options["json"] else text_of(found))

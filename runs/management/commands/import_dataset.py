@@ -6,7 +6,7 @@ from typing import Any
 
 from runs.formatting import counted
 from runs.management.refusals import bad_input
-from runs.management.site_command import SiteCommand
+from runs.management.site_command import SiteCommand, add_person
 from runs.services.datasets.reading import Format
 from runs.services.datasets.storing import (
     DatasetError,
@@ -14,6 +14,7 @@ from runs.services.datasets.storing import (
     guess_format,
     import_dataset,
 )
+from runs.services.people.local_account import person_for_command
 
 FORMATS: dict[str, Format] = {
     ".csv": "csv",
@@ -41,11 +42,22 @@ class Command(SiteCommand):
             "named expected, answer, target, label or output",
         )
 
-    def handle(self, *args: Any, name: str, file: Path, expected: str, **options: Any) -> None:
+        parser.add_argument(
+            "--share",
+            action="store_true",
+            help="let everybody on the site see it, in all its versions; else it is as it was, and "
+            "a new one is private",
+        )
+        add_person(parser)
+
+    def handle(
+        self, *args: Any, name: str, file: Path, expected: str, share: bool, **options: Any
+    ) -> None:
         try:
             text = decode_dataset(file.read_bytes())
             format = FORMATS.get(file.suffix.lower()) or guess_format(text)
-            dataset = import_dataset(None, name, text, format, expected)
+            owner = person_for_command(options["user"])
+            dataset = import_dataset(owner, name, text, format, expected, share=share)
         except OSError as error:
             raise bad_input(f"{file} cannot be read: {error.strerror}.") from None
         except DatasetError as error:

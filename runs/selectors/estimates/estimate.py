@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from django.db.models import QuerySet
+
 from runs import formatting
-from runs.models import Endpoint
+from runs.models import Dataset, Endpoint
 from runs.selectors.case_sources import CaseSource, source_of
 from runs.selectors.estimates.calls import Calls, count_calls
 from runs.selectors.estimates.judges import estimate_judges
@@ -68,11 +70,12 @@ class Estimate:
         return self.candidates * self.cases * self.repeats
 
 
-def estimate(document: dict[str, Any]) -> Estimate:
-    """Never raises for a bad document: its problems are part of the answer."""
+def estimate(document: dict[str, Any], datasets: QuerySet[Dataset]) -> Estimate:
+    """For somebody who may use these datasets. Never raises for a bad document: its problems are
+    part of the answer."""
     try:
         configuration = read_configuration(with_plain_line_ends(document))
-        source = source_of(configuration)
+        source = source_of(configuration, datasets)
         configuration = with_expected(configuration, source.expected)
         endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
         refuse_archived(configuration, source.dataset, endpoints)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,8 +10,10 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from runs.models import Case, Dataset
+from runs.services.datasets.names import MADE_BY, PASTED, is_taken, problem_with_name
 from runs.services.datasets.reading import (
     Format,
     Line,
@@ -24,27 +26,30 @@ from runs.services.datasets.reading import (
     read_rows,
     too_large,
 )
+from runs.services.people.sharing import share_dataset
 from workers.engine.spec.expected import guess_expected
 
 __all__ = [
     "DatasetError",
     "LineProblem",
+    "NameTakenError",
     "NoColumnError",
     "Preview",
     "decode_dataset",
     "guess_format",
     "import_dataset",
     "preview_dataset",
+    "refuse_taken",
     "set_expected_column",
     "settle_expected",
     "store_made_cases",
+    "store_pasted_rows",
     "store_rows",
     "too_large",
 ]
 
 MOST_PROBLEMS = 50  # shown; a wrong separator makes one problem per row
 ROWS_AT_ONCE = 500  # per INSERT; large rows are held in memory several times over
-MADE_BY = "cases made by "  # then the kind
 VERSION_TRIES = 5  # when several people import under one name at the same moment
 
 Lines = Callable[[], Iterator[Line]]
@@ -62,6 +67,10 @@ class NoColumnError(DatasetError):
     """What was named as the expected answer is no column."""
 
 
+class NameTakenError(DatasetError):
+    """The name is that of somebody else's dataset."""
+
+
 @dataclass(slots=True)
 class Preview:
     """The first rows of a dataset, how many there are, and everything wrong with them."""
@@ -76,11 +85,19 @@ class Preview:
 
 
 def import_dataset(
-    owner: AbstractBaseUser | None, name: str, text: str, format: Format, expected: str = ""
+    owner: AbstractBaseUser | None,
+    name: str,
+    text: str,
+    format: Format,
+    expected: str = "",
+    *,
+    share: bool = False,
 ) -> Dataset:
-    """Store the rows as the next version of the name. DatasetError if a single row is wrong, or if
-    `expected` names no column; empty, the column is the one of the version before, or guessed."""
-    return _store(owner, name, lambda: read_lines(text, format), expected)
+    """Store the rows as the next version of the name. DatasetError if a single row is wrong, if the
+    name is somebody else's, or if `expected` names no column; empty, the column is the one of the
+    version before, or guessed. Without `share` it is as private as the version before; a new name
+    is private. Without an owner it is the host's operator who imports, to any name."""
+    return _store(owner, name, lambda: read_lines(text, format), expected, share=share)
 
 
 def store_rows(
@@ -88,20 +105,37 @@ def store_rows(
     name: str,
     rows: Sequence[Mapping[str, Any]],
     expected: str = "",
+    *,
+    share: bool = False,
 ) -> Dataset:
     """The same for rows that are already in memory; problems count rows from 1."""
-    return _store(owner, name, lambda: read_rows(rows), expected)
+    return _store(owner, name, lambda: read_rows(rows), expected, share=share)
 
 
 def store_made_cases(kind: str, rows: Sequence[Mapping[str, str]]) -> Dataset:
     """The cases that a kind makes for its run, as a version that is listed nowhere; the same cases
     again are the same version, so that runs on them can be compared."""
-    return _store(None, f"{MADE_BY}{kind}", lambda: read_rows(rows), "", is_hidden=True)
+    name = f"{MADE_BY}{kind}"
+    return _store(None, name, lambda: read_rows(rows), twins=_hidden(None).filter(name=name))
+
+
+def store_pasted_rows(owner: AbstractBaseUser, rows: Sequence[Mapping[str, Any]]) -> Dataset:
+    """Rows that came with a run: listed nowhere, and only seen by whoever may see a run on them.
+    The same rows of the same person again are the same dataset."""
+    name = f"{PASTED}{secrets.token_hex(4)}"
+    return _store(owner, name, lambda: read_rows(rows), twins=_hidden(owner))
 
 
 def preview_dataset(text: str, format: Format, limit: int = 20) -> Preview:
     """Read everything, keep the first rows, store nothing."""
     return _survey(lambda: read_lines(text, format), limit)
+
+
+def refuse_taken(owner: AbstractBaseUser | None, name: str) -> None:
+    """NameTakenError if somebody else has a dataset of that name."""
+    if is_taken(owner, name):
+        told = f"There is a dataset {name.strip()!r} of somebody else already. Choose another name."
+        raise NameTakenError([LineProblem(1, told)])
 
 
 def settle_expected(name: str, columns: Sequence[str], chosen: str) -> str:
@@ -128,10 +162,13 @@ def _newest(name: str) -> Dataset | None:
     return Dataset.objects.filter(name=name).order_by("-version").first()
 
 
-def _same_made_cases(name: str, digest: str) -> Dataset | None:
+def _hidden(owner: AbstractBaseUser | None) -> QuerySet[Dataset]:
+    return Dataset.objects.filter(is_hidden=True, owner_id=owner.pk if owner else None)
+
+
+def _same_rows(twins: QuerySet[Dataset], digest: str) -> Dataset | None:
     """Locked: nobody removes it as unused before the run that asks for it is stored."""
-    same = Dataset.objects.select_for_update().filter(name=name, digest=digest, is_hidden=True)
-    return same.first()
+    return twins.select_for_update().filter(digest=digest).first()
 
 
 def decode_dataset(data: bytes) -> str:
@@ -146,21 +183,29 @@ def _store(
     owner: AbstractBaseUser | None,
     name: str,
     lines: Lines,
-    expected: str,
+    expected: str = "",
     *,
-    is_hidden: bool = False,
+    share: bool = False,
+    twins: QuerySet[Dataset] | None = None,
 ) -> Dataset:
+    """With `twins` it is hidden, and one of them if it has the same rows."""
+    is_hidden = twins is not None
     # Two passes over the rows instead of a copy of them: memory stays flat.
     survey = _survey(lines, limit=0)
-    problems = ([] if is_hidden else _name_problems(name)) + survey.problems
-    if problems:
-        raise DatasetError(problems)
+    wrong_name = "" if is_hidden else problem_with_name(name)
+    problems = [LineProblem(1, wrong_name)] if wrong_name else []
+    if problems or survey.problems:
+        raise DatasetError(problems + survey.problems)
+    refuse_taken(owner, name)
     survey.expected = settle_expected(name, survey.columns, expected)
     for _ in range(VERSION_TRIES):
         try:
-            if is_hidden and (same := _same_made_cases(name, survey.digest)):
+            if twins is not None and (same := _same_rows(twins, survey.digest)):
                 return same
-            return _add_version(owner, name.strip(), survey, lines, expected, is_hidden)
+            dataset = _add_version(owner, name.strip(), survey, lines, expected, is_hidden)
+            if share:
+                share_dataset(dataset, owner, is_shared=True)
+            return dataset
         except IntegrityError:
             continue  # somebody else took the version number
     raise DatasetError(
@@ -177,6 +222,7 @@ def _add_version(
     chosen: str,
     is_hidden: bool,
 ) -> Dataset:
+    refuse_taken(owner, name)  # again: somebody may have been faster
     newest = _newest(name)
     if newest is not None and newest.archived:  # who imports a name wants to use it
         Dataset.objects.filter(name=name).update(archived=None)
@@ -192,7 +238,8 @@ def _add_version(
         rows=survey.total,
         expected_column=survey.expected,
         digest=survey.digest,
-        owner_id=owner.pk if owner else None,
+        owner_id=newest.owner_id if newest else owner.pk if owner else None,
+        is_shared=bool(newest and newest.is_shared),
         is_hidden=is_hidden,
     )
     dataset.save()
@@ -235,19 +282,3 @@ def _note(found: Preview, problem: LineProblem) -> int:
         return 1
     found.problems.append(problem)
     return 0
-
-
-def _name_problems(name: str) -> list[LineProblem]:
-    plain = name.strip()
-    if not plain or len(plain) > 120 or not plain.isprintable():
-        return [LineProblem(1, "A dataset's name has 1 to 120 printable characters.")]
-    if plain.startswith(MADE_BY):
-        told = f"A name cannot begin with “{MADE_BY.strip()}”: so are called the cases of a kind."
-        return [LineProblem(1, told)]
-    if re.search(r"@\d+$", plain):
-        return [
-            LineProblem(
-                1, "A name cannot end in @ and a number, as in sums@3: that names a version."
-            )
-        ]
-    return []

@@ -37,6 +37,7 @@ class Environment:
     origins: tuple[str, ...]
     allowed_hosts: tuple[str, ...]
     simulator_url: str
+    simulator_secret: str  # for its control API; empty: it makes one
     workers: int
     flight_seconds: int
     live_runs: int
@@ -68,6 +69,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         origins=origins,
         allowed_hosts=_allowed_hosts(environ, origins),
         simulator_url=_text(environ, "EVALSITE_SIMULATOR_URL") or DEFAULT_SIMULATOR_URL,
+        simulator_secret=_text(environ, "EVALSITE_SIMULATOR_SECRET") or "",
         workers=_number(environ, "EVALSITE_WORKERS", default=2, lowest=1, highest=256),
         flight_seconds=_number(
             environ, "EVALSITE_FLIGHT_SECONDS", default=10, lowest=1, highest=600

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, Page
@@ -53,18 +54,18 @@ class Site(NamedTuple):
 @contextmanager
 def running_site(data: Path) -> Iterator[Site]:
     """`manage.py serve` on free ports, with an empty data folder, until the block ends."""
-    simulator_port = find_free_port()
+    simulator_port, secret = find_free_port(), token_urlsafe()
     command = [sys.executable, "manage.py", "serve", "--data", str(data)]
     process = subprocess.Popen(
         [*command, "--port", "0", "--simulator-port", str(simulator_port)],
         cwd=ROOT,
-        env={**os.environ, "EVALSITE_DATA": str(data)},
+        env={**os.environ, "EVALSITE_DATA": str(data), "EVALSITE_SIMULATOR_SECRET": secret},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
     try:
-        yield read_start(process, SimulatorClient(f"http://127.0.0.1:{simulator_port}"))
+        yield read_start(process, SimulatorClient(f"http://127.0.0.1:{simulator_port}", secret))
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=START_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import secrets
 import socket
 import sys
 from dataclasses import dataclass
@@ -81,6 +82,7 @@ def part_environment(plan: Plan, environment: Environment) -> dict[str, str]:
         EVALSITE_ORIGINS=",".join(plan.origins),
         EVALSITE_WORKERS=str(plan.workers),
         EVALSITE_SIMULATOR_URL=f"http://127.0.0.1:{plan.simulator_port}",
+        EVALSITE_SIMULATOR_SECRET=environment.simulator_secret or secrets.token_urlsafe(),
         REDIS_URL=plan.redis.url if plan.redis else environment.redis_url,
     )
 

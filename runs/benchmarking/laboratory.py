@@ -3,6 +3,7 @@ the end, in a temporary data folder that the site never sees."""
 
 import os
 import re
+import secrets
 import signal
 import subprocess
 import tempfile
@@ -78,6 +79,7 @@ def laboratory_environment(plan: Plan, folder: Path, redis_url: str) -> dict[str
         "EVALSITE_DATA": str(folder),
         "EVALSITE_WORKERS": str(plan.workers),
         "REDIS_URL": redis_url,
+        "EVALSITE_SIMULATOR_SECRET": secrets.token_urlsafe(),
     }
 
 

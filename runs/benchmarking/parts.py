@@ -64,6 +64,7 @@ def set_up_endpoint(plan: Plan, owner: User) -> dict[str, Any]:
         kind=paid.kind,
         base_url=paid.base_url,
         more_urls=paid.more_urls,
+        private_addresses=paid.private_addresses,
         model_names=[paid.model],
         max_concurrent=paid.max_concurrent,
         requests_per_minute=paid.requests_per_minute,

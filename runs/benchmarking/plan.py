@@ -24,6 +24,7 @@ class RealEndpoint:
     kind: str
     base_url: str
     more_urls: list[str]
+    private_addresses: list[str]
     model: str
     key: str
     max_concurrent: int

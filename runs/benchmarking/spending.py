@@ -55,6 +55,7 @@ def take_endpoint(stored: Endpoint, model: str, max_dollars: float | None) -> Re
         kind=stored.kind,
         base_url=stored.base_url,
         more_urls=stored.more_urls,
+        private_addresses=stored.private_addresses,
         model=model,
         key=decrypt(stored.key_ciphertext) if stored.has_key else "",
         max_concurrent=stored.max_concurrent,

@@ -43,7 +43,9 @@ def measure_all(plan: Plan, worker_pids: list[int], watch: Watch, say: Say) -> d
 
 def set_up(plan: Plan, worker_pids: list[int], watch: Watch, say: Say) -> Setup:
     owner = User.objects.create(username="benchmark", is_staff=True)
-    simulator = None if plan.endpoint else SimulatorClient(settings.SIMULATOR_URL)
+    simulator = None
+    if not plan.endpoint:
+        simulator = SimulatorClient(settings.SIMULATOR_URL, settings.SIMULATOR_SECRET)
     bench = Bench(owner, worker_pids, simulator, watch)
     return Setup(plan, bench, set_up_endpoint(plan, owner), say)
 

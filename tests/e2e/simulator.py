@@ -8,8 +8,9 @@ from typing import Any
 
 
 class Simulator:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, secret: str) -> None:
         self.url = url
+        self.secret = secret
 
     def answer_in(self, milliseconds: float) -> None:
         """From the next call on."""
@@ -23,7 +24,8 @@ class Simulator:
 
     def _send(self, method: str, name: str, body: Any = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/control/{name}", data=data, method=method)
+        address, headers = f"{self.url}/control/{name}", {"Authorization": f"Bearer {self.secret}"}
+        request = urllib.request.Request(address, data=data, method=method, headers=headers)
         with urllib.request.urlopen(request, timeout=10) as answer:
             found: dict[str, Any] = json.load(answer)
             return found

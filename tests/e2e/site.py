@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.e2e.database import Database
 from tests.e2e.simulator import Simulator
 from tests.platform.processes import wait_until_gone
-from tests.platform.serving import SETUP, Serve
+from tests.platform.serving import SETUP, SIMULATOR_SECRET, Serve
 
 SIMULATOR = re.compile(r"Simulated provider listens on (http://127\.0\.0\.1:\d+)")
 
@@ -24,7 +24,7 @@ class Site(Serve):
         try:
             self.url = self.wait_until_ready()
             self.setup_link = self.wait_for(SETUP)
-            self.simulator = Simulator(self.wait_for(SIMULATOR))
+            self.simulator = Simulator(self.wait_for(SIMULATOR), SIMULATOR_SECRET)
             self.database = Database(data / "evalsite.sqlite3")
         except BaseException:
             self.kill()

@@ -114,6 +114,7 @@ class Cluster:
             "DJANGO_SETTINGS_MODULE": self.shape.settings,
             "EVALSITE_DATA": str(self.folder),
             "EVALSITE_WORKERS": str(self.shape.workers),
+            "EVALSITE_SIMULATOR_SECRET": "one for all clusters, which may share a provider",
         }
         if self.shape.lease_seconds:
             env["EVALSITE_LEASE_SECONDS"] = str(self.shape.lease_seconds)
@@ -126,7 +127,7 @@ class Cluster:
         migration = self._process("migration", [*MANAGE, "migrate", "-v", "0"])
         self.provider: Process = self._beside.provider if self._beside else self._start_provider()
         address = self.provider.wait_ready()
-        self.simulator = SimulatorClient(address)
+        self.simulator = SimulatorClient(address, self.env["EVALSITE_SIMULATOR_SECRET"])
         self.env["EVALSITE_SIMULATOR_URL"] = address
         self.env["EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"] = address.removeprefix("http://")
         redis_server.wait_until_answering(embedded.url)

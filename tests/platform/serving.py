@@ -17,6 +17,7 @@ from tests.platform.processes import BASE_DIR, is_running
 READY = re.compile(r"evalsite is ready: (http://127\.0\.0\.1:\d+)/")
 SETUP = re.compile(r"(http://127\.0\.0\.1:\d+/setup/\S+)")
 GIVEN_BY_THE_TESTS = ("REDIS_URL", "DATABASE_URL", "EVALSITE_DATA", "EVALSITE_ORIGINS")
+SIMULATOR_SECRET = "known to the tests, which ask its ledger"
 STOP_SECONDS = 60.0  # a worker may take 30 s to have its calls in flight answered
 
 
@@ -25,6 +26,7 @@ class Serve:
 
     def __init__(self, data: Path) -> None:
         env = {name: value for name, value in os.environ.items() if name not in GIVEN_BY_THE_TESTS}
+        env["EVALSITE_SIMULATOR_SECRET"] = SIMULATOR_SECRET
         ports = ["--port", "0", "--simulator-port", "0"]
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "serve", *ports, "--data", str(data)],

@@ -17,5 +17,7 @@ def simulator() -> Iterator[SimulatorClient]:
 @pytest.fixture
 async def client(simulator: SimulatorClient) -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(simulator.url, connector=connector) as session:
+    async with aiohttp.ClientSession(
+        simulator.url, connector=connector, headers=simulator.headers
+    ) as session:
         yield session

@@ -1,6 +1,5 @@
 """The `simulate` command: says that it listens, refuses a taken port, stops when told."""
 
-import json
 import os
 import signal
 import socket
@@ -9,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
+
+from workers.simulator.testing import SimulatorClient
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,14 +24,16 @@ def start(*options: str) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def simulate(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command and the URL it has announced."""
+def simulate(*options: str) -> Iterator[tuple[subprocess.Popen[str], SimulatorClient]]:
+    """The command, and what can ask its control API as it has announced."""
     process = start("--port", "0", *options)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("Simulated provider listens on http://127.0.0.1:"), process.stderr
-        yield process, line.split()[-1]
+        told = process.stdout.readline()
+        assert told.startswith("Its control API asks for: Authorization: Bearer ")
+        yield process, SimulatorClient(line.split()[-1], told.split()[-1])
     finally:
         process.kill()
         process.communicate()
@@ -40,10 +42,9 @@ def simulate(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_listens_as_told_and_stops_at_once_without_a_word(number):
     options = ("--latency-ms", "7", "--error-rate", "0.5", "--model-latency", "sim-large=3")
-    with simulate(*options) as (process, url):
-        with urlopen(f"{url}/control/settings") as response:
-            settings = json.load(response)
-        with socket.create_connection(("127.0.0.1", int(url.rsplit(":", 1)[1]))):
+    with simulate(*options) as (process, simulator):
+        settings = simulator.change()
+        with socket.create_connection(("127.0.0.1", int(simulator.url.rsplit(":", 1)[1]))):
             process.send_signal(number)
             _, errors = process.communicate(timeout=5)
     assert (settings["latency_ms"], settings["error_rate"]) == (7, 0.5)

@@ -1,8 +1,10 @@
 """The control API refuses what it does not know, and says what it does."""
 
+import aiohttp
 import pytest
 
 from tests.simulator.calls import ask
+from workers.simulator.control import CONTROLS
 from workers.simulator.settings import Settings, SettingsError, change
 
 
@@ -88,6 +90,39 @@ async def test_a_reset_keeps_settings_and_forgets_script_and_limits(client, simu
     simulator.reset()
     assert (await ask(client, "hi")).status == 200
     assert (await ask(client, "hi")).status == 429
+
+
+CONTROLLED = [control for control in CONTROLS if control != ("GET", "/control/health")]
+
+
+@pytest.mark.parametrize(("method", "path"), CONTROLLED)
+async def test_nobody_reads_or_changes_anything_without_the_secret(simulator, method, path):
+    simulator.play({"do": "hang"})
+    before = simulator.change(latency_ms=5)
+    async with aiohttp.ClientSession(simulator.url) as stranger:
+        for given in ("", "Bearer ", "Bearer wrong", "Basic x", "Bearer \xff"):
+            headers = {"Authorization": given} if given else {}
+            async with stranger.request(method, path, headers=headers, data="[]") as response:
+                assert response.status == 401
+                assert "latency_ms" not in await response.text()
+    assert simulator.change() == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"},
+    ],
+)
+async def test_a_page_in_a_browser_is_refused_also_with_the_secret(client, headers):
+    async with client.post("/control/reset", headers=headers) as response:
+        assert response.status == 403
+        assert "Access-Control-Allow-Origin" not in response.headers
+    async with client.get("/control/health", headers=headers) as response:
+        assert response.status == 403
 
 
 async def test_health_is_told(client):

@@ -1,5 +1,10 @@
-"""The control API: reads the ledger and changes settings, script and state while running."""
+"""The control API: reads the ledger and changes settings, script and state while running.
 
+It asks for a secret: the ledger holds what everybody asked, and a script of faults would ruin
+runs. Pages in a browser have no business here, also with a secret.
+"""
+
+import hmac
 import json
 from collections.abc import Callable
 from dataclasses import asdict
@@ -12,6 +17,7 @@ from workers.simulator.script import ScriptError, read_script
 from workers.simulator.settings import SettingsError, change
 
 CONTROL_PREFIX = "/control/"
+OPEN = ("GET", "/control/health")  # says nothing but that it is there
 DEFAULT_ROWS = 1000
 MOST_ROWS = 10_000  # a page of rows is written in one go and must not stall the server
 
@@ -20,7 +26,15 @@ class ControlError(ValueError):
     """A control request that cannot be carried out; the message says what is allowed."""
 
 
-def answer_control(provider: SimulatedProvider, request: HttpRequest) -> Reply:
+def answer_control(provider: SimulatedProvider, request: HttpRequest, secret: str) -> Reply:
+    if request.is_from_a_page:
+        return _error(403, "The control API answers programs, not pages in a browser.")
+    if (request.method, request.path) != OPEN and not knows(secret, request.authorization):
+        return _error(
+            401,
+            "Send Authorization: Bearer SECRET with the secret that `manage.py simulate` printed, "
+            "or that EVALSITE_SIMULATOR_SECRET gave it.",
+        )
     actions = {method: do for (method, path), do in CONTROLS.items() if path == request.path}
     if not actions:
         known = ", ".join(f"{method} {path}" for method, path in CONTROLS)
@@ -32,6 +46,11 @@ def answer_control(provider: SimulatedProvider, request: HttpRequest) -> Reply:
         return Reply(200, json.dumps(action(provider, request)).encode())
     except (ControlError, SettingsError, ScriptError) as problem:
         return _error(400, str(problem))
+
+
+def knows(secret: str, authorization: str) -> bool:
+    given = authorization.encode("latin-1", "replace")
+    return hmac.compare_digest(given, f"Bearer {secret}".encode())
 
 
 def show_health(provider: SimulatedProvider, request: HttpRequest) -> dict[str, Any]:

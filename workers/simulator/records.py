@@ -16,6 +16,7 @@ class HttpRequest(NamedTuple):
     query: str
     body: bytes
     authorization: str = ""
+    is_from_a_page: bool = False  # of a browser, which may show anybody's page
 
 
 class Reply(NamedTuple):

@@ -28,8 +28,10 @@ class ListenError(Exception):
 class SimulatorServer:
     """A listening simulated provider on the running event loop."""
 
-    def __init__(self, settings: Settings, host: str, port: int) -> None:
+    def __init__(self, settings: Settings, host: str, port: int, secret: str) -> None:
+        """`secret` is what the control API asks for."""
         self._settings = settings
+        self._secret = secret
         self._host = host
         self._port = port
         self._connections: set[Connection] = set()
@@ -47,7 +49,9 @@ class SimulatorServer:
         listener = _listen(self._host, self._port)
         self._port = listener.getsockname()[1]  # port 0 asks for any free one
         self._server = await loop.create_server(
-            lambda: Connection(provider, loop, self._connections), sock=listener, backlog=BACKLOG
+            lambda: Connection(provider, loop, self._connections, self._secret),
+            sock=listener,
+            backlog=BACKLOG,
         )
 
     def stop(self) -> None:
@@ -59,14 +63,14 @@ class SimulatorServer:
 
 
 def run_until_signal(
-    settings: Settings, host: str, port: int, announce: Callable[[str], None]
+    settings: Settings, host: str, port: int, secret: str, announce: Callable[[str], None]
 ) -> None:
     """Serves until SIGTERM or SIGINT; calls `announce` with the URL once it listens."""
     allow_many_connections()
     # Requests leave no cycles behind: looking for some every few requests only costs time.
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
-    uvloop.run(_serve_until_signal(SimulatorServer(settings, host, port), announce))
+    uvloop.run(_serve_until_signal(SimulatorServer(settings, host, port, secret), announce))
 
 
 async def _serve_until_signal(server: SimulatorServer, announce: Callable[[str], None]) -> None:

@@ -13,6 +13,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from secrets import token_urlsafe
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -27,8 +28,9 @@ CONTROL_TIMEOUT_SECONDS = 10.0
 class SimulatorClient:
     """The control API of a simulated provider at a URL."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, secret: str) -> None:
         self.url = url.rstrip("/")
+        self.headers = {"Authorization": f"Bearer {secret}"}
         self._opener = build_opener(ProxyHandler({}))  # never through a proxy of the machine
 
     def ledger(self) -> dict[str, Any]:
@@ -53,7 +55,7 @@ class SimulatorClient:
 
     def _call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        request = Request(f"{self.url}{path}", data=data, method=method)
+        request = Request(f"{self.url}{path}", data=data, method=method, headers=self.headers)
         with self._opener.open(request, timeout=CONTROL_TIMEOUT_SECONDS) as response:
             answer: dict[str, Any] = json.load(response)
         return answer
@@ -65,13 +67,14 @@ def running_simulator(
 ) -> Iterator[SimulatorClient]:
     """A simulated provider in a thread of this process, on a free port unless one is named."""
     allow_many_connections()
-    server = SimulatorServer(Settings(**settings), host, port)
+    secret = token_urlsafe()
+    server = SimulatorServer(Settings(**settings), host, port, secret)
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="simulator", daemon=True)
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(server.start(), loop).result()
-        yield SimulatorClient(server.url)
+        yield SimulatorClient(server.url, secret)
     finally:
         asyncio.run_coroutine_threadsafe(_stop(server), loop).result()
         loop.call_soon_threadsafe(loop.stop)

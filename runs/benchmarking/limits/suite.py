@@ -31,7 +31,7 @@ def measure_rows(plan: Plan, worker_pids: list[int], watch: Watch, say: Say) -> 
 
 def measure_row(setup: Setup, name: str) -> dict[str, Any]:
     """A row that cannot be measured is missed, and says why; the others go on."""
-    simulator = SimulatorClient(settings.SIMULATOR_URL)
+    simulator = SimulatorClient(settings.SIMULATOR_URL, settings.SIMULATOR_SECRET)
     clear(simulator)
     stage = Stage(name, list(ROWS).index(name) + 1, setup, simulator)
     began, load = time.monotonic(), os.getloadavg()[0]

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 MOST_BODY_BYTES = 64 * 1024 * 1024
 MOST_WAITING = 64  # pipelined requests read ahead of the one being answered
+FROM_A_PAGE = (b"origin", b"sec-fetch-site", b"sec-fetch-mode")  # headers that only browsers send
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -29,10 +30,12 @@ class Connection(asyncio.Protocol):
         provider: SimulatedProvider,
         loop: asyncio.AbstractEventLoop,
         connections: set["Connection"],
+        secret: str,
     ) -> None:
         self._provider = provider
         self._loop = loop
         self._connections = connections
+        self._secret = secret
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[tuple[Exchange, bool]] = deque()
         self._current: Exchange | None = None
@@ -81,6 +84,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._url = b""
         self._authorization = ""
+        self._is_from_a_page = False
         self._body: list[bytes] = []
         self._body_bytes = 0
         self._expects_continue = False
@@ -94,6 +98,8 @@ class Connection(asyncio.Protocol):
             self._authorization = value.decode("latin-1")
         elif lowered == b"expect":
             self._expects_continue = value.lower() == b"100-continue"
+        elif lowered in FROM_A_PAGE:
+            self._is_from_a_page = True
 
     def on_headers_complete(self) -> None:
         if self._expects_continue and self._current is None:
@@ -119,12 +125,13 @@ class Connection(asyncio.Protocol):
     def _receive(self) -> Exchange:
         path, _, query = self._url.decode("latin-1").partition("?")
         method = self._parser.get_method().decode("latin-1")
-        request = HttpRequest(method, path, query, b"".join(self._body), self._authorization)
+        body = b"".join(self._body)
+        request = HttpRequest(method, path, query, body, self._authorization, self._is_from_a_page)
         if self._body_bytes > MOST_BODY_BYTES:
             return self._plain(request, 413, f"A body may have {MOST_BODY_BYTES} bytes at most.")
         try:
             if path.startswith(CONTROL_PREFIX):
-                reply = answer_control(self._provider, request)
+                reply = answer_control(self._provider, request, self._secret)
                 return Exchange(request, reply, self._provider.settings)
             return self._provider.receive(request)
         except Exception:  # the edge of the process: one bad request must not end the others

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,9 @@ from tests.commands.conftest import write
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import GIVEN_BY_THE_TESTS
 
-pytestmark = pytest.mark.late
+pytestmark = [pytest.mark.late, pytest.mark.timeout(360)]  # two starts of a site
 
+SECRET_KEY = "a secret of the repository, of fifty characters and more"
 EXAMPLE = BASE_DIR / "docs" / "ci-example.yml"
 ROWS = [{"question": f"What is {n} + {n + 3}?", "expected": str(2 * n + 3)} for n in range(1, 31)]
 EVALS = {
@@ -42,12 +44,16 @@ class Job:
             writer.writeheader()
             writer.writerows(ROWS)
         (folder / "evalsite").symlink_to(BASE_DIR, target_is_directory=True)
-        steps: list[dict[str, Any]] = yaml.safe_load(EXAMPLE.read_text())["jobs"]["evals"]["steps"]
+        example: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["jobs"]["evals"]
+        steps = example["steps"]
+        self.variables: dict[str, str] = example["env"]
+        self.cached = {step["with"]["path"] for step in steps if "cache/" in step.get("uses", "")}
         self._scripts = {step["name"]: step["run"] for step in steps if "run" in step}
         kept = {name: v for name, v in os.environ.items() if name not in GIVEN_BY_THE_TESTS}
         self._environment = {
             **kept,
             "EVALSITE_DATA": str(folder / ".evalsite"),
+            "EVALSITE_SECRET_KEY": SECRET_KEY,
             "MANAGE": "evalsite/.venv/bin/python evalsite/manage.py",
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         }
@@ -66,6 +72,17 @@ class Job:
         print(name, ran.returncode, ran.stdout[-2000:], ran.stderr[-2000:], sep="\n")
         return ran.returncode
 
+    def kept_for_the_next_job(self) -> list[Path]:
+        return [path for pattern in self.cached for path in self.folder.glob(pattern)]
+
+    def begin_anew(self) -> None:
+        """On another machine, with nothing but what was cached."""
+        kept = {path.name: path.read_bytes() for path in self.kept_for_the_next_job()}
+        shutil.rmtree(self.folder / ".evalsite")
+        (self.folder / ".evalsite").mkdir()
+        for name, content in kept.items():
+            (self.folder / ".evalsite" / name).write_bytes(content)
+
     def evaluate(self, document: dict[str, Any]) -> int:
         write(self.folder / "evals" / "sums.yaml", document)
         return self.step("Evaluate")
@@ -79,11 +96,27 @@ def job(tmp_path: Path) -> Iterator[Job]:
     assert job.step("Stop the site") == 0
 
 
+def check_that_no_secret_is_cached(job: Job) -> None:
+    """A job of a pull request can read all that is: the key file would open the stored keys."""
+    data, cached = job.folder / ".evalsite", job.kept_for_the_next_job()
+    assert [path.name for path in cached] == ["evalsite.sqlite3"]
+    (redis,) = data.glob("redis/*/redis.conf")
+    password = redis.read_text().partition("requirepass ")[2].split()[0]
+    for secret in (SECRET_KEY, password):
+        assert secret.encode() not in cached[0].read_bytes()
+    assert "secrets.EVALSITE_SECRET_KEY" in job.variables["EVALSITE_SECRET_KEY"]
+
+
 def test_the_job_passes_and_fails_on_a_regression_only(job: Job) -> None:
     assert job.step("Prepare") == 0
-    assert job.step("Prepare") == 0  # with the folder of an earlier job
     assert job.evaluate(EVALS) == 0  # the first has nothing to compare with
+    assert job.step("Stop the site") == 0
+    check_that_no_secret_is_cached(job)
+    job.begin_anew()
+    assert job.step("Start the site") == 0
+    assert job.step("Prepare") == 0
     assert job.evaluate(EVALS) == 0
+    assert "30 cached" in (job.folder / "evals.md").read_text()
     assert job.evaluate(WORSE) == 100
     assert job.step("Show") == 0
     summary = (job.folder / "summary.md").read_text()

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalsite.commit import find_commit
+from evalsite.data_folder import close_to_others
 from evalsite.proxies import MOST_PROXIES, TrustedProxies, parse_proxies
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -99,6 +100,7 @@ def make_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
             f"EVALSITE_DATA is {str(folder)!r}, which cannot be made a folder ({error.strerror})."
             " Name a folder that this user may write, or give it with --data DIR."
         ) from error
+    close_to_others(folder)
     return folder
 
 

@@ -12,6 +12,7 @@ import pytest
 from django.test import override_settings
 
 from evalsite.commit import find_commit
+from evalsite.data_folder import close_to_others
 from evalsite.database import database_settings
 from evalsite.env import EnvironmentProblem, read_environment, redis_url_file
 from runs.checks import check_cookies, check_proxies
@@ -26,6 +27,7 @@ def read(tmp_path: Path, **variables: str):
     ("name", "value", "advice"),
     [
         pytest.param("EVALSITE_DEBUG", "maybe", "one of: 1, true", id="switch"),
+        pytest.param("EVALSITE_PRIVATE_ENDPOINTS", "never", "to ask or refuse", id="choice"),
         pytest.param("EVALSITE_WORKERS", "two", "whole number from 1 to 256", id="number"),
         pytest.param("EVALSITE_WORKERS", "0", "whole number from 1 to 256", id="too few"),
         pytest.param("EVALSITE_ALLOWED_HOSTS", "*", "List the host names", id="any host"),
@@ -49,6 +51,34 @@ def test_a_data_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(EnvironmentProblem, match=r"EVALSITE_DATA .*--data DIR"):
         read_environment({"EVALSITE_DATA": str(tmp_path / "file" / "data")})
+
+
+def test_a_folder_that_was_there_before_is_closed_to_others(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    for _ in range(2):  # empty, and with what an earlier start left
+        read(tmp_path)
+        assert stat.S_IMODE(data.stat().st_mode) == 0o700
+        (data / "keys" / "endpoint_keys").touch()
+        for path in (data, data / "keys"):
+            path.chmod(0o755)
+        for name in ("secret_key", "endpoint_keys"):
+            (data / "keys" / name).chmod(0o644)
+    read(tmp_path)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [data, *data.rglob("*")]}
+    assert modes == {"data": 0o700, "keys": 0o700, "secret_key": 0o600, "endpoint_keys": 0o600}
+
+
+@pytest.mark.parametrize(("mode", "name"), [(0o755, "notes.txt"), (0o1777, "notes.txt")])
+def test_a_folder_of_others_is_warned_about_and_left_as_it_is(tmp_path, caplog, mode, name):
+    """Nobody else could use /tmp any more."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / name).touch()
+    data.chmod(mode)
+    close_to_others(data)
+    assert stat.S_IMODE(data.stat().st_mode) == mode
+    assert f"Other accounts of this machine can read {data}" in caplog.text
 
 
 def test_the_data_folder_is_for_its_owner_only(tmp_path):

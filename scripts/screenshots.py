@@ -70,6 +70,7 @@ PAGES = {
     "benchmarks": "/benchmarks/",
     "api": "/api/docs",
     "tokens": "/tokens/",
+    "password": "/password/",
     "people": "/people/",
     "audit": "/audit/",
     "not-found": "/nowhere/",

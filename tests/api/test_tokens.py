@@ -1,5 +1,6 @@
 """Tokens: made once, kept as a hash, usable until they expire or are revoked."""
 
+import hashlib
 import re
 from datetime import timedelta
 from io import StringIO
@@ -33,6 +34,7 @@ def test_a_token_is_known_again_and_only_its_hash_is_stored(alice):
     secret = made.text.removeprefix(f"{made.token.prefix}_")
     assert len(secret) == 43  # 256 bits in base 64
     assert secret not in str(stored)
+    assert stored["digest"] == hashlib.sha256(made.text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: t + "x", lambda t: t.upper()])
@@ -44,6 +46,14 @@ def test_anything_but_the_token_is_refused(alice, change):
 @pytest.mark.parametrize("text", ["", "ev_", "\x00", "ev_0000000000_" + "a" * 43, "\ud800" * 60])
 def test_what_was_never_a_token_is_refused(text):
     assert authenticate_token(text) is None
+
+
+def test_a_token_is_compared_in_constant_time(alice):
+    """Only that comparison refuses to look at letters that are not ASCII."""
+    made = create_token(alice, "ci", ["read"])
+    ApiToken.objects.update(digest="é" * 64)
+    with pytest.raises(TypeError, match="non-ASCII"):
+        authenticate_token(made.text)
 
 
 def test_a_revoked_token_is_refused_at_once(alice):

@@ -1,4 +1,4 @@
-"""The first account is made once, by link."""
+"""The first account is made once, by link; no account can be guessed at from everywhere."""
 
 import time
 from datetime import timedelta
@@ -11,7 +11,8 @@ from django.core.signing import TimestampSigner, b62_encode
 from django.db import connection
 from django.urls import resolve
 
-from runs.services.people import accounts
+from runs.services.people import accounts, throttle
+from runs.services.people.throttle import TooManyTries, begin_try, new_try
 
 PASSWORD = "correct horse battery staple"
 
@@ -112,3 +113,12 @@ def test_of_two_people_at_once_only_one_becomes_administrator():
         thread.join()
     assert User.objects.count() == 1
     assert len(refused) == 1
+
+
+@pytest.mark.django_db
+def test_guessing_from_everywhere_is_stopped_too():
+    for number in range(throttle.ACCOUNT.free):
+        begin_try(new_try("ada", f"10.0.1.{number}"))
+    with pytest.raises(TooManyTries):
+        begin_try(new_try("ada", "10.9.9.9"))
+    begin_try(new_try("bob", "10.9.9.9"))

@@ -146,35 +146,46 @@ def wait_seven_days(ada: User, client: Client) -> None:
     session.save()
 
 
-@pytest.mark.parametrize("is_read", [True, False], ids=["a live page", "a page that is silent"])
-@pytest.mark.parametrize(
-    ("lose", "code"),
-    [
-        pytest.param(lambda ada, client: client.logout(), 4401, id="sign-out"),
-        pytest.param(change_password, 4401, id="new password"),
-        pytest.param(close_account, 4401, id="closed account"),
-        pytest.param(take_role, 4404, id="no role any more"),
-        pytest.param(wait_seven_days, 4401, id="session too old"),
-    ],
-)
-async def test_who_may_not_be_here_any_more_loses_the_socket(
-    ada: User,
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    lose: Callable[[User, Client], None],
-    code: int,
-    is_read: bool,
-) -> None:
+async def code_after(
+    lose: Callable[[User, Client], None], ada: User, run: Run, *, is_read: bool = True
+) -> int:
     """With frames that nobody reads the heartbeat waits; the check must not. The heartbeat is left
-    at 10 s, so that nothing but the check can close it in time."""
-    monkeypatch.setattr(consumers, "CHECK_SECONDS", 0.3)
+    at 10 s, so that nothing but the check can close the socket in time."""
     client = await database_sync_to_async(sign_in)(ada)
     async with connected(run, client) as page:
         first = await next_frame(page, "snapshot")
         if is_read:
             await page.send_json_to({"type": "ack", "seq": first["seq"]})
         await database_sync_to_async(lose)(ada, client)
-        assert await close_code(page) == code
+        return await close_code(page)
+
+
+@pytest.fixture
+def checks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "CHECK_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("checks_often")
+@pytest.mark.parametrize("is_read", [True, False], ids=["a live page", "a page that is silent"])
+async def test_a_sign_out_closes_the_socket_at_the_next_heartbeat(
+    ada: User, run: Run, is_read: bool
+) -> None:
+    assert await code_after(lambda _, client: client.logout(), ada, run, is_read=is_read) == 4401
+
+
+@pytest.mark.usefixtures("checks_often")
+async def test_who_loses_the_role_loses_the_socket_at_the_next_heartbeat(
+    ada: User, run: Run
+) -> None:
+    assert await code_after(take_role, ada, run) == 4404
+
+
+@pytest.mark.usefixtures("checks_often")
+@pytest.mark.parametrize("lose", [change_password, close_account, wait_seven_days])
+async def test_a_session_that_ends_in_another_way_closes_the_socket(
+    ada: User, run: Run, lose: Callable[[User, Client], None]
+) -> None:
+    assert await code_after(lose, ada, run) == 4401
 
 
 def test_a_socket_is_checked_often_enough_to_close_within_ten_seconds() -> None:

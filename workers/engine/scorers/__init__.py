@@ -5,12 +5,19 @@ from typing import Any
 
 from workers.engine.named import Registry
 from workers.engine.scorers.base import AskingScorer, BaseScorer, Scorer
+from workers.engine.scorers.bleu import Bleu
+from workers.engine.scorers.choice import Choice
 from workers.engine.scorers.contains import Contains
+from workers.engine.scorers.edit_distance import EditDistance
 from workers.engine.scorers.exact import Exact
+from workers.engine.scorers.json_form import Json
 from workers.engine.scorers.numeric import Numeric
 from workers.engine.scorers.regex import Regex
+from workers.engine.scorers.rouge_l import RougeL
 from workers.engine.scorers.rubric import Rubric
 from workers.engine.scorers.similarity import Similarity
+from workers.engine.scorers.starts_with import StartsWith
+from workers.engine.scorers.token_f1 import TokenF1
 
 __all__ = [
     "SCORERS",
@@ -38,8 +45,15 @@ SCORERS: Registry[AnyScorer] = Registry(
     {
         "exact": Exact,
         "contains": Contains,
+        "starts_with": StartsWith,
         "regex": Regex,
         "numeric": Numeric,
+        "choice": Choice,
+        "json": Json,
+        "edit_distance": EditDistance,
+        "token_f1": TokenF1,
+        "rouge_l": RougeL,
+        "bleu": Bleu,
         "similarity": Similarity,
         "rubric": Rubric,
     },

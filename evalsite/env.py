@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEFAULT_ORIGINS = "http://127.0.0.1:8000,http://localhost:8000"
 DEFAULT_SIMULATOR_URL = "http://127.0.0.1:8765"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+MOST_TRIALS = 2_000_000  # of a run, whoever starts it; the engine refuses more
 SHORTEST_SECRET_KEY = 50  # characters; what Django's own deployment check asks for
 SWITCH_WORDS = {"1": True, "true": True, "yes": True, "on": True}
 SWITCH_WORDS |= {"0": False, "false": False, "no": False, "off": False}
@@ -42,6 +44,10 @@ class Environment:
     workers: int
     flight_seconds: int
     live_runs: int
+    trials_per_run: int
+    dollars_per_day: float | None  # of one person; None: no limit, as below
+    stored_megabytes: int | None
+    slots_per_person: int | None
     audit_days: int
     lease_seconds: int
     api_requests_per_minute: int
@@ -76,6 +82,16 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
             environ, "EVALSITE_FLIGHT_SECONDS", default=10, lowest=1, highest=600
         ),
         live_runs=_number(environ, "EVALSITE_LIVE_RUNS", default=50, lowest=1, highest=10_000),
+        trials_per_run=_number(
+            environ,
+            "EVALSITE_TRIALS_PER_RUN",
+            default=MOST_TRIALS,
+            lowest=1,
+            highest=MOST_TRIALS,
+        ),
+        dollars_per_day=_amount(environ, "EVALSITE_DOLLARS_PER_DAY"),
+        stored_megabytes=_optional(environ, "EVALSITE_STORED_MEGABYTES", lowest=0),
+        slots_per_person=_optional(environ, "EVALSITE_SLOTS_PER_PERSON", lowest=1),
         audit_days=_number(environ, "EVALSITE_AUDIT_DAYS", default=400, lowest=30, highest=36_500),
         lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
         api_requests_per_minute=_number(
@@ -169,6 +185,24 @@ def _number(
             f" or unset it for {default}."
         )
     return int(value)
+
+
+def _optional(environ: Mapping[str, str], name: str, *, lowest: int) -> int | None:
+    """A whole number, or no limit."""
+    if _text(environ, name) is None:
+        return None
+    return _number(environ, name, default=lowest, lowest=lowest, highest=1_000_000_000)
+
+
+def _amount(environ: Mapping[str, str], name: str) -> float | None:
+    value = _text(environ, name)
+    if value is None:
+        return None
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,6})?", value):
+        raise EnvironmentProblem(
+            f"{name} is {value!r}. Set it to an amount like 5 or 0.50, or unset it for no limit."
+        )
+    return float(value)
 
 
 def _origins(environ: Mapping[str, str]) -> tuple[str, ...]:

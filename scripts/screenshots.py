@@ -73,6 +73,7 @@ PAGES = {
     "password": "/password/",
     "people": "/people/",
     "audit": "/audit/",
+    "quota": "/people/1/quota/",
     "not-found": "/nowhere/",
 }
 

@@ -16,7 +16,7 @@ class RunQuotas:
     def __init__(self, run_id: int, cases: int) -> None:
         self._run_id = run_id
         self._cases = cases
-        self._shared: dict[tuple[str, str], tuple[Quota, Quota]] = {}
+        self._shared: dict[tuple[str, str], tuple[Quota, ...]] = {}  # … of the run, of the model
         self._of_candidate: int | None = None  # calls at once, under a two-level split
         self._candidates: set[str] = set()
 
@@ -30,15 +30,16 @@ class RunQuotas:
     def change(self, current: Current) -> list[Quota]:
         """Take on the limits as they are now. Returns all quotas, for the calls that wait."""
         configuration, endpoints = current.configuration, current.endpoints
-        of_run = run_quota(self._run_id, current)
+        of_run, of_owner = run_quota(self._run_id, current), owner_quotas(current)
         self._shared = {
             (model.endpoint, model.model): (
+                *of_owner,
                 of_run,
                 model_quota(endpoints[model.endpoint], model.model, self._run_id, configuration),
             )
             for model in configuration.every_model
         }
-        quotas = [of_run, *(of_model for _, of_model in self._shared.values())]
+        quotas = [*of_owner, of_run, *(shared[-1] for shared in self._shared.values())]
         slots = slots_now(configuration, endpoints)
         self._of_candidate = calls_per_candidate(configuration, self._cases, slots)
         if self._of_candidate is None:
@@ -47,18 +48,25 @@ class RunQuotas:
 
     def keys(self) -> dict[tuple[str, str], str]:
         """Under which key the calls of each endpoint and model fall."""
-        return {place: of_model.key for place, (_, of_model) in self._shared.items()}
+        return {place: shared[-1].key for place, shared in self._shared.items()}
 
     def stop(self) -> list[Quota]:
         """No call starts any more, until the limits are read again and allow it."""
         self._shared = {
-            place: (of_run._replace(max_concurrent=0), of_model)
-            for place, (of_run, of_model) in self._shared.items()
+            place: (*of_owner, of_run._replace(max_concurrent=0), of_model)
+            for place, (*of_owner, of_run, of_model) in self._shared.items()
         }
-        return [of_run for of_run, _ in self._shared.values()]
+        return [shared[-2] for shared in self._shared.values()]
 
     def _candidate_quota(self, candidate: str, most: int) -> Quota:
         return Quota(f"run:{self._run_id}/{candidate}", most)
+
+
+def owner_quotas(current: Current) -> list[Quota]:
+    """One more pool for people who have a share of the slots; others pay nothing for it."""
+    if current.owner_slots is None:
+        return []
+    return [Quota(f"person:{current.owner_id}", current.owner_slots)]
 
 
 def run_quota(run_id: int, current: Current) -> Quota:

@@ -27,6 +27,7 @@ from runs.api.routes import (
     control,
     datasets,
     endpoints,
+    me,
     results,
     runs,
     streams,
@@ -52,6 +53,7 @@ GROUPS = (
     benchmarks,
     webhooks,
     audit,
+    me,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.
 

@@ -109,6 +109,7 @@ EXAMPLES: dict[str, Example] = {
     "list_all_webhooks": Example("GET", "/webhooks"),
     "remove_webhook": Example("DELETE", "/webhooks/1"),
     "list_actions": Example("GET", "/audit", {"action": "role.changed", "limit": 10}),
+    "show_me": Example("GET", "/me"),
     "openapi": Example("GET", "/openapi.json"),
 }
 

@@ -8,6 +8,7 @@ from runs.models.configuration import Configuration
 from runs.models.dataset import Case, Dataset
 from runs.models.endpoint import Endpoint, EndpointKind
 from runs.models.live import EventLevel, RunEvent, RunSample
+from runs.models.quota import PersonQuota
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Score, ScoreRecord
 from runs.models.token import ApiToken, Scope
@@ -30,6 +31,7 @@ __all__ = [
     "Endpoint",
     "EndpointKind",
     "EventLevel",
+    "PersonQuota",
     "Priority",
     "Run",
     "RunEvent",

@@ -33,6 +33,9 @@ class Dataset(models.Model):
         null=True, blank=True, editable=False, help_text="Since then offered for no new run."
     )
 
+    size = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Bytes of its rows as JSON."
+    )
     is_hidden = models.BooleanField(
         default=False,
         editable=False,

@@ -114,6 +114,15 @@ class Run(models.Model):
     )
     cost = models.FloatField(default=0.0, help_text="Dollars, as far as prices are known.")
     cost_saved = models.FloatField(default=0.0, help_text="Dollars that the cache saved.")
+    cost_day = models.DateField(null=True, blank=True, help_text="UTC day of its last cost.")
+    cost_before_day = models.FloatField(default=0.0, help_text="Its cost when that day began.")
+    promised = models.FloatField(
+        default=0.0, help_text="Dollars that it may cost by our estimate; 0: nobody asked."
+    )
+    stored_bytes = models.PositiveBigIntegerField(default=0, help_text="About, of its scores.")
+    quota = models.JSONField(
+        default=dict, blank=True, help_text="What its owner may use while it runs."
+    )
     unpriced = models.PositiveIntegerField(default=0, help_text="Answers of unknown price.")
     peak_in_flight = models.PositiveIntegerField(default=0)
     by_role = models.JSONField(
@@ -130,7 +139,10 @@ class Run(models.Model):
                 fields=["owner", "idempotency_key"], name="run_owner_idempotency_key"
             )
         ]
-        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["state", "id"])]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["state", "id"]),
+            models.Index(fields=["owner", "cost_day"], name="run_owner_cost_day"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} (run {self.pk})"

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.utils import timezone
 
 from runs.roles import Role, stored_role_of
 
@@ -14,10 +15,16 @@ class PersonRow(NamedTuple):
     person: User
     role: Role | None
     runs: int
+    dollars_today: float
 
 
 def list_people(people: QuerySet[User]) -> list[PersonRow]:
     """Those who may sign in first, each by name."""
-    found = people.annotate(run_count=Count("runs")).prefetch_related("groups")
+    is_today = Q(runs__cost_day=timezone.now().date())
+    spent = Sum(F("runs__cost") - F("runs__cost_before_day"), filter=is_today)
+    found = people.annotate(run_count=Count("runs"), spent=spent).prefetch_related("groups")
     listed = found.order_by("-is_active", "username")[:MOST_LISTED]
-    return [PersonRow(person, stored_role_of(person), person.run_count) for person in listed]
+    return [
+        PersonRow(person, stored_role_of(person), person.run_count, person.spent or 0.0)
+        for person in listed
+    ]

@@ -13,6 +13,7 @@ from runs.selectors.limits.budgets import (
     spent_lines,
     spent_text,
 )
+from runs.services.day_dollars import day_problems
 from runs.services.pauses import hold_run
 from workers.engine.errors import ConfigurationError, Problem
 
@@ -86,5 +87,6 @@ def refuse_if_spent(run: Run, now: datetime) -> None:
         Problem(f"budget.{line.name}", f"{spent_text(line)}. Raise it to resume the run.")
         for line in spent_lines(run, now)
     ]
+    problems += day_problems(run, now)
     if problems:
         raise BudgetSpent(problems)

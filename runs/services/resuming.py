@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from runs.live import publish
 from runs.models import AuditAction, Run, RunState
 from runs.selectors.limits.limits import configuration_now, waiting_reason
+from runs.selectors.quotas import quota_of
 from runs.services.audit import record
 from runs.services.budgets import refuse_if_spent
 from runs.services.chunks.planning import send_pending
@@ -42,6 +43,7 @@ def resume_run(run: Run, user: AbstractBaseUser) -> bool:
     held = paused.annotate(clock=Now()).first()
     if held is None:
         return False
+    held.quota = quota_of(held.owner).while_running  # it may have been raised meanwhile
     refuse_if_spent(held, held.clock)
     has_begun = held.started is not None
     waits_for = "" if has_begun else "Waiting for a worker."
@@ -51,6 +53,7 @@ def resume_run(run: Run, user: AbstractBaseUser) -> bool:
         reason=waiting_reason(configuration_now(held)) or waits_for,
         drops_calls=False,
         spent_budgets={},
+        quota=held.quota,
         version=F("version") + 1,
         **changes,
     )

@@ -3,10 +3,10 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils.timezone import now
 
 from runs.access import datasets_to_run_on
 from runs.live import publish
@@ -20,14 +20,17 @@ from runs.models import (
     RunState,
 )
 from runs.models import Configuration as StoredConfiguration
-from runs.selectors.case_sources import named_dataset, stored_positions
+from runs.selectors.case_sources import named_dataset, source_of, stored_positions
+from runs.selectors.estimates.estimate import measure
 from runs.selectors.named_parts import refuse_archived
+from runs.selectors.quotas import quota_of
 from runs.selectors.runs.planned import planned_text
 from runs.selectors.runs.ran_on import facts_at_launch
 from runs.services.audit import record
 from runs.services.chunks.candidates import store_candidates
 from runs.services.datasets.storing import DatasetError, store_made_cases, store_pasted_rows
 from runs.services.events import note
+from runs.services.quotas import check_dollars, check_runs, check_size, lock_person
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import read_configuration
@@ -65,7 +68,6 @@ def create_run(
     document = with_plain_line_ends(document)
     configuration = read_configuration(document)
     try:
-        _refuse_too_many(owner)
         return _store_run(owner, configuration, document, made_from)
     except (IntegrityError, ConfigurationError):
         if twin := _earlier(owner, made_from):  # it was faster
@@ -85,20 +87,13 @@ def _earlier(owner: AbstractBaseUser, source: Source) -> Run | None:
     return run
 
 
-def _refuse_too_many(owner: AbstractBaseUser) -> None:
-    going = Run.objects.filter(owner_id=owner.pk, state__in=RunState.live()).count()
-    if going >= settings.LIVE_RUNS:
-        told = (
-            f"You have {going} runs that have not ended, and {settings.LIVE_RUNS} are allowed. "
-            "Wait for one, cancel one, or have EVALSITE_LIVE_RUNS raised."
-        )
-        raise ConfigurationError([Problem("", told)])
-
-
 @transaction.atomic
 def _store_run(
     owner: AbstractBaseUser, configuration: Configuration, document: dict[str, Any], source: Source
 ) -> Run:
+    lock_person(owner)
+    quota = quota_of(owner)
+    check_runs(owner, quota)
     dataset = _dataset_of(configuration, owner)
     configuration = with_expected(configuration, _expected_of(configuration, dataset))
     cases = len(stored_positions(dataset, configuration.dataset, configuration.seed))
@@ -110,6 +105,11 @@ def _store_run(
         columns=dataset.columns,
         cases=cases,
     )
+    planned = count_trials(configuration, cases)
+    check_size(quota, planned + configuration.count_told(cases))
+    is_capped = quota.dollars_per_day is not None
+    promised = _dollars_of(owner, configuration, endpoints) if is_capped else 0.0
+    check_dollars(owner, quota, promised, now())
     run = Run.objects.create(
         owner_id=owner.pk,
         name=configuration.name,
@@ -122,7 +122,9 @@ def _store_run(
         request_digest=source.request_digest,
         seed=configuration.seed,
         priority=configuration.priority,
-        planned=count_trials(configuration, cases),
+        planned=planned,
+        promised=promised,
+        quota=quota.while_running,
         reason="Waiting for a worker.",
     )
     store_candidates(run, configuration.make_candidates())
@@ -130,6 +132,15 @@ def _store_run(
     record(AuditAction.RUN_LAUNCHED, run, f"{planned_text(run)} on {dataset}", actor=owner)
     transaction.on_commit(partial(enqueue_advance, run.pk))
     return run
+
+
+def _dollars_of(
+    owner: AbstractBaseUser, configuration: Configuration, endpoints: dict[str, Endpoint]
+) -> float:
+    """What it may cost by our own estimate; no client says that. It pauses at its budget."""
+    source = source_of(configuration, datasets_to_run_on(owner))
+    measured = measure(configuration, source, endpoints).dollars
+    return min(measured, configuration.budget.dollars or measured)
 
 
 def _dataset_of(configuration: Configuration, owner: AbstractBaseUser) -> Dataset:

@@ -34,6 +34,7 @@ from runs.roles import Permission
 from runs.selectors.datasets import newest_versions
 from runs.selectors.endpoints.listed import group_models
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.quotas import quota_lines, quota_of, use_of
 from runs.selectors.starting_points import (
     configurations_for,
     document_to_repeat,
@@ -179,12 +180,15 @@ def draw_document(filled: NewRunInput) -> Drawn:
 
 
 def estimate_context(request: HttpRequest, filled: NewRunInput) -> dict[str, Any]:
+    user = person(request)
+    quota = quota_lines(quota_of(user), use_of(user))
     drawn = draw_document(filled)
     if drawn.problems:
-        return {"estimate": None, "problems": place(drawn.problems, filled)}
-    result = estimate(drawn.document, datasets_to_run_on(request.user))
+        return {"estimate": None, "problems": place(drawn.problems, filled), "quota": quota}
+    result = estimate(drawn.document, datasets_to_run_on(user))
     problems = place(result.problems, filled)
-    return {"estimate": result, "problems": problems, "yaml": form_as_yaml(filled, drawn)}
+    shown = form_as_yaml(filled, drawn)
+    return {"estimate": result, "problems": problems, "yaml": shown, "quota": quota}
 
 
 def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:

@@ -15,6 +15,7 @@ from runs.access import tokens_for
 from runs.forms.accounts import ChangePasswordForm, NewPasswordForm, add_reasons
 from runs.permissions import requires
 from runs.roles import Permission
+from runs.selectors.quotas import quota_lines, quota_of, use_of
 from runs.selectors.tokens import active_tokens
 from runs.services.people.passwords import (
     PasswordLinkUsed,
@@ -40,6 +41,7 @@ def password(request: HttpRequest) -> HttpResponse:
         "section": "password",
         "form": form,
         "tokens": active_tokens(tokens_for(request.user)),
+        "quota": quota_lines(quota_of(person(request)), use_of(person(request))),
     }
     return render(request, "accounts/password.html", context, status=400 if form.errors else 200)
 

@@ -39,6 +39,7 @@ PAGES = [
     pytest.param("/password/", id="password"),
     pytest.param("/people/", id="people"),
     pytest.param("/audit/", id="audit log"),
+    pytest.param("/people/1/quota/", id="quota"),
     pytest.param("/api/docs", id="API"),
     pytest.param("/docs/configuration/", id="configuration reference"),
 ]

@@ -121,6 +121,10 @@ PAGES: dict[str, Rule] = {
     "POST person_password": ADMIN,
     "POST person_role": ADMIN,
     "POST person_active": ADMIN,
+    "GET person_quota": ADMIN,
+    "POST person_quota": ADMIN,
+    "GET role_quota": ADMIN,
+    "POST role_quota": ADMIN,
     "GET audit": ADMIN,
     "GET audit_csv": ADMIN,
     "GET audit_jsonl": ADMIN,
@@ -175,6 +179,7 @@ API: dict[str, Rule] = {
     "GET /cache/entries": VIEWER,
     "POST /cache/prune": OPERATOR,
     "GET /audit": ADMIN,
+    "GET /me": VIEWER,
     "GET /benchmarks": VIEWER,
     "GET /benchmarks/{int:benchmark_id}": VIEWER,
 }

@@ -77,6 +77,7 @@ def set_stage(actor: User | None) -> Stage:
         "position": 0,
         "file_name": "combinations.csv",
         "token": "x",
+        "role": "runner",
     }
     common["benchmarks.pk"] = common["benchmark_id"]
     owners = {"own": actor or other, "foreign": other, "shared": other}

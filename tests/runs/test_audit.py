@@ -27,7 +27,8 @@ from runs.models import (
     Webhook,
 )
 from runs.roles import Role
-from runs.services import archiving, audit, endpoint_pauses
+from runs.selectors.endpoints.permit_state import open_redis
+from runs.services import archiving, audit
 from runs.services.people.accounts import make_setup_link
 from runs.services.people.tokens import create_token
 from runs.services.retention import prune_audit
@@ -133,6 +134,12 @@ def retry(stage: Stage) -> None:
     stage.post("run_retry", stage.run.pk)
 
 
+def try_again(stage: Stage) -> None:
+    with open_redis() as shared:  # as workers leave it after many failures
+        shared.hset(f"permits:state:endpoint:{stage.endpoint.pk}/sim-small", "rest", "5")
+    stage.post("endpoint_reset", stage.endpoint.pk)
+
+
 def unshare(stage: Stage) -> None:
     stage.post("run_share", stage.run.pk, share="yes")
     stage.post("run_share", stage.run.pk, share="no")
@@ -232,10 +239,7 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         ),
         ENDS,
     ),
-    AuditAction.ENDPOINT_TRIED_AGAIN: (
-        lambda s: endpoint_pauses._note_reset(s.ada, s.endpoint),
-        {"door": AuditDoor.SITE, "actor": "ada"},
-    ),
+    AuditAction.ENDPOINT_TRIED_AGAIN: (try_again, ENDS),
     AuditAction.RUN_LAUNCHED: (
         lambda s: s.api("post", "/runs", {"configuration": run_document(s.dataset)}),
         SCRIPT | {"detail": "3 trials on sums v1"},
@@ -271,6 +275,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     ),
     AuditAction.ACCOUNT_CLOSED: (lambda s: s.post("person_active", s.bob.pk, active="no"), ENDS),
     AuditAction.ACCOUNT_OPENED: (lambda s: s.post("person_active", s.bob.pk, active="yes"), ENDS),
+    AuditAction.QUOTA_CHANGED: (
+        lambda s: s.post("person_quota", s.bob.pk, slots=5),
+        ENDS | {"subject": "bob", "detail": "slots 5"},
+    ),
     AuditAction.TOKEN_MADE: (
         lambda s: s.post("tokens", name="ci", scopes=["read"], days=30),
         ENDS | {"subject_kind": "apitoken"},
@@ -285,7 +293,6 @@ SHOWN_ELSEWHERE = {
     AuditAction.DATASET_SHARED,
     AuditAction.DATASET_UNSHARED,
     AuditAction.PERSON_ERASED,
-    AuditAction.QUOTA_CHANGED,
 }
 
 

@@ -59,6 +59,7 @@ class Estimate:
     slots_lent: int = 0
     slots_text: str = ""
     cost_text: str = ""
+    dollars: float = 0.0  # at most, with judges; 0 where a price is unknown
     over_budget: list[str] = field(default_factory=list)
     seconds_low: float = 0.0
     seconds_high: float = 0.0
@@ -124,6 +125,7 @@ def measure(
         slots_lent=plan.lent,
         slots_text=slots_text(configuration, plan),
         cost_text=cost.text,
+        dollars=cost.high + judges.dollars,
         over_budget=over_budget(
             configuration.budget,
             calls=all_calls.to_send,

@@ -66,6 +66,8 @@ class Current(NamedTuple):
     drops_calls: bool = False  # also of calls in flight nothing is kept
     calls_used: int = 0
     dollars_used: float = 0.0
+    owner_id: int | None = None
+    owner_slots: int | None = None  # calls in flight of all runs of the owner; None: no limit
 
     @property
     def is_waiting(self) -> bool:
@@ -75,7 +77,8 @@ class Current(NamedTuple):
 def read_current(run_id: int, launched: Configuration) -> Current:
     """For a run whose document is read already. Raises ConfigurationError when an endpoint of
     it was removed."""
-    fields = ("limits_now", "priority", "state", "drops_calls", "calls_sent", "cost")
+    fields = ["limits_now", "priority", "state", "drops_calls", "calls_sent", "cost"]
+    fields += ["owner_id", "quota"]
     run = Run.objects.filter(pk=run_id).only(*fields).first() or Run(priority=launched.priority)
     is_held = run.state not in RunState.going()
     return Current(
@@ -85,6 +88,8 @@ def read_current(run_id: int, launched: Configuration) -> Current:
         drops_calls=run.is_finished or (is_held and run.drops_calls),
         calls_used=run.calls_sent,
         dollars_used=run.cost,
+        owner_id=run.owner_id,
+        owner_slots=run.quota.get("slots"),
     )
 
 

@@ -7,6 +7,7 @@ counters always equal a query over the scores.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from functools import partial
 from typing import Any
 
@@ -25,12 +26,15 @@ from runs.services.chunks.leases import Lease
 from runs.services.chunks.planning import advance_soon, send_next_suspect
 from runs.services.chunks.score_records import store_records
 from runs.services.chunks.totals import (
+    add_stored,
     add_to_candidates,
     add_to_run,
     add_to_sample,
+    begin_day,
     tally_by_candidate,
     tally_calls,
 )
+from runs.services.day_dollars import watch_day
 from runs.services.events import note_discarded
 from runs.services.failures import watch_failures, watch_row
 from runs.services.pauses import settle_pause
@@ -121,6 +125,7 @@ def _record(run_id: int, results: Results, *, may_be_known: bool) -> set[int]:
         if any(results.leases[pk].is_suspect for pk in done):
             transaction.on_commit(lambda: send_next_suspect(run.pk), robust=True)
         watch_budget(run, run.clock)
+        watch_day(run, run.clock)
         watch_failures(run)
         watch_row(run, [score for _, score in found])
         if run.state == RunState.PAUSING:
@@ -207,6 +212,8 @@ def _count(run: Run, found: Sequence[Found], in_flight: int) -> None:
         for role, (lease, score) in zip(roles, found, strict=True)
     )
     calls = tally_calls(zip(roles, scores, strict=True))
+    begin_day(run, run.clock.astimezone(UTC).date())  # type: ignore[attr-defined]  # as above
+    add_stored(run, scores)
     add_to_run(run, tallies, {**calls, **tally_judges(scores)}, in_flight)
     add_to_candidates(tallies)
     add_to_sample(run, scores, in_flight)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date
 from typing import NamedTuple, Protocol
 
 from runs.models import Candidate, Run, RunSample
@@ -168,6 +169,8 @@ def count_retries(score: Score) -> int:
 
 
 RUN_COUNTS = [one.name for one in fields(RunTally)]
+ROW_BYTES = 400  # of a score beside its answer, about
+USED = ["cost_day", "cost_before_day", "stored_bytes"]  # of the owner's quota
 TALLIED = [*Tally.names(), "by_role"]  # of a run
 
 
@@ -203,7 +206,19 @@ def add_to_run(
         of_calls.add_to(run, role)
     run.peak_in_flight = max(run.peak_in_flight, in_flight)
     run.version += 1
-    run.save(update_fields=[*TALLIED, *RUN_COUNTS, "peak_in_flight", "version"])
+    run.save(update_fields=[*TALLIED, *RUN_COUNTS, *USED, "peak_in_flight", "version"])
+
+
+def begin_day(run: Run, today: date) -> None:
+    """Before the first cost of a day is added: what was spent on it is the difference."""
+    if run.cost_day != today:
+        run.cost_day, run.cost_before_day = today, run.cost
+
+
+def add_stored(run: Run, scores: Iterable[Score]) -> None:
+    """A retry counts again: of what failed there is hardly anything to store."""
+    for score in scores:
+        run.stored_bytes += ROW_BYTES + len(score.answer) + len(score.record or b"")
 
 
 def add_to_candidates(tallies: Mapping[int, Tally]) -> None:

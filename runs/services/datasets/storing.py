@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from runs.models import Case, Dataset
+from runs.selectors.quotas import quota_of
 from runs.services.datasets.names import MADE_BY, PASTED, is_taken, problem_with_name
 from runs.services.datasets.reading import (
     Format,
@@ -27,6 +28,7 @@ from runs.services.datasets.reading import (
     too_large,
 )
 from runs.services.people.sharing import share_dataset
+from runs.services.quotas import QuotaExceeded, check_storage, lock_person
 from workers.engine.spec.expected import guess_expected
 
 __all__ = [
@@ -80,6 +82,7 @@ class Preview:
     total: int = 0
     problems: list[LineProblem] = field(default_factory=list)
     digest: str = ""
+    size: int = 0  # bytes
     expected: str = ""  # the column with the expected answers; empty: none
     nested: list[str] = field(default_factory=list)  # columns with lists or objects, as JSON text
 
@@ -231,6 +234,8 @@ def _add_version(
         if chosen:
             set_expected_column(newest, chosen)
         return newest  # the same rows again: runs stay comparable
+    if owner is not None:
+        refuse_if_full(owner, survey.size)
     dataset = Dataset(
         name=name,
         version=newest.version + 1 if newest else 1,
@@ -238,6 +243,7 @@ def _add_version(
         rows=survey.total,
         expected_column=survey.expected,
         digest=survey.digest,
+        size=survey.size,
         owner_id=newest.owner_id if newest else owner.pk if owner else None,
         is_shared=bool(newest and newest.is_shared),
         is_hidden=is_hidden,
@@ -253,6 +259,14 @@ def _add_version(
     return dataset
 
 
+def refuse_if_full(owner: AbstractBaseUser, size: int) -> None:
+    lock_person(owner)
+    try:
+        check_storage(owner, quota_of(owner), size)
+    except QuotaExceeded as error:
+        raise DatasetError([LineProblem(1, error.problems[0].message)]) from None
+
+
 def _survey(lines: Lines, limit: int) -> Preview:
     """One pass: count, check, and take the digest."""
     found, digest, left_out = Preview(), hashlib.sha256(), 0
@@ -266,7 +280,9 @@ def _survey(lines: Lines, limit: int) -> Preview:
             found.nested += [name for name in line.nested if name not in found.nested]
             if len(found.rows) < limit:
                 found.rows.append(line.row)
-            digest.update(json.dumps(list(line.row.items())).encode() + b"\n")
+            text = json.dumps(list(line.row.items())).encode() + b"\n"
+            found.size += len(text)
+            digest.update(text)
     except UnreadableError as error:
         left_out += _note(found, error.problem)
     if left_out:

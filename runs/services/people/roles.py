@@ -19,6 +19,7 @@ from runs.roles import (
 )
 from runs.services.audit import record
 from runs.services.people.passwords import PasswordLink, link_for
+from runs.services.people.quotas import refresh_runs_of
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +65,7 @@ def give_role(admin: AbstractBaseUser, person_id: int, role: Role | None) -> Use
     person.is_staff = person.is_superuser = role == Role.ADMIN
     person.save(update_fields=["is_staff", "is_superuser"])
     forget_role(person)
+    refresh_runs_of([person.pk])
     moved = f"from {before or 'none'} to {role or 'none'}"
     record(AuditAction.ROLE_CHANGED, person, moved, actor=admin)
     _note(admin, f"gave {person.get_username()} the role {role or 'none'}")

@@ -1,0 +1,245 @@
+"""What one person may use: shown before it bites, refused with what to do, paused, never lost."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import AuditEntry, Candidate, Dataset, Endpoint, PersonQuota, Run, RunState
+from runs.roles import Role
+from runs.selectors.quotas import Quota, bytes_of, quota_of, spent_on_day
+from runs.services.chunks.totals import begin_day
+from runs.services.datasets.storing import DatasetError
+from runs.services.day_dollars import watch_day
+from runs.services.people.quotas import set_person_quota, set_role_quota
+from runs.services.people.roles import give_role
+from runs.services.quotas import QuotaExceeded
+from runs.services.resuming import resume_run
+from runs.services.runs import create_run
+from tests.api.asking import Asker
+from tests.runs.page_parts import (
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+    run_document,
+)
+from workers.engine.errors import ConfigurationError
+
+pytestmark = pytest.mark.django_db
+
+DEAR = {"sim-small": {"input": 1000.0, "output": 1000.0}}
+NOTHING_SAID = dict.fromkeys(Quota._fields)
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+@pytest.fixture
+def bob():
+    return make_person("bob")
+
+
+@pytest.fixture
+def document(bob):
+    make_endpoint()
+    return run_document(make_dataset(bob))
+
+
+def say(ada, person, **values):
+    set_person_quota(ada, person.pk, {**NOTHING_SAID, **values})
+
+
+def spend(person, dollars: float, dataset, **fields: Any) -> Run:
+    """A run that cost so much today."""
+    return make_run(person, dataset, cost=dollars, **{"cost_day": now().date(), **fields})
+
+
+def test_nobody_at_home_meets_a_quota(bob, document):
+    assert quota_of(bob) == Quota(2_000_000, 50, None, None, None)
+    run = create_run(bob, document)
+    assert (run.quota, run.promised) == ({}, 0.0)
+    page = client_of(bob).get(reverse("run_new")).content.decode()
+    assert "Your quota" not in page
+
+
+def test_a_person_goes_before_the_role_and_the_role_before_the_site(ada, bob, settings):
+    settings.DOLLARS_PER_DAY = 9.0
+    assert quota_of(bob).dollars_per_day == 9.0
+    set_role_quota(ada, Role.RUNNER, {**NOTHING_SAID, "dollars_per_day": 5.0, "slots": 7})
+    assert (quota_of(bob).dollars_per_day, quota_of(bob).slots) == (5.0, 7)
+    say(ada, bob, dollars_per_day=2.0)
+    assert (quota_of(bob).dollars_per_day, quota_of(bob).slots) == (2.0, 7)
+    assert quota_of(ada).dollars_per_day == 9.0
+
+
+def test_a_billion_trials_are_refused_before_one_row_is_written(bob, document):
+    rows = [{"question": str(n), "expected": str(n)} for n in range(2000)]
+    prompts = [{"name": f"p{n}", "user": "{{question}}"} for n in range(500)]
+    large = {**document, "dataset": {"rows": rows}, "prompts": prompts, "repeats": 1000}
+    before = Dataset.objects.count()
+    answer = Asker(bob).post("/runs", {"configuration": large})
+    assert answer.status_code == 422
+    assert "1,000,000,000 trials are more than the 2,000,000" in answer.json()["detail"]
+    counts = (Run.objects.count(), Candidate.objects.count(), Dataset.objects.count())
+    assert counts == (0, 0, before)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"trials_per_run": 2}, "3 trials are more than the 2 that a run of yours may have"),
+        ({"active_runs": 1}, "You have 1 run that has not ended, and 1 is allowed"),
+        ({"stored_megabytes": 0}, "0 B are allowed. Delete datasets"),
+    ],
+)
+def test_a_launch_beyond_a_quota_is_refused_and_says_what_to_do(ada, bob, document, values, told):
+    make_run(bob, Dataset.objects.get(), state=RunState.RUNNING, ended=None)
+    say(ada, bob, **values)
+    answer = Asker(bob).post("/runs", {"configuration": document})
+    assert answer.status_code == 422
+    assert told in answer.json()["detail"]
+    assert "ask an administrator (ada) to raise your quota." in answer.json()["detail"]
+    assert Run.objects.count() == 1
+
+
+def test_an_import_beyond_the_storage_is_refused(ada, bob):
+    make_dataset(bob)
+    assert bytes_of(bob.pk) > 100
+    say(ada, bob, stored_megabytes=0)
+    with pytest.raises(DatasetError, match="Delete datasets that you no longer need"):
+        make_dataset(bob, "more")
+    assert Dataset.objects.count() == 1
+
+
+def test_the_dollars_of_a_day_count_what_was_spent_on_it(bob, document):
+    dataset = Dataset.objects.get()
+    run = spend(bob, 3.0, dataset, cost_before_day=1.0)
+    spend(bob, 5.0, dataset, cost_day=now().date() - timedelta(days=1))
+    assert spent_on_day(bob.pk, now()) == 2.0
+    tomorrow = now() + timedelta(days=1)
+    assert spent_on_day(bob.pk, tomorrow) == 0.0
+    begin_day(run, tomorrow.date())
+    run.cost += 0.5
+    run.save()
+    assert spent_on_day(bob.pk, tomorrow) == 0.5
+
+
+def test_a_launch_counts_by_our_own_estimate_not_by_the_clients(ada, bob, document):
+    Endpoint.objects.update(prices=DEAR)
+    say(ada, bob, dollars_per_day=1.0)
+    sent = {"configuration": document, "estimate": {"cost": 0}}
+    assert Asker(bob).post("/runs", sent).status_code == 422  # unknown field: it is not taken
+    spend(bob, 0.9, Dataset.objects.get())
+    with pytest.raises(QuotaExceeded, match=r"Of your \$1\.00 a day \$0\.90 are used") as refused:
+        create_run(bob, document)
+    assert "set a budget of at most that, wait until midnight UTC" in str(refused.value)
+    document["budget"] = {"dollars": 0.05}
+    assert create_run(bob, document).promised == pytest.approx(0.05)
+    with pytest.raises(QuotaExceeded, match=r"runs under way may take \$0\.05"):
+        create_run(bob, {**document, "budget": {"dollars": 0.06}})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_launches_at_once_cannot_exceed_the_day(ada, bob, document):
+    """Each would fit alone; only two fit together."""
+    Endpoint.objects.update(prices=DEAR)
+    say(ada, bob, dollars_per_day=1.0)
+    document["budget"] = {"dollars": 0.4}
+
+    def launch(_: int) -> bool:
+        try:
+            create_run(bob, document)
+        except QuotaExceeded:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(launch, range(8))) == 2
+    assert sum(Run.objects.values_list("promised", flat=True)) == pytest.approx(0.8)
+
+
+def test_a_run_pauses_when_the_day_is_used_up_and_goes_on_with_more(ada, bob, document):
+    dataset = Dataset.objects.get()
+    run = make_run(bob, dataset, state=RunState.RUNNING, ended=None, going_since=now())
+    say(ada, bob, dollars_per_day=1.0)
+    run.refresh_from_db()
+    assert run.quota == {"dollars_per_day": 1.0}  # also a run that was under way
+    watch_day(run, now())
+    run.refresh_from_db()
+    assert run.state == RunState.RUNNING
+    spend(bob, 1.2, dataset)
+    watch_day(run, now())
+    run.refresh_from_db()
+    assert run.state == RunState.PAUSED
+    assert "The $1.00 a day of its owner are used up: resume it after midnight UTC" in run.reason
+    page = client_of(bob).get(run.get_absolute_url()).content.decode()
+    assert "The $1.00 a day of its owner are used up" in page
+    with pytest.raises(ConfigurationError, match="have the quota raised"):
+        resume_run(run, bob)
+    say(ada, bob, dollars_per_day=2.0)
+    assert resume_run(run, bob)
+    run.refresh_from_db()
+    assert (run.state, run.quota) == (RunState.RUNNING, {"dollars_per_day": 2.0})
+
+
+def test_pages_and_the_api_show_a_quota_before_it_bites(ada, bob, document):
+    say(ada, bob, dollars_per_day=5.0, active_runs=3, slots=9)
+    spend(bob, 3.1, Dataset.objects.get())
+    form = client_of(bob).get(reverse("run_new")).content.decode()
+    assert "$3.10 of $5.00 used today (UTC)" in form
+    assert "9 calls at once over all your runs" in form
+    assert "$3.10 of $5.00" in client_of(bob).get(reverse("password")).content.decode()
+    admins = client_of(ada).get(reverse("people")).content.decode()
+    assert reverse("person_quota", args=[bob.pk]) in admins
+    assert "$3.10" in admins
+    me = Asker(bob).get("/me").json()
+    assert me["quota"] == {
+        "trials_per_run": 2_000_000,
+        "active_runs": 3,
+        "dollars_per_day": 5.0,
+        "stored_megabytes": None,
+        "slots": 9,
+    }
+    assert (me["name"], me["role"], me["used"]["dollars_today"]) == ("bob", "runner", 3.1)
+
+
+def test_an_administrator_sets_a_quota_on_its_page_and_it_is_recorded(ada, bob):
+    browser, address = client_of(ada), reverse("person_quota", args=[bob.pk])
+    assert "no limit" in browser.get(address).content.decode()
+    refused = browser.post(address, {"active_runs": "0"})
+    assert (refused.status_code, PersonQuota.objects.count()) == (400, 0)
+    assert "Give 1 or more, or nothing." in refused.content.decode()
+    assert browser.post(address, {"dollars_per_day": "2.5"}).status_code == 302
+    assert quota_of(bob).dollars_per_day == 2.5
+    row = AuditEntry.objects.get(action="quota.changed")
+    assert (row.actor, row.subject, row.detail) == ("ada", "bob", "dollars_per_day 2.5")
+    browser.post(reverse("role_quota", args=["viewer"]), {"active_runs": "4"})
+    give_role(ada, bob.pk, Role.VIEWER)
+    assert quota_of(type(bob).objects.get(pk=bob.pk)).active_runs == 4
+    assert browser.get(reverse("role_quota", args=["nobody"])).status_code == 404
+
+
+def test_nobody_raises_their_own_quota(bob):
+    browser = client_of(bob)
+    sent = {"dollars_per_day": "100"}
+    for address in (
+        reverse("person_quota", args=[bob.pk]),
+        reverse("role_quota", args=["runner"]),
+    ):
+        assert browser.post(address, sent).status_code == 403
+    headers = {"Authorization": f"Bearer {Asker(bob).text}", "Content-Type": "application/json"}
+    answer = Client().patch("/api/v1/me", json.dumps(sent), headers=headers)
+    assert answer.status_code == 405
+    assert not PersonQuota.objects.exists()

@@ -70,6 +70,27 @@ def test_secrets_are_files_and_all_of_them_are_made_by_the_script(tmp_path):
     assert "nothing was changed" in again.stderr
 
 
+def test_passwords_of_redis_are_made_anew_without_those_of_the_database(tmp_path):
+    """Redis keeps none; the database was made with its own."""
+    folder = tmp_path / "secrets"
+    script = [sys.executable, BASE_DIR / "scripts" / "make_secrets.py", folder]
+    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    of_redis = {name for name in before if "redis" in name}
+    for name in of_redis:
+        (folder / name).unlink()
+    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
+    after = {path.name: path.read_text() for path in folder.iterdir()}
+    assert {name for name in after if after[name] != before[name]} == of_redis
+
+
+def test_web_and_worker_enter_redis_as_themselves():
+    for name in ("web", "worker"):
+        service = SERVICES[name]
+        assert service["environment"]["REDIS_URL_FILE"] == f"/run/secrets/{name}_redis_url"
+        assert [one for one in service["secrets"] if "redis" in one] == [f"{name}_redis_url"]
+
+
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_password_is_in_a_variable_or_on_a_command_line(name):
     service = SERVICES[name]

@@ -191,8 +191,8 @@ WHITENOISE_AUTOREFRESH = DEBUG  # off: files are listed once, at the start
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_MAX_AGE = 0  # ask again, cheaply (304); versioned addresses are kept for a year
 
-# --- Uploads: read in memory up to this size, refused above
-DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
+# --- Bodies: how large a request may be, see runs/body_limits.py; of an upload, the fields
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 FILE_UPLOAD_PERMISSIONS = 0o600
 
 USE_TZ = True

@@ -1,16 +1,14 @@
-"""A form of more than 20 MB is not read. Its page says so, instead of Django's bare 400."""
+"""What is answered to a body that was too large to be read, in the format of the door."""
 
-import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import render
 
-logger = logging.getLogger(__name__)
+from runs.body_limits import ORDINARY, VISITOR, RefusedBody, limit_for, sender_of
 
 View = TypeVar("View", bound=Callable[..., HttpResponse])
 
@@ -21,7 +19,7 @@ def when_too_large(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[V
     def declare(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            if getattr(request, "is_too_large", False):
+            if refused_of(request):
                 return answer(request)
             return view(request, *args, **kwargs)
 
@@ -43,20 +41,41 @@ class LargeBodyMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], *_: Any
     ) -> HttpResponse | None:
-        if getattr(view, "csrf_exempt", False) or not is_too_large(request):
-            return None  # the API says it itself
-        logger.warning("%s: a form of %s bytes is not read.", request.path, size_of(request))
+        refused = judge(request)
+        if refused is None:
+            return None
+        request.refused_body = refused  # type: ignore[attr-defined]
+        request._mark_post_parse_error()  # type: ignore[attr-defined]  # nobody reads the form now
         if not getattr(view, "answers_large_bodies", False):
-            return render(request, "413.html", status=413)
-        request.is_too_large = True  # type: ignore[attr-defined]
+            return render(request, "413.html", {"sentence": refused.sentence}, status=413)
         # The token was in the form. `when_too_large` runs nothing that could change something.
         request.csrf_processing_done = True  # type: ignore[attr-defined]
         return None
 
 
-def is_too_large(request: HttpRequest) -> bool:
-    """Whether the fields are. Files are not counted: they are kept on disk, and judged later."""
-    if request.method != "POST" or size_of(request) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+def refused_of(request: HttpRequest) -> RefusedBody | None:
+    return getattr(request, "refused_body", None)
+
+
+def judge(request: HttpRequest) -> RefusedBody | None:
+    """What our web server refused already (evalsite/web), or what is too large all the same."""
+    scope, size = getattr(request, "scope", {}), size_of(request)
+    refused = scope["refused_body"] if "refused_body" in scope else judge_length(request, size)
+    if refused is None and size > ORDINARY.bytes and has_large_fields(request):
+        return RefusedBody(ORDINARY, size)
+    return cast(RefusedBody | None, refused)
+
+
+def judge_length(request: HttpRequest, size: int) -> RefusedBody | None:
+    if size <= VISITOR.bytes:
+        return None
+    limit = limit_for(sender_of(request))
+    return RefusedBody(limit, size) if size > limit.bytes else None
+
+
+def has_large_fields(request: HttpRequest) -> bool:
+    """Fields are kept in memory. Files are not counted: they are on disk, and judged later."""
+    if request.method != "POST":
         return False
     try:
         request.POST  # noqa: B018 - reads it

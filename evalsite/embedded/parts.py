@@ -66,7 +66,7 @@ def web_part(plan: Plan, env: dict[str, str]) -> Part:
     address = ["-b", plan.host, "-p", str(plan.port)]
     limits = ["--websocket-max-message-size", str(WEBSOCKET_BYTES)]
     limits += ["--websocket-max-frame-size", str(WEBSOCKET_BYTES)]
-    argv = [sys.executable, "-m", "daphne", *address, *limits, "--no-server-name"]
+    argv = [sys.executable, "-m", "evalsite.web", *address, *limits, "--no-server-name"]
     argv += ["-v", "0", "evalsite.asgi:application"]
     return Part("web", 1, argv, env, is_ready=partial(answers_ready, plan.url))
 

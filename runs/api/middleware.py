@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from runs.api.problems import MEDIA_TYPE, NOT_FOUND, RequestProblem, report
+from runs.api.problems import MEDIA_TYPE, NOT_FOUND, TOO_LARGE, RequestProblem, report
+from runs.large_bodies import refused_of
 
 ROOT = "/api/v1/"
 
@@ -35,6 +36,7 @@ def translate(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         404: NOT_FOUND,
         405: f"This address does not take {request.method}. Allowed: {allowed}.",
         403: "The request was refused: it came from another site.",
+        413: refused.sentence if (refused := refused_of(request)) else TOO_LARGE,
     }
     told = details.get(status, response.reason_phrase)
     return report(

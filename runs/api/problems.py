@@ -18,6 +18,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError
 from pydantic import BaseModel
 
+from runs.body_limits import ORDINARY, RefusedBody
 from runs.services.archiving import InUseError
 from runs.services.datasets.storing import DatasetError, NameTakenError, NoColumnError
 from runs.services.runs import OtherRequestError
@@ -32,7 +33,7 @@ BUSY_SECONDS = 2  # after which a database that did not answer is asked again
 NOT_FOUND = "There is nothing at this address, or it is not yours."
 NO_ENTRY = "Send Authorization: Bearer TOKEN with a token that is neither expired nor revoked."
 OUR_FAULT = "Something went wrong on our side. The log of the site tells more under this id."
-TOO_LARGE = "The body is too large. Send rows as a file upload, at most 20 MB."
+TOO_LARGE = RefusedBody(ORDINARY, None).sentence
 UNREADABLE = "The body is not JSON in UTF-8."
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -12,7 +13,7 @@ from runs.access import can_change_dataset, datasets_for, get_dataset_for, runs_
 from runs.formatting import counted
 from runs.forms.datasets import ExpectedForm, ImportForm
 from runs.forms.filters import read_whole_number
-from runs.large_bodies import size_of, when_too_large
+from runs.large_bodies import refused_of, when_too_large
 from runs.models import Case
 from runs.permissions import requires
 from runs.roles import Permission
@@ -23,21 +24,22 @@ from runs.services.datasets.storing import (
     NameTakenError,
     NoColumnError,
     Preview,
-    decode_dataset,
     guess_format,
     import_dataset,
     preview_dataset,
     refuse_taken,
     set_expected_column,
     settle_expected,
-    too_large,
 )
 from runs.services.people.sharing import share_dataset
 from runs.views.people import person
 
 PREVIEW_ROWS = 20
-# What is put back into the paste box, so that a checked file need not be chosen again.
-LARGEST_ECHO = 2_000_000
+# What is put back into the paste box, so that a checked file need not be chosen again. In bytes.
+LARGEST_ECHO = 1024 * 1024
+
+
+Upload = UploadedFile[bytes]
 
 
 class TableRow(NamedTuple):
@@ -115,8 +117,9 @@ def row_of(case: Case, columns: list[str]) -> TableRow:
 
 
 def refuse_large_import(request: HttpRequest) -> HttpResponse:
-    problem = LineProblem(0, too_large(size_of(request)))
-    return show_import(request, ImportForm(), problems=[problem])
+    refused = refused_of(request)
+    problem = LineProblem(0, refused.sentence if refused else "")
+    return show_import(request, ImportForm(), problems=[problem], status=413)
 
 
 @requires(Permission.IMPORT)
@@ -128,31 +131,31 @@ def dataset_import(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         return show_import(request, form)
     try:
-        text = text_of(form)
+        source = source_of(form)
         if form.errors:
             return show_import(request, form)
-        preview = preview_dataset(text, guess_format(text), limit=PREVIEW_ROWS)
+        preview = preview_dataset(source, guess_format(source), limit=PREVIEW_ROWS)
         if preview.problems:
-            return show_import(request, form, text=text, preview=preview)
+            return show_import(request, form, source=source, preview=preview)
         name, expected = form.cleaned_data["name"], form.cleaned_data["expected"]
         refuse_taken(person(request), name)
         preview.expected = settle_expected(name, preview.columns, expected)
         if request.POST.get("step") != "import":
-            return show_import(request, form, text=text, preview=preview)
+            return show_import(request, form, source=source, preview=preview)
         saved = import_dataset(
             person(request),
             name,
-            text,
-            guess_format(text),
+            source,
+            guess_format(source),
             expected,
             share=form.cleaned_data["share"],
         )
     except NameTakenError as error:
         form.add_error("name", error.problems[0].message)
-        return show_import(request, form, text=text)
+        return show_import(request, form, source=source)
     except NoColumnError as error:
         form.add_error("expected", error.problems[0].message)
-        return show_import(request, form, text=text)
+        return show_import(request, form, source=source)
     except DatasetError as error:
         return show_import(request, form, problems=error.problems)
     if saved.is_new:
@@ -162,15 +165,27 @@ def dataset_import(request: HttpRequest) -> HttpResponse:
     return redirect(saved)
 
 
-def text_of(form: ImportForm) -> str:
+def source_of(form: ImportForm) -> str | Upload:
     """The rows: of the file if there is one, else of the box. Other rows in both are an error."""
     file, pasted = form.cleaned_data["file"], form.cleaned_data["text"]
-    if not file:
+    if not isinstance(file, UploadedFile):
         return str(pasted)
-    text = decode_dataset(file.read())
-    if pasted.strip() and plain_lines(pasted) != plain_lines(text):
+    if pasted.strip() and plain_lines(pasted) != plain_lines(echo_of(file)):
         form.add_error("file", "You chose a file and pasted rows. Remove one of them.")
-    return text
+    return file
+
+
+def echo_of(source: str | Upload) -> str:
+    """The text for the box; none of a large file, which is only read piece by piece."""
+    if isinstance(source, str):
+        return source
+    if (source.size or 0) > LARGEST_ECHO:
+        return ""
+    source.seek(0)
+    try:
+        return str(source.read().decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return ""
 
 
 def plain_lines(text: str) -> str:
@@ -182,12 +197,13 @@ def show_import(
     request: HttpRequest,
     form: ImportForm,
     *,
-    text: str = "",
+    source: str | Upload = "",
     preview: Preview | None = None,
     problems: Sequence[LineProblem] = (),
+    status: int = 400,
 ) -> HttpResponse:
     found = problems or (preview.problems if preview else ())
-    if 0 < len(text) <= LARGEST_ECHO:
+    if text := echo_of(source):
         form.data = request.POST.copy()
         form.data["text"] = text  # a file that was read need not be chosen again
     # A script asks for the part below the form only, so that the chosen file stays chosen.
@@ -199,7 +215,7 @@ def show_import(
         "problems": found,
         "is_part": is_part,
         "can_import": preview is not None and not found,
-        "must_choose_again": not is_part and len(text) > LARGEST_ECHO,
+        "must_choose_again": not is_part and bool(source) and not text,
     }
     template = "datasets/_preview.html" if is_part else "datasets/import.html"
-    return render(request, template, context, status=400 if found or form.errors else 200)
+    return render(request, template, context, status=status if found or form.errors else 200)

@@ -27,7 +27,7 @@ from runs.forms.new_run import (
 from runs.forms.problems import place
 from runs.forms.starting_points import from_document
 from runs.kinds import every_kind
-from runs.large_bodies import size_of, when_too_large
+from runs.large_bodies import refused_of, when_too_large
 from runs.models import Run
 from runs.permissions import requires
 from runs.roles import Permission
@@ -41,7 +41,7 @@ from runs.selectors.starting_points import (
     older_version,
     recent_runs,
 )
-from runs.services.datasets.storing import guess_format, preview_dataset, too_large
+from runs.services.datasets.storing import guess_format, preview_dataset
 from runs.services.runs import create_run
 from runs.views.people import person
 from workers.engine.errors import ConfigurationError, Problem
@@ -79,20 +79,21 @@ class Drawn(NamedTuple):
 def refuse_large_form(request: HttpRequest) -> HttpResponse:
     filled, problem = too_large_to_read(request)
     back = Problem("", "The form could not be read. Your browser's Back button brings it back.")
-    return show_form(request, filled, [problem, back])
+    return show_form(request, filled, [problem, back], status=413)
 
 
 def refuse_large_estimate(request: HttpRequest) -> HttpResponse:
     filled, problem = too_large_to_read(request)
     context = {"estimate": None, "problems": place([problem], filled)}
-    return render(request, "runs/new/_estimate.html", context)
+    return render(request, "runs/new/_estimate.html", context, status=413)
 
 
 def too_large_to_read(request: HttpRequest) -> tuple[NewRunInput, Problem]:
     """Only pasted rows can be that many."""
     filled = blank_input()
     filled.dataset_source = "paste"
-    return filled, Problem("dataset.rows", too_large(size_of(request)))
+    refused = refused_of(request)
+    return filled, Problem("dataset.rows", refused.sentence if refused else "")
 
 
 @requires(Permission.LAUNCH)
@@ -205,7 +206,9 @@ def start_of(request: HttpRequest) -> str:
     return "given" if request.GET else "blank"
 
 
-def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]) -> HttpResponse:
+def show_form(
+    request: HttpRequest, filled: NewRunInput, problems: list[Problem], status: int = 400
+) -> HttpResponse:
     placed = place(problems, filled)
     filled.key = filled.key or new_key()
     datasets = list(newest_versions(usable_datasets_for(request.user)))
@@ -237,4 +240,4 @@ def show_form(request: HttpRequest, filled: NewRunInput, problems: list[Problem]
         "start": start_of(request),
         "draft": draft_of(request),
     }
-    return render(request, "runs/new/page.html", context, status=400 if problems else 200)
+    return render(request, "runs/new/page.html", context, status=status if problems else 200)

@@ -16,9 +16,12 @@ function allow(isGood) {
 
 /** The server would not read it; say so before it is sent. */
 function isTooLarge() {
-  const { size } = new Blob([form.elements.text.value]);
-  if (size <= Number(form.dataset.largest)) return false;
-  const notice = form.querySelector("[data-too-large]").content.cloneNode(true);
+  const file = form.elements.file.files[0]?.size ?? 0;
+  const pasted = new Blob([form.elements.text.value]).size;
+  const isLargeFile = file > Number(form.dataset.largestFile);
+  if (!isLargeFile && pasted <= Number(form.dataset.largestPaste)) return false;
+  const size = isLargeFile ? file : pasted;
+  const notice = form.querySelector(isLargeFile ? "[data-too-large]" : "[data-long-paste]").content.cloneNode(true);
   notice.querySelector("[data-megabytes]").textContent = (size / 1024 / 1024).toFixed(1);
   place.replaceChildren(notice);
   allow(false);

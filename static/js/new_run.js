@@ -3,6 +3,7 @@ import { keepFormAsDraft } from "./draft_form.js";
 
 const ESTIMATE_MS = 300;
 const ANNOUNCE_MS = 2000;
+const SAID_IN_THE_PANEL = new Set([413, 429]); // too large, too often
 
 const form = document.querySelector("[data-new-run]");
 const panel = form.querySelector("[data-estimate-panel]");
@@ -27,7 +28,8 @@ async function estimateNow() {
   panel.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(estimateAddress, { method: "POST", body: new FormData(form), redirect: "error" });
-    if (mine !== asked || !answer.ok) return; // an answer to an older question is not shown
+    if (mine !== asked) return; // an answer to an older question is not shown
+    if (!answer.ok && !SAID_IN_THE_PANEL.has(answer.status)) return;
     const part = new DOMParser().parseFromString(await answer.text(), "text/html");
     panel.replaceChildren(...part.body.childNodes);
     announce();

@@ -10,7 +10,7 @@ from tests.e2e.conftest import open_context
 pytestmark = pytest.mark.late
 
 CHOICES = '[{"question": "Which?", "choices": ["A", "B"]}]'
-LARGE = "('x'.repeat(99) + '\\n').repeat(220000)"  # 21 MB
+LARGE = "('x'.repeat(99) + '\\n').repeat(12000)"  # 1.1 MB
 BROKEN = "question,expected\nWhat is 1 + 1?,2\nWhat is 2 + 2?\nWhat is 3 + 3?,6,extra\n"
 GOOD = "question,expected\nWhat is 1 + 1?,2\nWhat is 2 + 2?,4\n"
 
@@ -54,12 +54,12 @@ def test_an_array_is_previewed_and_too_large_a_paste_is_not_even_sent(page, witn
     box.fill(CHOICES)
     preview = page.locator("[data-preview]")
     expect(preview).to_contain_text("Lists and objects are kept as JSON text: choices.")
-    # Hidden: laying out 21 MB of text would take most of the time.
+    # Hidden: laying out so much text would take most of the time.
     box.evaluate(
         f"box => {{ box.hidden = true; box.value = {LARGE}; "
         "box.dispatchEvent(new Event('input', {bubbles: true})); }"
     )
-    expect(preview).to_contain_text("The data has 21.0 MB; at most 20 MB can be imported.")
+    expect(preview).to_contain_text("The rows have 1.1 MB; at most 1 MB can be pasted.")
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
 
 

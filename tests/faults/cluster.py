@@ -157,7 +157,7 @@ class Cluster:
         port = claim_port("127.0.0.1", 0, "--port")
         self.site = f"http://127.0.0.1:{port}"
         size = str(WEBSOCKET_BYTES)
-        argv = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "-v", "0"]
+        argv = [sys.executable, "-m", "evalsite.web", "-b", "127.0.0.1", "-p", str(port), "-v", "0"]
         argv += ["--websocket-max-message-size", size, "--websocket-max-frame-size", size]
         self.env["EVALSITE_ORIGINS"] = self.site
         web = self._process("web", [*argv, "evalsite.asgi:application"])

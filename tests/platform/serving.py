@@ -90,7 +90,7 @@ def what_it_does(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except FileNotFoundError:
         return "ended"  # meanwhile
-    known = {"daphne": "web", "simulate": "simulator", "work": "worker"}
+    known = {"evalsite.web": "web", "simulate": "simulator", "work": "worker"}
     return next((known[word] for word in words if word in known), "redis")
 
 

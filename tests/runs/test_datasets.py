@@ -2,7 +2,7 @@
 
 import json
 import tracemalloc
-from io import StringIO
+from io import BytesIO, StringIO
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,7 +12,6 @@ from django.core.management.base import CommandError
 from runs.models import Case, Dataset
 from runs.services.datasets.storing import (
     DatasetError,
-    decode_dataset,
     guess_format,
     import_dataset,
     preview_dataset,
@@ -206,7 +205,7 @@ def test_too_many_bytes_are_refused():
     with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
         import_dataset(None, "large", "n\n" + "é\n" * 6_990_600, "csv")
     with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
-        decode_dataset(b"x" * (20 * 1024 * 1024 + 1))
+        import_dataset(None, "large", BytesIO(b"x\n" * (10 * 1024 * 1024 + 1)), "csv")
 
 
 def test_a_large_import_needs_little_memory():
@@ -220,6 +219,61 @@ def test_a_large_import_needs_little_memory():
 
 
 @pytest.mark.parametrize(
+    ("format", "start", "row", "end"),
+    [
+        pytest.param("csv", "q\n", "🙂" + "x" * 7_990 + "\n", "", id="CSV"),
+        pytest.param("jsonl", "", '{"q": "🙂%s"}\n' % ("x" * 7_990), "", id="JSONL"),
+        pytest.param("jsonl", "[", '{"q": "🙂%s"},' % ("x" * 7_990), '{"q": ""}]', id="an array"),
+    ],
+)
+def test_a_large_file_is_read_from_disk_piece_by_piece(tmp_path, format, start, row, end):
+    file = tmp_path / "large"
+    file.write_text(start + row * 2_600 + end)  # 20 MB, of which a text would take 80
+    tracemalloc.start()
+    with file.open("rb") as source:
+        found = preview_dataset(source, format)
+        dataset = import_dataset(None, "large", source, format)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.problems == []
+    assert dataset.rows >= 2_600
+    assert peak < 20 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("data", "format", "message"),
+    [
+        pytest.param(b"a\n" + b"," * 2_200_000, "csv", "more than 2 MB", id="a million columns"),
+        pytest.param(b'a\n"' + b"x\n" * 1_000_000, "csv", "256 KB", id="an endless field"),
+        pytest.param(b"a\n" + b'"x\ny",' * 400_000, "csv", "more than 2 MB", id="an endless row"),
+        pytest.param(b'{"a": "' + b"x" * 2_200_000, "jsonl", "more than 2 MB", id="a long line"),
+        pytest.param(
+            b'[{"a": "' + b"x" * 2_200_000, "jsonl", "more than 2 MB", id="a long element"
+        ),
+        pytest.param(b"\x1f\x8b\x08" + b"\x00" * 100, "csv", "not UTF-8", id="gzip"),
+        pytest.param(b"PK\x03\x04\x00\x00", "csv", "NUL", id="a zip file"),
+        pytest.param(b"\xff\xfea\x00", "csv", "not UTF-8", id="another byte-order mark"),
+    ],
+)
+def test_a_hostile_file_is_refused_with_a_sentence(data, format, message):
+    (problem,) = preview_dataset(BytesIO(data), format).problems
+    assert message in problem.message
+
+
+@pytest.mark.parametrize("cut", [65_530, 65_535, 65_536, 65_537])
+def test_a_row_may_lie_across_two_pieces(cut):
+    """Wherever a piece of the file ends: in a character, a line end, a quote or a number."""
+    text = "a,b\r\n" + "x" * (cut - 10) + ',"é\r\n""z"""\r\n1,2\r\n'
+    assert preview_dataset(BytesIO(text.encode()), "csv").rows[0]["b"] == 'é\n"z"'
+    rows = '[\n{"a": "' + "x" * (cut - 12) + 'é", "b": [12345, true]},\n {"a": 1, "b": }]'
+    found = preview_dataset(BytesIO(rows.encode()), "jsonl")
+    assert found.rows[0]["b"] == "[12345,true]"
+    assert found.problems == [
+        (3, "Row 2: Not JSON at column 16: a value is missing or not in quotes.")
+    ]
+
+
+@pytest.mark.parametrize(
     ("data", "line", "message"),
     [
         (b"a\nb\n\xff\n", 3, "Byte 4 of the file is not UTF-8"),
@@ -230,7 +284,7 @@ def test_a_large_import_needs_little_memory():
 )
 def test_a_file_that_is_not_utf_8_is_refused_with_the_byte(data, line, message):
     with pytest.raises(DatasetError) as error:
-        decode_dataset(data)
+        import_dataset(None, "odd", BytesIO(data), "csv")
     (problem,) = error.value.problems
     assert problem.line == line
     assert message in problem.message

@@ -103,7 +103,7 @@ def browser_of(person):
 def test_too_large_a_paste_is_answered_as_a_file_is(alice, caplog, step, part):
     data = {"name": "capitals", "text": "q\n" + "x" * (25 * 1024 * 1024), "step": step}
     answer = browser_of(alice).post(reverse("dataset_import"), data, headers=part)
-    assert answer.status_code == 400
+    assert answer.status_code == 413
     assert TOO_LARGE in answer.content.decode()
     assert not [
         entry for entry in caplog.records if entry.exc_info or entry.levelno > logging.WARNING
@@ -115,7 +115,9 @@ def test_too_large_a_paste_is_answered_as_a_file_is(alice, caplog, step, part):
 def test_too_large_a_paste_into_the_new_run_form_is_answered_alike(alice, caplog, address):
     data = {"dataset_source": "paste", "rows": "q\n" + "x" * (25 * 1024 * 1024)}
     answer = browser_of(alice).post(reverse(address), data)
-    assert TOO_LARGE in answer.content.decode()
+    assert answer.status_code == 413
+    told = "The data has 25.0 MB; at most 1 MB is read here. Import many rows as a dataset"
+    assert told in answer.content.decode()
     assert not [entry for entry in caplog.records if entry.exc_info]
 
 

@@ -25,7 +25,7 @@ from runs.services.archiving import (
     delete_version,
     restore_dataset,
 )
-from runs.services.datasets.storing import decode_dataset, guess_format, import_dataset, store_rows
+from runs.services.datasets.storing import guess_format, import_dataset, store_rows
 from runs.services.people.sharing import share_dataset
 from workers.engine.spec.configuration import Strict
 from workers.engine.spec.problems import explain
@@ -213,12 +213,11 @@ def from_upload(request: HttpRequest) -> Dataset:
     name, file = request.POST.get("name", ""), request.FILES.get("file")
     if not isinstance(file, UploadedFile):
         raise refuse("file", f"Send the rows as a file, in {FORMATS}.")
-    text = decode_dataset(file.read())
     expected, shared = request.POST.get("expected", ""), request.POST.get("shared", "false")
     if shared not in {"true", "false"}:
         raise refuse("shared", "Send true or false.")
-    format, share = guess_format(text), shared == "true"
-    return import_dataset(caller(request), name, text, format, expected, share=share)
+    format, share = guess_format(file), shared == "true"
+    return import_dataset(caller(request), name, file, format, expected, share=share)
 
 
 def dataset_answer(dataset: Dataset) -> DatasetAnswer:

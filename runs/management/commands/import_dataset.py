@@ -10,7 +10,6 @@ from runs.management.site_command import SiteCommand, add_person
 from runs.services.datasets.reading import Format
 from runs.services.datasets.storing import (
     DatasetError,
-    decode_dataset,
     guess_format,
     import_dataset,
 )
@@ -54,10 +53,10 @@ class Command(SiteCommand):
         self, *args: Any, name: str, file: Path, expected: str, share: bool, **options: Any
     ) -> None:
         try:
-            text = decode_dataset(file.read_bytes())
-            format = FORMATS.get(file.suffix.lower()) or guess_format(text)
-            owner = person_for_command(options["user"])
-            dataset = import_dataset(owner, name, text, format, expected, share=share)
+            with file.open("rb") as source:
+                format = FORMATS.get(file.suffix.lower()) or guess_format(source)
+                owner = person_for_command(options["user"])
+                dataset = import_dataset(owner, name, source, format, expected, share=share)
         except OSError as error:
             raise bad_input(f"{file} cannot be read: {error.strerror}.") from None
         except DatasetError as error:

@@ -1,14 +1,20 @@
 """Reads rows from JSON: an array of objects, or one object a line (JSONL)."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
+from runs.services.datasets.sources import MAX_ROW, RowTooLongError, split_lines
+from workers.engine.spec.depth import TOO_DEEP
 from workers.engine.spec.line_ends import plain_line_ends
 
-LINES = re.compile(r"[^\n]*\n|[^\n]+")
+LINE_END = re.compile(r"\n")
 SPACE = re.compile(r"[ \t\r\n]*")
+LONGEST_WORD = 16  # characters; -Infinity and escapes are shorter
 ONE_OBJECT = 'Give one object per row, as in {"question": "2 + 3?", "expected": "5"}.'
 # Where the words of Python's parser need its source code to be understood.
 PLAIN_WORDS = {
@@ -45,10 +51,11 @@ class BrokenJsonError(Exception):
         self.line = line
 
 
-def read_json(text: str) -> Iterator[JsonRow]:
+def read_json(pieces: Iterator[str]) -> Iterator[JsonRow]:
     """Every row. BrokenJsonError where an array cannot be read on; JSONL goes on after a line."""
-    start = SPACE.match(text).end()  # type: ignore[union-attr]  # matches also nothing
-    return _read_array(text, start) if text[start : start + 1] == "[" else _read_lines(text)
+    window = Window(pieces)
+    window.skip_space()
+    return _read_array(window) if window.next_character == "[" else _read_lines(window.all())
 
 
 def as_text(value: Any) -> str:
@@ -60,10 +67,6 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return plain_line_ends(value)  # quoted fields of CSV and texts of JSON keep theirs
     return str(value) if isinstance(value, int | float) else _compact(value)
-
-
-def is_nested(value: Any) -> bool:
-    return isinstance(value, list | tuple | dict)
 
 
 def _compact(value: Any) -> str:
@@ -78,61 +81,134 @@ def _compact(value: Any) -> str:
     return json.dumps(plain, ensure_ascii=False)
 
 
-def _read_lines(text: str) -> Iterator[JsonRow]:
-    for number, match in enumerate(LINES.finditer(text), start=1):
-        # Without the line's end: the parser would count its column from there.
-        content = match[0].rstrip()
-        if not content:
-            continue
-        try:
-            value = DECODER.decode(content)
-        except json.JSONDecodeError as error:
-            yield JsonRow(number, problem=_explain(error))
-        except ValueError as error:
-            yield JsonRow(number, problem=str(error))
-        except RecursionError:
-            yield JsonRow(number, problem=_too_deep())
-        else:
-            yield _row(number, value)
+class Window:
+    """The part of a text that is being read. It moves on row by row, so that they are never all
+    in memory."""
+
+    def __init__(self, pieces: Iterator[str]) -> None:
+        self._pieces = pieces
+        self._text = ""
+        self.place = 0  # in the part
+        self._lines_before = self._column_before = 0  # what the text had before the part
+
+    @property
+    def next_character(self) -> str:
+        return self._text[self.place : self.place + 1]
+
+    @property
+    def line(self) -> int:
+        return self._lines_before + 1 + self._text.count("\n", 0, self.place)
+
+    def all(self) -> Iterator[str]:
+        """The whole text, of which only space was read."""
+        leading = "\n" * self._lines_before + self._text
+        return chain([leading], self._pieces)
+
+    def skip_space(self) -> None:
+        self._skip_here()
+        while not self.next_character and self._read_more():
+            self._skip_here()
+
+    def _skip_here(self) -> None:
+        self.place = SPACE.match(self._text, self.place).end()  # type: ignore[union-attr]
+
+    def decode(self) -> Any:
+        """The value that begins here. Reads on while it is cut off by the end of the part."""
+        while True:
+            try:
+                value, end = DECODER.raw_decode(self._text, self.place)
+            except json.JSONDecodeError as error:
+                if not self._is_cut(error) or not self._read_more():
+                    raise
+                continue
+            if end < len(self._text) or not self._read_more():
+                self.place = min(end, len(self._text))
+                return value
+
+    def _is_cut(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated") or error.pos > len(self._text) - LONGEST_WORD
+
+    def _read_more(self) -> bool:
+        """False at the end of the text."""
+        if len(self._text) - self.place > MAX_ROW:
+            raise RowTooLongError
+        piece = next((piece for piece in self._pieces if piece), "")
+        if not piece:
+            return False
+        gone = self._text[: self.place]
+        self._lines_before += gone.count("\n")
+        is_same_line = "\n" not in gone
+        self._column_before = (
+            len(gone) - gone.rfind("\n") - 1 + (self._column_before if is_same_line else 0)
+        )
+        self._text, self.place = self._text[self.place :] + piece, 0
+        return True
+
+    def broken(self, message: str, prefix: str = "") -> BrokenJsonError:
+        """At this place."""
+        return self.explained(json.JSONDecodeError(message, self._text, self.place), prefix)
+
+    def explained(self, error: json.JSONDecodeError, prefix: str) -> BrokenJsonError:
+        """With the place in the whole text."""
+        column = error.colno + (self._column_before if error.lineno == 1 else 0)
+        return BrokenJsonError(self._lines_before + error.lineno, prefix + _explain(error, column))
 
 
-def _read_array(text: str, opening: int) -> Iterator[JsonRow]:
-    """Object by object, so that the rows are never all in memory."""
-    line = 1 + text.count("\n", 0, opening)
-    seen, place = opening, _after_space(text, opening + 1)
+def _read_lines(pieces: Iterator[str]) -> Iterator[JsonRow]:
     number = 0
-    is_open = text[place : place + 1] != "]"
+    try:
+        for number, line in enumerate(split_lines(pieces, LINE_END), start=1):
+            # Without the line's end: the parser would count its column from there.
+            if content := line.rstrip():
+                yield _read_line(number, content)
+    except RowTooLongError as error:
+        raise BrokenJsonError(number + 1, str(error)) from None
+
+
+def _read_line(number: int, content: str) -> JsonRow:
+    try:
+        return _row(number, DECODER.decode(content))
+    except json.JSONDecodeError as error:
+        return JsonRow(number, problem=_explain(error, error.colno))
+    except ValueError as error:
+        return JsonRow(number, problem=str(error))
+    except RecursionError:
+        return JsonRow(number, problem=f"A field is {TOO_DEEP}")
+
+
+def _read_array(window: Window) -> Iterator[JsonRow]:
+    window.place += 1  # its opening bracket
+    window.skip_space()
+    number = 0
+    is_open = window.next_character != "]"
     while is_open:
         number += 1
-        line, seen = line + text.count("\n", seen, place), place
-        value, end = _decode_element(text, place, line, number)
-        row = _row(line, value)
+        line = window.line
+        row = _row(line, _decode_element(window, number))
         yield row._replace(place=f"Row {number}: ")
-        end = _after_space(text, end)
-        if text[end : end + 1] not in {",", "]"}:
-            error = json.JSONDecodeError("Expecting ',' delimiter", text, end)
-            raise BrokenJsonError(error.lineno, f"After row {number}: {_explain(error)}")
-        is_open = text[end] == ","
-        place = _after_space(text, end + 1) if is_open else end
-    rest = _after_space(text, place + 1)
-    if rest < len(text):
-        error = json.JSONDecodeError("There is more after the end of the array", text, rest)
-        raise BrokenJsonError(error.lineno, _explain(error))
+        window.skip_space()
+        if window.next_character not in {",", "]"}:
+            raise window.broken("Expecting ',' delimiter", f"After row {number}: ")
+        is_open = window.next_character == ","
+        if is_open:
+            window.place += 1
+            window.skip_space()
+    window.place += 1
+    window.skip_space()
+    if window.next_character:
+        raise window.broken("There is more after the end of the array")
 
 
-def _decode_element(text: str, place: int, line: int, number: int) -> tuple[Any, int]:
+def _decode_element(window: Window, number: int) -> Any:
+    line = window.line
     try:
-        return DECODER.raw_decode(text, place)
+        return window.decode()
     except json.JSONDecodeError as error:
-        raise BrokenJsonError(error.lineno, f"Row {number}: {_explain(error)}") from None
-    except ValueError as error:
+        raise window.explained(error, f"Row {number}: ") from None
+    except (ValueError, RowTooLongError) as error:
         raise BrokenJsonError(line, f"Row {number}: {error}") from None
     except RecursionError:
-        raise BrokenJsonError(line, f"Row {number}: {_too_deep()}") from None
-
-
-def _after_space(text: str, place: int) -> int:
-    return SPACE.match(text, place).end()  # type: ignore[union-attr]  # matches also nothing
+        raise BrokenJsonError(line, f"Row {number}: A field is {TOO_DEEP}") from None
 
 
 def _row(line: int, value: Any) -> JsonRow:
@@ -141,13 +217,9 @@ def _row(line: int, value: Any) -> JsonRow:
     return JsonRow(line, problem=ONE_OBJECT)
 
 
-def _explain(error: json.JSONDecodeError) -> str:
+def _explain(error: json.JSONDecodeError, column: int) -> str:
     words = PLAIN_WORDS.get(error.msg, error.msg.removesuffix(" at"))
-    return f"Not JSON at column {error.colno}: {words}."
-
-
-def _too_deep() -> str:
-    return "A field is nested too deeply. Give fewer lists inside lists."
+    return f"Not JSON at column {column}: {words}."
 
 
 def _refuse_constant(name: str) -> None:

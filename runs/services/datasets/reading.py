@@ -3,14 +3,29 @@
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from runs.services.datasets.json_rows import BrokenJsonError, as_text, is_nested, read_json
+from runs.services.datasets.json_rows import BrokenJsonError, as_text, read_json
+from runs.services.datasets.sources import (
+    MAX_BYTES,
+    MAX_ROW,
+    LineProblem,
+    RowTooLongError,
+    Source,
+    UnreadableError,
+    check_source,
+    split_lines,
+    text_pieces,
+    too_large,
+)
+from workers.engine.spec.depth import TOO_DEEP, is_nested, is_too_deep
+
+__all__ = ["MAX_BYTES", "LineProblem", "UnreadableError", "too_large"]
 
 Format = Literal["csv", "jsonl"]
 Row = dict[str, str]
 
-MAX_BYTES = 20 * 1024 * 1024
 MAX_ROWS = 100_000
 MAX_FIELD_BYTES = 256 * 1024
 MAX_COLUMNS = 200
@@ -25,15 +40,8 @@ NO_ROWS: dict[Format, str] = {
 csv.field_size_limit(MAX_FIELD_BYTES)
 
 
-# Instead of StringIO, which would hold four bytes for every character of the text.
-CSV_LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-
-
-class LineProblem(NamedTuple):
-    """What is wrong on a line, counted from 1 as an editor does."""
-
-    line: int
-    message: str
+# A lone carriage return ends a line too; which it is, the next character tells.
+CSV_LINE_END = re.compile(r"\r\n|\r(?=[^\n])|\n")
 
 
 class Line(NamedTuple):
@@ -45,38 +53,16 @@ class Line(NamedTuple):
     nested: tuple[str, ...] = ()  # the columns whose list or object became JSON text
 
 
-class UnreadableError(Exception):
-    """Nothing after this place can be read."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.problem = LineProblem(line, message)
-
-
-def guess_format(text: str) -> Format:
+def guess_format(source: Source) -> Format:
     """JSONL starts with a brace, an array with a bracket (one reader for both); all else is CSV."""
-    return "jsonl" if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") else "csv"
+    start = next(text_pieces(source), "").lstrip("\ufeff \t\r\n")
+    return "jsonl" if start[:1] in ("{", "[") else "csv"
 
 
-def decode(data: bytes) -> str:
-    """The text of a file, with or without a byte-order mark."""
-    if len(data) > MAX_BYTES:
-        raise UnreadableError(1, too_large(len(data)))
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UnreadableError(
-            line,
-            f"Byte {error.start:,} of the file is not UTF-8. Save the file as UTF-8 and try again.",
-        ) from None
-
-
-def read_lines(text: str, format: Format) -> Iterator[Line]:
+def read_lines(source: Source, format: Format) -> Iterator[Line]:
     """Every row with its line number. UnreadableError where reading cannot go on."""
-    plain = text.removeprefix("\ufeff")
-    _check_text(plain)
-    lines = _read_csv(plain) if format == "csv" else _read_jsonl(plain)
+    check_source(source)
+    lines = (_read_csv if format == "csv" else _read_jsonl)(text_pieces(source))
     rows = 0
     for line in lines:
         rows += 1
@@ -101,29 +87,14 @@ def read_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
         raise UnreadableError(1, "There are no rows. Give at least one.")
 
 
-def _check_text(text: str) -> None:
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_BYTES:
-        raise UnreadableError(1, too_large(size))
-    nul = text.find("\x00")
-    if nul >= 0:
-        line = text.count("\n", 0, nul) + 1
-        raise UnreadableError(
-            line, "There is a NUL character: this is not a text file. Export it as CSV or JSONL."
-        )
-
-
-def _split(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    return (match[0] for match in pattern.finditer(text))
-
-
-def _read_csv(text: str) -> Iterator[Line]:
+def _read_csv(pieces: Iterator[str]) -> Iterator[Line]:
     start, columns = 1, None
-    lines = _split(text, CSV_LINES)
-    reader = csv.reader(lines, delimiter=_delimiter_of(text), strict=True)
+    lines = CsvLines(pieces)
     try:
+        reader = csv.reader(lines, delimiter=lines.find_delimiter(), strict=True)
         for cells in reader:
             number, start = start, reader.line_num + 1
+            lines.start_row()
             if not cells:
                 continue  # an empty line
             if columns is None:
@@ -135,12 +106,40 @@ def _read_csv(text: str) -> Iterator[Line]:
                 yield _line(number, dict(zip(columns, cells, strict=True)), columns)
     except csv.Error as error:
         raise UnreadableError(start, _csv_problem(str(error))) from None
+    except RowTooLongError as error:
+        raise UnreadableError(start, str(error)) from None
 
 
-def _delimiter_of(text: str) -> str:
-    """Spreadsheets paste tabs, and in half of Europe they export semicolons."""
-    header = re.search(r"[^\r\n]+", text)
-    return next((mark for mark in ("\t", ",", ";") if header and mark in header[0]), ",")
+class CsvLines:
+    """The lines of a file, of which one row may take many but not without end."""
+
+    def __init__(self, pieces: Iterator[str]) -> None:
+        self._lines = split_lines(pieces, CSV_LINE_END)
+        self._of_row = 0  # characters
+
+    def find_delimiter(self) -> str:
+        """Spreadsheets paste tabs, and in half of Europe they export semicolons."""
+        seen = []
+        for line in self._lines:
+            seen.append(line)
+            if line.strip("\r\n"):
+                break
+        self._lines = chain(seen, self._lines)
+        header = seen[-1] if seen else ""
+        return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
+
+    def start_row(self) -> None:
+        self._of_row = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._of_row += len(line)
+        if self._of_row > MAX_ROW:
+            raise RowTooLongError
+        return line
 
 
 def _csv_problem(error: str) -> str:
@@ -161,10 +160,10 @@ def _ragged(found: int, expected: int) -> str:
     )
 
 
-def _read_jsonl(text: str) -> Iterator[Line]:
+def _read_jsonl(pieces: Iterator[str]) -> Iterator[Line]:
     columns: list[str] | None = None
     try:
-        for found in read_json(text):
+        for found in read_json(pieces):
             if found.fields is None:
                 yield Line(found.line, problem=found.place + found.problem)
                 continue
@@ -183,10 +182,9 @@ def _line(number: int, given: Mapping[str, Any], columns: list[str]) -> Line:
         return Line(number, problem=_wrong_fields(given, columns))
     row: Row = {}
     for name in columns:
-        try:
-            text = as_text(given[name])
-        except RecursionError:
-            return Line(number, problem=f"{name!r} is nested too deeply. Give fewer lists in it.")
+        if is_too_deep(given[name]):
+            return Line(number, problem=f"{name!r} is {TOO_DEEP}")
+        text = as_text(given[name])
         if problem := _text_problem(name, text):
             return Line(number, problem=problem)
         row[name] = text
@@ -240,14 +238,6 @@ def _column_problem(name: str, place: int, seen: set[str]) -> str:
 
 def _too_long(what: str) -> str:
     return f"{what} is larger than {MAX_FIELD_BYTES // 1024} KB. Shorten it."
-
-
-def too_large(size: int) -> str:
-    """What is said of so many bytes, by whichever door they come."""
-    return (
-        f"The data has {size / 1024 / 1024:.1f} MB; at most {MAX_BYTES // 1024 // 1024} MB can be "
-        "imported. Split it into several datasets."
-    )
 
 
 def _too_many_rows() -> str:

@@ -5,7 +5,6 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,18 +14,8 @@ from django.db.models import QuerySet
 from runs.models import Case, Dataset
 from runs.selectors.quotas import quota_of
 from runs.services.datasets.names import MADE_BY, PASTED, is_taken, problem_with_name
-from runs.services.datasets.reading import (
-    Format,
-    Line,
-    LineProblem,
-    Row,
-    UnreadableError,
-    decode,
-    guess_format,
-    read_lines,
-    read_rows,
-    too_large,
-)
+from runs.services.datasets.reading import Format, Line, Row, guess_format, read_lines, read_rows
+from runs.services.datasets.sources import LineProblem, Source, UnreadableError
 from runs.services.people.sharing import share_dataset
 from runs.services.quotas import QuotaExceeded, check_storage, lock_person
 from workers.engine.spec.expected import guess_expected
@@ -37,7 +26,6 @@ __all__ = [
     "NameTakenError",
     "NoColumnError",
     "Preview",
-    "decode_dataset",
     "guess_format",
     "import_dataset",
     "preview_dataset",
@@ -47,11 +35,12 @@ __all__ = [
     "store_made_cases",
     "store_pasted_rows",
     "store_rows",
-    "too_large",
 ]
 
 MOST_PROBLEMS = 50  # shown; a wrong separator makes one problem per row
-ROWS_AT_ONCE = 500  # per INSERT; large rows are held in memory several times over
+# In one INSERT: rows are held in memory several times over.
+ROWS_AT_ONCE = 500
+CHARACTERS_AT_ONCE = 1_000_000
 VERSION_TRIES = 5  # when several people import under one name at the same moment
 
 Lines = Callable[[], Iterator[Line]]
@@ -90,7 +79,7 @@ class Preview:
 def import_dataset(
     owner: AbstractBaseUser | None,
     name: str,
-    text: str,
+    source: Source,
     format: Format,
     expected: str = "",
     *,
@@ -100,7 +89,7 @@ def import_dataset(
     name is somebody else's, or if `expected` names no column; empty, the column is the one of the
     version before, or guessed. Without `share` it is as private as the version before; a new name
     is private. Without an owner it is the host's operator who imports, to any name."""
-    return _store(owner, name, lambda: read_lines(text, format), expected, share=share)
+    return _store(owner, name, lambda: read_lines(source, format), expected, share=share)
 
 
 def store_rows(
@@ -129,9 +118,9 @@ def store_pasted_rows(owner: AbstractBaseUser, rows: Sequence[Mapping[str, Any]]
     return _store(owner, name, lambda: read_rows(rows), twins=_hidden(owner))
 
 
-def preview_dataset(text: str, format: Format, limit: int = 20) -> Preview:
+def preview_dataset(source: Source, format: Format, limit: int = 20) -> Preview:
     """Read everything, keep the first rows, store nothing."""
-    return _survey(lambda: read_lines(text, format), limit)
+    return _survey(lambda: read_lines(source, format), limit)
 
 
 def refuse_taken(owner: AbstractBaseUser | None, name: str) -> None:
@@ -172,14 +161,6 @@ def _hidden(owner: AbstractBaseUser | None) -> QuerySet[Dataset]:
 def _same_rows(twins: QuerySet[Dataset], digest: str) -> Dataset | None:
     """Locked: nobody removes it as unused before the run that asks for it is stored."""
     return twins.select_for_update().filter(digest=digest).first()
-
-
-def decode_dataset(data: bytes) -> str:
-    """The text of a file. DatasetError names the byte that is not UTF-8."""
-    try:
-        return decode(data)
-    except UnreadableError as error:
-        raise DatasetError([error.problem]) from None
 
 
 def _store(
@@ -254,7 +235,7 @@ def _add_version(
         Case(dataset=dataset, position=position, fields=line.row)
         for position, line in enumerate(lines())
     )
-    while batch := list(islice(cases, ROWS_AT_ONCE)):
+    for batch in _batches(cases):
         Case.objects.bulk_create(batch)
     return dataset
 
@@ -265,6 +246,19 @@ def refuse_if_full(owner: AbstractBaseUser, size: int) -> None:
         check_storage(owner, quota_of(owner), size)
     except QuotaExceeded as error:
         raise DatasetError([LineProblem(1, error.problems[0].message)]) from None
+
+
+def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:
+    batch: list[Case] = []
+    characters = 0
+    for case in cases:
+        batch.append(case)
+        characters += sum(map(len, case.fields.values()))
+        if len(batch) >= ROWS_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 def _survey(lines: Lines, limit: int) -> Preview:

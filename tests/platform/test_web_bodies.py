@@ -1,0 +1,198 @@
+"""The web server reads a large body only from somebody who may send one, and never past its limit.
+
+The server's own classes, fed by hand with what a client sends, in front of the real site.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from channels.db import database_sync_to_async
+from daphne.http_protocol import HTTPFactory
+from django.conf import settings
+from django.test import Client
+from twisted.internet.error import ConnectionDone
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+
+from evalsite.asgi import application
+from evalsite.web import requests
+from evalsite.web.server import Server
+from runs.models import Dataset, Scope
+from runs.roles import Role
+from runs.services.people.tokens import create_token
+from tests.runs.page_parts import make_person
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+
+MB = 1024 * 1024
+HOST = settings.ALLOWED_HOSTS[0]
+
+
+class Wire(StringTransport):
+    """One connection of a client: what it sent and what it was answered."""
+
+    is_half_closed = is_aborted = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = Server(application=application, endpoints=["nowhere"])
+        self.server.connections = {}
+        self.protocol = HTTPFactory(self.server).buildProtocol(None)
+        self.protocol.makeConnection(self)
+
+    def send(self, data: bytes) -> None:
+        self.protocol.dataReceived(data)
+
+    def head(self, path: str, *headers: str, method: str = "POST") -> None:
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {HOST}", *headers, "", ""]
+        self.send("\r\n".join(lines).encode())
+
+    async def answer(self, wanted: bytes = b"\r\n\r\n") -> str:
+        async with asyncio.timeout(10):
+            while wanted not in self.value():  # noqa: ASYNC110 - the transport tells nobody
+                await asyncio.sleep(0.005)
+        return str(self.value().decode())
+
+    async def until_asked(self) -> None:
+        """Until it is known who sends; nothing more is read before."""
+        async with asyncio.timeout(10):
+            while self.producerState == "paused":  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.005)
+
+    @property
+    def request(self) -> Any:
+        return self.protocol._channel.requests[-1]
+
+    def loseWriteConnection(self) -> None:  # noqa: N802 - Twisted's name
+        self.is_half_closed = True
+
+    def abortConnection(self) -> None:  # noqa: N802 - Twisted's name
+        self.is_aborted = True
+
+
+@pytest.fixture
+async def wire():
+    made = Wire()
+    yield made
+    made.protocol.connectionLost(Failure(ConnectionDone()))
+    found = [details.get("application_instance") for details in made.server.connections.values()]
+    await asyncio.gather(*filter(None, found), return_exceptions=True)
+
+
+def cookie_of(role: Role) -> str:
+    client = Client()
+    client.force_login(make_person(f"a {role}", role=role))
+    name = settings.SESSION_COOKIE_NAME
+    return f"Cookie: {name}={client.cookies[name].value}"
+
+
+def token_of(role: Role) -> str:
+    made = create_token(make_person(f"a {role}", role=role), "ci", [Scope.READ, Scope.MANAGE])
+    return f"Authorization: Bearer {made.text}"
+
+
+cookie = database_sync_to_async(cookie_of)
+token = database_sync_to_async(token_of)
+FORM = "Content-Type: multipart/form-data; boundary=b"
+VISITOR = "at most 64 KB are read from somebody who is not signed in"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/sign-in/", "413"),
+        ("/readyz", "413"),
+        ("/runs/new/", "302"),  # to the sign-in page, as with a small body
+        ("/datasets/import/", "302"),
+        ("/nowhere", "404"),
+    ],
+)
+@pytest.mark.parametrize("more", ["", "Cookie: evalsite_session=invented"])
+async def test_a_visitor_is_refused_before_a_byte_of_a_large_body_is_read(wire, path, status, more):
+    wire.head(path, FORM, f"Content-Length: {200 * MB}", *([more] if more else []))
+    wire.send(b"x" * 50_000)
+    answer = await wire.answer()
+    assert answer.startswith(f"HTTP/1.1 {status} ")
+    assert "Connection: close" in answer
+    assert wire.is_half_closed
+
+
+async def test_the_page_says_what_to_do_and_carries_the_headers_of_all_pages(wire):
+    wire.head("/sign-in/", FORM, f"Content-Length: {60 * MB}")
+    answer = await wire.answer(b"</html>")
+    assert f"The data has 60.0 MB; {VISITOR}. Sign in" in answer
+    assert "Content-Security-Policy: " in answer
+    assert "default-src 'none'" in answer
+
+
+async def test_the_api_says_it_as_a_problem(wire):
+    wire.head("/api/v1/runs", "Content-Type: application/json", f"Content-Length: {60 * MB}")
+    answer = await wire.answer(b"}")
+    assert "Content-Type: application/problem+json" in answer
+    assert VISITOR in answer
+
+
+async def test_bytes_are_counted_when_no_length_is_given(wire):
+    wire.head("/sign-in/", FORM, "Transfer-Encoding: chunked")
+    piece = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
+    for _ in range(3):
+        wire.send(piece)
+    answer = await wire.answer()
+    assert answer.startswith("HTTP/1.1 413 ")
+    for _ in range(20):
+        wire.send(piece)  # thrown away, and soon not even taken from the network
+    assert wire.producerState == "paused"
+
+
+async def test_a_client_that_asks_first_is_not_told_to_go_on(wire):
+    wire.head("/sign-in/", FORM, f"Content-Length: {2 * MB}", "Expect: 100-continue")
+    assert (await wire.answer()).startswith("HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "size", "status"),
+    [
+        pytest.param(Role.RUNNER, "/sign-in/", MB // 2, "403", id="read, and refused for CSRF"),
+        pytest.param(Role.RUNNER, "/runs/new/", 2 * MB, "413", id="a page"),
+        pytest.param(Role.RUNNER, "/datasets/import/", 22 * MB, "413", id="too large an upload"),
+        pytest.param(Role.VIEWER, "/datasets/import/", 2 * MB, "403", id="a viewer imports none"),
+        pytest.param(Role.ADMIN, "/admin/login/", 2 * MB, "413", id="the admin site"),
+    ],
+)
+async def test_who_is_signed_in_may_send_what_the_page_takes(wire, role, path, size, status):
+    wire.head(path, FORM, f"Content-Length: {size}", await cookie(role))
+    await wire.until_asked()
+    for _ in range(size // 65_536 if size < MB else 0):
+        wire.send(b"x" * 65_536)
+    assert (await wire.answer()).startswith(f"HTTP/1.1 {status} ")
+
+
+async def test_an_upload_waits_on_disk_and_is_imported(wire):
+    rows = b"question,expected\n" + b"%s,2\n" % (b"x" * 1000) * 2_000  # more than a page may take
+    parts = [
+        b'--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nmany\r\n',
+        b'--b\r\nContent-Disposition: form-data; name="file"; filename="many.csv"\r\n\r\n',
+        rows + b"\r\n--b--\r\n",
+    ]
+    body = b"".join(parts)
+    upload = [FORM, f"Content-Length: {len(body)}", "Expect: 100-continue"]
+    wire.head("/api/v1/datasets", *upload, await token(Role.RUNNER))
+    assert not wire.value()
+    assert await wire.answer() == "HTTP/1.1 100 Continue\r\n\r\n"
+    request = wire.request
+    for start in range(0, len(body), 65_536):
+        wire.send(body[start : start + 65_536])
+    assert request.body.fileno()  # a file, not memory
+    assert "HTTP/1.1 201 " in await wire.answer(b'"rows":2000')
+    assert await database_sync_to_async(Dataset.objects.get)(name="many")
+
+
+async def test_a_body_that_drips_is_given_up(wire, monkeypatch):
+    monkeypatch.setattr(requests, "BODY_SECONDS", 0.05)
+    wire.head("/sign-in/", FORM, "Content-Length: 60000")
+    wire.send(b"x")
+    assert (await wire.answer()).startswith("HTTP/1.1 408 ")
+    assert wire.disconnecting

@@ -6,13 +6,10 @@ from django.conf import settings
 from yarl import URL
 
 from runs.models import Endpoint, EndpointKind
-from workers.engine.errors import ForbiddenAddress
+from workers.engine.errors import ForbiddenAddress, PrivateAddress
 from workers.engine.providers.addresses import AddressPolicy, check_url, place_of
 
-BY_AN_ADMIN = (
-    "An admin can allow it for this endpoint: tick it under Private addresses, or name {place} in "
-    "private_addresses."
-)
+BY_AN_ADMIN = "An admin can allow it for this endpoint under Private addresses (private_addresses)."
 BY_THE_HOST = (
     "To allow it, set the environment variable EVALSITE_ALLOWED_PRIVATE_ENDPOINTS={place} "
     "(several: separated by commas) and restart the site."
@@ -71,6 +68,19 @@ def check_servers(endpoint: Endpoint) -> tuple[str, ...]:
     policy = policy_for(endpoint)
     more = (check_server(url, policy) for url in endpoint.more_urls)
     return tuple(dict.fromkeys((check_endpoint(endpoint), *more)))
+
+
+def places_to_tick(endpoint: Endpoint) -> list[str]:
+    """Of the endpoint's addresses those that only a tick of an admin is missing for."""
+    policy, found = policy_for(endpoint), []
+    for url in endpoint.urls if admins_may_allow() else ():
+        try:
+            check_server(url, policy)
+        except PrivateAddress as error:
+            found.append(error.place)
+        except ForbiddenAddress:
+            continue
+    return found
 
 
 def check_endpoint(endpoint: Endpoint) -> str:

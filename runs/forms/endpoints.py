@@ -51,8 +51,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
     private_addresses = PrivateAddressesField(
         required=False,
         label="Private addresses",
-        help_text="Calls of this endpoint, and nothing else, may go where you set a tick. "
-        "Take it away to end that.",
+        help_text="Its calls go to none of these without a tick. Take a tick away to end that.",
         widget=forms.CheckboxSelectMultiple,
     )
     prices = PricesField(

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.access import endpoints_for, get_endpoint_for, visible_live_runs
 from runs.forms.endpoints import Difference, EndpointForm
 from runs.models import Endpoint
-from runs.outbound import places_of
+from runs.outbound import places_of, places_to_tick
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.endpoints.listed import list_endpoints
@@ -48,7 +48,8 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=request.method == "POST")
     asked = [place for place in request.GET.getlist("allow") if place in places_of(found.urls)]
-    form = EndpointForm(request.POST or None, instance=found, offered=asked)
+    offered = [*places_to_tick(found), *asked]
+    form = EndpointForm(request.POST or None, instance=found, offered=offered)
     try:
         if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
             return redirect(saved)

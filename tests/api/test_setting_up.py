@@ -171,7 +171,7 @@ def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff, changes, path)
 def test_a_private_address_is_refused_until_an_admin_names_it(staff):
     place = {"base_url": "http://127.0.0.1:8080"}
     (problem,) = add(staff, **place).json()["problems"]
-    assert "name 127.0.0.1:8080 in private_addresses." in problem["message"]
+    assert "under Private addresses (private_addresses)." in problem["message"]
     made = add(staff, **place, private_addresses=["127.0.0.1:8080", "10.0.0.1:80"])
     assert made.json()["private_addresses"] == ["127.0.0.1:8080"]  # of its own addresses only
     changed = staff.patch("/endpoints/provider", {"max_concurrent": 3})

@@ -39,7 +39,7 @@ def test_an_endpoint_is_made_and_only_what_is_given_is_changed() -> None:
         (["main", "--kind", "openai", "--base-url", "http://169.254.169.254/"], "--base-url:"),
         (
             ["main", "--kind", "ollama", "--base-url", "http://127.0.0.1:11434"],
-            "or name 127.0.0.1:11434 in private_addresses",
+            "127.0.0.1:11434 is at a private address (loopback). An admin can allow it",
         ),
         (["main", "--kind", "simulated", "--key-env", "ABSENT"], "no such variable"),
         (["main", "--kind", "simulated", "--price", "a=cheap"], "MODEL=IN,OUT"),

@@ -185,7 +185,7 @@ def test_a_key_is_kept_replaced_or_removed(page, change, key):
     ("fields", "field", "message"),
     [
         ({"base_url": "http://169.254.169.254/v1"}, "base_url", "never called"),
-        ({"base_url": "http://10.0.0.1/v1"}, "base_url", "tick it under Private addresses"),
+        ({"base_url": "http://10.0.0.1/v1"}, "base_url", "under Private addresses"),
         ({"base_url": ""}, "base_url", "needs a base URL"),
         ({"name": "Not Good"}, "name", "lower-case"),
         ({"max_concurrent": "0"}, "max_concurrent", "greater than or equal to 1"),

@@ -231,7 +231,7 @@ def test_a_private_address_is_not_called(settings):
         by_name = check_connection(endpoint)
     for report in (by_address, by_name):
         assert not report.ok
-        assert "in private_addresses" in report.message
+        assert "under Private addresses" in report.message
     assert server.seen == []
 
 
@@ -299,7 +299,7 @@ def test_a_further_server_at_a_private_address_is_not_called(settings):
     with provider(models_answer("a")) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         report = check_connection(new_endpoint(more_urls=[url]))
-    assert "in private_addresses" in report.message
+    assert "under Private addresses" in report.message
     assert server.seen == []
 
 

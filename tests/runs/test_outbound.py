@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from runs.apps import warn_of_unsafe_settings
 from runs.models import Endpoint, EndpointKind
 from runs.outbound import base_url_of, check_endpoint, policy_for, webhook_policy
 from workers.engine.errors import ForbiddenAddress
@@ -144,7 +145,7 @@ def test_the_message_says_what_to_do_but_not_the_private_address():
         policy_for(endpoint()).check("models.lan", 8000, ["10.1.2.3"])
     assert str(error.value) == (
         "models.lan:8000 is at a private address (private network). An admin can allow it for this "
-        "endpoint: tick it under Private addresses, or name models.lan:8000 in private_addresses."
+        "endpoint under Private addresses (private_addresses)."
     )
     assert "10.1.2.3" not in str(error.value)
 
@@ -229,6 +230,16 @@ def test_settings_open_private_places_for_every_kind(settings):
     assert policy_for(simulated).allowed == {"127.0.0.1:9000", "127.0.0.1:8765"}
     assert webhook_policy().allowed == frozenset()
     assert check_endpoint(endpoint(base_url="http://127.0.0.1:9000/v1/"))
+
+
+def test_an_unsafe_switch_is_told_at_every_start(settings, caplog):
+    warn_of_unsafe_settings()
+    assert caplog.messages == []
+    settings.UNSAFE_WEBHOOK_ADDRESSES = ("127.0.0.1:9000",)
+    warn_of_unsafe_settings()
+    (told,) = caplog.messages
+    assert told.startswith("UNSAFE: EVALSITE_UNSAFE_WEBHOOK_ADDRESSES")
+    assert "127.0.0.1:9000" in told
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_prices_and_servers_are_typed_a_line_each_and_shown_as_typed(staff):
         ({"prices": "a 1 1\na 2 2"}, "prices", "Line 2: a has a price already"),
         ({"prices": "a 1 -1"}, "prices", "output price of &#x27;a&#x27; must be a number from 0"),
         ({"prices": "a nan 1"}, "prices", "input price of &#x27;a&#x27; must be a number from 0"),
-        ({"more_urls": "http://127.0.0.1:9999"}, "more_urls", "name 127.0.0.1:9999 in"),
+        ({"more_urls": "http://127.0.0.1:9999"}, "more_urls", "127.0.0.1:9999 is at a private"),
     ],
 )
 def test_a_wrong_price_or_server_is_said_at_its_field(staff, changes, field, message):

@@ -15,9 +15,11 @@ from tests.runs.page_parts import client_of, make_person
 from tests.runs.test_outbound import Answers
 from tests.runs.test_pages_endpoints import fields
 from workers.engine.errors import ForbiddenAddress
+from workers.engine.here import Stop, run_here
 from workers.engine.http import Client, Unreachable
+from workers.engine.kinds import read_configuration
 from workers.engine.providers.resolver import GuardedResolver
-from workers.engine.records import Request
+from workers.engine.records import Case, Request
 from workers.simulator.testing import running_simulator
 from workers.wiring import Clients, build_provider
 
@@ -220,6 +222,31 @@ async def test_a_tick_opens_the_address_to_its_endpoint_alone() -> None:
             await clients.of(other).get(f"{url}/models", {})
         assert simulator.ledger()["total"] == 1
         await clients.close()
+
+
+async def test_a_run_stops_by_itself_when_its_address_is_revoked() -> None:
+    """As after any error that comes again and again, so that it can go on later."""
+    document = {
+        "name": "sums",
+        "kind": "evaluate",
+        "dataset": "sums",
+        "prompts": [{"name": "plain"}],
+        "models": ["it/model"],
+        "scorers": ["exact"],
+    }
+    cases = [Case(n, {"question": f"What is {n} + 1?", "expected": str(n + 1)}) for n in range(60)]
+    stops: list[Stop] = []
+    clients, revoked = Clients(), at(f"{OLLAMA}/v1")
+    scores = await run_here(
+        read_configuration(document),
+        cases,
+        {"it": build_provider(revoked, clients.of(revoked))},
+        on_stop=stops.append,
+    )
+    await clients.close()
+    assert {score.error for score in scores} == {ForbiddenAddress.name}
+    assert [stop.by for stop in stops] == ["errors"]
+    assert len(scores) < len(cases)
 
 
 async def test_a_ticked_name_is_connected_only_for_whom_it_was_ticked() -> None:

@@ -1,0 +1,140 @@
+"""Administrators read the audit log on a page, over REST and as a file; services must fill it."""
+
+import ast
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import AuditAction, AuditEntry
+from runs.roles import Role
+from runs.selectors.audit import PAGE_SIZE
+from runs.services.audit import Subject, record
+from tests.api.asking import Asker
+from tests.runs.page_parts import client_of, make_person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+SERVICES = Path(__file__).parents[2] / "runs" / "services"
+# What takes something away, or gives somebody a right, by the name of the function.
+VERBS = (
+    *("delete_", "archive_", "restore_", "share_", "give_", "set_", "revoke_", "rotate_", "prune_"),
+    *("erase_", "remove_", "close_", "cancel_", "pause_", "resume_", "retune_", "retry_", "rerun_"),
+    *("create_", "save_endpoint", "change_", "choose_", "add_person", "allow_"),
+)
+NOT_A_PERSONS = {
+    "remove_unused_made_cases": "the site tidies up",
+    "set_aside_chunk": "a worker's",
+    "set_expected_column": "names a column; no right and no row changes",
+    "pause_hopeless": "the site pauses by itself, in the run's own events",
+    "prune_audit": "only age removes a row, and it would add one for each",
+    "retune_and_resume": "its two parts record",
+}
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+def texts(client, **query):
+    return client.get(reverse("audit"), query).content.decode()
+
+
+def test_the_page_shows_and_filters_what_people_did(ada):
+    bob = make_person("bob")
+    record(AuditAction.RUN_LAUNCHED, Subject("run", "<b>sums</b> (run 7)", 7), actor=bob)
+    record(AuditAction.ROLE_CHANGED, Subject("user", "eve"), "from none to runner", actor=ada)
+    client = client_of(ada)
+    page = texts(client)
+    assert "&lt;b&gt;sums&lt;/b&gt; (run 7)" in page
+    assert "from none to runner" in page
+    for query in ({"person": "bo"}, {"action": "run.launched"}, {"about": "sums"}):
+        found = texts(client, **query)
+        assert "(run 7)" in found
+        assert "from none to runner" not in found
+    today = now().date().isoformat()
+    assert "(run 7)" in texts(client, **{"from": today, "to": today})
+    assert "Nothing matches" in texts(client, to="2000-01-01")
+    assert "(run 7)" in texts(client, action="no such", to="tomorrow", before="x")
+
+
+def test_pages_follow_each_other_without_gaps(ada):
+    for number in range(2 * PAGE_SIZE + 3):
+        record(AuditAction.EXPORTED, Subject("run", f"run {number}"))
+    client, seen, query = client_of(ada), [], {}
+    while True:
+        page = client.get(reverse("audit"), query).context["page"]
+        seen += [entry.pk for entry in page.rows]
+        if not page.has_next:
+            break
+        query = {"before": page.rows[-1].pk}
+    assert seen == sorted(AuditEntry.objects.values_list("pk", flat=True), reverse=True)
+    back = client.get(reverse("audit"), {"after": page.rows[0].pk}).context["page"]
+    assert [entry.pk for entry in back.rows] == seen[PAGE_SIZE : 2 * PAGE_SIZE]
+
+
+def test_files_have_the_filtered_rows_and_no_formula(ada):
+    record(AuditAction.EXPORTED, Subject("run", "=HYPERLINK(1)"), "+1", actor=ada)
+    record(AuditAction.SIGN_OUT, actor=ada)
+    client = client_of(ada)
+    answer = client.get(reverse("audit_csv"), {"about": "HYPER"})
+    assert answer["Content-Disposition"] == 'attachment; filename="audit.csv"'
+    (row,) = csv.DictReader(StringIO(answer.getvalue().decode()))
+    assert (row["actor"], row["subject"], row["detail"]) == ("ada", "'=HYPERLINK(1)", "'+1")
+    lines = client.get(reverse("audit_jsonl")).getvalue().decode().splitlines()
+    newest, *rest = map(json.loads, lines)
+    # The download of the CSV file is itself an action, and so is this one.
+    assert (newest["action"], newest["detail"]) == ("exported", "audit.jsonl")
+    assert [one["action"] for one in rest] == ["exported", "sign_out", "exported"]
+    assert rest[-1]["subject"] == "=HYPERLINK(1)"
+
+
+def test_the_api_lists_the_same_with_the_same_filters(ada):
+    asker = Asker(ada)
+    for number in range(3):
+        record(AuditAction.EXPORTED, Subject("run", f"run {number}"), actor=ada)
+    first = asker.get("/audit", action="exported", limit=2, fields="id,subject").json()
+    assert [row["subject"] for row in first["data"]] == ["run 2", "run 1"]
+    rest = asker.get(
+        "/audit", action="exported", limit=2, fields="id,subject", cursor=first["next_cursor"]
+    ).json()
+    assert [row["subject"] for row in rest["data"]] == ["run 0"]
+    assert asker.get("/audit", person="nobody").json()["data"] == []
+    assert asker.get("/audit", until="2000-01-01T00:00:00Z").json()["data"] == []
+    assert asker.get("/audit", action="no.such").status_code == 422
+    assert Asker(make_person("olga", role=Role.OPERATOR)).get("/audit").status_code == 403
+
+
+def functions_of(path):
+    tree = ast.parse(path.read_text())
+    return {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+
+
+def called_in(function):
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {call.id for call in calls if isinstance(call, ast.Name)}
+
+
+def records(name, functions):
+    """Itself, or through a function of its own file."""
+    called = called_in(functions[name])
+    own = (called & functions.keys()) - {name}
+    return "record" in called or any(records(one, functions) for one in own)
+
+
+def test_every_service_that_removes_or_gives_rights_records_it():
+    silent = []
+    for path in sorted(SERVICES.rglob("*.py")):
+        functions = functions_of(path)
+        silent += [
+            f"{path.relative_to(SERVICES)}: {name}"
+            for name in functions
+            if name.startswith(VERBS) and name not in NOT_A_PERSONS
+            if not records(name, functions)
+        ]
+    assert silent == []

@@ -131,7 +131,7 @@ def quota_lines(quota: Quota, use: Use) -> list[QuotaLine]:
         lines.append(QuotaLine(f"{size} of {most_size} stored", share))
     if quota.slots is not None:
         calls = formatting.counted(quota.slots, "call")
-        lines.append(QuotaLine(f"{calls} at once over all your runs", 0.0))
+        lines.append(QuotaLine(f"{calls} at once over all runs", 0.0))
     if quota.trials_per_run != settings.TRIALS_PER_RUN:
         lines.append(QuotaLine(f"{quota.trials_per_run:,} trials a run", 0.0))
     return lines

@@ -112,6 +112,12 @@ def test_a_launch_beyond_a_quota_is_refused_and_says_what_to_do(ada, bob, docume
     assert Run.objects.count() == 1
 
 
+def test_the_demo_button_says_why_it_did_not_start(ada, bob):
+    say(ada, bob, trials_per_run=1)
+    page = client_of(bob).post(reverse("run_demo"), follow=True).content.decode()
+    assert "360 trials are more than the 1 that a run of yours may have" in page
+
+
 def test_an_import_beyond_the_storage_is_refused(ada, bob):
     make_dataset(bob)
     assert bytes_of(bob.pk) > 100
@@ -199,7 +205,7 @@ def test_pages_and_the_api_show_a_quota_before_it_bites(ada, bob, document):
     spend(bob, 3.1, Dataset.objects.get())
     form = client_of(bob).get(reverse("run_new")).content.decode()
     assert "$3.10 of $5.00 used today (UTC)" in form
-    assert "9 calls at once over all your runs" in form
+    assert "9 calls at once over all runs" in form
     assert "$3.10 of $5.00" in client_of(bob).get(reverse("password")).content.decode()
     admins = client_of(ada).get(reverse("people")).content.decode()
     assert reverse("person_quota", args=[bob.pk]) in admins

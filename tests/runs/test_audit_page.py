@@ -66,7 +66,8 @@ def test_the_page_shows_and_filters_what_people_did(ada):
 def test_pages_follow_each_other_without_gaps(ada):
     for number in range(2 * PAGE_SIZE + 3):
         record(AuditAction.EXPORTED, Subject("run", f"run {number}"))
-    client, seen, query = client_of(ada), [], {}
+    client, seen = client_of(ada), []
+    query: dict[str, int] = {}
     while True:
         page = client.get(reverse("audit"), query).context["page"]
         seen += [entry.pk for entry in page.rows]

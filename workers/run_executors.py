@@ -12,6 +12,7 @@ from workers.engine.calling.calls import CallParts
 from workers.engine.executor import Executor
 from workers.quotas import RunQuotas
 from workers.recorder import Recorder
+from workers.run_providers import RunProviders
 from workers.wiring import Clients, build_executor
 
 MOST_RUNS = 64  # whose parts are kept; those of others are made again when they are needed
@@ -32,10 +33,11 @@ class RunExecutors:
         self._recorder = recorder
         self._executors: dict[int, tuple[float, Executor]] = {}
         self._quotas: WeakValueDictionary[int, RunQuotas] = WeakValueDictionary()
+        self._providers: WeakValueDictionary[int, RunProviders] = WeakValueDictionary()
         self._stopped: set[int] = set()
 
     async def executor_for(self, lease: Lease) -> Executor:
-        """An executor with the endpoints as they are now: a new key works from the next chunk."""
+        """An executor with the endpoints as they are now."""
         run_id = lease.parts.run_id
         made, executor = self._executors.get(run_id, (0.0, None))
         if executor is not None and time.monotonic() - made < REUSE_SECONDS:
@@ -43,13 +45,16 @@ class RunExecutors:
         current: Current = await in_database(read_current, run_id, lease.parts.configuration)
         quotas = self._quotas.get(run_id) or RunQuotas(run_id, lease.parts.cases)
         self._quotas[run_id] = quotas
+        providers = self._providers.get(run_id)
+        if providers is None:
+            providers = self._providers[run_id] = RunProviders(self._clients)
         self.apply(run_id, current)
         executor = build_executor(
             run_id,
             current.configuration,
             current.endpoints,
             quotas,
-            clients=self._clients,
+            providers=providers,
             parts=self._parts,
             cache=DatabaseCache(run_id, self._recorder),
             flights=self._flights,
@@ -64,7 +69,9 @@ class RunExecutors:
         return self._quotas.get(run_id)
 
     def apply(self, run_id: int, current: Current) -> None:
-        """Let limits hold for the next call, also of those that wait."""
+        """Let limits, keys and addresses hold for the next call, also of those that wait."""
+        if (providers := self._providers.get(run_id)) is not None:
+            providers.change(current.endpoints)
         quotas = self._quotas.get(run_id)
         if quotas is None or run_id in self._stopped:  # read before it was stored that it is paused
             return

@@ -128,12 +128,11 @@ def build_executor(
     endpoints: Mapping[str, Endpoint],
     quotas: Quotas,
     *,
-    clients: Clients,
+    providers: Mapping[str, Provider],
     parts: CallParts,
     cache: ReplyCache,
     flights: Flights,
 ) -> Executor:
-    providers = {name: build_provider(item, clients.of(item)) for name, item in endpoints.items()}
     limits = configuration.limits
     prices = prices_of(configuration, endpoints)
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices)
@@ -147,6 +146,7 @@ def build_executor(
         scope=f"run:{run_id}:",
         prices=prices,
         accepted=configuration.answers.accepted,
+        services={name: provider.service for name, provider in providers.items()},
     )
     processes = parts.processes.share(f"run:{run_id}")
     target = TargetParts(limits.timeout_seconds, parts.threads, processes)

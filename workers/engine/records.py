@@ -80,6 +80,7 @@ class Reply:
     flaw: str = ""  # why it is no whole text: the name of a FlawedAnswer, or nothing
     ending: str = ""  # the provider's own word for a flaw
     vectors: tuple[tuple[float, ...], ...] = ()  # of a request for embeddings, as it was sent
+    service: str = field(default="", compare=False)  # of the provider that gave it
 
     @property
     def truncated(self) -> bool:

@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from functools import lru_cache
+from http import HTTPStatus
 from itertools import repeat
 from math import nan
 
@@ -87,8 +88,10 @@ async def answer_malformed(exchange: Exchange, order: FaultOrder, wire: Wire) ->
 
 
 async def answer_html(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:
+    """A gateway's page; with the status 200 that of a portal in between."""
+    status = order.status if order.status == HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
     page = b"<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"
-    wire.write(Reply(502, page, content_type="text/html"))
+    wire.write(Reply(status, page, content_type="text/html"))
 
 
 async def answer_empty(exchange: Exchange, order: FaultOrder, wire: Wire) -> None:

@@ -21,6 +21,7 @@ class Arrival(NamedTuple):
     tokens_out: int = 0
     is_accepted: bool = True  # not refused by a limit
     fault: str = ""
+    key: str = ""  # a checksum of the key that was sent
 
 
 class Names:
@@ -51,8 +52,8 @@ class Ledger:
         self._tokens_in, self._tokens_out = array("I"), array("I")
         self._statuses, self._flags = array("H"), array("B")
         self._route_numbers, self._model_numbers = array("H"), array("H")
-        self._fault_numbers = array("H")
-        self._routes, self._models, self._faults = Names(), Names(), Names()
+        self._fault_numbers, self._key_numbers = array("H"), array("H")
+        self._routes, self._models, self._faults, self._keys = Names(), Names(), Names(), Names()
         self._times_asked: dict[int, int] = {}
         self._answered: set[int] = set()
         self._repeated_bodies = self._extra_calls = self._extra_answers = 0
@@ -84,6 +85,7 @@ class Ledger:
         self._route_numbers.append(self._routes.counted(arrival.route))
         self._model_numbers.append(model_number)
         self._fault_numbers.append(self._faults.counted(arrival.fault))
+        self._key_numbers.append(self._keys.counted(arrival.key))
         self._count(arrival, self._models.names[model_number], row)
         return row
 
@@ -150,6 +152,7 @@ class Ledger:
             "accepted": bool(flags & ACCEPTED),
             "aborted": bool(flags & ABORTED),
             "fault": self._faults.names[self._fault_numbers[row]] or None,
+            "key": self._keys.names[self._key_numbers[row]],
         }
 
     def _count(self, arrival: Arrival, model: str, row: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from zlib import crc32
 
 from workers.simulator.answers.answering import answer_ask
 from workers.simulator.answers.seeded import counted, draw
@@ -75,9 +76,11 @@ class SimulatedProvider:
         now, settings = self._clock(), self.settings
         seconds = _latency_seconds(settings, model.name, body_hash)
         answer = answer_ask(ask, model.name, settings.seed, seconds, body_hash)
-        arrival = Arrival(route.path, ask.model, body_hash, ask.tokens_in, answer.tokens_out)
+        key = f"{crc32(request.authorization.encode()):08x}"  # enough to tell keys apart
+        tokens_out = answer.tokens_out
+        arrival = Arrival(route.path, ask.model, body_hash, ask.tokens_in, tokens_out, key=key)
         scope = ask.model if settings.limit_scope == "model" else "server"
-        tokens = ask.tokens_in + answer.tokens_out
+        tokens = ask.tokens_in + tokens_out
         refusal, headers = self.limits.admit(settings, scope, tokens, now)
         if refusal is not None:
             refused = Arrival(route.path, ask.model, body_hash, is_accepted=False)

@@ -25,9 +25,15 @@ class AskParts:
     scope: str = ""
     prices: Prices = field(default_factory=dict)
     accepted: Collection[str] = ()  # the flaws of answers that are scored all the same
+    services: Mapping[str, str] = field(default_factory=dict)  # at first: providers may change
 
     def key(self, request: Request) -> str:
-        return cache_key(self.providers[request.endpoint].service, request)
+        return cache_key(self.service_of(request), request)
+
+    def service_of(self, request: Request) -> str:
+        """Whose answer is expected."""
+        first = self.services.get(request.endpoint)
+        return first or self.providers[request.endpoint].service
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,9 @@ class Asking:
         async def call() -> Reply:
             reply = await parts.caller.call(request, self.trace)
             if not is_kept(reply, parts.accepted):
+                raise NotKept(reply)
+            if reply.service != parts.service_of(request):  # key or address changed under way
+                parts.cache.put(cache_key(reply.service, request), request, reply)
                 raise NotKept(reply)
             parts.cache.put(key, request, reply)
             return reply

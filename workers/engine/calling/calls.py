@@ -128,7 +128,7 @@ class Caller:
             note_success(permit, reply, price)
             step = self._step(request, "ok", asked, started)
             trace.append(step)
-        return replace(reply, latency_ms=step.took_ms, told=None)
+        return replace(reply, latency_ms=step.took_ms, told=None, service=provider.service)
 
     def _step(
         self, request: Request, outcome: str, asked: float, started: float, message: str = ""

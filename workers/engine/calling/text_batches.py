@@ -79,8 +79,11 @@ async def send_together(items: Sequence[Item]) -> list[Outcome]:
             return found
         return after(found, await send_halves(items))
     tokens = share_tokens(reply.tokens_in, texts)
+    service = reply.service
     return [
-        Outcome(Reply(write_vector(vector), reply.latency_ms, count, 0), None, attempts)
+        Outcome(
+            Reply(write_vector(vector), reply.latency_ms, count, 0, service=service), None, attempts
+        )
         for vector, count, attempts in zip(
             reply.vectors, tokens, share_attempts(trace, items), strict=True
         )

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography import x509
@@ -309,3 +310,20 @@ async def test_a_server_without_https_is_told_apart() -> None:
         port = listener.sockets[0].getsockname()[1]
         with pytest.raises(NotHttps):
             await client.get(f"https://127.0.0.1:{port}/", {})
+
+
+class StarvedConnection(Connection):
+    """Gets no memory for the answer when it is whole."""
+
+    def on_message_complete(self) -> None:
+        raise MemoryError
+
+
+async def test_a_lack_of_memory_is_not_taken_for_a_bad_answer() -> None:
+    """It would be retried for ever, by a worker that can never have it; so it must end instead."""
+    async with served(Server()) as url:
+        place, loop = urlsplit(url), asyncio.get_running_loop()
+        host, port = str(place.hostname), int(place.port or 0)
+        _, connection = await loop.create_connection(StarvedConnection, host, port)
+        with pytest.raises(MemoryError):
+            await connection.exchange(b"GET / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n")

@@ -70,8 +70,10 @@ class Connection(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._fail(NotHttp())
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            # Out of memory while its parts are joined: no fault of the answer, nor for a retry.
+            is_starved = isinstance(error.__context__, MemoryError)
+            self._fail(MemoryError() if is_starved else NotHttp())
         self._received += len(data)
         if self._received > MAX_HEAD_BYTES + MOST_BYTES_PER_BYTE * self._size:
             # Of a head, of interim answers, of what may come with and after chunks.
@@ -140,7 +142,7 @@ class Connection(asyncio.Protocol):
             self._blocks.clear()  # the connection may be kept for long
             self._answer.set_result(Answer(status, self._headers, body))
 
-    def _fail(self, error: CallError) -> None:
+    def _fail(self, error: CallError | MemoryError) -> None:
         self.is_reusable = False
         self._blocks.clear()
         if self._answer is not None and not self._answer.done():

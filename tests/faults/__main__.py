@@ -9,7 +9,8 @@ import sys
 from datetime import UTC, datetime
 from itertools import groupby
 
-from tests.faults.matrix import BY_NAME, ROWS, Row
+from tests.faults.matrix import BY_NAME, ROWS
+from tests.faults.matrix_row import Row
 from tests.faults.playing import playhouse
 from tests.faults.soaking import soak
 from tests.faults.table import keep_results, write_table

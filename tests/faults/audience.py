@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
 from random import Random
 from typing import Any
 
 import aiohttp
+import psycopg
 
 from tests.faults.cluster import Cluster
+from workers.engine.ending_tasks import end_tasks
 
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 5.0
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 10.0  # as static/js/live.js while it polls
+SAMPLE_SECONDS = 0.25
 
 
 @dataclass
@@ -26,6 +33,8 @@ class Viewer:
     frames: int = 0
     last: dict[str, Any] = field(default_factory=dict)
     ended_at: float = 0.0
+    shown: list[tuple[float, int]] = field(default_factory=list)  # moments, trials done
+    cut: list[float] = field(default_factory=list)  # when its connection ended: the page says so
 
     def take(self, frame: dict[str, Any]) -> None:
         self.frames += 1
@@ -33,8 +42,17 @@ class Viewer:
             self.snapshots.append(time.monotonic())
         if frame["type"] in ("snapshot", "tick"):
             self.last = frame
+            bar = frame["bar"]
+            self.shown.append((time.monotonic(), bar["fresh"] + bar["cached"] + bar["failed"]))
         if frame["type"] == "end":
             self.ended_at = time.monotonic()
+
+    def lag(self, moment: float, done: int) -> float:
+        """How long it showed less than was stored at a moment, unless it said to be cut off."""
+        came = next((at for at, shown in self.shown if at >= moment and shown >= done), inf)
+        since = max((at for at in self.connected if at <= moment), default=inf)
+        is_silent = since < inf and not any(since <= cut <= came for cut in self.cut)
+        return came - moment if is_silent else 0.0
 
 
 class Audience:
@@ -46,12 +64,29 @@ class Audience:
         self.viewers = [Viewer() for _ in range(count)]
         self._url = f"{cluster.site}/ws/runs/{run}/"
         self._origin = cluster.site
-        self._cookies = cluster.person.ask("session")
+        self._cookies = cluster.visitor.cookies
+        self._truth, self._run_id = cluster.truth, run
+        self._stored: list[tuple[float, int]] = []  # moments, trials done, by the database
+        self._is_over = threading.Event()
         self._random = random
         self._reads_every = reads_every
+        self._late: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="audience", daemon=True)
         self._thread.start()
+        self._sampler = threading.Thread(target=self._sample, name="samples", daemon=True)
+        self._sampler.start()
+
+    def _sample(self) -> None:
+        while not self._is_over.wait(SAMPLE_SECONDS):
+            with suppress(sqlite3.Error, psycopg.Error):  # it may be away: nobody knows then
+                done = self._truth.one(f"SELECT done FROM runs_run WHERE id = {self._run_id}")
+                self._stored.append((time.monotonic(), done))
+
+    def stale_seconds(self) -> float:
+        """The longest time for which a connected page showed less than what was stored."""
+        changes = [new for old, new in pairwise(self._stored) if new[1] > old[1]]
+        return max((viewer.lag(*new) for viewer in self.viewers for new in changes), default=0.0)
 
     def _run(self) -> None:
         self._main = self._loop.create_task(self._watch_all())
@@ -63,20 +98,25 @@ class Audience:
     async def _watch_all(self) -> None:
         headers = {"Origin": self._origin}
         async with aiohttp.ClientSession(cookies=self._cookies, headers=headers) as client:
-            await asyncio.gather(*(self._watch(client, viewer) for viewer in self.viewers))
+            try:
+                await asyncio.gather(*(self._watch(client, viewer) for viewer in self.viewers))
+            finally:
+                await end_tasks(self._late)
 
     async def _watch(self, client: aiohttp.ClientSession, viewer: Viewer) -> None:
-        pause = FIRST_PAUSE_SECONDS
+        failures = 0
         while not viewer.ended_at:
             try:
                 async with client.ws_connect(self._url) as socket:
                     viewer.connected.append(time.monotonic())
-                    pause = FIRST_PAUSE_SECONDS
+                    failures = 0
                     await self._read(socket, viewer)
             except (aiohttp.ClientError, OSError):
                 pass  # it is not there at the moment
-            await asyncio.sleep(self._random.uniform(0.2, 1.0) * pause)
-            pause = min(LONGEST_PAUSE_SECONDS, 2 * pause)
+            viewer.cut.append(time.monotonic())
+            failures += 1
+            longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**failures)
+            await asyncio.sleep(self._random.uniform(0.0, longest))
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse, viewer: Viewer) -> None:
         async for message in socket:
@@ -86,14 +126,23 @@ class Audience:
             viewer.take(frame)
             if viewer.ended_at:
                 return
-            await asyncio.sleep(self._reads_every)
             if "seq" in frame:
-                await socket.send_str(json.dumps({"type": "ack", "seq": frame["seq"]}))
+                later = self._loop.create_task(self._acknowledge(socket, frame["seq"]))
+                self._late.add(later)
+                later.add_done_callback(self._late.discard)
+
+    async def _acknowledge(self, socket: aiohttp.ClientWebSocketResponse, seq: int) -> None:
+        """After the time that a slow page takes; the network has brought the frame at once."""
+        await asyncio.sleep(self._reads_every)
+        with suppress(aiohttp.ClientError, OSError):
+            await socket.send_str(json.dumps({"type": "ack", "seq": seq}))
 
     def has_ended(self) -> bool:
         return all(viewer.ended_at for viewer in self.viewers)
 
     def close(self) -> None:
+        self._is_over.set()
+        self._sampler.join(10)
         self._loop.call_soon_threadsafe(self._main.cancel)
         self._thread.join(10)
         self._loop.close()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.faults.clocks import Unplayable
 from tests.faults.person import Person
 from tests.faults.processes import PartFailed, Process
 from tests.faults.truth import Truth
+from tests.faults.visitor import Visitor
 from tests.postgres import PostgresServer
 from workers.simulator.testing import SimulatorClient
 
@@ -52,7 +54,6 @@ class Shape:
     database: str = "sqlite"
     workers: int = 2
     threads: int = 8
-    web: bool = False
     lease_seconds: int | None = None  # None: what the site does by itself
     settings: str = "evalsite.settings"
     storage_mb: int | None = None  # a disk of its own, of this size, for the data folder
@@ -100,10 +101,15 @@ class Cluster:
         self.truth = Truth(self.env.get("DATABASE_URL") or self.folder / "evalsite.sqlite3")
         self._start_services()
         self.workers = [self.add_worker() for _ in range(shape.workers)]
-        self.web = self._start_web() if shape.web else None
+        self.web = self._start_web()
         self.person = Person(self.env)
         for worker in self.workers:
             worker.wait_ready()
+        wait_until(lambda: answers_ready(self.site), 60, "the web part answers")
+
+    @cached_property
+    def visitor(self) -> Visitor:
+        return Visitor(self.site, self.person.ask("session"), self.person.ask("make_token"))
 
     def _environment(self) -> dict[str, str]:
         foreign = ("EVALSITE_", "REDIS_URL", "DATABASE_URL", "DJANGO_")
@@ -160,9 +166,7 @@ class Cluster:
         argv = [sys.executable, "-m", "evalsite.web", "-b", "127.0.0.1", "-p", str(port), "-v", "0"]
         argv += ["--websocket-max-message-size", size, "--websocket-max-frame-size", size]
         self.env["EVALSITE_ORIGINS"] = self.site
-        web = self._process("web", [*argv, "evalsite.asgi:application"])
-        wait_until(lambda: answers_ready(self.site), 60, "the web part answers")
-        return web
+        return self._process("web", [*argv, "evalsite.asgi:application"])
 
     def make_endpoint(self, **fields: Any) -> str:
         """An endpoint of its own for every row: its breaker and its limits are nobody else's."""
@@ -185,6 +189,9 @@ class Cluster:
             if not worker.is_alive:
                 worker.start_again()
                 worker.wait_ready()
+        if not self.web.is_alive:
+            self.web.start_again()
+            wait_until(lambda: answers_ready(self.site), 60, "the web part answers")
         wait_until(lambda: self.simulator.ledger()["in_flight"] == 0, 30, "the provider is idle")
         self.simulator.reset()
         plain = {"latency_ms": 0, "jitter": 0.3, "rpm": None, "max_in_flight": None, "tpm": None}
@@ -194,9 +201,8 @@ class Cluster:
 
     def close(self) -> None:
         self.person.close()
-        web = [self.web] if self.web else []
         provider = [] if self._beside else [self.provider]
-        for part in [*self.workers, *web, *provider, self.redis]:
+        for part in [*self.workers, self.web, *provider, self.redis]:
             part.kill()
         if self.postgres:
             self.postgres.stop()

@@ -92,6 +92,5 @@ class Nemesis:
         return self.cluster.folder / "ballast"
 
     def start_web(self) -> None:
-        assert self.cluster.web is not None
         self.cluster.web.start_again()
         wait_until(lambda: answers_ready(self.cluster.site), 60, "the web part answers")

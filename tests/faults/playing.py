@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.faults.checker import Verdict
 from tests.faults.cluster import Cluster
-from tests.faults.matrix import SHAPES, SHORT_LEASE_SECONDS, Row
+from tests.faults.matrix_row import SHAPES, SHORT_LEASE_SECONDS, Row
 from tests.faults.stage import Stage
 
 

@@ -25,17 +25,17 @@ LARGE_ANSWER = "4" * 2_000_000
 
 def starve_worker(stage: Stage) -> None:
     """Row 6: a worker gets no more memory and large answers, dies of it, and is started again."""
+    load = stage.load(SHORT, STANDARD)
+    rows = load.trials // len(DEMO_PROMPTS)
+    large = [question.question for question in make_questions(rows)[-25:]]  # none before it starves
+    orders = [
+        {"match": {"contains": text}, "times": None, "do": "answer", "answer": LARGE_ANSWER}
+        for text in large
+    ]
+    stage.reference(stage.document(load), orders)
     for worker in stage.cluster.workers:
         worker.kill()  # new ones have no memory to spare from earlier work
-    act = stage.launch(stage.load(SHORT, STANDARD), is_known=False)
-    rows = act.load.trials // len(DEMO_PROMPTS)
-    large = [question.question for question in make_questions(rows)[rows // 2 : rows // 2 + 25]]
-    stage.cluster.simulator.play(
-        *(
-            {"match": {"contains": text}, "times": None, "do": "answer", "answer": LARGE_ANSWER}
-            for text in large
-        )
-    )
+    act = stage.launch(load, orders=orders)
     act.wait_for_share(0.3)
     victim = stage.nemesis.busy_worker()
     stage.nemesis.starve(victim)
@@ -47,7 +47,7 @@ def starve_worker(stage: Stage) -> None:
     act.finish(120)
     # While it dies it may not be able to talk to Redis: it keeps to its half, the other has all.
     slots = act.load.slots + act.load.slots // 2
-    act.check(slots=slots, wasted=2 * act.load.slots, same_table=False)
+    act.check(slots=slots, wasted=2 * act.load.slots)
 
 
 def timed(what: Callable[[], object]) -> float:

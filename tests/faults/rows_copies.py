@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
-from contextlib import closing
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from tests.faults.cluster import Cluster, new_postgres
+from tests.faults.person import Person, Refused
 from tests.faults.rows_redis import longest_gap
 from tests.faults.stage import Act, Load, Stage
 from tests.postgres import PostgresServer
 
 SHORT = Load(trials=240, latency_ms=100, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)
+LOCK_SECONDS = 0.2
 
 
 def upgrade_while_paused(stage: Stage) -> None:
@@ -20,17 +26,19 @@ def upgrade_while_paused(stage: Stage) -> None:
     cluster = stage.cluster
     act = stage.launch(stage.load(SHORT, STANDARD))
     act.wait_for_share(0.4)
-    cluster.person.ask("pause", run=act.run)
+    act.command("pause")
     act.wait_for(lambda: cluster.truth.state(act.run) == "paused", 30, "the pause")
     for worker in cluster.workers:
         stage.nemesis.term(worker)
         worker.wait(40)
+    stage.nemesis.kill(cluster.web)
     cluster.manage("migrate", "runs", cluster.person.ask("migration_before_last"), "-v", "0")
     cluster.manage("migrate", "-v", "0")
     for worker in cluster.workers:
         worker.start_again()
         worker.wait_ready()
-    cluster.person.ask("resume", run=act.run)
+    stage.nemesis.start_web()
+    act.command("resume")
     act.finish(120)
     act.check(wasted=0)
 
@@ -40,14 +48,42 @@ def clean_up_beside(stage: Stage) -> None:
     cluster = stage.cluster
     act = stage.launch(stage.load(SHORT, STANDARD))
     act.wait_for_share(0.3)
-    ended = cluster.truth.count("runs_run", "ended IS NOT NULL")
-    cluster.manage("prune_runs", "--older-than-days", "0", "--yes")
-    cluster.manage("prune_cache", "--older-than-days", "0", "--yes")
+    ended, live = cluster.truth.count("runs_run", "ended IS NOT NULL"), act.done()
+    with writing_beside(stage) as waits:
+        cluster.manage("prune_runs", "--older-than-days", "0", "--yes")
+        cluster.manage("prune_cache", "--older-than-days", "0", "--yes")
+    stage.verdict.expect(act.done() >= live, "rows of the live run were removed")
+    stage.verdict.at_least("writes_beside", len(waits), 1)
+    stage.verdict.figure("lock_seconds", max(waits), most=stage.bar(LOCK_SECONDS))
     left = cluster.truth.count("runs_run", f"ended IS NOT NULL AND id <> {act.run}")
     stage.verdict.at_least("runs_removed", ended - left, 1)
     act.finish(120)
     stage.verdict.figure("gap_seconds", longest_gap(act), most=stage.bar(5))
     act.check(wasted=0)
+
+
+@contextmanager
+def writing_beside(stage: Stage) -> Iterator[list[float]]:
+    """Another program takes the write lock again and again; how long it waited each time."""
+    waits: list[float] = []
+    is_over = threading.Event()
+
+    def write() -> None:
+        path = stage.cluster.folder / "evalsite.sqlite3"
+        with closing(sqlite3.connect(path, timeout=20, isolation_level=None)) as file:
+            while not is_over.wait(0.01):
+                began = time.monotonic()
+                file.execute("BEGIN IMMEDIATE")
+                waits.append(time.monotonic() - began)
+                file.execute("ROLLBACK")
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield waits
+    finally:
+        is_over.set()
+        writer.join(30)
 
 
 def restore_copy(stage: Stage) -> None:
@@ -101,4 +137,18 @@ def finish_elsewhere(stage: Stage, act: Act, restored: Cluster) -> None:
     there = Act(elsewhere, act.run, act.load, act.reference, act.endpoint)
     there.finish(120)
     there.check()
-    stage.cluster.person.ask("cancel", run=act.run)
+    check_key_file(stage, act, restored)
+    act.command("cancel")
+
+
+def check_key_file(stage: Stage, act: Act, restored: Cluster) -> None:
+    """What is stored opens the endpoint's key with the key files, and with nothing else."""
+    opened = restored.person.ask("read_key", name=act.endpoint)
+    stage.verdict.expect(opened == restored.key, "the copy cannot read its keys")
+    (restored.folder / "keys").rename(restored.folder / "keys-elsewhere")
+    with closing(Person(restored.env)) as stranger:
+        try:
+            found = stranger.ask("read_key", name=act.endpoint)
+        except Refused:
+            found = ""
+    stage.verdict.expect(found == "", "the key was read without its key file")

@@ -83,7 +83,7 @@ def fill_disk(stage: Stage) -> None:
     stage.verdict.figure("paused_seconds", took, most=15)
     reason = truth.one(f"SELECT reason FROM runs_run WHERE id = {act.run}")
     stage.verdict.expect(reason.startswith("Storage is full: make room"), f"it says {reason}")
-    ask("resume", run=act.run)
+    act.command("resume")
     act.finish(120)
     health = truth.one("PRAGMA integrity_check")
     stage.verdict.expect(health == "ok", f"the database is damaged: {health}")

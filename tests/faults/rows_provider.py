@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
+from statistics import mean
+from typing import Any
 
-from tests.faults.checker import read_ledger
+from tests.faults.checker import check_page, read_ledger
 from tests.faults.rows_redis import longest_gap
-from tests.faults.stage import Act, Load, Stage
+from tests.faults.stage import BUSY_FACTOR, Act, Load, Stage
 
 SHORT = Load(trials=180, latency_ms=100, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)
 DEADLINE_SECONDS = 2.0
 ON_ITS_WAY_SECONDS = 0.1  # the deadline runs before a call has arrived
+BREAKER_ROW, PROBE_SECONDS = 5, 15  # failures until the breaker opens, then a probe so often
+COOLDOWN_SECONDS = 15  # in which 429s are one episode
+SETTLE_SECONDS = 60
 PATIENCE = 8  # attempts: of 2,000 trials none shall meet the fault so often by chance
 
 
@@ -34,19 +40,26 @@ def slow_answers(stage: Stage, fault: str) -> None:
     held = [row["end"] - row["arrival"] for row in rows if row["fault"] == fault]
     stage.verdict.at_least("slow_calls", len(held), 1)
     stage.verdict.figure("longest_call_seconds", max(held), most=stage.bar(DEADLINE_SECONDS + 1))
-    if stage.is_full:  # of a short run the beginning is a large part
-        stage.verdict.at_least("slots_in_use", slots_in_use(rows, act.load), 0.9)
+    # Of a short run the beginning is a large part, and others may work beside it.
+    least = 0.9 if stage.is_full else 0.9 / BUSY_FACTOR
+    stage.verdict.at_least("throughput_share", throughput_share(rows, act.load, fault), least)
+    if stage.is_full:
         act.check(cut_after=DEADLINE_SECONDS - ON_ITS_WAY_SECONDS)
     else:
         act.check(cut_faults=(fault,))
 
 
-def slots_in_use(rows: list[dict[str, float]], load: Load) -> float:
-    """The share of slot time that calls filled until nine tenths of them had begun."""
+def throughput_share(rows: list[dict[str, Any]], load: Load, fault: str) -> float:
+    """How many calls were answered, until nine tenths of all had begun, of those that the slots
+    could have answered which no slow call held."""
     end = sorted(row["arrival"] for row in rows)[int(0.9 * len(rows))]
-    begin = rows[0]["arrival"]
-    used = sum(max(0.0, min(row["end"], end) - row["arrival"]) for row in rows)
-    return used / (load.slots * (end - begin))
+    seconds = end - rows[0]["arrival"]
+    slow = sum(
+        max(0.0, min(row["end"], end) - row["arrival"]) for row in rows if row["fault"] == fault
+    )
+    took = [row["end"] - row["arrival"] for row in rows if row["fault"] is None]
+    answered = sum(row["end"] <= end for row in rows if row["fault"] is None)
+    return float(answered / ((load.slots * seconds - slow) / mean(took)))
 
 
 def reset(stage: Stage) -> None:
@@ -54,7 +67,11 @@ def reset(stage: Stage) -> None:
     act = stage.launch(stage.load(SHORT, STANDARD), limits={"attempts": PATIENCE})
     stage.cluster.simulator.change(reset_rate=0.1)
     act.finish(180)
-    act.check()
+    resets = stage.cluster.simulator.ledger()["by_fault"].get("reset", 0)
+    stage.verdict.at_least("resets", resets, 1)
+    retries = act.calls() - act.load.trials
+    stage.verdict.expect(retries == resets, f"{resets} resets led to {retries} retries")
+    act.check(wasted=resets)
 
 
 def outage(stage: Stage) -> None:
@@ -63,9 +80,10 @@ def outage(stage: Stage) -> None:
     act.wait_for_share(0.3)
     simulator = stage.cluster.simulator
     simulator.play({"match": {}, "times": None, "do": "status", "status": 503})
-    before = act.calls()
-    time.sleep(60 if stage.is_full else 10)
-    stage.verdict.figure("calls_in_outage", act.calls() - before, most=act.load.slots + 20)
+    seconds = 60 if stage.is_full else 10
+    time.sleep(seconds)
+    probes = -(-seconds // PROBE_SECONDS)
+    count_failed(stage, act, "status", in_a_row=BREAKER_ROW + probes)
     simulator.play()
     calls = act.calls()
     resumed = act.wait_for(lambda: act.calls() >= calls + 5, 120, "calls after the return")
@@ -83,7 +101,20 @@ def storm(stage: Stage) -> None:
     amplification = act.calls() / act.load.trials
     most = 1.15 if stage.is_full else 2.0  # the first seconds weigh more in a short run
     stage.verdict.figure("amplification", amplification, most)
+    check_cuts(stage, act)
     act.check()
+
+
+def check_cuts(stage: Stage, act: Act) -> None:
+    """One cut for each episode, and what is left settles at what the provider takes."""
+    cuts = [event["second"] for event in act.events("limit") if "429" in event["reason"]]
+    stage.verdict.at_least("cuts", len(cuts), 1)
+    apart = min((later - earlier for earlier, later in pairwise(cuts)), default=COOLDOWN_SECONDS)
+    stage.verdict.expect(apart >= COOLDOWN_SECONDS - 1, f"two cuts were only {apart} s apart")
+    rows = read_ledger(stage.cluster)
+    late = [row for row in rows if row["arrival"] > rows[0]["arrival"] + SETTLE_SECONDS]
+    refused = sum(not row["accepted"] for row in late)
+    stage.verdict.figure("refused_share_after_60_s", refused / max(1, len(late)), most=0.05)
 
 
 def absurd_waits(stage: Stage) -> None:
@@ -110,27 +141,42 @@ def random_errors(stage: Stage) -> None:
 
 
 def revoke_key(stage: Stage) -> None:
-    """Row 24: the key is refused in the middle of a run, then replaced."""
-    act = stage.launch(stage.load(SHORT, STANDARD), is_known=False)
+    """Row 24: the key is refused in the middle of a run, then replaced; what it cost is retried."""
+    act = stage.launch(stage.load(SHORT, STANDARD))
     act.wait_for_share(0.3)
     refuse_until_paused(stage, act, {"do": "key"}, in_a_row=3)
+    reason = stage.cluster.truth.one(f"SELECT reason FROM runs_run WHERE id = {act.run}")
+    stage.verdict.expect("in a row failed with “credentials”" in reason, f"it says {reason}")
     stage.cluster.simulator.play()
     stage.cluster.person.ask("change_endpoint", name=act.endpoint, key=f"{stage.cluster.key}-new")
-    stage.cluster.person.ask("resume", run=act.run)
+    act.command("resume")
     act.finish(120)
-    act.check(same_table=False, state=("completed", "completed_with_errors"))
+    lost = act.command("retry")["trials"]
+    stage.verdict.figure("trials_lost", lost, most=stage.verdict.figures["failed_calls"])
+    act.finish(60)
+    act.check(retried=lost)
 
 
 def refuse_all(stage: Stage) -> None:
     """Row 25: everything is refused with 400."""
     act = stage.launch(stage.load(SHORT, STANDARD), is_known=False)
     refuse_until_paused(stage, act, {"do": "status", "status": 400}, in_a_row=20)
-    stage.cluster.person.ask("cancel", run=act.run)
+    check_page(stage.cluster, act.run, stage.verdict)
+    act.command("cancel")
 
 
-def refuse_until_paused(stage: Stage, act: Act, order: dict[str, object], *, in_a_row: int) -> None:
+def refuse_until_paused(stage: Stage, act: Act, order: dict[str, Any], *, in_a_row: int) -> None:
     stage.cluster.simulator.play({"match": {}, "times": None, **order})
-    before = act.calls()
     act.wait_for(lambda: stage.cluster.truth.state(act.run) == "paused", 60, "the pause")
-    most = 2 * (in_a_row + act.load.slots)  # each of two workers counts its own row of refusals
-    stage.verdict.figure("calls_until_pause", act.calls() - before, most=most)
+    count_failed(stage, act, str(order["do"]), in_a_row)
+
+
+def count_failed(stage: Stage, act: Act, fault: str, in_a_row: int) -> None:
+    """Over both workers: so many in a row, and what was in flight by then. Answers that are still
+    under way when it begins interrupt the row, and each of them lets one more call go."""
+    rows = read_ledger(stage.cluster)
+    failed = [row for row in rows if row["fault"] == fault]
+    last_good = max((row["end"] for row in rows if row["fault"] is None), default=0.0)
+    row = sum(one["end"] > last_good for one in failed)
+    stage.verdict.figure("failed_in_a_row", row, most=in_a_row + act.load.slots)
+    stage.verdict.figure("failed_calls", len(failed), most=in_a_row + 2 * act.load.slots)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import redis
 
 from tests.faults.checker import read_ledger
+from tests.faults.rows_live import check_pages, watching
 from tests.faults.stage import Act, Load, Stage
 
 SHORT = Load(trials=300, latency_ms=100, slots=10)
@@ -58,11 +59,30 @@ def empty_redis_without_rate(stage: Stage) -> None:
 
 
 def lose_redis(stage: Stage) -> None:
-    """Row 11: no Redis for a minute."""
+    """Row 11: no Redis for a minute. Pages that are open, and one that is loaded, show the run."""
     act = stage.launch(stage.load(SHORT, STANDARD._replace(trials=2997)))
-    act.wait_for_share(0.3)
-    stage.nemesis.kill(stage.cluster.redis)
-    time.sleep(60 if stage.is_full else 5)
+    with watching(stage, act, 5) as audience:
+        act.wait_for_share(0.3)
+        stage.nemesis.kill(stage.cluster.redis)
+        end = time.monotonic() + (60 if stage.is_full else 5)
+        pages = 0
+        while time.monotonic() < end:
+            before = stage.cluster.truth.one(f"SELECT done FROM runs_run WHERE id = {act.run}")
+            shown = stage.cluster.visitor.read_page(act.run)
+            told = int(shown.progress.split(" of ")[0].replace(",", ""))
+            stage.verdict.expect(told >= before, f"I9: a page said {told}, {before} were stored")
+            pages += 1
+            time.sleep(1)
+        stage.verdict.figure("pages_loaded", pages)
+        go_on_with_redis(stage, act)
+        act.wait_for(audience.has_ended, 60, "I9: the pages know of the end")
+        check_pages(stage, act, audience)
+    noted = [event["message"] for event in act.events("limit") if "Redis" in event["message"]]
+    stage.verdict.at_least("noted", len(noted), 2)  # that it is away, and that it is back
+    act.check()
+
+
+def go_on_with_redis(stage: Stage, act: Act) -> None:
     stage.nemesis.start_redis()
     back = time.monotonic()
     calls = act.calls()
@@ -70,7 +90,6 @@ def lose_redis(stage: Stage) -> None:
         act.wait_for(lambda: act.calls() > calls or act.is_over(), 30, "calls after the return")
     stage.verdict.figure("resumed_seconds", time.monotonic() - back, most=stage.bar(30))
     act.finish(120)
-    act.check()
 
 
 def fill_redis(stage: Stage) -> None:
@@ -90,4 +109,6 @@ def fill_redis(stage: Stage) -> None:
         client.config_set("maxmemory", 0)
         client.delete("filler")
     act.finish(120)
-    act.check()
+    noted = [event["message"] for event in act.events("limit") if "Redis" in event["message"]]
+    stage.verdict.at_least("noted", len(noted), 1)
+    act.check(wasted=act.load.slots)

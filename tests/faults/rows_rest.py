@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
 
 from tests.faults.cluster import wait_until
 from tests.faults.stage import ENDED, Load, Stage
+from tests.faults.visitor import Visitor
 
-ADDRESS = "/api/v1/runs"
+ADDRESS = "/runs"
 AT_ONCE = 20
 LEAVERS = 10
 REFUSED = (409, 422)
 
 
-class Client:
-    """Every request on a connection of its own, as scripts do."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._place = urlsplit(stage.cluster.site).netloc
-        self._token = stage.cluster.person.ask("make_token")
-
-    def send(self, document: dict[str, Any], key: str) -> http.client.HTTPConnection:
-        connection = http.client.HTTPConnection(self._place, timeout=30)
-        headers = {
-            "Authorization": f"Bearer {self._token}",
-            "Content-Type": "application/json",
-            "Idempotency-Key": key,
-        }
-        connection.request("POST", ADDRESS, json.dumps({"configuration": document}), headers)
-        return connection
-
-    def launch(self, document: dict[str, Any], key: str) -> tuple[int, Any]:
-        answer = self.send(document, key).getresponse()
-        return answer.status, json.loads(answer.read()).get("id")
+def launch(visitor: Visitor, document: dict[str, Any], key: str) -> tuple[int, Any]:
+    answer = visitor.post(ADDRESS, {"configuration": document}, key)
+    return answer.status, answer.json().get("id")
 
 
 def leave_early(stage: Stage) -> None:
@@ -45,18 +26,18 @@ def leave_early(stage: Stage) -> None:
     document = stage.document(Load(30, 10, 10))
     document["models"] = [f"{stage.cluster.make_endpoint()}/sim-large"]
     stage.cluster.quiet()
-    client = Client(stage)
+    visitor = stage.cluster.visitor
     keys = [f"left-{stage.random.random()}" for _ in range(LEAVERS)]
     for place, key in enumerate(keys):
-        connection = client.send(document, key)
+        connection = visitor.send(ADDRESS, {"configuration": document}, key)
         time.sleep(0.01 * place)
         connection.close()
-    answers = [client.launch(document, key) for key in keys]
+    answers = [launch(visitor, document, key) for key in keys]
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        tasks = [threads.submit(client.launch, document, "at-once") for _ in range(AT_ONCE)]
+        tasks = [threads.submit(launch, visitor, document, "at-once") for _ in range(AT_ONCE)]
         at_once = [task.result() for task in tasks]
     check_answers(stage, answers, at_once)
-    status, _ = client.launch({**document, "name": "another"}, keys[0])
+    status, _ = launch(visitor, {**document, "name": "another"}, keys[0])
     stage.verdict.expect(status in REFUSED, f"another body under the same key gave {status}")
     runs = [run for _, run in answers + at_once[:1]]
     truth = stage.cluster.truth

@@ -215,7 +215,6 @@ def terminate_worker(stage: Stage) -> None:
 def kill_everything(stage: Stage) -> None:
     """Row 48: kill -9 of web, workers and Redis; started again, the run finishes by itself."""
     cluster = stage.cluster
-    assert cluster.web is not None
     act = stage.launch(stage.load(SHORT, STANDARD))
     act.wait_for_share(0.3)
     for part in [cluster.web, *cluster.workers, cluster.redis]:

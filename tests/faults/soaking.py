@@ -7,17 +7,21 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from tests.faults.audience import Audience
 from tests.faults.checker import Verdict
 from tests.faults.cluster import Cluster, Shape, TooLate
+from tests.faults.rows_live import check_pages, watching
 from tests.faults.stage import Act, Load, Stage
 
 LOAD = Load(trials=900, latency_ms=150, slots=20)
+PAGES = 5  # that look on at each run
+PAGE_SECONDS = 60.0
 RUN_SECONDS = 300.0  # in which a run must end, whatever is done to it
 
 
 def soak(seconds: float, seed: int) -> int:
     """Rows 1, 4, 9, 13, 20, 21 and 38, drawn by the seed. How many runs were hurt."""
-    cluster = Cluster(Shape(database="postgres", web=True))
+    cluster = Cluster(Shape(database="postgres"))
     stage = Stage(cluster, seed, is_full=True)
     done: Counter[str] = Counter()
     broken = runs = 0
@@ -26,9 +30,10 @@ def soak(seconds: float, seed: int) -> int:
         while time.monotonic() < end:
             stage.verdict = Verdict()
             act = stage.launch(LOAD)
-            harm(stage, act, done, end)
-            runs += 1
-            broken += not is_whole(stage, act)
+            with watching(stage, act, PAGES) as audience:
+                harm(stage, act, done, end)
+                runs += 1
+                broken += not is_whole(stage, act, audience)
     finally:
         cluster.close()
     total = {"row": "47", "seed": seed, "seconds": seconds, "runs": runs, "violations": broken}
@@ -36,10 +41,13 @@ def soak(seconds: float, seed: int) -> int:
     return int(broken > 0)
 
 
-def is_whole(stage: Stage, act: Act) -> bool:
-    """Nothing may be missing, doubled or different, however many faults there were."""
+def is_whole(stage: Stage, act: Act, audience: Audience) -> bool:
+    """Nothing may be missing, doubled or different, however many faults there were, and every open
+    page knows it."""
     try:
         act.finish(RUN_SECONDS)
+        act.wait_for(audience.has_ended, PAGE_SECONDS, "I9: the pages know of the end")
+        check_pages(stage, act, audience)
         act.check()
     except TooLate as late:
         stage.verdict.violations.append(str(late))
@@ -97,7 +105,6 @@ def storm(stage: Stage) -> None:
 
 
 def kill_web(stage: Stage) -> None:
-    assert stage.cluster.web is not None
     stage.nemesis.kill(stage.cluster.web)
     stage.nemesis.start_web()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -42,13 +42,22 @@ class Stage:
         beside other work: there it only tells what is late from what never happens."""
         return seconds if self.is_full else BUSY_FACTOR * seconds
 
-    def launch(self, load: Load, *, endpoint: dict[str, Any] | None = None, **document: Any) -> Act:
-        """Start a run whose undisturbed result is known, unless no such run can be made."""
+    def launch(
+        self,
+        load: Load,
+        *,
+        endpoint: dict[str, Any] | None = None,
+        orders: Sequence[dict[str, Any]] = (),
+        **document: Any,
+    ) -> Act:
+        """Start a run whose undisturbed result is known, unless no such run can be made. Both
+        meet the same provider, with `orders` for it."""
         cluster = self.cluster
         is_known = document.pop("is_known", True)
         document = self.document(load, **document)
-        reference = self.reference(document) if is_known else ""
+        reference = self.reference(document, orders) if is_known else ""
         cluster.quiet()
+        cluster.simulator.play(*orders)
         name = cluster.make_endpoint(**{"max_concurrent": load.slots, **(endpoint or {})})
         document["models"] = [f"{name}/{model}" for model in document["models"]]
         cluster.simulator.change(latency_ms=load.latency_ms, jitter=0.5)
@@ -82,13 +91,14 @@ class Stage:
             **changes,
         }
 
-    def reference(self, document: dict[str, Any]) -> str:
+    def reference(self, document: dict[str, Any], orders: Sequence[dict[str, Any]] = ()) -> str:
         """The table of the same run when nothing goes wrong, remembered by what was run."""
         cluster = self.cluster
         asked = {name: value for name, value in document.items() if name not in ("limits", "cache")}
-        known = json.dumps(asked, sort_keys=True)
+        known = json.dumps([asked, *orders], sort_keys=True)
         if known not in cluster.hashes:
             cluster.quiet()
+            cluster.simulator.play(*orders)
             name = cluster.make_endpoint(max_concurrent=100)
             models = [f"{name}/{model}" for model in document["models"]]
             limits = {"max_concurrent": 100, "requests_per_minute": None, "adaptive": False}
@@ -132,6 +142,19 @@ class Act:
         """I7: the run is over in time."""
         wait_until(self.is_over, seconds, "I7: the end of the run")
         self.stage.verdict.figure("run_seconds", time.monotonic() - self.began)
+
+    def command(self, word: str, **body: Any) -> Any:
+        """Through the API, as a person's script does."""
+        return self.cluster.visitor.command(self.run, word, **body)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """What was noted of the run, oldest first: its data, with the message."""
+        rows = self.cluster.truth.rows(
+            f"SELECT data, message FROM runs_runevent"
+            f" WHERE run_id = {self.run} AND kind = '{kind}' ORDER BY id"
+        )
+        read = [(json.loads(data) if isinstance(data, str) else data, said) for data, said in rows]
+        return [{**data, "message": said} for data, said in read]
 
     def check(self, **bounds: Any) -> None:
         check_run(

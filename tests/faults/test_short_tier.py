@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.matrix import ROWS, Row
+from tests.faults.matrix import ROWS
+from tests.faults.matrix_row import Row
 from tests.faults.playing import Playhouse, playhouse
 
 pytestmark = [pytest.mark.late, pytest.mark.alone]

@@ -14,15 +14,13 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
-from runs.models import CachedReply, Dataset, Endpoint, Run
+from runs.models import CachedReply, Dataset, Endpoint
+from runs.secrets import decrypt
 from runs.selectors.health import find_troubles
-from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.datasets.storing import store_rows
 from runs.services.endpoints import save_endpoint
-from runs.services.pauses import pause_run
 from runs.services.people.tokens import create_token
-from runs.services.resuming import resume_run
-from runs.services.runs import cancel_run, create_run
+from runs.services.runs import create_run
 from workers.redis_flights import LINGER_SECONDS
 from workers.simulator.demo import make_questions
 
@@ -45,10 +43,13 @@ def change_endpoint(name: str, key: str | None = None, **fields: Any) -> None:
     save_endpoint(somebody(), endpoint, key)
 
 
-def make_dataset(name: str, rows: int, equal: bool = False) -> None:
-    if Dataset.objects.filter(name=name).exists():
+def make_dataset(name: str, rows: int, equal: bool = False, again: bool = False) -> None:
+    """Once; or `again`, a new version whose rows are in another order."""
+    if Dataset.objects.filter(name=name).exists() and not again:
         return
     questions = make_questions(1 if equal else rows)
+    if again:
+        questions = questions[::-1]
     kept = [questions[0 if equal else at]._asdict() for at in range(rows)]
     store_rows(somebody(), name, kept)
 
@@ -71,20 +72,9 @@ def launch_many_times(document: dict[str, Any], key: str, times: int) -> list[in
         return list(threads.map(once, range(times)))
 
 
-def cancel(run: int) -> bool:
-    return cancel_run(Run.objects.get(pk=run))
-
-
-def pause(run: int, now: bool = False) -> bool:
-    return pause_run(Run.objects.get(pk=run), somebody(), "a test", now=now)
-
-
-def resume(run: int) -> bool:
-    return resume_run(Run.objects.get(pk=run), somebody())
-
-
-def snapshot(run: int) -> dict[str, Any]:
-    return take_snapshot(Run.objects.get(pk=run))
+def read_key(name: str) -> str:
+    """What a worker would send."""
+    return decrypt(Endpoint.objects.get(name=name).key_ciphertext)
 
 
 def forget_answers() -> int:

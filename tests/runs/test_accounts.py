@@ -11,6 +11,7 @@ from django.core.signing import TimestampSigner, b62_encode
 from django.db import connection
 from django.urls import resolve
 
+from runs.models import SignInFailure
 from runs.services.people import accounts, throttle
 from runs.services.people.throttle import TooManyTries, begin_try, new_try
 
@@ -122,3 +123,27 @@ def test_guessing_from_everywhere_is_stopped_too():
     with pytest.raises(TooManyTries):
         begin_try(new_try("ada", "10.9.9.9"))
     begin_try(new_try("bob", "10.9.9.9"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_guesses_at_the_same_moment_see_each_other():
+    """Thirty at once would all have found fewer than five failures."""
+    together, checked = Barrier(30), []
+
+    def try_it():
+        together.wait()
+        try:
+            begin_try(new_try("ada", "10.0.0.1"))
+            checked.append(True)
+        except TooManyTries:
+            pass
+        finally:
+            connection.close()
+
+    threads = [Thread(target=try_it) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 <= len(checked) <= 10  # PostgreSQL may number rows before their elders are stored
+    assert SignInFailure.objects.count() == len(checked)

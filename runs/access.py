@@ -91,9 +91,12 @@ def owns_dataset(user: Person, name: str) -> bool:
 
 def can_change_dataset(user: Person, dataset: Dataset) -> bool:
     """Add a version, say its expected answer, share, archive or delete it."""
-    if dataset.is_hidden or not may(user, Permission.IMPORT):
-        return False
-    return owns_dataset(user, dataset.name)
+    return not dataset.is_hidden and can_erase_dataset(user, dataset)
+
+
+def can_erase_dataset(user: Person, dataset: Dataset) -> bool:
+    """Rows that they pasted into runs, too; what is in its way is said by the page."""
+    return may(user, Permission.IMPORT) and owns_dataset(user, dataset.name)
 
 
 def get_dataset_for(user: Person, dataset_id: int, *, write: bool = False) -> Dataset:
@@ -103,6 +106,14 @@ def get_dataset_for(user: Person, dataset_id: int, *, write: bool = False) -> Da
     if write and not can_change_dataset(user, dataset):
         check_permission(user, Permission.IMPORT)
         raise PermissionDenied("Only its owner and operators may change this dataset.")
+    return dataset
+
+
+def get_dataset_to_erase_for(user: Person, dataset_id: int) -> Dataset:
+    dataset = get_dataset_for(user, dataset_id)
+    if not can_erase_dataset(user, dataset):
+        check_permission(user, Permission.IMPORT)
+        raise PermissionDenied("Only its owner and operators may erase this dataset.")
     return dataset
 
 
@@ -185,6 +196,10 @@ def get_person_for(user: Person, person_id: int) -> User:
 def audit_for(user: Person) -> QuerySet[AuditEntry]:
     entries = AuditEntry.objects.all()
     return entries if may(user, Permission.READ_AUDIT) else entries.none()
+
+
+def find_person_for(user: Person, name: str) -> User:
+    return get_object_or_404(people_for(user), username=name)
 
 
 def tokens_for(user: Person) -> QuerySet[ApiToken]:

@@ -63,6 +63,7 @@ PAGES = {
     "datasets": "/datasets/",
     "dataset": "/datasets/1/",
     "dataset-import": "/datasets/import/",
+    "dataset-erase": "/datasets/1/erase/",
     "endpoints": "/endpoints/",
     "endpoint": "/endpoints/1/",
     "endpoint-new": "/endpoints/new/",

@@ -28,6 +28,7 @@ from runs.api.routes import (
     datasets,
     endpoints,
     me,
+    people,
     results,
     runs,
     streams,
@@ -54,6 +55,7 @@ GROUPS = (
     webhooks,
     audit,
     me,
+    people,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.
 

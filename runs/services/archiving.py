@@ -58,7 +58,7 @@ def delete_dataset(user: Person, name: str) -> int:
     _refuse_used(name, dependents_of_dataset(name))
     versions = list(Dataset.objects.filter(name=name))
     for version in versions:
-        _delete_rows(version)
+        delete_rows(version)
     if versions:
         told = f"all versions: {len(versions)}"
         record(AuditAction.DATASET_REMOVED, Subject("dataset", name), told, actor=user)
@@ -71,7 +71,7 @@ def delete_version(user: Person, dataset: Dataset) -> None:
     check_permission(user, Permission.IMPORT)
     _refuse_used(str(dataset), dependents_of_version(dataset))
     record(AuditAction.DATASET_REMOVED, dataset, actor=user)
-    _delete_rows(dataset)
+    delete_rows(dataset)
 
 
 @transaction.atomic
@@ -103,10 +103,11 @@ def remove_unused_made_cases() -> None:
         with transaction.atomic():
             locked = Dataset.objects.select_for_update().filter(pk=dataset_id).first()
             if locked is not None and not locked.runs.exists():
-                _delete_rows(locked)
+                delete_rows(locked)
 
 
-def _delete_rows(dataset: Dataset) -> None:
+def delete_rows(dataset: Dataset) -> None:
+    """A version that no run uses."""
     # Straight, as Django would look for the scores of every single case. There are none: a score
     # belongs to a run, and no run uses this version.
     cases = Case.objects.filter(dataset=dataset)

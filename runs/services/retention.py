@@ -6,6 +6,7 @@ in the middle is taken up by the next call, because the run itself goes last.
 """
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -59,43 +60,54 @@ def count_old(moment: datetime) -> tuple[int, int]:
 def prune_runs(moment: datetime) -> int:
     """Remove what ended before. Cached answers stay: they are of use to later runs."""
     removed = 0
-    for run_id in runs_ended_before(moment).order_by("pk").values_list("pk", flat=True):
-        removed += _remove(run_id, moment)
+    old, why = runs_ended_before(moment), f"ended before {moment:%Y-%m-%d %H:%M} UTC"
+    for run_id in old.order_by("pk").values_list("pk", flat=True):
+        removed += remove_run(run_id, old, why, free_some_answers)
     remove_unused_made_cases()
     logger.info("%s runs that ended before %s were removed.", removed, moment)
     return removed
 
 
-def _remove(run_id: int, moment: datetime) -> int:
+def remove_run(
+    run_id: int, among: QuerySet[Run], why: str, settle_answers: Callable[[int], int]
+) -> int:
+    """With all that belongs to it, while it is one of these. `settle_answers` does with some of the
+    cached answers that it paid for what becomes of them."""
     for model in BELONGINGS:
-        while _remove_some(model, run_id, moment):
+        while _remove_some(model, run_id, among):
             pass
-    while _free_some_answers(run_id):
+    while settle_answers(run_id):
         pass
-    return _remove_itself(run_id, moment)
+    return _remove_itself(run_id, among, why)
 
 
 @transaction.atomic
-def _remove_itself(run_id: int, moment: datetime) -> int:
-    run = runs_ended_before(moment).select_for_update().filter(pk=run_id).first()
+def _remove_itself(run_id: int, among: QuerySet[Run], why: str) -> int:
+    run = among.select_for_update().filter(pk=run_id).first()
     if run is None:
         return 0
-    record(AuditAction.RUN_REMOVED, run, f"ended before {moment:%Y-%m-%d %H:%M} UTC")
+    record(AuditAction.RUN_REMOVED, run, why)
     run.delete()
     return 1
 
 
 @transaction.atomic
-def _remove_some(model: type[models.Model], run_id: int, moment: datetime) -> int:
+def _remove_some(model: type[models.Model], run_id: int, among: QuerySet[Run]) -> int:
     """Looks again each time: somebody may have retried the run meanwhile."""
-    if not runs_ended_before(moment).select_for_update().filter(pk=run_id).exists():
+    if not among.select_for_update().filter(pk=run_id).exists():
         return 0
     rows = model._default_manager.filter(run_id=run_id)
     return rows.filter(pk__in=list(rows.values_list("pk", flat=True)[:BATCH])).delete()[0]
 
 
 @transaction.atomic
-def _free_some_answers(run_id: int) -> int:
+def delete_some_answers(run_id: int) -> int:
+    paid = CachedReply.objects.filter(run_id=run_id)
+    return paid.filter(key__in=list(paid.values_list("key", flat=True)[:BATCH])).delete()[0]
+
+
+@transaction.atomic
+def free_some_answers(run_id: int) -> int:
     paid = CachedReply.objects.filter(run_id=run_id)
     keys = list(paid.values_list("key", flat=True)[:BATCH])
     return paid.filter(key__in=keys).update(run=None)

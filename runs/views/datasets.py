@@ -9,7 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from runs.access import can_change_dataset, datasets_for, get_dataset_for, runs_for
+from runs.access import (
+    can_change_dataset,
+    can_erase_dataset,
+    datasets_for,
+    get_dataset_for,
+    runs_for,
+)
 from runs.formatting import counted
 from runs.forms.datasets import ExpectedForm, ImportForm
 from runs.forms.filters import read_whole_number
@@ -79,6 +85,7 @@ def dataset(request: HttpRequest, pk: int) -> HttpResponse:
         "runs": recent_runs(runs_for(request.user), found),
         "expected_form": ExpectedForm(None, found),
         "can_change": can_change_dataset(request.user, found),
+        "can_erase": can_erase_dataset(request.user, found),
     }
     return render(request, "datasets/detail.html", context)
 

@@ -40,6 +40,7 @@ def environ(live_server):
     ada = make_person("ada", staff=True)
     make_endpoint()
     make_endpoint("old-provider")
+    make_person("grace")
     dataset = make_dataset(ada)
     run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
     add_record(

@@ -30,6 +30,7 @@ PAGES = [
     pytest.param("/datasets/import/", id="import"),
     pytest.param("/datasets/1/", id="dataset"),
     pytest.param("/datasets/1/remove/", id="remove a dataset"),
+    pytest.param("/datasets/1/erase/", id="erase a dataset"),
     pytest.param("/endpoints/", id="endpoints"),
     pytest.param("/endpoints/new/", id="new endpoint"),
     pytest.param("/endpoints/1/", id="endpoint"),

@@ -41,14 +41,27 @@ class Stage(NamedTuple):
     def ask(
         self, client: Client, route: Route, whose: str, headers: dict[str, str] | None = None
     ) -> HttpResponse:
+        body = BODIES.get(str(route), {})
+        if route.name == "/configurations/{path:name}":
+            name = arguments_for(route, self.arguments[whose])["name"]
+            body = {**self.document, "name": name}
+        return self.send(client, route, whose, body, headers)
+
+    def send(
+        self,
+        client: Client,
+        route: Route,
+        whose: str,
+        body: Any,
+        headers: dict[str, str] | None = None,
+    ) -> HttpResponse:
         arguments = arguments_for(route, self.arguments[whose])
         path = (route.path + QUERIES.get(str(route), "")).format(**arguments)
         options: dict[str, Any] = {"headers": headers or {}}
+        if not route.is_safe:
+            options["data"] = body
         if route.is_api and not route.is_safe:
             options["content_type"] = "application/json"
-            options["data"] = BODIES.get(str(route), {})
-        if route.name == "/configurations/{path:name}" and not route.is_safe:
-            options["data"] = {**self.document, "name": arguments["name"]}
         answer: HttpResponse = getattr(client, route.method.lower())(path, **options)
         return answer
 
@@ -74,6 +87,7 @@ def set_stage(actor: User | None) -> Stage:
         "endpoints.name": "simulated",
         "benchmark_id": make_benchmark().pk,
         "people.pk": make_person("third").pk,
+        "people.name": "third",
         "position": 0,
         "file_name": "combinations.csv",
         "token": "x",

@@ -88,6 +88,11 @@ class Stage:
         Run.objects.filter(pk=self.run.pk).update(state=state)
 
 
+def unshare_dataset(stage: Stage) -> None:
+    stage.api("patch", "/datasets/sums", {"shared": True})
+    stage.api("patch", "/datasets/sums", {"shared": False})
+
+
 def sign_in(stage: Stage, password: str) -> None:
     make_person_with_password("eve")
     Client().post(reverse("sign_in"), {"username": "eve", "password": password})
@@ -263,6 +268,11 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         lambda s: s.page.get(reverse("run_scores_csv", args=[s.run.pk])),
         ENDS | {"detail": "scores.csv"},
     ),
+    AuditAction.DATASET_SHARED: (
+        lambda s: s.post("dataset_share", s.dataset.pk, share="yes"),
+        ENDS | {"subject": "sums"},
+    ),
+    AuditAction.DATASET_UNSHARED: (unshare_dataset, SCRIPT | {"subject": "sums"}),
     AuditAction.DATASET_REMOVED: (remove_dataset, ENDS | {"subject": "old"}),
     AuditAction.DATASET_ARCHIVED: (archive("dataset"), ENDS | {"subject": "sums"}),
     AuditAction.DATASET_RESTORED: (restore("dataset"), ENDS),
@@ -279,6 +289,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         lambda s: s.post("person_quota", s.bob.pk, slots=5),
         ENDS | {"subject": "bob", "detail": "slots 5"},
     ),
+    AuditAction.PERSON_ERASED: (
+        lambda s: s.post("person_erase", s.bob.pk, typed="bob"),
+        ENDS | {"subject": "bob"},
+    ),
     AuditAction.TOKEN_MADE: (
         lambda s: s.post("tokens", name="ci", scopes=["read"], days=30),
         ENDS | {"subject_kind": "apitoken"},
@@ -290,9 +304,6 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
 SHOWN_ELSEWHERE = {
     AuditAction.PRIVATE_ALLOWED,
     AuditAction.PRIVATE_REVOKED,
-    AuditAction.DATASET_SHARED,
-    AuditAction.DATASET_UNSHARED,
-    AuditAction.PERSON_ERASED,
 }
 
 

@@ -3,12 +3,13 @@
 from datetime import datetime
 from typing import Annotated, Any
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import BaseModel, Field, ValidationError
 
-from runs.access import datasets_for, find_dataset_for
+from runs.access import datasets_for, find_dataset_for, get_dataset_to_erase_for
 from runs.api.bodies import address_of, json_of, media_type_of
 from runs.api.doors import caller, needs
 from runs.api.pages import ApiList, ArchiveQuery, Page, PageQuery, answer
@@ -18,14 +19,17 @@ from runs.api.routes.control import Applied
 from runs.models import Case, Dataset, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_cases_from, list_datasets
+from runs.selectors.erasures import Erasure, dataset_erasure, obstacle_to_erasing_dataset
 from runs.selectors.named_parts import split_choice
 from runs.services.archiving import (
+    InUseError,
     archive_dataset,
     delete_dataset,
     delete_version,
     restore_dataset,
 )
 from runs.services.datasets.storing import guess_format, import_dataset, store_rows
+from runs.services.erasing import erase_dataset
 from runs.services.people.sharing import share_dataset
 from workers.engine.spec.configuration import Strict
 from workers.engine.spec.problems import explain
@@ -81,6 +85,23 @@ class DatasetChanges(Strict):
 
     archived: Annotated[bool, Field(strict=True)] | None = None
     shared: Annotated[bool, Field(strict=True)] | None = None
+
+
+class DeleteQuery(BaseModel):
+    erase: Annotated[
+        bool,
+        Field(
+            description="Also the runs on it with their scores, whoever started them, and the "
+            "cached answers that they paid for."
+        ),
+    ] = False
+    dry_run: Annotated[bool, Field(description="With `erase`: only count what would go.")] = False
+
+
+class Deleted(Applied):
+    """`erasure` is null for a dataset that nothing used."""
+
+    erasure: Erasure | None = None
 
 
 class RowAnswer(BaseModel):
@@ -179,18 +200,35 @@ def change_dataset(request: HttpRequest, name: DatasetName, body: DatasetChanges
 @routes.delete(
     "/datasets/{path:name}",
     auth=needs(Scope.MANAGE, Permission.IMPORT),
-    response=Applied,
-    summary="Delete a dataset",
+    response=Deleted,
+    summary="Delete or erase a dataset",
 )
-def delete_rows(request: HttpRequest, name: DatasetName) -> Applied:
+def delete_rows(request: HttpRequest, name: DatasetName, query: Query[DeleteQuery]) -> Deleted:
     """All versions of a name, or only `name@3`, for its owner and operators. 409 while a run or a
-    stored configuration uses it: archive it instead."""
+    stored configuration uses it: archive it instead, or erase it with all that came of it, which
+    cannot be undone. An erasure is of all versions, and 409 while runs on it go on; one that takes
+    runs of others needs an operator."""
+    if query.erase:
+        return erase_rows(caller(request), name, query)
+    if query.dry_run:
+        raise refuse("dry_run", "Only an erasure is counted first: add erase=true.")
     found = find_dataset_for(caller(request), name, write=True)
     if split_choice(name).version is None:
         delete_dataset(caller(request), found.name)
     else:
         delete_version(caller(request), found)
-    return Applied(changed=True)
+    return Deleted(changed=True)
+
+
+def erase_rows(user: AbstractBaseUser, name: str, query: DeleteQuery) -> Deleted:
+    found = get_dataset_to_erase_for(user, find_dataset_for(user, name).pk)
+    if not found.is_hidden and split_choice(name).version is not None:
+        raise refuse("name", "A dataset is erased with all its versions: give its name alone.")
+    if not query.dry_run:
+        return Deleted(changed=True, erasure=erase_dataset(user, found))
+    if obstacle := obstacle_to_erasing_dataset(user, found):
+        raise InUseError(obstacle)
+    return Deleted(applied=False, changed=False, erasure=dataset_erasure(found))
 
 
 def is_upload(request: HttpRequest) -> bool:

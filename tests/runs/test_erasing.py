@@ -1,0 +1,349 @@
+"""Erasing a dataset or a person leaves no row that refers to it, whatever tables there are."""
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.core.management import CommandError, call_command
+from django.db import models
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import (
+    ApiToken,
+    AuditAction,
+    AuditEntry,
+    CachedReply,
+    Case,
+    Chunk,
+    Configuration,
+    Dataset,
+    Run,
+    RunEvent,
+    RunSample,
+    RunState,
+    Scope,
+    Score,
+    Webhook,
+    WebhookDelivery,
+)
+from runs.roles import Role
+from runs.services.configurations import save_configuration
+from runs.services.datasets.storing import store_pasted_rows, store_rows
+from runs.services.people.tokens import create_token
+from tests.api.asking import Asker
+from tests.runs.benchmark_parts import make_benchmark
+from tests.runs.page_parts import (
+    add_cached_reply,
+    add_record,
+    add_score,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+    run_document,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+CANARY = "the salary of Grace"
+
+# What becomes of each reference when what it refers to is erased. A new one fails the test below
+# until somebody decides about it, here and in runs/services/erasing.py.
+REFERENCES = {
+    "runs.Run.owner": "erased, or handed over if it is shared",
+    "runs.Dataset.owner": "erased, or handed over if it is shared or a run on it stays",
+    "runs.Configuration.owner": "erased, or handed over if it is a preset",
+    "runs.Benchmark.owner": "handed over",
+    "runs.ApiToken.owner": "erased",
+    "runs.Webhook.owner": "erased",
+    "runs.PersonQuota.person": "erased",
+    "runs.Endpoint.key_set_by": "emptied",
+    "runs.Endpoint.updated_by": "emptied",
+    "runs.Endpoint.private_set_by": "emptied",
+    "admin.LogEntry.user": "erased",
+    "auth.User_groups.user": "erased",
+    "auth.User_user_permissions.user": "erased",
+    "runs.Run.dataset": "erased",
+    "runs.Case.dataset": "erased",
+    "runs.CachedReply.run": "erased",
+    "runs.Candidate.run": "erased",
+    "runs.Chunk.run": "erased",
+    "runs.RunEvent.run": "erased",
+    "runs.RunSample.run": "erased",
+    "runs.Score.run": "erased",
+    "runs.ScoreRecord.run": "erased",
+    "runs.WebhookDelivery.run": "erased",
+}
+ROOTS: tuple[type[models.Model], ...] = (User, Dataset, Run)
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+@pytest.fixture
+def alice():
+    make_endpoint()
+    return make_person("alice")
+
+
+@pytest.fixture
+def bob():
+    return make_person("bob")
+
+
+def every_model() -> list[type[models.Model]]:
+    return list(apps.get_models(include_auto_created=True))
+
+
+def references_to(*roots: type[models.Model]) -> Iterator[tuple[str, Any]]:
+    for model in every_model():
+        for field in model._meta.concrete_fields:
+            if field.related_model in roots:
+                yield f"{model._meta.label}.{field.name}", field
+
+
+def rows_referring_to(thing: models.Model) -> list[str]:
+    key = thing.pk
+    return [
+        label
+        for label, field in references_to(type(thing))
+        if field.model._default_manager.filter(**{field.attname: key}).exists()
+    ]
+
+
+def tables_with(text: str) -> list[str]:
+    """Every value of every row, but of the audit, which keeps names of what was removed."""
+    return [
+        model._meta.label
+        for model in every_model()
+        if model is not AuditEntry and text in str(list(model._default_manager.values()))
+    ]
+
+
+def with_results(owner: User, dataset: Dataset, key: str, **fields: Any) -> Run:
+    """A run that ended, with a row in every table that belongs to one."""
+    run = make_run(owner, dataset, **fields)
+    score = add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0, answer=CANARY)
+    add_record(score, {"seen": CANARY})
+    add_cached_reply(run, key.ljust(64, "0"), text=CANARY)
+    Chunk.objects.create(run=run, start=0, trials=[], kept={"0": CANARY})
+    RunEvent.objects.create(run=run, message=CANARY)
+    RunSample.objects.create(run=run, second=0)
+    webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
+    WebhookDelivery.objects.create(webhook=webhook, run=run)
+    return run
+
+
+def secret_dataset(owner: User, name: str = "salaries", *, share: bool = False) -> Dataset:
+    rows = [{"question": CANARY, "expected": "5"}, {"question": "Who?", "expected": CANARY}]
+    return store_rows(owner, name, rows, share=share)
+
+
+def erase(person: User, kind: str, key: int, typed: str) -> Any:
+    address = reverse(f"{kind}_erase", args=[key])
+    return client_of(person).post(address, {"typed": typed}, follow=True)
+
+
+def test_every_reference_to_a_person_a_dataset_or_a_run_is_decided_about():
+    assert {label for label, _ in references_to(*ROOTS)} == set(REFERENCES)
+
+
+def test_an_erased_dataset_leaves_nothing_in_any_table(ada, alice, bob):
+    first = secret_dataset(alice, share=True)
+    second = store_rows(alice, "salaries", [{"question": f"{CANARY}!", "expected": "1"}])
+    runs = [with_results(alice, first, "a"), with_results(bob, second, "b", is_shared=True)]
+    other = make_run(bob, make_dataset(bob))
+    add_cached_reply(other, "c".ljust(64, "0"))
+    save_configuration(alice, "nightly", run_document(first))
+    assert len(tables_with(CANARY)) >= 5
+    page = client_of(ada).get(reverse("dataset_erase", args=[first.pk])).text
+    told = [
+        "2 versions",
+        "3 rows",
+        "2 runs",
+        "2 scores",
+        "2 cached answers",
+        "1 configuration that",
+    ]
+    assert [words for words in told if words not in page] == []
+    refused = erase(ada, "dataset", first.pk, "salary")
+    assert refused.status_code == 400
+    assert "Type salaries to erase it. Nothing was erased." in refused.text
+    assert Run.objects.count() == 3
+    done = erase(ada, "dataset", first.pk, " salaries ")
+    assert "Erased salaries and everything that came of it." in done.text
+    assert tables_with(CANARY) == []
+    assert [row for thing in (first, second, *runs) for row in rows_referring_to(thing)] == []
+    assert list(Run.objects.all()) == [other]
+    assert CachedReply.objects.get().run == other
+    assert Configuration.objects.exists()
+    audited = AuditEntry.objects.get(action=AuditAction.DATASET_REMOVED)
+    assert (audited.actor, audited.subject) == ("ada", "salaries")
+    assert audited.detail == "erased with 2 runs"
+
+
+def test_an_owner_erases_what_is_theirs_but_not_the_runs_of_others(ada, alice, bob):
+    dataset = secret_dataset(alice, share=True)
+    with_results(bob, dataset, "b")
+    page = client_of(alice).get(reverse("dataset_erase", args=[dataset.pk])).text
+    assert "1 run of somebody else would be erased with it. Only operators" in page
+    assert "to confirm" not in page
+    assert erase(alice, "dataset", dataset.pk, "salaries").status_code == 400
+    answer = Asker(alice).ask("delete", "/datasets/salaries?erase=true")
+    assert (answer.status_code, Dataset.objects.count()) == (409, 1)
+    Run.objects.update(owner=alice)
+    assert Asker(alice).ask("delete", "/datasets/salaries?erase=true").status_code == 200
+    assert tables_with(CANARY) == []
+
+
+def test_rows_pasted_into_runs_are_erased_with_them(alice, bob):
+    dataset = store_pasted_rows(alice, [{"question": CANARY}])
+    with_results(alice, dataset, "a")
+    page = client_of(alice).get(dataset.get_absolute_url()).text
+    assert reverse("dataset_erase", args=[dataset.pk]) in page
+    assert erase(bob, "dataset", dataset.pk, dataset.name).status_code == 404
+    erase(alice, "dataset", dataset.pk, dataset.name)
+    assert tables_with(CANARY) == []
+
+
+@pytest.mark.parametrize("state", RunState.live())
+def test_nothing_is_erased_while_a_run_goes_on(ada, alice, state):
+    dataset = secret_dataset(alice)
+    run = make_run(alice, dataset, state=state, ended=None, name="nightly")
+    told = f"Runs are going on: nightly (#{run.pk}). Cancel them"
+    for answer in (
+        erase(ada, "dataset", dataset.pk, "salaries"),
+        erase(ada, "person", alice.pk, "alice"),
+        Asker(ada).ask("delete", "/datasets/salaries?erase=true"),
+        Asker(ada).ask("delete", "/people/alice"),
+    ):
+        assert answer.status_code in {400, 409}
+        assert told in answer.text
+    for what, name in (("dataset", "salaries"), ("person", "alice")):
+        with pytest.raises(CommandError, match="Runs are going on: nightly"):
+            call_command("erase", what, name, yes=True)
+    assert Dataset.objects.get().archived is None
+    assert User.objects.get(pk=alice.pk).is_active
+
+
+def everything_of(alice: User, bob: User) -> dict[str, Any]:
+    """Of her own, and what others see or use of it."""
+    private, shared = secret_dataset(alice), make_dataset(alice, "shared", share=True)
+    used = make_dataset(alice, "used by bob")
+    pasted = store_pasted_rows(alice, [{"question": CANARY}])
+    with_results(alice, private, "a")
+    with_results(alice, shared, "b")
+    with_results(alice, pasted, "c")
+    kept = make_run(alice, shared, is_shared=True, idempotency_key="k1")
+    make_run(bob, used)
+    save_configuration(alice, "own", {**run_document(private), "name": CANARY})
+    save_configuration(alice, "preset", run_document(shared), is_preset=True)
+    create_token(alice, "ci", [Scope.READ])
+    make_benchmark()
+    apps.get_model("runs", "Benchmark").objects.update(owner=alice)
+    apps.get_model("runs", "Endpoint").objects.update(key_set_by=alice, updated_by=alice)
+    apps.get_model("admin", "LogEntry").objects.create(
+        user=alice, action_flag=1, object_repr="x", action_time=now()
+    )
+    client_of(alice)  # a session
+    return {"kept": kept, "used": used, "shared": shared}
+
+
+def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
+    things = everything_of(alice, bob)
+    browser = client_of(alice)
+    make_run(ada, things["shared"], idempotency_key="k1")
+    page = client_of(ada).get(reverse("person_erase", args=[alice.pk])).text
+    told = ["3 runs", "2 datasets", "1 configuration", "1 token", "3 webhooks", "2 sessions",
+            "1 preset", "1 benchmark", "handed over to you"]  # fmt: skip
+    assert [words for words in told if words not in page] == []
+    assert len(rows_referring_to(alice)) >= 9
+    assert erase(ada, "person", alice.pk, "Alice").status_code == 400
+    done = erase(ada, "person", alice.pk, "alice")
+    assert "Erased alice and everything that came of it." in done.text
+    assert not User.objects.filter(pk=alice.pk).exists()
+    assert rows_referring_to(alice) == []
+    assert tables_with(CANARY) == []
+    for thing in things.values():
+        thing.refresh_from_db()
+        assert thing.owner == ada
+    assert Configuration.objects.get().name == "preset"
+    assert browser.get(reverse("runs")).status_code == 302
+    assert not ApiToken.objects.exists()
+    assert str(alice.pk) not in [one.get_decoded()["_auth_user_id"] for one in session_rows()]
+    audited = AuditEntry.objects.get(action=AuditAction.PERSON_ERASED)
+    assert (audited.actor, audited.subject) == ("ada", "alice")
+    assert Score.objects.count() == 0
+    assert Case.objects.exclude(dataset__name__in=["shared", "used by bob"]).count() == 0
+
+
+def session_rows() -> list[Session]:
+    return list(Session.objects.all())
+
+
+def test_nobody_erases_themselves_or_the_only_administrator(ada, bob):
+    told = "Nobody erases their own account"
+    assert told in erase(ada, "person", ada.pk, "ada").text
+    assert Asker(ada).ask("delete", "/people/ada").status_code == 409
+    with pytest.raises(CommandError, match="This is the only administrator"):
+        call_command("erase", "person", "ada", heir="bob", yes=True)
+    assert User.objects.filter(pk=ada.pk).exists()
+
+
+def test_rest_counts_first_and_erases_then(ada, alice, bob):
+    everything_of(alice, bob)
+    counted = Asker(ada).ask("delete", "/people/alice?dry_run=true").json()
+    assert (counted["applied"], counted["erasure"]["erased"]["runs"]) == (False, 3)
+    assert counted["erasure"]["handed_over"] == {
+        "runs": 1,
+        "datasets": 2,
+        "presets": 1,
+        "benchmarks": 1,
+    }
+    assert Asker(bob).ask("delete", "/people/alice").status_code == 403
+    rows = Asker(ada).ask("delete", "/datasets/salaries?erase=true&dry_run=true").json()
+    assert rows["erasure"]["erased"]["rows"] == 2
+    assert Dataset.objects.filter(name="salaries").exists()
+    done = Asker(ada).ask("delete", "/people/alice").json()
+    assert (done["applied"], done["erasure"]) == (True, counted["erasure"])
+    assert rows_referring_to(alice) == []
+    assert Asker(ada).ask("delete", "/people/alice").status_code == 404
+
+
+def test_one_version_is_not_erased_alone(alice):
+    secret_dataset(alice)
+    answer = Asker(alice).ask("delete", "/datasets/salaries@1?erase=true")
+    assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, "name")
+    assert Asker(alice).ask("delete", "/datasets/salaries?dry_run=true").status_code == 422
+    assert Dataset.objects.exists()
+
+
+def test_the_command_counts_and_erases_with_yes(ada, alice, bob):
+    everything_of(alice, bob)
+    ada.is_superuser = True
+    ada.save()
+    out = StringIO()
+    call_command("erase", "dataset", "salaries", stdout=out)
+    assert "To erase: 1 version, 2 rows, 1 run, 1 score, 1 cached answer." in out.getvalue()
+    assert "Add --yes to erase it." in out.getvalue()
+    call_command("erase", "dataset", "salaries", yes=True, stdout=out)
+    assert not Dataset.objects.filter(name="salaries").exists()
+    call_command("erase", "person", "alice", yes=True, stdout=out)
+    assert "Handed over to ada: 1 run, 2 datasets, 1 preset, 1 benchmark." in out.getvalue()
+    assert rows_referring_to(alice) == []
+    for what, name in (("dataset", "salaries"), ("person", "alice")):
+        with pytest.raises(CommandError, match="There is no"):
+            call_command("erase", what, name, yes=True)

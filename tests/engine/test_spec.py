@@ -73,7 +73,11 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
         (with_parameters(max_tokens=1.5), "models.0.parameters", "a whole number from 1"),
         (with_parameters(max_tokens=float("nan")), "models.0.parameters", "whole number"),
         ({"scorers": ["vibes"]}, "scorers.0", "exact, contains, starts_with"),
-        ({"scorers": [{"name": "vibes", "options": {}}]}, "scorers.0", "exact, contains, starts_with"),
+        (
+            {"scorers": [{"name": "vibes", "options": {}}]},
+            "scorers.0",
+            "exact, contains, starts_with",
+        ),
         ({"scorers": [{"name": "exact", "option": 1}]}, "scorers.0", "takes: ignore_case, strip"),
         ({"seed": True}, "seed", "not true or false"),
         ({"limits": {"adaptive": 1}}, "limits.adaptive", "valid boolean"),

@@ -144,8 +144,11 @@ async def test_a_child_is_given_no_secrets(
 ) -> None:
     for name in ("EVALSITE_SECRET_KEY", "DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "secret")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     found = await lane.call(work.environment)
     assert "secret" not in found.values()
+    assert (found["OMP_NUM_THREADS"], found["OPENBLAS_NUM_THREADS"]) == ("1", "3")
     assert found["PATH"] == os.environ["PATH"]
 
 

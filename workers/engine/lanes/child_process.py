@@ -35,6 +35,9 @@ ENVIRONMENT = {
     "TZ",
     "USER",
 }
+# A child has one core's work, and each thread of these libraries would take of its memory. Whoever
+# runs the worker may say otherwise.
+ONE_THREAD = dict.fromkeys(("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
@@ -133,7 +136,7 @@ def kill_group(pid: int) -> None:
 
 
 def plain_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name in ENVIRONMENT}
+    return ONE_THREAD | {name: environment[name] for name in ENVIRONMENT if name in environment}
 
 
 def describe_end(returncode: int) -> str:

@@ -12,14 +12,16 @@ from workers.engine.records import Case, Judgement
 from workers.engine.scorers.base import Scorer, quote
 
 LONGEST_PATTERN = 1_000  # characters; what a person writes is far shorter
-PATTERN_MEMORY = 2 * 1024 * 1024  # bytes; RE2 refuses what compiles to more
 LARGEST_PROGRAM = 10_000  # instructions: .{1000} has 8,000, most that people write below 100
+PROGRAM_MEMORY = 256 * 1024  # bytes: room for little more, so that compiling ends within 5 ms
+SEARCH_MEMORY = 2 * 1024 * 1024  # bytes, for the automaton that makes most searches quick
 MOST_GROUPS = 50  # where each of them is, is copied at every step
 LONGEST_TEXT = 100_000  # characters of an answer that are searched
 PATTERNS_KEPT = 128  # compiled patterns of a dataset that brings one per case
 
 SYNTAX = "Use RE2 syntax, which has no look-around and no back-references."
-HOW_TO_SHRINK = "Make counted repeats smaller, as {10} of {1000}, or write * or + instead."
+HOW_TO_SHRINK = "Make counted repeats smaller, such as {10} for {1000}, or write * or +."
+TOO_LARGE = "pattern too large"  # as RE2 says it
 
 
 class PatternError(ValueError):
@@ -121,34 +123,44 @@ def compiled(pattern: str, ignore_case: bool) -> Compiled:
     """A clear message if RE2 does not accept it."""
     if len(pattern) > LONGEST_PATTERN:
         raise PatternError(f"The pattern is longer than {LONGEST_PATTERN} characters. Shorten it.")
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = PATTERN_MEMORY
-    options.case_sensitive = not ignore_case
     try:
-        regexp = re2.compile(pattern, options)
+        tried = compile_within(PROGRAM_MEMORY, pattern, ignore_case)
+        if problem := size_problem(tried):
+            return Compiled(tried, 0, problem)
+        regexp = compile_within(SEARCH_MEMORY, pattern, ignore_case)
     except UnicodeEncodeError:
         raise PatternError("The pattern is not valid text: it holds a lone surrogate.") from None
     except re2.error as error:
         detail = error.args[0]
         reason = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
-        advice = HOW_TO_SHRINK if "too large" in reason else SYNTAX
-        told = f"The pattern {quote(pattern)} is not accepted: {reason}. {advice}"
+        if TOO_LARGE in reason:
+            return Compiled(None, 0, too_large(pattern))
+        told = f"The pattern {quote(pattern)} is not accepted: {reason}. {SYNTAX}"
         raise PatternError(told) from None
-    steps = regexp.programsize + regexp.groups**2
-    return Compiled(regexp, steps, size_problem(regexp))
+    return Compiled(regexp, regexp.programsize + regexp.groups**2, "")
+
+
+def compile_within(memory: int, pattern: str, ignore_case: bool) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = memory
+    options.case_sensitive = not ignore_case
+    return re2.compile(pattern, options)
 
 
 def size_problem(regexp: Any) -> str:
-    who, size = f"The pattern {quote(regexp.pattern)} is too large", regexp.programsize
-    if size > LARGEST_PROGRAM:
-        return (
-            f"{who}: RE2 makes a program of {size:,} instructions of it. "
-            f"Allowed: {LARGEST_PROGRAM:,}. {HOW_TO_SHRINK}"
-        )
+    if regexp.programsize > LARGEST_PROGRAM:
+        return too_large(regexp.pattern)
     if regexp.groups > MOST_GROUPS:
         return (
-            f"{who}: it has {regexp.groups} groups. Allowed: {MOST_GROUPS}. Write (?:...) for "
-            "those whose text is not compared."
+            f"The pattern {quote(regexp.pattern)} has {regexp.groups} groups. Allowed: "
+            f"{MOST_GROUPS}. Write (?:...) for those whose text is not compared."
         )
     return ""
+
+
+def too_large(pattern: str) -> str:
+    return (
+        f"The pattern {quote(pattern)} is too large: RE2 makes a program of more than "
+        f"{LARGEST_PROGRAM:,} instructions of it. {HOW_TO_SHRINK}"
+    )

@@ -144,6 +144,6 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     page.wait_for_url("**/runs/new/?run=*")
     assert_filled_in(page, MENDED)
     expect(page.locator("#source-stored")).to_be_checked()  # the rows were kept as a dataset
-    expect(page.get_by_label("Dataset", exact=True)).to_have_value(re.compile(TYPED["Name"]))
+    expect(page.get_by_label("Dataset", exact=True)).to_have_value(re.compile("pasted rows"))
     expect(page.locator("[data-estimate-panel]")).to_contain_text("6 from the cache")
     expect(page.locator("[data-draft]")).to_be_hidden()

@@ -163,4 +163,5 @@ def read_kind(text: str | None) -> str:
         message = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    return str(message.get("type", "")) if isinstance(message, dict) else ""
+    kind = message.get("type") if isinstance(message, dict) else None
+    return kind if isinstance(kind, str) else ""

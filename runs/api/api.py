@@ -3,7 +3,6 @@
 import functools
 from typing import Any
 
-import orjson
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
@@ -15,7 +14,7 @@ from runs import __version__
 from runs.api.bodies import JsonParser
 from runs.api.doors import needs
 from runs.api.openapi import finish
-from runs.api.pages import answer
+from runs.api.pages import answer, json_text
 from runs.api.problems import answer_with_problems, of_problems
 from runs.api.router import Routes
 from runs.api.routes import (
@@ -71,7 +70,7 @@ class JsonRenderer(BaseRenderer):
     media_type = "application/json"
 
     def render(self, request: HttpRequest, data: Any, *, response_status: int) -> bytes:
-        return orjson.dumps(data, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+        return json_text(data)
 
 
 class Api(NinjaAPI):

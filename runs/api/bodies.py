@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from ninja.parser import Parser
 
 from runs.api.problems import UNREADABLE, RequestProblem, refuse
+from workers.engine.spec.depth import TOO_DEEP, is_too_deep
 from workers.engine.spec.documents import read_document
 
 JSON = "application/json"
@@ -28,6 +29,8 @@ def json_of(request: HttpRequest) -> Any:
         value = orjson.loads(request.body)
     except orjson.JSONDecodeError:
         raise refuse("", UNREADABLE, 400) from None
+    if is_too_deep(value):
+        raise refuse("", f"The body is {TOO_DEEP}")
     if b"\\u0000" in request.body and "\x00" in "".join(texts_in(value)):
         raise refuse("", "A text holds no NUL character.")
     return value
@@ -52,7 +55,7 @@ def wants_yaml(request: HttpRequest) -> bool:
 
 
 def texts_in(value: Any) -> list[str]:
-    """Every text of a JSON value, keys too."""
+    """Every text of a JSON value that is not too deep, keys too."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):

@@ -13,6 +13,7 @@ from django.utils.crypto import salted_hmac
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from runs.api.problems import refuse
+from workers.engine.spec.depth import without_deep_parts
 
 CURSOR_VERSION = 1
 MOST_ROWS = 500
@@ -68,9 +69,18 @@ class Page(BaseModel, Generic[Item]):
 
 
 def answer(content: Any, status: int = 200, **headers: str) -> HttpResponse:
-    body = orjson.dumps(content, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+    body = json_text(content)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return HttpResponse(body, status=status, content_type="application/json", headers=named)
+
+
+def json_text(content: Any) -> bytes:
+    """Without what is nested too deeply to be written: older versions of the site stored some."""
+    options = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+    try:
+        return orjson.dumps(content, option=options)
+    except TypeError:
+        return orjson.dumps(without_deep_parts(content), option=options)
 
 
 class ApiList(Generic[Item]):

@@ -33,6 +33,7 @@ from runs.selectors.scores.trials import (
 from workers.engine.calling.flaws import FLAWS
 from workers.engine.kinds import KINDS
 from workers.engine.records import Judgement
+from workers.engine.spec.depth import without_deep_parts
 
 LONGEST_SHOWN = 200_000  # characters of an answer; browsers slow down on more
 LONGEST_IN_ROW = 20_000  # of a text below its row; the trial's page has more
@@ -88,7 +89,7 @@ def trial_record(request: HttpRequest, run_id: int, position: int) -> HttpRespon
     record = read_record(get_run_for(request.user, run_id), position)
     if record is None:
         raise Http404(f"Trial {position} of run {run_id} has no record.")
-    text = orjson.dumps(orjson.loads(record), option=orjson.OPT_INDENT_2)
+    text = orjson.dumps(without_deep_parts(orjson.loads(record)), option=orjson.OPT_INDENT_2)
     return HttpResponse(text, content_type="application/json")
 
 

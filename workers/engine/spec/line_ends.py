@@ -4,6 +4,7 @@ the cache these are different prompts."""
 from typing import Any
 
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.spec.depth import TOO_DEEP, is_too_deep
 
 
 def plain_line_ends(text: str) -> str:
@@ -15,10 +16,9 @@ def with_plain_line_ends(document: Any) -> Any:
 
     Not for the documents of stored runs: their candidates' keys were made of them as they are.
     """
-    try:
-        return _plain(document)
-    except RecursionError:
-        raise ConfigurationError([Problem("", "This is nested too deeply.")]) from None
+    if is_too_deep(document):
+        raise ConfigurationError([Problem("", f"This is {TOO_DEEP}")])
+    return _plain(document)
 
 
 def _plain(value: Any) -> Any:

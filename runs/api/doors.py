@@ -12,8 +12,8 @@ from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from runs.api.problems import RequestProblem, refuse
-from runs.api.rates import take_request
 from runs.models import ApiToken, Scope
+from runs.rates import take_request
 from runs.roles import Permission, check_permission
 from runs.services.people.accounts import person_of_session
 from runs.services.people.sign_in import address_of

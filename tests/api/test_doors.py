@@ -12,8 +12,8 @@ from ninja.operation import Operation
 
 from runs.api.api import api
 from runs.api.doors import Door
-from runs.api.rates import RateCounter
 from runs.models import Run, RunState, Scope
+from runs.rates import RateCounter
 from runs.services.people.tokens import revoke_token
 from tests.api.asking import EVERYTHING, ROOT, Asker
 from tests.runs.page_parts import client_of, make_person

@@ -19,7 +19,7 @@ from dramatiq.brokers.redis import RedisBroker
 
 from evalsite.embedded.child_processes import die_with_parent
 from evalsite.embedded.redis_server import find_binary, free_port
-from runs.api.rates import RateCounter
+from runs.rates import RateCounter
 from runs.selectors.endpoints.permit_state import ask
 from tests.platform.processes import BASE_DIR
 from workers.engine.records import Reply

@@ -27,6 +27,9 @@ SLOTS_PER_PERSON = ENVIRONMENT.slots_per_person
 AUDIT_DAYS = ENVIRONMENT.audit_days
 LEASE_SECONDS = ENVIRONMENT.lease_seconds
 API_REQUESTS_PER_MINUTE = ENVIRONMENT.api_requests_per_minute
+# Of one person, to pages that compute their answer: each may take half a second of a process that
+# others wait for. The new-run form asks for an estimate after every pause in typing.
+WORK_REQUESTS_PER_MINUTE = 120
 ALLOWED_PRIVATE_ENDPOINTS = ENVIRONMENT.allowed_private_endpoints
 PRIVATE_ENDPOINTS = ENVIRONMENT.private_endpoints
 UNSAFE_WEBHOOK_ADDRESSES = ENVIRONMENT.unsafe_webhook_addresses

@@ -1,18 +1,25 @@
-"""How many requests a minute a token may make: counted in Redis, or here while Redis is away."""
+"""How many requests a minute a token or a person may make: counted in Redis, or here while Redis is
+away."""
 
 import threading
 import time
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import redis
 from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 WINDOW_SECONDS = 60
 TIMEOUT_SECONDS = 0.25  # an answer must not wait for a count
 AWAY_SECONDS = 5.0  # how long Redis is not asked again after it did not answer
+
+View = TypeVar("View", bound=Callable[..., HttpResponse])
 
 
 class Rate(NamedTuple):
@@ -23,6 +30,10 @@ class Rate(NamedTuple):
     @property
     def is_over(self) -> bool:
         return self.used > self.limit
+
+    @property
+    def sentence(self) -> str:
+        return f"More than {self.limit:,} requests a minute. Wait {self.reset_seconds} s."
 
     @property
     def headers(self) -> dict[str, str]:
@@ -86,3 +97,32 @@ def take_request(who: str, limit: int) -> Rate:
     if _counter is None:
         _counter = RateCounter(settings.REDIS_URL)
     return _counter.take(who, limit)
+
+
+def refuse_request(request: HttpRequest, sentence: str) -> HttpResponse:
+    if "X-Part" in request.headers:  # a script, which puts the answer into its page
+        return HttpResponse(sentence, status=429, content_type="text/plain; charset=utf-8")
+    return render(request, "429.html", {"sentence": sentence}, status=429)
+
+
+def when_too_often(
+    answer: Callable[[HttpRequest, str], HttpResponse] = refuse_request,
+) -> Callable[[View], View]:
+    """Declare that what is sent to a view takes work, and what it answers to somebody who sends too
+    much in a minute. All such views count together."""
+
+    def declare(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.method != "POST":
+                return view(request, *args, **kwargs)
+            rate = take_request(f"work:{request.user.pk}", settings.WORK_REQUESTS_PER_MINUTE)
+            if not rate.is_over:
+                return view(request, *args, **kwargs)
+            refused = answer(request, rate.sentence)
+            refused.headers["Retry-After"] = str(rate.reset_seconds)
+            return refused
+
+        return cast(View, guarded)
+
+    return declare

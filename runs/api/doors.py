@@ -89,8 +89,7 @@ def count(request: HttpRequest, who: str, limit: int) -> None:
     rate = take_request(who, limit)
     request.rate = rate  # type: ignore[attr-defined]  # its headers go out with the answer
     if rate.is_over:
-        told = f"More than {rate.limit:,} requests a minute. Wait {rate.reset_seconds} s."
-        raise RequestProblem(429, told, headers={"Retry-After": str(rate.reset_seconds)})
+        raise RequestProblem(429, rate.sentence, headers={"Retry-After": str(rate.reset_seconds)})
 
 
 def caller_now(request: HttpRequest) -> AbstractBaseUser | None:

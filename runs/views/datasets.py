@@ -22,6 +22,7 @@ from runs.forms.filters import read_whole_number
 from runs.large_bodies import refused_of, when_too_large
 from runs.models import Case
 from runs.permissions import requires
+from runs.rates import when_too_often
 from runs.roles import Permission
 from runs.selectors.datasets import list_cases, newest_versions, recent_runs, versions_of
 from runs.services.datasets.storing import (
@@ -129,7 +130,12 @@ def refuse_large_import(request: HttpRequest) -> HttpResponse:
     return show_import(request, ImportForm(), problems=[problem], status=413)
 
 
+def refuse_frequent_import(request: HttpRequest, sentence: str) -> HttpResponse:
+    return show_import(request, ImportForm(), problems=[LineProblem(0, sentence)], status=429)
+
+
 @requires(Permission.IMPORT)
+@when_too_often(refuse_frequent_import)
 @when_too_large(refuse_large_import)
 @require_http_methods(["GET", "POST"])
 def dataset_import(request: HttpRequest) -> HttpResponse:

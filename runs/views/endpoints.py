@@ -11,6 +11,7 @@ from runs.forms.endpoints import Difference, EndpointForm
 from runs.models import Endpoint
 from runs.outbound import places_of, places_to_tick
 from runs.permissions import requires
+from runs.rates import when_too_often
 from runs.roles import Permission
 from runs.selectors.endpoints.listed import list_endpoints
 from runs.selectors.endpoints.load import use_of, use_of_all
@@ -59,6 +60,7 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @requires(Permission.EDIT_ENDPOINTS)
+@when_too_often()
 @require_POST
 def endpoint_test(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=True)

@@ -30,6 +30,7 @@ from runs.kinds import every_kind
 from runs.large_bodies import refused_of, when_too_large
 from runs.models import Run
 from runs.permissions import requires
+from runs.rates import when_too_often
 from runs.roles import Permission
 from runs.selectors.datasets import newest_versions
 from runs.selectors.endpoints.listed import group_models
@@ -88,6 +89,11 @@ def refuse_large_estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "runs/new/_estimate.html", context, status=413)
 
 
+def refuse_frequent_estimate(request: HttpRequest, sentence: str) -> HttpResponse:
+    context = {"refused": f"{sentence} The next change in the form asks again."}
+    return render(request, "runs/new/_estimate.html", context, status=429)
+
+
 def too_large_to_read(request: HttpRequest) -> tuple[NewRunInput, Problem]:
     """Only pasted rows can be that many."""
     filled = blank_input()
@@ -97,6 +103,7 @@ def too_large_to_read(request: HttpRequest) -> tuple[NewRunInput, Problem]:
 
 
 @requires(Permission.LAUNCH)
+@when_too_often()
 @when_too_large(refuse_large_form)
 @require_http_methods(["GET", "POST"])
 def run_new(request: HttpRequest) -> HttpResponse:
@@ -129,6 +136,7 @@ def forget_draft(response: HttpResponse, draft: str) -> HttpResponse:
 
 
 @requires(Permission.LAUNCH)
+@when_too_often(refuse_frequent_estimate)
 @when_too_large(refuse_large_estimate)
 @require_POST
 def run_estimate(request: HttpRequest) -> HttpResponse:

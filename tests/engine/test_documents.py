@@ -38,7 +38,8 @@ def test_yaml_and_json_are_read(text, value):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1", "in line 2, column 1"),  # where the text ends
+        ("a: [1", "at the end, in line 1"),
+        ("a: 1\nb: [2\n", "at the end, in line 2"),
         ("a: b: c", "in line 1, column 5"),
         ("a: &x 1\nb: *x", "aliases (*name) are not read; write the value out in line 2"),
         ("a: !!python/object/apply:os.system [id]", "tags such as !!set are not read"),

@@ -178,7 +178,9 @@ def test_each_form_has_a_key_of_its_own(alice, dataset):
         pytest.param(
             {"mode": "yaml", "yaml": "[" * 20_000}, "id_yaml", "nested too deeply", id="deep yaml"
         ),
-        pytest.param({"mode": "yaml", "yaml": "a: !!set {x}"}, "id_yaml", "Use texts", id="a set"),
+        pytest.param(
+            {"mode": "yaml", "yaml": "a: !!set {x}"}, "id_yaml", "tags such as", id="a set"
+        ),
         pytest.param(
             {"dataset_source": "paste", "rows": "a,b\n1,2,3"}, "id_rows", "Line 2", id="bad rows"
         ),

@@ -56,7 +56,8 @@ def read_document(text: str) -> Any:
         # Through JSON: what cannot be stored as JSON (NaN, odd keys) is found here, not later.
         return json.loads(json.dumps(value, allow_nan=False))
     except yaml.MarkedYAMLError as error:
-        raise _problem(f"{error.problem or error.context}{_place(error.problem_mark)}.") from None
+        place = _place(error.problem_mark, text)
+        raise _problem(f"{error.problem or error.context}{place}.") from None
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise _problem(f"{error}. {NOT_PLAIN}") from None
 
@@ -158,8 +159,13 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _place(mark: yaml.Mark | None) -> str:
-    return f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+def _place(mark: yaml.Mark | None, text: str) -> str:
+    if mark is None:
+        return ""
+    last = len(text.splitlines()) or 1
+    if mark.line >= last:  # of what is never closed, libyaml tells the line after the last
+        return f" at the end, in line {last}"
+    return f" in line {mark.line + 1}, column {mark.column + 1}"
 
 
 def _problem(message: str) -> ConfigurationError:

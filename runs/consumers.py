@@ -20,6 +20,7 @@ from django.utils import timezone
 from runs.access import get_run_for
 from runs.live import group_of
 from runs.models import Run
+from runs.open_sockets import MOST, open_sockets
 from runs.roles import Permission, may
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.people.accounts import person_of_session
@@ -29,7 +30,8 @@ CHECK_SECONDS = 5  # who may not be here any more is gone within 10 s, also from
 FRAME_SECONDS = 0.25  # at most 4 frames a second to one page
 MAX_MESSAGE_CHARACTERS = 4096
 
-SIGNED_OUT, NO_RUN, BAD_MESSAGE, TRY_LATER = 4401, 4404, 1008, 1013
+SIGNED_OUT, NO_RUN, TOO_MANY, BAD_MESSAGE, TRY_LATER = 4401, 4404, 4429, 1008, 1013
+REASONS = {TOO_MANY: f"{MOST} pages of yours are already live."}  # static/js/live.js shows it
 
 
 class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
@@ -42,10 +44,11 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
         self.news = asyncio.Event()
         self.acknowledged = asyncio.Event()
         self.is_closing = False
+        self.counted_for: int | None = None
         self.tasks: list[asyncio.Task[None]] = []
         await self.accept()  # before any close, or the browser never sees the code
         await self._ask_who_it_is()
-        if await self._read_run() is None:
+        if await self._read_run() is None or not await self._keep_counted():
             return
         await self.channel_layer.group_add(group_of(self.run_id), self.channel_name)
         await self._send("hello", run=self.run_id, heartbeat_seconds=HEARTBEAT_SECONDS)
@@ -58,6 +61,8 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        if self.counted_for is not None:
+            await asyncio.to_thread(open_sockets().forget, self.counted_for, self.channel_name)
         await self.channel_layer.group_discard(group_of(self.run_id), self.channel_name)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -81,7 +86,8 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
             while not self.is_closing:
                 await asyncio.sleep(CHECK_SECONDS)
                 await self._ask_who_it_is()
-                await self._read_run()
+                if await self._read_run() is not None:
+                    await self._keep_counted()
         except DatabaseError:
             await self._end(TRY_LATER)  # nobody can say whether they may be here
 
@@ -122,6 +128,15 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
             await self._end(NO_RUN)
             return None
 
+    async def _keep_counted(self) -> bool:
+        """Whether this is one of the sockets that the person may have; else it is closed."""
+        person = self.person.pk
+        is_counted = await asyncio.to_thread(open_sockets().keep, person, self.channel_name)
+        self.counted_for = person if is_counted else None
+        if not is_counted:
+            await self._end(TOO_MANY)
+        return is_counted
+
     async def _ask_who_it_is(self) -> None:
         self.person = await database_sync_to_async(person_of)(self.scope)
 
@@ -129,7 +144,7 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
         """Close once, whichever task finds out first."""
         if not self.is_closing:
             self.is_closing = True
-            await self.close(code)
+            await self.close(code, REASONS.get(code))
 
     def _ask_for_run(self, person: AbstractBaseUser) -> Run:
         if not may(person, self.permission):

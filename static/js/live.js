@@ -16,6 +16,7 @@ const SOCKET_AGAIN_MS = 10_000; // at most, while polling works: numbers are 5 s
 const STABLE_AFTER_MS = 30_000;
 const HIDDEN_FOR_MS = 5 * 60_000;
 const OPEN_TIMEOUT_MS = 8_000;
+const TOO_MANY = 4429; // pages of this person; the reason says how many
 const REFUSALS = { 4401: "You are signed out.", 4403: "You may not see this run.", 4404: "This run is gone." };
 
 export class LiveRun {
@@ -35,6 +36,7 @@ export class LiveRun {
     this.isOver = false;
     this.timers = {};
     this.retryAt = this.pollAt = 0;
+    this.crowd = ""; // why there is no socket, if this person has too many pages
   }
 
   start() {
@@ -57,7 +59,7 @@ export class LiveRun {
     this.socket = socket;
     this.timers.open = setTimeout(() => socket.close(), OPEN_TIMEOUT_MS);
     socket.addEventListener("message", (event) => this.onFrame(JSON.parse(event.data)));
-    socket.addEventListener("close", (event) => this.onClose(socket, event.code));
+    socket.addEventListener("close", (event) => this.onClose(socket, event));
     this.report();
   }
 
@@ -73,12 +75,13 @@ export class LiveRun {
 
   onHello() {
     this.isConnected = true;
+    this.crowd = "";
     this.stopPolling();
     // Only a connection that lasts earns a fresh start; one that flaps keeps waiting longer.
     this.timers.stable = setTimeout(() => (this.failures = 0), STABLE_AFTER_MS);
   }
 
-  onClose(socket, code) {
+  onClose(socket, { code, reason }) {
     if (this.socket !== socket) return;
     clearTimeout(this.timers.open);
     clearTimeout(this.timers.stable);
@@ -86,9 +89,18 @@ export class LiveRun {
     this.isConnected = false;
     if (this.isOver || this.isResting) return;
     if (REFUSALS[code]) return this.refuse(code);
+    this.crowd = code === TOO_MANY ? reason : "";
+    if (this.crowd) return this.waitForRoom();
     this.failures += 1;
     if (this.failures >= FAILED_SOCKETS_BEFORE_POLLING) this.startPolling();
     this.retryIn(backoff(this.failures, this.isPolling && !this.pollFailed ? SOCKET_AGAIN_MS : undefined));
+  }
+
+  /** The server is well: numbers come by polling until another page of this person is closed. */
+  waitForRoom() {
+    this.failures = 0;
+    this.startPolling();
+    this.retryIn(SOCKET_AGAIN_MS);
   }
 
   retryIn(milliseconds) {
@@ -228,6 +240,7 @@ export class LiveRun {
       attempt: this.failures,
       retrySeconds: this.secondsToRetry(),
       dataTime: this.dataTime,
+      crowd: this.crowd,
     };
     this.tell.state(this.stateNow(silence), details);
   }

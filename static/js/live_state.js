@@ -46,6 +46,7 @@ export class LiveState {
     this.retry.hidden = !["reconnecting", "offline", "polling"].includes(name);
     this.page.dataset.stale = String(name === "offline");
     if (name === "refused") this.showRefusal(details);
+    else this.showCrowd(details.crowd);
     if (name === "ended") this.isPaused = false;
     this.write();
   }
@@ -78,6 +79,13 @@ export class LiveState {
     link.href = `${this.page.dataset.signIn}?next=${encodeURIComponent(location.pathname + location.search)}`;
     link.textContent = "Sign in again";
     this.banner.append(link);
+  }
+
+  /** @param {string} [crowd] how many other pages are live, if they are too many */
+  showCrowd(crowd) {
+    const text = crowd ? `${crowd} Close some tabs; this page looks again every 10 s.` : "";
+    this.banner.hidden = !crowd;
+    if (this.banner.textContent !== text) this.banner.textContent = text;
   }
 
   /** One quiet pulse per repaint; the style sheet leaves it out with reduced motion. */

@@ -70,10 +70,12 @@ def test_a_web_server_that_stays_away_leaves_the_page_readable_until_it_is_back(
 
 
 def test_a_page_that_polls_is_live_soon_after_sockets_work_again(page, site, demo):
-    is_blocked = True
+    is_blocked, is_crowded = True, False
 
     def on_socket(socket) -> None:
-        if is_blocked:
+        if is_crowded:
+            socket.close(code=4429, reason="20 pages of yours are already live.")
+        elif is_blocked:
             socket.close()
         else:
             socket.connect_to_server()
@@ -83,8 +85,15 @@ def test_a_page_that_polls_is_live_soon_after_sockets_work_again(page, site, dem
     launch(page, document("polled for a while", repeats=5))
     page.wait_for_selector("[data-live-state=polling]", timeout=20_000)
     page.wait_for_function("() => window.diary.texts.progress?.length >= 1")
-    is_blocked = False
+    is_crowded, is_blocked = True, False
+    page.get_by_role("button", name="Retry now").click()
+    banner = page.locator("[data-banner]")
+    advice = "Close some tabs; this page looks again every 10 s."
+    expect(banner).to_have_text(f"20 pages of yours are already live. {advice}")
+    expect(page.locator("[data-live-text]")).to_have_text("Polling every 5 s")
+    is_crowded = False
     page.wait_for_selector("[data-live-state=live]", timeout=SOCKET_AGAIN_SECONDS * 1000)
+    expect(banner).to_be_hidden()
     finish(page, site)
 
 

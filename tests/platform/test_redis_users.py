@@ -19,6 +19,7 @@ from dramatiq.brokers.redis import RedisBroker
 
 from evalsite.embedded.child_processes import die_with_parent
 from evalsite.embedded.redis_server import find_binary, free_port
+from runs.open_sockets import OpenSockets, key_of
 from runs.rates import RateCounter
 from runs.selectors.endpoints.permit_state import ask
 from tests.platform.processes import BASE_DIR
@@ -120,6 +121,8 @@ def test_the_web_counts_requests_nudges_and_shows_the_throttle(urls: Urls) -> No
     assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
     with redis.Redis.from_url(urls.web) as client:
         assert list(client.scan_iter("api:rate:ada:*"))  # not counted by this process alone
+        assert OpenSockets(urls.web).keep(7, "a page")
+        assert client.zcard(key_of(7)) == 1
         assert ask(client, ["endpoint:1/m"])
         client.zcount("workers:beats", 0, "+inf")
         client.hdel("permits:state:endpoint:1/m", "rest")

@@ -1,12 +1,19 @@
-"""Many visitors who send large bodies at once cost the web server neither memory nor time."""
+"""A flood of bodies, frames or sockets costs the web server neither memory nor time."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from argparse import Namespace
+from collections import Counter
+from pathlib import Path
 
+import aiohttp
 import pytest
 
-from scripts.flood_bodies import measure
+from runs.open_sockets import MOST
+from scripts.flood_bodies import measure, memory_mb
+from tests.platform.web_process import Browser, browser_at, read_to_the_end, running_web
 
 pytestmark = [pytest.mark.alone, pytest.mark.any_database]
 
@@ -20,3 +27,39 @@ def test_a_flood_of_anonymous_bodies_is_refused_and_nobody_else_waits(tmp_path, 
     assert set(found.answers) == {"413"}
     assert found.peak_mb <= 300
     assert found.health_p95_ms <= max(200, 10 * found.quiet_p95_ms)
+
+
+async def test_a_flood_of_frames_and_sockets_of_one_person_takes_no_memory(transactional_db):
+    with running_web() as web:
+        async with await browser_at(web) as browser:
+            await (await browser.open_page()).close()  # what is loaded at the first one stays
+            before = memory_mb(web.pid, "VmRSS")
+            count_peak_from_here(web.pid)
+            codes = [await send_frames(browser, size) for size in (20, 4_000, 60_000)]
+            pages = await asyncio.gather(*[fate_of_a_page(browser) for _ in range(120)])
+            grown = memory_mb(web.pid, "VmHWM") - before
+    assert set(codes) <= {1008, 1006}
+    assert Counter(pages) == {"live": MOST, "4429": 120 - MOST}
+    assert grown <= 20
+
+
+def count_peak_from_here(pid: int) -> None:
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+async def send_frames(browser: Browser, size: int) -> int | None:
+    """100 MB of messages as fast as the network takes them; nothing that comes back is read."""
+    socket = await browser.open_page()
+    text = json.dumps({"type": "ping", "more": "x" * size}).encode()
+    try:
+        for _ in range(100_000_000 // len(text)):
+            await socket.send_frame(text, aiohttp.WSMsgType.TEXT)
+    except (aiohttp.ClientError, ConnectionError):
+        pass  # it was closed
+    code, _ = await read_to_the_end(socket)
+    return code
+
+
+async def fate_of_a_page(browser: Browser) -> str:
+    message = await (await browser.connect()).receive(timeout=60)
+    return str(message.data) if message.type is aiohttp.WSMsgType.CLOSE else "live"

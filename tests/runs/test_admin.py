@@ -132,7 +132,8 @@ SENT = {
 @pytest.mark.parametrize("path", ACCOUNT_PAGES)
 def test_accounts_and_roles_are_changed_on_the_page_people_only(page, operator, path):
     """There, nobody closes their own account, so that one administrator stays."""
-    group, groups = Group.objects.get(name="viewer"), set(Group.objects.values_list())
+    group, _ = Group.objects.get_or_create(name="viewer")
+    groups = set(Group.objects.values_list())
     here = f"{reverse('admin:index')}{path.format(pk=operator.pk, group=group.pk)}"
     assert page.get(here).status_code == 404
     assert page.post(here, {**SENT, "_selected_action": [operator.pk]}).status_code == 404

@@ -31,6 +31,8 @@ NOT_A_PERSONS = {
     "set_aside_chunk": "a worker's",
     "set_expected_column": "names a column; no right and no row changes",
     "pause_hopeless": "the site pauses by itself, in the run's own events",
+    "delete_rows": "a part of what records",
+    "delete_some_answers": "a part of what records",
     "prune_audit": "only age removes a row, and it would add one for each",
     "retune_and_resume": "its two parts record",
 }

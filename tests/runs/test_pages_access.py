@@ -22,8 +22,8 @@ from tests.runs.page_parts import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-PUBLIC = {"sign_in", "setup"}
-ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64}
+PUBLIC = {"sign_in", "setup", "password_link"}
+ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64, "role": "viewer"}
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
 NO_PAGES = PUBLIC | {"home", "run_file"}  # which files there are depends on the kind
 PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in NO_PAGES]

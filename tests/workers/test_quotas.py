@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from runs.models import Endpoint, Run, RunState
+from runs.models import Dataset, Endpoint, Run, RunState
 from runs.selectors.quotas import spent_on_day
 from runs.services.people.quotas import set_person_quota
 from runs.services.resuming import resume_run
@@ -29,6 +29,7 @@ def test_slots_are_shared_by_all_runs_of_a_person(
     simulator.change(latency_ms=20)
     set_person_quota(admin, ada.pk, {"slots": 4})
     others = make_person("bob")
+    Dataset.objects.update(is_shared=True)
     with running_worker(), running_worker():
         runs = [create_run(ada, {**document, "seed": seed, "cache": "off"}) for seed in (1, 2)]
         for run in runs:

@@ -14,6 +14,7 @@ from redis.retry import Retry
 TIMEOUT_SECONDS = 1.0  # a page must not wait long for numbers that are only for a look
 TOLD_MS = 600_000  # how long a provider's word about its own limits is believed
 MINUTE_MS = 60_000
+TEXTS = (b"refusal", b"refusing")  # why calls are refused in a row, and of which models
 
 Places = Iterable[tuple[int, str]]  # endpoint and model
 
@@ -106,7 +107,7 @@ def ask(client: "redis.Redis", keys: list[str]) -> list[Any]:
 
 def read_state(answers: "Answers", now: float) -> PermitState:
     fields, expires = answers.state, dict(answers.expires)
-    state = {name.decode(): float(value) for name, value in fields.items()}
+    state = {n.decode(): float(value) for n, value in fields.items() if n not in TEXTS}
     is_broken = state.get("rest", 0.0) > 0
     is_told = now - state.get("told", 0.0) < TOLD_MS
     return PermitState(

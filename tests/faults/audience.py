@@ -7,7 +7,7 @@ import json
 import sqlite3
 import threading
 import time
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
@@ -22,6 +22,8 @@ from workers.engine.ending_tasks import end_tasks
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 10.0  # as static/js/live.js while it polls
 SAMPLE_SECONDS = 0.25
+# A person has 20 sockets at most; those of a web part that was killed count for some seconds more.
+PAGES_OF_A_PERSON = 10
 
 
 @dataclass
@@ -64,7 +66,10 @@ class Audience:
         self.viewers = [Viewer() for _ in range(count)]
         self._url = f"{cluster.site}/ws/runs/{run}/"
         self._origin = cluster.site
-        self._cookies = cluster.visitor.cookies
+        self._cookies = [
+            cluster.person.ask("session", name=f"reader {first}")
+            for first in range(0, count, PAGES_OF_A_PERSON)
+        ]
         self._truth, self._run_id = cluster.truth, run
         self._stored: list[tuple[float, int]] = []  # moments, trials done, by the database
         self._is_over = threading.Event()
@@ -96,12 +101,18 @@ class Audience:
             pass  # closed before the run's end
 
     async def _watch_all(self) -> None:
-        headers = {"Origin": self._origin}
-        async with aiohttp.ClientSession(cookies=self._cookies, headers=headers) as client:
+        async with AsyncExitStack() as stack:
+            people = [await stack.enter_async_context(self._browser(of)) for of in self._cookies]
+            pages = enumerate(self.viewers)
             try:
-                await asyncio.gather(*(self._watch(client, viewer) for viewer in self.viewers))
+                await asyncio.gather(
+                    *(self._watch(people[at // PAGES_OF_A_PERSON], page) for at, page in pages)
+                )
             finally:
                 await end_tasks(self._late)
+
+    def _browser(self, cookies: dict[str, str]) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(cookies=cookies, headers={"Origin": self._origin})
 
     async def _watch(self, client: aiohttp.ClientSession, viewer: Viewer) -> None:
         failures = 0

@@ -25,9 +25,9 @@ from workers.redis_flights import LINGER_SECONDS
 from workers.simulator.demo import make_questions
 
 
-def somebody() -> User:
+def somebody(name: str = "ada") -> User:
     return User.objects.get_or_create(
-        username="ada", defaults={"is_staff": True, "is_superuser": True}
+        username=name, defaults={"is_staff": True, "is_superuser": True}
     )[0]
 
 
@@ -99,10 +99,10 @@ def migration_before_last() -> str:
     return names[-2]
 
 
-def session() -> dict[str, str]:
+def session(name: str = "ada") -> dict[str, str]:
     """A signed-in browser's cookie."""
     store = import_module(settings.SESSION_ENGINE).SessionStore()
-    person = somebody()
+    person = somebody(name)
     store[SESSION_KEY] = str(person.pk)
     store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     store[HASH_SESSION_KEY] = person.get_session_auth_hash()

@@ -139,5 +139,5 @@ def test_what_is_nested_too_deeply_is_written_without_its_depths() -> None:
 
 
 def test_documents_are_read_in_c() -> None:
-    """With PyYAML's own reader, 256 KB take 3 s of a web process."""
+    """With PyYAML's own reader, 256 KB take 2 s of a web process."""
     assert issubclass(PlainLoader, yaml.CSafeLoader)

@@ -36,7 +36,8 @@ async def test_a_flood_of_frames_and_sockets_of_one_person_takes_no_memory(trans
             before = memory_mb(web.pid, "VmRSS")
             count_peak_from_here(web.pid)
             codes = [await send_frames(browser, size) for size in (20, 4_000, 60_000)]
-            pages = await asyncio.gather(*[fate_of_a_page(browser) for _ in range(120)])
+            kept: list[aiohttp.ClientWebSocketResponse] = []  # one that nobody holds is closed
+            pages = await asyncio.gather(*[fate_of_a_page(browser, kept) for _ in range(120)])
             grown = memory_mb(web.pid, "VmHWM") - before
     assert set(codes) <= {1008, 1006}
     assert Counter(pages) == {"live": MOST, "4429": 120 - MOST}
@@ -60,6 +61,7 @@ async def send_frames(browser: Browser, size: int) -> int | None:
     return code
 
 
-async def fate_of_a_page(browser: Browser) -> str:
-    message = await (await browser.connect()).receive(timeout=60)
+async def fate_of_a_page(browser: Browser, kept: list[aiohttp.ClientWebSocketResponse]) -> str:
+    kept.append(socket := await browser.connect())
+    message = await socket.receive(timeout=60)
     return str(message.data) if message.type is aiohttp.WSMsgType.CLOSE else "live"

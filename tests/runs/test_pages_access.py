@@ -63,6 +63,7 @@ def test_pages_bring_no_inline_script_or_style(alices_run, name):
     endpoint = make_endpoint()
     pk = endpoint.pk if name.startswith("endpoint") else alices_run.dataset_id
     pk = make_benchmark().pk if name.startswith("benchmark") else pk
+    pk = alices_run.owner_id if name.startswith("person") else pk
     add_cached_reply(alices_run, str(ARGUMENTS["key"]))
     ada = client_of(make_person("ada", staff=True))
     answer = ada.get(address_of(name, run_id=alices_run.pk, pk=pk))

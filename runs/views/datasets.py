@@ -40,6 +40,7 @@ from runs.services.datasets.storing import (
 )
 from runs.services.people.sharing import share_dataset
 from runs.views.people import person
+from runs.views.sharing import tell_sharing
 
 PREVIEW_ROWS = 20
 # What is put back into the paste box, so that a checked file need not be chosen again. In bytes.
@@ -112,10 +113,7 @@ def dataset_share(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_dataset_for(request.user, pk, write=True)
     is_wanted = request.POST.get("share") == "yes"
     share_dataset(found, person(request), is_shared=is_wanted)
-    if is_wanted:
-        messages.success(request, "Shared: everybody on this site may see it.")
-    else:
-        messages.success(request, "No longer shared: only its owner and operators see it.")
+    tell_sharing(request, is_shared=is_wanted)
     return redirect(found)
 
 

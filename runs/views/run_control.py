@@ -14,6 +14,7 @@ from runs.services.resuming import resume_run
 from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
 from runs.views.people import person
+from runs.views.sharing import tell_sharing
 from workers.engine.errors import ConfigurationError
 
 
@@ -84,8 +85,5 @@ def run_share(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
     is_wanted = request.POST.get("share") == "yes"
     share_run(run, person(request), is_shared=is_wanted)
-    if is_wanted:
-        messages.success(request, "Shared: everybody on this site may see it.")
-    else:
-        messages.success(request, "No longer shared: only its owner and operators see it.")
+    tell_sharing(request, is_shared=is_wanted)
     return redirect(run)

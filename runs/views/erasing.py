@@ -50,10 +50,10 @@ def dataset_erase(request: HttpRequest, pk: int) -> HttpResponse:
         found=dataset_erasure(dataset),
         obstacle=obstacle_to_erasing_dataset(user, dataset),
         notes=[
-            "Answers in the cache go as far as it knows which run paid for them; the page Cache "
-            "removes the others.",
-            "Stored configurations that name it stay. They hold none of its rows, and say that "
-            "it is missing.",
+            "Cached answers go with the run that paid for them. Those whose run was removed before "
+            "stay: remove them on the page Cache.",
+            "A stored configuration holds no rows. One that names this dataset says that it is "
+            "missing.",
             "Backups and files that were downloaded keep what they have.",
         ],
         act=lambda: erase_dataset(user, dataset),

@@ -4,15 +4,16 @@ BIN := .venv/bin
 # Checks load the settings, which keep a secret key in a data folder: not in the one you work with.
 CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # Tests wait for processes and timers more than they compute: three times as many at once as small
-# machines have cores. Those that measure time come last, alone.
-SIDE_BY_SIDE := -n 6 -m "not alone"
+# machines have cores, shared by the two databases. Those that measure time come last, alone.
+ON_SQLITE := $(BIN)/pytest -n 4 -m "not alone"
+ON_POSTGRESQL := EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -n 2 -m "not alone"
 # Four sites are broken side by side: nothing here is judged by fractions of a second.
 FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected screenshots first-hour audit commands configuration lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,16 +30,14 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 	@$(PYTHON) scripts/set_up.py dev
 
 test: setup ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync lint types collected
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint collected
 	@$(BIN)/python scripts/install_chromium.py
-	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
-	EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest $(SIDE_BY_SIDE) tests/runs tests/workers tests/api $(ARGS)
+	@$(MAKE) --no-print-directory --jobs=3 types postgresql sqlite
 	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
 	$(FAULTS_SHORT) $(ARGS)
 
 check: setup ## The fast loop, under a minute: lint, types, layers, migrations, engine, docs and guards
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types
-	$(BIN)/pytest -q -n 2 -m "not late and not alone" tests/engine tests/test_*.py tests/api/test_openapi.py
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync lint types quick
 
 lint: setup
 	$(BIN)/ruff check
@@ -48,6 +47,17 @@ lint: setup
 
 types: setup
 	$(CHECK)/mypy
+
+quick: setup
+	$(BIN)/pytest -q -n 3 -m "not late and not alone" tests/engine tests/test_*.py tests/api/test_openapi.py
+
+sqlite: setup
+	$(ON_SQLITE) $(ARGS)
+
+postgresql: setup # beside the others, so what it says is shown when it is done
+	@mkdir -p .cache
+	@$(ON_POSTGRESQL) tests/runs tests/workers tests/api $(ARGS) > .cache/postgresql.txt 2>&1; \
+	  ended=$$?; cat .cache/postgresql.txt; exit $$ended
 
 collected: setup # finds tests that cannot be loaded, and compiles the others for all who run them
 	@mkdir -p .cache
@@ -100,7 +110,7 @@ configuration: setup ## Write docs/CONFIGURATION.md anew from the schema
 	$(CHECK)/python scripts/configuration_reference.py
 
 lock: setup ## Write the lock files anew from requirements/*.in and package.json
-	cd requirements && for name in run dev installer node; do \
+	cd requirements && for name in run dev rollout mettagrid installer node; do \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-emit-index-url $(ARGS) $$name.in -o $$name.lock || exit 1; done
 	npm install --package-lock-only --ignore-scripts --no-audit --no-fund

@@ -16,7 +16,7 @@ SQLITE_PRAGMAS = (
     "PRAGMA synchronous = NORMAL;"
     f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000};"
     "PRAGMA cache_size = -32000;"  # KiB per connection
-    "PRAGMA mmap_size = 134217728;"
+    "PRAGMA mmap_size = 1073741824;"  # bytes; beyond it, reading a run whole takes twice as long
     "PRAGMA temp_store = MEMORY;"
 )
 

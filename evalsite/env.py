@@ -48,7 +48,9 @@ class Environment:
     dollars_per_day: float | None  # of one person; None: no limit, as below
     stored_megabytes: int | None
     slots_per_person: int | None
+    sockets_per_person: int
     audit_days: int
+    worker_megabytes: int | None  # None: 4,096 where there are plug-ins, else no limit
     lease_seconds: int
     api_requests_per_minute: int
     allowed_private_endpoints: tuple[str, ...]
@@ -92,7 +94,11 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         dollars_per_day=_amount(environ, "EVALSITE_DOLLARS_PER_DAY"),
         stored_megabytes=_optional(environ, "EVALSITE_STORED_MEGABYTES", lowest=0),
         slots_per_person=_optional(environ, "EVALSITE_SLOTS_PER_PERSON", lowest=1),
+        sockets_per_person=_number(
+            environ, "EVALSITE_SOCKETS_PER_PERSON", default=20, lowest=1, highest=10_000
+        ),
         audit_days=_number(environ, "EVALSITE_AUDIT_DAYS", default=400, lowest=30, highest=36_500),
+        worker_megabytes=_optional(environ, "EVALSITE_WORKER_MEGABYTES", lowest=256),
         lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
         api_requests_per_minute=_number(
             environ, "EVALSITE_API_REQUESTS_PER_MINUTE", default=1200, lowest=1, highest=1_000_000

@@ -24,7 +24,9 @@ TRIALS_PER_RUN = ENVIRONMENT.trials_per_run
 DOLLARS_PER_DAY = ENVIRONMENT.dollars_per_day
 STORED_MEGABYTES = ENVIRONMENT.stored_megabytes
 SLOTS_PER_PERSON = ENVIRONMENT.slots_per_person
+SOCKETS_PER_PERSON = ENVIRONMENT.sockets_per_person
 AUDIT_DAYS = ENVIRONMENT.audit_days
+WORKER_MEGABYTES = ENVIRONMENT.worker_megabytes
 LEASE_SECONDS = ENVIRONMENT.lease_seconds
 API_REQUESTS_PER_MINUTE = ENVIRONMENT.api_requests_per_minute
 # Of one person, to pages that compute their answer: each may take half a second of a process that

@@ -14,12 +14,14 @@ from runs.models import (
     Configuration,
     Dataset,
     Endpoint,
+    Prompt,
     Run,
     RunState,
     Webhook,
 )
 from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
+from runs.selectors.prompts import find_prompt
 
 
 def own_or_shared(user: Person) -> Q:
@@ -139,6 +141,42 @@ def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Co
     if write and found.owner_id != user.pk and not may(user, Permission.OTHERS_WORK):
         raise PermissionDenied("Only its owner and operators may change this configuration.")
     return found
+
+
+def prompts_for(user: Person) -> QuerySet[Prompt]:
+    """Of the library: their own and the shared ones; operators see all."""
+    if not may(user, Permission.SEE):
+        return Prompt.objects.none()
+    return Prompt.objects.filter(own_or_shared(user))
+
+
+def owns_prompt(user: Person, name: str) -> bool:
+    """As of datasets: a name is one person's, in all its versions."""
+    if may(user, Permission.OTHERS_WORK):
+        return True
+    return not Prompt.objects.filter(name=name).exclude(owner_id=user.pk).exists()
+
+
+def can_change_prompt(user: Person, prompt: Prompt) -> bool:
+    """Add a version, share or delete it."""
+    return may(user, Permission.CONFIGURE) and owns_prompt(user, prompt.name)
+
+
+def get_prompt_for(user: Person, prompt_id: int, *, write: bool = False) -> Prompt:
+    """A prompt the person may see; else 404. With `write` one that they may change; else 403."""
+    prompt = get_object_or_404(prompts_for(user).select_related("owner"), pk=prompt_id)
+    if write and not can_change_prompt(user, prompt):
+        check_permission(user, Permission.CONFIGURE)
+        raise PermissionDenied("Only its owner and operators may change this prompt.")
+    return prompt
+
+
+def find_prompt_for(user: Person, choice: str, *, write: bool = False) -> Prompt:
+    """By `name`, its newest version, or exactly `name@3`."""
+    prompt = find_prompt(choice, prompts_for(user))
+    if prompt is None:
+        raise Http404(choice)
+    return get_prompt_for(user, prompt.pk, write=write)
 
 
 def usable_datasets_for(user: Person) -> QuerySet[Dataset]:

@@ -20,8 +20,9 @@ from django.utils import timezone
 from runs.access import get_run_for
 from runs.live import group_of
 from runs.models import Run
-from runs.open_sockets import MOST, open_sockets
+from runs.open_sockets import open_sockets
 from runs.roles import Permission, may
+from runs.selectors.quotas import quota_of
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.people.accounts import person_of_session
 
@@ -31,7 +32,6 @@ FRAME_SECONDS = 0.25  # at most 4 frames a second to one page
 MAX_MESSAGE_CHARACTERS = 4096
 
 SIGNED_OUT, NO_RUN, TOO_MANY, BAD_MESSAGE, TRY_LATER = 4401, 4404, 4429, 1008, 1013
-REASONS = {TOO_MANY: f"{MOST} pages of yours are already live."}  # static/js/live.js shows it
 
 
 class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
@@ -130,21 +130,22 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
 
     async def _keep_counted(self) -> bool:
         """Whether this is one of the sockets that the person may have; else it is closed."""
-        person = self.person.pk
-        is_counted = await asyncio.to_thread(open_sockets().keep, person, self.channel_name)
+        person, most = self.person.pk, await database_sync_to_async(sockets_of)(self.person)
+        is_counted = await asyncio.to_thread(open_sockets().keep, person, self.channel_name, most)
         self.counted_for = person if is_counted else None
-        if not is_counted:
-            await self._end(TOO_MANY)
+        if not is_counted:  # static/js/live.js shows why
+            pages = "page of yours is" if most == 1 else "pages of yours are"
+            await self._end(TOO_MANY, f"{most:,} {pages} already live.")
         return is_counted
 
     async def _ask_who_it_is(self) -> None:
         self.person = await database_sync_to_async(person_of)(self.scope)
 
-    async def _end(self, code: int) -> None:
+    async def _end(self, code: int, reason: str | None = None) -> None:
         """Close once, whichever task finds out first."""
         if not self.is_closing:
             self.is_closing = True
-            await self.close(code, REASONS.get(code))
+            await self.close(code, reason)
 
     def _ask_for_run(self, person: AbstractBaseUser) -> Run:
         if not may(person, self.permission):
@@ -168,6 +169,10 @@ def person_of(scope: Mapping[str, Any]) -> AbstractBaseUser | None:
     """Who the session belongs to now."""
     session = scope.get("session")
     return person_of_session(session.session_key) if session is not None else None
+
+
+def sockets_of(person: AbstractBaseUser) -> int:
+    return quota_of(person).sockets
 
 
 def read_kind(text: str | None) -> str:

@@ -34,6 +34,12 @@ def exact_count(number: float | None) -> str:
     return f"{number:,.0f}"
 
 
+def about(number: int) -> str:
+    """Two digits that count, for what is only a guess: 6,158 becomes 6,200."""
+    zeros = max(0, len(str(abs(number))) - 2)
+    return f"{round(number, -zeros):,}"
+
+
 def counted(number: int, word: str, words: str = "") -> str:
     """1 row, 1,319 rows; `words` where an s is not enough."""
     return f"{number:,} {word if number == 1 else words or f'{word}s'}"
@@ -148,11 +154,33 @@ def signed(value: float | None) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
+def p_value(p: float | None) -> str:
+    """0.031, and <0.0001 where more digits would say nothing more."""
+    if p is None or _is_missing(p):
+        return NOTHING
+    return "<0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
+def digits(value: float | None) -> str:
+    """Three digits that count, of a number of any size: 0.612, −0.00213, 12,345."""
+    if value is None or _is_missing(value):
+        return NOTHING
+    text = f"{value:,.0f}" if abs(value) >= 1_000 else plain_number(float(f"{value:.3g}"))
+    return text.replace("-", "−")
+
+
 def score_interval(low: float | None, high: float | None) -> str:
     """The interval around a score: "0.84 – 0.90"."""
     if low is None or high is None or _is_missing(low) or _is_missing(high):
         return NOTHING
     return f"{low:.2f} – {high:.2f}"
+
+
+def signed_interval(low: float | None, high: float | None) -> str:
+    """The interval around a difference: "−0.05 to +0.01"."""
+    if low is None or high is None or _is_missing(low) or _is_missing(high):
+        return NOTHING
+    return f"{low:+.2f} to {high:+.2f}".replace("-", "−")
 
 
 def without_endpoint(name: str, prefix: str) -> str:

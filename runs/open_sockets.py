@@ -9,7 +9,6 @@ from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-MOST = 20  # sockets of one person; each costs the web process a few queries every 5 s
 FORGET_SECONDS = 15  # without a beat: a web process that died cannot take its sockets back
 TIMEOUT_SECONDS = 0.25  # a page must not wait for a count
 AWAY_SECONDS = 5.0  # how long Redis is not asked again after it did not answer
@@ -41,11 +40,11 @@ class OpenSockets:
         self._here: defaultdict[int, dict[str, float]] = defaultdict(dict)
         self._lock = threading.Lock()
 
-    def keep(self, person: int, socket: str) -> bool:
-        """Count a socket, again at every beat. False if the person has enough others."""
-        if not self._keep_here(person, socket):
+    def keep(self, person: int, socket: str, most: int) -> bool:
+        """Count a socket, again at every beat. False if the person has as many others."""
+        if not self._keep_here(person, socket, most):
             return False
-        if not self._keep_in_redis(person, socket):
+        if not self._keep_in_redis(person, socket, most):
             self._forget_here(person, socket)
             return False
         return True
@@ -60,13 +59,13 @@ class OpenSockets:
         except (redis.RedisError, OSError):
             self._away_until = time.monotonic() + AWAY_SECONDS
 
-    def _keep_here(self, person: int, socket: str) -> bool:
+    def _keep_here(self, person: int, socket: str, most: int) -> bool:
         now = time.monotonic()
         with self._lock:
             beats = self._here[person]
             for silent in [one for one, beat in beats.items() if now - beat > FORGET_SECONDS]:
                 del beats[silent]
-            if socket not in beats and len(beats) >= MOST:
+            if socket not in beats and len(beats) >= most:
                 return False
             beats[socket] = now
             return True
@@ -77,12 +76,12 @@ class OpenSockets:
             if not self._here[person]:
                 del self._here[person]
 
-    def _keep_in_redis(self, person: int, socket: str) -> bool:
+    def _keep_in_redis(self, person: int, socket: str, most: int) -> bool:
         """True as well while Redis is away."""
         if time.monotonic() < self._away_until:
             return True
         try:
-            return bool(self._keep(keys=[key_of(person)], args=[socket, MOST, FORGET_SECONDS]))
+            return bool(self._keep(keys=[key_of(person)], args=[socket, most, FORGET_SECONDS]))
         except (redis.RedisError, OSError):
             self._away_until = time.monotonic() + AWAY_SECONDS
             return True

@@ -107,14 +107,16 @@ def refuse_request(request: HttpRequest, sentence: str) -> HttpResponse:
 
 def when_too_often(
     answer: Callable[[HttpRequest, str], HttpResponse] = refuse_request,
+    *,
+    also_reading: bool = False,
 ) -> Callable[[View], View]:
     """Declare that what is sent to a view takes work, and what it answers to somebody who sends too
-    much in a minute. All such views count together."""
+    much in a minute. All such views count together. With `also_reading` looking takes work, too."""
 
     def declare(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            if request.method != "POST":
+            if request.method != "POST" and not also_reading:
                 return view(request, *args, **kwargs)
             rate = take_request(f"work:{request.user.pk}", settings.WORK_REQUESTS_PER_MINUTE)
             if not rate.is_over:

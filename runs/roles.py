@@ -33,9 +33,11 @@ class Permission(StrEnum):
     LAUNCH = "start or control runs"
     IMPORT = "import datasets"
     CONFIGURE = "store configurations"
+    WRITE_CODE = "run scorers that you write as code"
     OTHERS_WORK = "see or change the work of others"
     EDIT_ENDPOINTS = "add, change, test or pause endpoints"
     CLEAR_CACHE = "remove cached answers"
+    MAINTAIN = "see or maintain the installation"
     ALLOW_PRIVATE = "let endpoints call private addresses"
     MANAGE_PEOPLE = "give roles or close accounts"
     READ_AUDIT = "read the audit log"
@@ -46,11 +48,12 @@ NOBODY = frozenset({Permission.PUBLIC})
 SIGNED_IN = NOBODY | {Permission.SIGNED_IN}
 VIEWER = SIGNED_IN | {Permission.SEE}
 RUNNER = VIEWER | {Permission.LAUNCH, Permission.IMPORT, Permission.CONFIGURE}
-AUTHOR = RUNNER  # the role stays for the accounts that have it: scorers come with packages
+AUTHOR = RUNNER | {Permission.WRITE_CODE}
 OPERATOR = AUTHOR | {
     Permission.OTHERS_WORK,
     Permission.EDIT_ENDPOINTS,
     Permission.CLEAR_CACHE,
+    Permission.MAINTAIN,
 }
 ADMIN = OPERATOR | {
     Permission.ALLOW_PRIVATE,

@@ -99,12 +99,15 @@ class Photographer:
         self.wanted = wanted
         self.page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
 
-    def take_all(self, name: str, path: str, *, signed_in: bool = True) -> None:
+    def take_all(self, name: str, path: str, *, signed_in: bool = True, at: str = "") -> None:
+        """`at`: what to scroll to."""
         if not self.wanted.has(frozenset({name})):
             return
         for theme, size in self.looks():
             with self.visitor(theme, size, signed_in=signed_in) as page:
                 page.goto(self.site.url + path)
+                if at:
+                    page.locator(at).evaluate("part => part.scrollIntoView({ block: 'center' })")
                 self.take(page, name, theme, size)
 
     def looks(self) -> list[tuple[str, str]]:
@@ -152,10 +155,10 @@ class Photographer:
         self.page.click("button:has-text('Create the account')")
         self.page.wait_for_url("**/runs/")
 
-    def start_demo(self) -> str:
+    def start_demo(self, button: str = "Run the demo") -> str:
         """The path of a demo run that is under way."""
         self.page.goto(f"{self.site.url}/runs/")
-        self.page.click("button:has-text('Run the demo')")
+        self.page.click(f"button:has-text('{button}')")
         self.page.wait_for_url(re.compile(r"/runs/\d+/$"))
         return self.page.url.removeprefix(self.site.url)
 

@@ -31,6 +31,8 @@ from scripts.camera import (  # noqa: E402 - the line above finds them
     running_site,
 )
 from scripts.install_chromium import find_chromium  # noqa: E402
+from scripts.rollout_scenes import NAMES as ROLLOUTS  # noqa: E402
+from scripts.rollout_scenes import photograph_a_rollout  # noqa: E402
 
 CHOICE_MODELS = [f"simulated/sim-{size}" for size in ("small", "medium", "large")]
 CHOICE = {
@@ -50,6 +52,7 @@ CHOICE = {
     "scorers": ["numeric"],
     "limits": {"max_concurrent": 10, "requests_per_minute": None},
 }
+USUAL_MS, SLOW_MS = 300, 2500  # of the simulated provider
 ROWS = "question,expected\nCapital of France?,Paris\nCapital of Japan?,Tokyo"
 IS_WELL_UNDER_WAY = """() => {
     const bar = document.querySelector("[data-progress]");
@@ -60,9 +63,17 @@ PAGES = {
     "run-new": "/runs/new/?run=1",
     "run-new-blank": "/runs/new/",
     "trial": "/runs/1/trials/4/",
+    "collect": "/runs/1/trials/collect/?status=wrong",
+    "compare": "/compare/?base=1:0&with=1:1,1:2",
+    "compare-pick": "/compare/?with=1",
+    "prompts": "/prompts/",
+    "prompt-new": "/prompts/new/",
     "datasets": "/datasets/",
     "dataset": "/datasets/1/",
+    "dataset-report": "/datasets/1/report/",
+    "dataset-changes": "/datasets/1/changes/",
     "dataset-import": "/datasets/import/",
+    "promptfoo": "/datasets/promptfoo/",
     "dataset-erase": "/datasets/1/erase/",
     "endpoints": "/endpoints/",
     "endpoint": "/endpoints/1/",
@@ -85,6 +96,13 @@ def photograph_first_minute(camera: Photographer) -> None:
     path = camera.start_demo()
     camera.wait_until_finished()
     camera.take_all("run", path)
+    camera.take_all("run-pictures", path, at="[data-heatmap] canvas:not([hidden])")
+
+
+def photograph_repeats(camera: Photographer) -> None:
+    path = camera.launch({"name": "Three tries each", "repeats": "3"})
+    camera.wait_until_finished()
+    camera.take_all("run-scores-folded", f"{path}scores/?sort=score")
 
 
 def photograph_a_run_under_way(camera: Photographer) -> None:
@@ -132,6 +150,48 @@ def photograph_a_choice(camera: Photographer) -> None:
     camera.take_all("choice-new", f"/runs/new/?run={path.strip('/').rpartition('/')[2]}")
 
 
+def photograph_an_evolution(camera: Photographer) -> None:
+    """The second demo: while a generation fills up, its best prompt, and how it is saved."""
+    camera.site.simulator.change(latency_ms=SLOW_MS)  # it shall not end before all are taken
+    path = camera.start_demo("Evolve a prompt")
+    with camera.visitors(path) as pages:
+        for page, theme, size in pages:
+            page.locator(".lineage").wait_for(timeout=RUN_SECONDS * 1000)
+            page.locator("[data-under-way]").wait_for(timeout=RUN_SECONDS * 1000)
+            page.locator("#evolution").scroll_into_view_if_needed()
+            camera.take(page, "evolution-live", theme, size)
+    camera.site.simulator.change(latency_ms=USUAL_MS)
+    camera.wait_until_finished()
+    camera.take_all("evolution", path)
+    camera.take_all("evolution-new", f"/runs/new/?run={path.strip('/').rpartition('/')[2]}")
+    camera.page.goto(camera.site.url + path)
+    saving = camera.page.get_by_role("link", name="Save as a prompt").first.get_attribute("href")
+    camera.take_all("evolution-save", saving or "")
+    camera.page.goto(f"{camera.site.url}{saving}")
+    camera.page.fill("[name='prompt-0-name']", "sums")
+    camera.page.click("[name=save]")
+    camera.page.wait_for_url(re.compile(r"/prompts/\d+/$"))
+    camera.take_all("prompt", camera.page.url.removeprefix(camera.site.url))
+
+
+def photograph_a_mutation(camera: Photographer) -> None:
+    """Its demo: while an update is played, what was learnt, and the form that made it."""
+    path = camera.start_demo("Find rewrites that break a model")
+    learnt = camera.page.locator("[data-phase]", has_text=re.compile(r"Update ([4-9]|10)\b"))
+    learnt.wait_for(timeout=RUN_SECONDS * 1000)
+    camera.site.simulator.change(latency_ms=SLOW_MS)  # it shall not end before all are taken
+    with camera.visitors(path) as pages:
+        for page, theme, size in pages:
+            page.locator("[data-plot=reward]").wait_for(timeout=RUN_SECONDS * 1000)
+            page.locator("#mutation").scroll_into_view_if_needed()
+            camera.take(page, "mutation-live", theme, size)
+    camera.site.simulator.change(latency_ms=USUAL_MS)
+    camera.wait_until_finished()
+    camera.take_all("mutation", path, at="#mutation-title")
+    camera.take_all("mutation-rewrites", path, at="#transitions-title")
+    camera.take_all("mutation-new", f"/runs/new/?run={path.strip('/').rpartition('/')[2]}")
+
+
 def photograph_the_jump_box(camera: Photographer) -> None:
     for theme in camera.wanted.themes:
         with camera.visitor(theme, "1440x900") as page:
@@ -168,9 +228,17 @@ def photograph_the_rest(camera: Photographer) -> None:
 
 SCENES: dict[Callable[[Photographer], None], frozenset[str]] = {
     photograph_a_run_under_way: frozenset({"run-live"}),
+    photograph_repeats: frozenset({"run-scores-folded"}),
     photograph_reconnecting: frozenset({"run-reconnecting"}),
     photograph_a_paused_run: frozenset({"run-paused"}),
     photograph_a_choice: frozenset({"choice-live", "choice", "choice-new"}),
+    photograph_an_evolution: frozenset(
+        {"evolution-live", "evolution", "evolution-new", "evolution-save", "prompt"}
+    ),
+    photograph_a_rollout: ROLLOUTS,
+    photograph_a_mutation: frozenset(
+        {"mutation-live", "mutation", "mutation-rewrites", "mutation-new"}
+    ),
     photograph_the_jump_box: frozenset({"jump"}),
     photograph_errors: frozenset(
         {
@@ -184,7 +252,7 @@ SCENES: dict[Callable[[Photographer], None], frozenset[str]] = {
     ),
     photograph_the_rest: frozenset({*PAGES, "sign-in"}),
 }
-NAMES = frozenset({"set-up", "runs-empty", "run"}).union(*SCENES.values())
+NAMES = frozenset({"set-up", "runs-empty", "run", "run-pictures"}).union(*SCENES.values())
 
 
 def read_arguments() -> Wanted:

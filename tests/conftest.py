@@ -5,13 +5,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 from django.conf import settings
 
+from evalsite import settings as site_settings
 from runs.selectors.health import forget_troubles
 from runs.services.chunks import leases
+from workers.engine.named.options import schema_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,6 +32,12 @@ def known_keys() -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
+@pytest.fixture
+def real_hashers(settings: Any) -> None:
+    """Those of the site, instead of the tests' quick one."""
+    settings.PASSWORD_HASHERS = site_settings.PASSWORD_HASHERS
+
+
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     """An empty Redis, and no memory of the runs and endpoints of another test's database, whose
@@ -40,3 +49,15 @@ def nothing_left() -> Iterator[None]:
     names = [key.decode() for key in shared_redis().scan_iter(count=1000)]
     unknown = [name for name in names if not known_keys().match(name)]
     assert unknown == [], "Add the prefix of these keys to deploy/redis_users.conf."
+
+
+@pytest.fixture(autouse=True)
+def schemas_as_they_are(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The schema of a scorer that holds others says which there are. Only tests that patch, or
+    install plug-ins, change that; for all others the schemas are made once, which takes seconds."""
+    changes = "monkeypatch" in request.fixturenames or hasattr(request.module, "PLUGINS")
+    if changes:
+        schema_of.cache_clear()
+    yield
+    if changes:
+        schema_of.cache_clear()

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from workers.engine.errors import CallError, ScorerFailed
 from workers.engine.plugins import install_plugins
-from workers.engine.records import Case, Judgement, Reply, Request
-from workers.engine.scorers.base import Ask, AskingScorer, Scorer
+from workers.engine.records import Case, Facts, Judgement, Reply, Request
+from workers.engine.scorers.base import Ask, AskingScorer, FactScorer, Scorer
 from workers.engine.spec.model_choice import ModelChoice
 from workers.engine.targets.chat import chat_request
 
-__all__ = ["Asks", "Hangs", "Misbehaves", "TellsProcess"]
+__all__ = ["Asks", "Dear", "Hangs", "Misbehaves", "TellsProcess"]
 
 
 class Local:
@@ -33,8 +33,8 @@ def hold_the_interpreter() -> None:
     sum(range(10**14))  # no thread gets a turn, and no signal is handled
 
 
-def give(value: Any, explanation: Any = "", scorer: Any = "odd", passed: Any = True) -> Judgement:
-    return Judgement(scorer, value, passed, explanation)
+def give(value: Any, reason: Any = "", name: Any = "odd", passed: Any = True) -> Judgement:
+    return Judgement(name, value, passed, reason)
 
 
 WAYS: list[tuple[Callable[[], Any], str]] = [
@@ -45,13 +45,14 @@ WAYS: list[tuple[Callable[[], Any], str]] = [
     (lambda: bytearray(3 * 1024**3), "MemoryError: a process may use 512 MB."),
     (lambda: sys.exit(2), "The scorer Misbehaves failed: SystemExit: 2"),
     (lambda: 1 / 0, "The scorer Misbehaves failed: ZeroDivisionError: division by zero"),
-    (lambda: give(float("nan")), "gave nan. A score is a number from 0 to 1."),
-    (lambda: give(1.5), "gave 1.5. A score is a number from 0 to 1."),
-    (lambda: give("1"), "gave str as its value. A score is a number from 0 to 1."),
-    (lambda: give(1.0, {"why": ["x" * 10**6] * 100}), "an explanation that is no text"),
+    (lambda: give(float("nan")), "gave nan. A score is a number from 0 to 1, or None"),
+    (lambda: give(1.5), "gave 1.5. A score is a number from 0 to 1, or None"),
+    (lambda: give("1"), "gave str as its value. A score is a number from 0 to 1, or None"),
+    (lambda: give(1.0, {"why": ["x" * 10**6] * 100}), "label or error that is no text"),
     (lambda: {"value": 1.0}, "gave dict, no verdict."),
     (Local, "gave Local, no verdict."),
     (lambda: fail(f"no\x00{'x' * 10**6}"), "no\ufffdxxx"),
+    (lambda: give(None, "nothing to say", passed=False), ""),
     (lambda: give(True, "no\x00\ud800" + "x" * 10**6, "odd" * 10**6), ""),
     (lambda: give(1.0, "fine"), ""),
 ]
@@ -92,6 +93,13 @@ class TellsProcess(Scorer):
 
     def judge(self, answer: str, case: Case) -> Judgement:
         return self.verdict(True, f"{os.getpid()}")
+
+
+class Dear(FactScorer):
+    """Tells what the answer took."""
+
+    def judge_facts(self, answer: str, case: Case, facts: Facts) -> Judgement:
+        return self.verdict(True, f"{facts.latency_ms} ms, ${facts.dollars}")
 
 
 class Asks(AskingScorer):

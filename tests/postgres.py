@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.embedded.child_processes import die_with_parent
+from tests.patience import PATIENCE_SECONDS
 
 SUPERUSER = "postgres"
-START_SECONDS = 30.0
 
 
 class PostgresServer:
@@ -75,7 +75,7 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         pid_file = self.folder / "data" / "postmaster.pid"
         while not (pid_file.exists() and "ready" in pid_file.read_text()):
             ended = self.process is None or self.process.poll() is not None

@@ -8,6 +8,7 @@ REDIS_URL and DATABASE_URL, where set, are used instead of servers of our own. W
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -32,7 +33,7 @@ LAST_THREADS_SECONDS = 10.0
 
 FOR_TESTS = {"EVALSITE_TEST_DATABASE", "EVALSITE_CHROMIUM"}
 
-SHARING_A_SITE = ("tests/e2e/", "tests/commands/test_terminal.py")
+SHARING_A_SITE = ("tests/e2e/",)
 
 running = ExitStack()
 
@@ -57,10 +58,15 @@ def let_children_be_interrupted() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure() -> None:
-    """Every test client has a middleware of its own, which would list all static files anew."""
+    """Every test client has a middleware of its own, which would list all static files anew; and
+    a good password takes a quarter of a second to be hashed."""
     from django.conf import settings
 
+    from tests.emptying import instead_of_flush
+
     settings.WHITENOISE_AUTOREFRESH = True
+    settings.PASSWORD_HASHERS = ["tests.hashing.QuickHasher"]
+    instead_of_flush()
 
 
 @pytest.hookimpl(trylast=True)
@@ -138,6 +144,18 @@ class SideBySide(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
     return SideBySide(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and thousands of tests are made, and all of them stay: looking for rubbish among
+    them, now and at every later turn of the collector, would cost seconds and find nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

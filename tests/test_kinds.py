@@ -17,6 +17,8 @@ OWN = (
     ROOT / "workers/engine/kinds",
     ROOT / "runs/kinds",
     ROOT / "workers/engine/select_best.py",  # the kind `select` for notebooks, under its own name
+    ROOT / "workers/engine/hybrid_flow.py",  # the strategy hybrid of `evolve`, likewise
+    ROOT / "workers/engine/query_mutation.py",  # the environments of `mutate`, likewise
 )
 MODULES = [
     path

@@ -28,7 +28,7 @@ from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case
 from workers.engine.registries import REGISTRIES
 from workers.engine.scorers import SCORERS
-from workers.engine.spec.configuration import check_against
+from workers.engine.spec.checks import check_against
 from workers.engine.strategies import SELECTIONS
 from workers.engine.targets import Target
 from workers.wiring import build_provider
@@ -189,6 +189,12 @@ def test_plugins_are_found_by_their_registries() -> None:
         "scorer": ["tests.toy_things.Closing"],
         "strategy": ["tests.toy_things.FirstFew"],
         "agent": ["tests.toy_things.Echo"],
+        "evolution": [],
+        "operator": ["tests.toy_things.Shorten"],
+        "policy": [],
+        "environment": [],
+        "learner": [],
+        "rewriting operator": [],
     }
 
 
@@ -199,7 +205,7 @@ def test_the_plugins_of_the_documents_are_some() -> None:
     assert [one.word for one in REGISTRIES if one.takes(names["Shortness"])] == ["scorer"]
     assert [one.word for one in REGISTRIES if one.takes(names["FirstFew"])] == ["strategy"]
     judgement = names["Shortness"](words=2).judge("three words here", CASES[0])
-    assert (judgement.scorer, judgement.passed) == ("Shortness", False)
+    assert (judgement.name, judgement.passed) == ("Shortness", False)
 
 
 async def test_a_provider_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

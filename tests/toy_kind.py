@@ -28,6 +28,7 @@ from workers.engine.spec.births import names_filled
 from workers.engine.spec.configuration import (
     Configuration,
     ModelChoice,
+    ModelTrials,
     Prompt,
     Template,
     TrialRange,
@@ -42,7 +43,7 @@ TASK = 'Rewrite this prompt: """{0}"""'
 
 
 def candidate_of(prompt: Prompt, model: ModelChoice) -> Candidate:
-    document = {"prompt": prompt.model_dump(), "model": model.model_dump()}
+    document = {"prompt": prompt.document(), "model": model.model_dump()}
     return Candidate(digest(document)[:16], prompt.name, document)
 
 
@@ -171,6 +172,10 @@ class Toy(Configuration):
         return [self.model] if self.writer is None else [self.model, self.writer]
 
     @property
+    def answering(self) -> list[ModelChoice]:
+        return [self.model]
+
+    @property
     def candidates(self) -> int:
         return self.rounds
 
@@ -188,8 +193,8 @@ class Toy(Configuration):
         """At least those of the first prompt: each rewrite may fail."""
         return TrialRange(cases, self.rounds * cases)
 
-    def count_told(self, cases: int) -> int:
-        return self.rounds - 1
+    def told(self, cases: int) -> list[ModelTrials]:
+        return [ModelTrials(self.called[-1], self.rounds - 1)]
 
 
 class MadeToy(Toy):

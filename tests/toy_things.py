@@ -8,6 +8,7 @@ from pydantic import Field
 
 from workers.engine.agents import Agent, Call
 from workers.engine.http import Client
+from workers.engine.kinds.evolve.operators import WritingOperator
 from workers.engine.providers import Servers
 from workers.engine.records import Candidate, Case, Judgement, Reply, Request
 from workers.engine.scorers.base import Scorer, expected_of, quote
@@ -15,7 +16,7 @@ from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
 from workers.engine.targets import Ask, ChatTarget
 
-__all__ = ["Closing", "Echo", "FirstFew"]  # what a configuration may name
+__all__ = ["Closing", "Echo", "FirstFew", "Shorten"]  # what a configuration may name
 
 
 class Closing(Scorer):
@@ -48,6 +49,12 @@ class FirstFew(Rounds[FirstFewOptions]):
 
     def next_pulls(self) -> list[Pull]:
         return [] if self.history else self.pulls(self.alive, self.options.few)
+
+
+class Shorten(WritingOperator):
+    """Asks a model for the same prompt in fewer words."""
+
+    task: ClassVar[str] = "Say the prompt below in fewer words."
 
 
 class Echo(Agent):

@@ -6,10 +6,10 @@ from contextlib import suppress
 from django.db import DatabaseError
 
 from runs.selectors.limits.limits import Current, read_current
-from runs.services.budgets import stop_for_budget
 from runs.services.chunks.leases import RunParts, release_chunk, set_aside_chunk
 from runs.services.chunks.planning import advance_run
-from runs.services.pauses import settle_pause
+from runs.services.control.budgets import stop_for_budget
+from runs.services.control.pauses import settle_pause
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import ConfigurationError

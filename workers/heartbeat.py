@@ -1,13 +1,17 @@
 """Says every few seconds that this worker lives, for the pages: nothing is decided by it."""
 
 import asyncio
+import json
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from runs.selectors.worker_beats import ALIVE_SECONDS, BEATS, STORAGE_FULL_MARK
+from runs.code_version import code_version
+from runs.selectors.system.processes import peak_megabytes
+from runs.selectors.worker_beats import ALIVE_SECONDS, BEATS, STORAGE_FULL_MARK, facts_key
 
 BEAT_SECONDS = 2.0
 
@@ -22,6 +26,7 @@ class Heartbeat:
         self._client = client
         self._name = name
         self._is_storage_full = is_storage_full
+        self._facts = {"version": code_version(), "started": time.time()}
 
     async def run(self) -> None:
         while True:
@@ -34,6 +39,8 @@ class Heartbeat:
         async with self._client.pipeline() as pipe:
             pipe.zadd(BEATS, {self._name: seconds})
             pipe.zremrangebyscore(BEATS, 0, seconds - ALIVE_SECONDS)
+            facts = {**self._facts, "peak_megabytes": peak_megabytes()}
+            pipe.set(facts_key(self._name), json.dumps(facts), ex=ALIVE_SECONDS)
             if self._is_storage_full():
                 pipe.set(STORAGE_FULL_MARK, self._name, ex=ALIVE_SECONDS)
             await pipe.execute()

@@ -39,7 +39,13 @@ class HeldChunk:
         self.left[score.trial.candidate] -= 1
 
     def waits_only_for(self, places: Collection[Place]) -> bool:
-        waiting = [models_of(self.lease, candidate) for candidate, n in self.left.items() if n]
+        """A trial without an answer waits for a model of its candidate; one with an answer, for a
+        judge."""
+        answered = Counter(trial.candidate for trial in self.lease.work.unjudged)
+        lease, left = self.lease, self.left - answered
+        waiting = [models_called(lease, candidate) for candidate, n in left.items() if n]
+        if answered:
+            waiting.append(judges_of(lease))
         return bool(waiting) and all(not models.isdisjoint(places) for models in waiting)
 
 
@@ -85,16 +91,24 @@ class HeldChunks:
 
 def models_of(lease: Lease, candidate: str) -> frozenset[Place]:
     """The models that its trials call, judges among them. They wait when one of them fails."""
-    configuration = lease.parts.configuration
-    called = configuration.models_called(lease.parts.candidates[candidate].document)
-    judges = [(model.endpoint, model.model) for _, model in configuration.judges]
-    return frozenset([*((model["endpoint"], model["model"]) for model in called), *judges])
+    return models_called(lease, candidate) | judges_of(lease)
+
+
+def models_called(lease: Lease, candidate: str) -> frozenset[Place]:
+    document = lease.parts.candidates[candidate].document
+    called = lease.parts.configuration.models_called(document)
+    return frozenset((model["endpoint"], model["model"]) for model in called)
+
+
+def judges_of(lease: Lease) -> frozenset[Place]:
+    judges = lease.parts.configuration.judges
+    return frozenset((model.endpoint, model.model) for _, model in judges)
 
 
 def count_called(lease: Lease) -> int:
     """In how many ways the candidates of its run call models. Of those to be born it is the models
     that the configuration names."""
     configuration = lease.parts.configuration
-    if configuration.bears:
+    if configuration.grows:
         return len(configuration.called)
     return len({models_of(lease, candidate) for candidate in lease.parts.candidates})

@@ -4,7 +4,8 @@
 -- ARGV[1], a line each (one text is written many times faster than a list): holder, want, lease ms, tokens each, good, throttled, troubled, late, tokens settled,
 --   pause ms, told requests per minute, told tokens per minute, permits unused, nanodollars each,
 --   nanodollars settled, calls and nanodollars last heard to be used, calls refused in a row, with
---   which error, how many of those in a row are too many, whether the holder was here before,
+--   which error, how many of those in a row are too many, calls that the server works on at once (0: unknown),
+--   whether the holder was here before,
 --   then 12 per quota: holding, limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
 --   calls allowed in all (-1: any number), calls stored, nanodollars allowed, nanodollars stored, models that
 --   must refuse before it stops (0: refusals are not counted)
@@ -27,6 +28,7 @@ local TOLD_MS = 600000 -- how long a provider's word about its own limits is bel
 local PAUSED_MS = 1000 -- how often a paused limit is asked again; a resumed one is told at once
 local MEMORY, FORGOT_MS = 'permits:memory', 1200 -- holders repeat what they hold every 500 ms
 local SHUT_MS = 2000 -- after too many refusals: time to store the pause, and for all to read it
+local QUEUEING_MS = 60000 -- no growth for this long after calls were seen to wait at the server
 local TURN_MS = 200 -- what is left over by the shares goes round in turns of this length
 
 local said = {}
@@ -43,8 +45,9 @@ local told_rpm, told_tpm = tonumber(said[11]), tonumber(said[12])
 local unused, nanos_each, nanos_settled = tonumber(said[13]), tonumber(said[14]), tonumber(said[15])
 local heard_calls, heard_nanos = tonumber(said[16]), tonumber(said[17])
 local refused, refusal, too_many = tonumber(said[18]), said[19], tonumber(said[20])
-local was_here = said[21] == '1'
-local HEAD, PER_QUOTA = 21, 12
+local bears = tonumber(said[21])
+local was_here = said[22] == '1'
+local HEAD, PER_QUOTA = 22, 12
 local quotas = #KEYS / 7
 
 local grant, surplus, wait, is_paced = want, 0, 0, 0
@@ -88,7 +91,8 @@ local function adapt(quota, state, most, used, seen)
   elseif troubled + late > 0 and seen.bad >= 3 and seen.bad * TROUBLE_SHARE > seen.all then
     redis.call('HSET', state, 'calm', now + TROUBLE_MS)
   elseif good > 0 and used >= limit * FULL and limit < most
-    and now >= number(state, 'cool', 0) and now >= number(state, 'calm', 0) then
+    and now >= number(state, 'cool', 0) and now >= number(state, 'calm', 0)
+    and now - number(state, 'bore', 0) >= QUEUEING_MS then
     local credit = number(state, 'credit', 0) + good
     if slow == 1 then
       limit, credit, reason = limit + credit, 0, 'slow start'
@@ -287,6 +291,7 @@ for i = 1, quotas do
   local used = 0
   for _, count in ipairs(redis.call('HVALS', held)) do used = used + tonumber(count) end
   local seen = flags > 0 and watch(state)
+  if bears > 0 and flags >= 2 then redis.call('HSET', state, 'bears', bears, 'bore', now) end
   if flags % 2 == 1 then
     if told_rpm > 0 then redis.call('HSET', state, 'rpm', told_rpm, 'told', now) end
     if told_tpm > 0 then redis.call('HSET', state, 'tpm', told_tpm, 'told', now) end

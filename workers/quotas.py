@@ -1,6 +1,6 @@
 """The quotas that a run's calls fall under, as they are now: shared by its chunks in a process."""
 
-from runs.models import Endpoint
+from runs.models import Endpoint, EndpointKind
 from runs.selectors.limits.limits import Current, slots_now
 from workers.engine.records import Request
 from workers.engine.schedule import calls_per_candidate
@@ -19,6 +19,7 @@ class RunQuotas:
         self._shared: dict[tuple[str, str], tuple[Quota, ...]] = {}  # … of the run, of the model
         self._of_candidate: int | None = None  # calls at once, under a two-level split
         self._candidates: set[str] = set()
+        self._of_work: tuple[Quota, ...] = ()
 
     def __call__(self, request: Request) -> tuple[Quota, ...]:
         shared = self._shared[request.endpoint, request.model]
@@ -30,7 +31,8 @@ class RunQuotas:
     def change(self, current: Current) -> list[Quota]:
         """Take on the limits as they are now. Returns all quotas, for the calls that wait."""
         configuration, endpoints = current.configuration, current.endpoints
-        of_run, of_owner = run_quota(self._run_id, current), owner_quotas(current)
+        of_run, of_owner = run_quota(self._run_id, current), owner_quotas(self._run_id, current)
+        self._of_work = (*of_owner, of_run)
         self._shared = {
             (model.endpoint, model.model): (
                 *of_owner,
@@ -46,27 +48,35 @@ class RunQuotas:
             return quotas
         return quotas + [self._candidate_quota(c, self._of_candidate) for c in self._candidates]
 
+    def of_work(self) -> tuple[Quota, ...]:
+        """Of what computes and calls no model."""
+        return self._of_work
+
     def keys(self) -> dict[tuple[str, str], str]:
         """Under which key the calls of each endpoint and model fall."""
         return {place: shared[-1].key for place, shared in self._shared.items()}
 
     def stop(self) -> list[Quota]:
         """No call starts any more, until the limits are read again and allow it."""
+        if not self._of_work:  # nothing was started yet
+            return []
+        *of_owner, of_run = self._of_work
+        self._of_work = (*of_owner, of_run._replace(max_concurrent=0))
         self._shared = {
             place: (*of_owner, of_run._replace(max_concurrent=0), of_model)
             for place, (*of_owner, of_run, of_model) in self._shared.items()
         }
-        return [shared[-2] for shared in self._shared.values()]
+        return [self._of_work[-1], *(shared[-2] for shared in self._shared.values())]
 
     def _candidate_quota(self, candidate: str, most: int) -> Quota:
         return Quota(f"run:{self._run_id}/{candidate}", most)
 
 
-def owner_quotas(current: Current) -> list[Quota]:
+def owner_quotas(run_id: int, current: Current) -> list[Quota]:
     """One more pool for people who have a share of the slots; others pay nothing for it."""
     if current.owner_slots is None:
         return []
-    return [Quota(f"person:{current.owner_id}", current.owner_slots)]
+    return [Quota(f"person:{current.owner_id}", current.owner_slots, group=str(run_id))]
 
 
 def run_quota(run_id: int, current: Current) -> Quota:
@@ -94,4 +104,5 @@ def model_quota(endpoint: Endpoint, model: str, run_id: int, configuration: Conf
         weight=PRIORITY_WEIGHTS[configuration.priority],
         is_adaptive=endpoint.adaptive and configuration.limits.adaptive,
         is_guarded=True,
+        may_queue=endpoint.kind == EndpointKind.OLLAMA,
     )

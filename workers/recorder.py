@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 
 from django.db import DatabaseError
 
+from runs.services.chunks.kept_answers import keep_unjudged
 from runs.services.chunks.leases import RENEW_SECONDS, Lease, renew_leases
 from runs.services.chunks.recording import Results, record_results, store_replies
 from workers.database_thread import in_database
@@ -97,7 +98,7 @@ class Recorder:
         if self._is_all_finished():
             self._is_urgent = True  # nothing more will come: the run's end need not wait
             self._wake.set()
-        elif chunk.lease.parts.configuration.learns and self._is_finished(chunk.run_id):
+        elif chunk.lease.parts.configuration.decides and self._is_finished(chunk.run_id):
             self._decisive.add(chunk.run_id)
             self._wake.set()
         await self._has_room.wait()
@@ -109,7 +110,10 @@ class Recorder:
             try:
                 await self.write()
                 for chunk in chunks:
-                    await in_database(by, chunk.chunk_id, chunk.lease.token)
+                    place = chunk.chunk_id, chunk.lease.token
+                    if unjudged := chunk.lease.work.unjudged:
+                        await in_database(keep_unjudged, *place, unjudged)
+                    await in_database(by, *place)
                 break
             except DatabaseError:
                 await asyncio.sleep(RETRY_SECONDS)

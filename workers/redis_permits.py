@@ -123,6 +123,7 @@ def demand_numbers(demand: Demand) -> list[Any]:
         report.refused,
         report.refusal,
         longest_row(report.refusal),
+        report.bears,
     ]
 
 

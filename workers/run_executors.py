@@ -54,6 +54,7 @@ class RunExecutors:
             current.configuration,
             current.endpoints,
             quotas,
+            quotas.of_work,
             providers=providers,
             parts=self._parts,
             cache=DatabaseCache(run_id, self._recorder),

@@ -1,6 +1,7 @@
 """A worker process's own state: one loop, one HTTP pool, one throttle, one recorder."""
 
 import asyncio
+import faulthandler
 import logging
 import os
 import sys
@@ -24,13 +25,15 @@ from runs.services.chunks.leases import (
 )
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recovery import sweep
-from runs.services.events import note_limit_change
-from runs.services.pauses import hold_run, settle_pauses
+from runs.services.control.pauses import hold_run, settle_pauses
+from runs.services.events import note_limit_change, note_queueing
 from runs.services.runs import fail_run
 from workers.database_cache import read_cache
 from workers.database_thread import in_database
+from workers.engine.batch_sizes import Queueing
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import CallError
+from workers.engine.overtime import OVERTIME
 from workers.engine.records import Score
 from workers.engine.streaks import Streak, hopeless_text
 from workers.engine.throttling.permits import LimitChange
@@ -65,7 +68,9 @@ class Runtime:
     def __init__(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
         self.name = worker_name()
-        self._parts = build_call_parts(self.name, self._note_change, self._stop_refused)
+        self._parts = build_call_parts(
+            self.name, self._note_change, self._stop_refused, self._note_queueing
+        )
         self._clients = Clients()
         self._flights = build_flights(self.name, read_cache)
         throttle = self._parts.throttle
@@ -84,6 +89,7 @@ class Runtime:
         self._notes: set[asyncio.Task[None]] = set()
         self._heartbeat = Heartbeat(open_redis(), self.name, lambda: self._recorder.is_full)
         follower = Follower(self._chunks, self._executors, throttle, self._recorder)
+        OVERTIME.on_stuck = die_of
         send_nudges_on(asyncio.get_running_loop())
         self._tasks = [
             asyncio.create_task(self._recorder.run()),
@@ -194,6 +200,11 @@ class Runtime:
         run_ids = [int(group) for group in groups]
         self._in_background(in_database(note_limit_change, run_ids, change))
 
+    def _note_queueing(self, key: str, found: Queueing, groups: set[str]) -> None:
+        """More calls at once bring nothing: said on the pages of the runs that make them."""
+        run_ids = [int(group) for group in groups]
+        self._in_background(in_database(note_queueing, run_ids, key, found))
+
     def _in_background(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)
         self._notes.add(task)
@@ -258,6 +269,12 @@ def die(error: BaseException) -> NoReturn:
     """As by a crash: others take over what it holds, and whoever supervises it starts it again."""
     logger.critical("This worker cannot go on and ends.", exc_info=error)
     os._exit(EXIT_BROKEN)
+
+
+def die_of(what: str) -> None:
+    """Code of a plug-in that no exception reaches: where it is stands in the log."""
+    faulthandler.dump_traceback()
+    die(RuntimeError(f"{what} cannot be interrupted."))
 
 
 def ask_database() -> None:

@@ -11,7 +11,7 @@ import redis.asyncio
 from django.conf import settings
 
 from runs.models import Endpoint
-from runs.outbound import check_servers, policy_for
+from runs.outbound import check_servers, policy_for, webhook_policy
 from runs.secrets import decrypt
 from runs.selectors.endpoints.service import service_with_key
 from workers.engine.calling.asking import AskParts
@@ -22,14 +22,16 @@ from workers.engine.clock import SystemClock
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.executor import Executor, executor_of
 from workers.engine.http import Client
+from workers.engine.outside import Outside
 from workers.engine.providers import PROVIDERS, Provider, Servers
 from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.records import Reply, Request
 from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import TargetParts
+from workers.engine.targets.slots import Slots, WorkQuotas
 from workers.engine.throttling.permits import LocalPermits
-from workers.engine.throttling.throttle import OnChange, OnRefusals, Throttle
+from workers.engine.throttling.throttle import OnChange, OnQueueing, OnRefusals, Throttle
 from workers.redis_flights import ReadCache, RedisFlights
 from workers.redis_permits import RedisPermits
 from workers.redis_retry_budgets import RedisRetryBudgets
@@ -54,16 +56,19 @@ def build_flights(name: str, read_cache: ReadCache) -> RedisFlights:
     return RedisFlights(open_redis(), name, read_cache, settings.FLIGHT_SECONDS)
 
 
-def build_call_parts(name: str, on_change: OnChange, on_refusals: OnRefusals) -> CallParts:
-    """What makes the calls of this process; tells of every limit that moves by itself, and of calls
-    that are refused in a row."""
+def build_call_parts(
+    name: str, on_change: OnChange, on_refusals: OnRefusals, on_queueing: OnQueueing
+) -> CallParts:
+    """What makes the calls of this process; tells of every limit that moves by itself, of calls
+    that are refused in a row, and of calls that wait at the server."""
     clock = SystemClock()
     client = open_redis()
     local = LocalPermits(clock.monotonic)
     permits = RedisPermits(client, name, settings.WORKERS, local)
-    throttle = Throttle(permits, clock, on_change, on_refusals)
+    throttle = Throttle(permits, clock, on_change, on_refusals, on_queueing)
     budgets = RedisRetryBudgets(client, settings.WORKERS)
-    return CallParts(throttle, clock, Random(), budgets)
+    outside = Outside(webhook_policy(), clock)
+    return CallParts(throttle, clock, Random(), budgets, outside=outside)
 
 
 class Clients:
@@ -127,6 +132,7 @@ def build_executor(
     configuration: Configuration,
     endpoints: Mapping[str, Endpoint],
     quotas: Quotas,
+    work_quotas: WorkQuotas,
     *,
     providers: Mapping[str, Provider],
     parts: CallParts,
@@ -147,7 +153,9 @@ def build_executor(
         prices=prices,
         accepted=configuration.answers.accepted,
         services={name: provider.service for name, provider in providers.items()},
+        outside=parts.outside,
     )
     processes = parts.processes.share(f"run:{run_id}")
-    target = TargetParts(limits.timeout_seconds, parts.threads, processes)
+    slots = Slots(parts.throttle, work_quotas)
+    target = TargetParts(limits.timeout_seconds, parts.threads, processes, slots)
     return executor_of(configuration, asking, target)

@@ -12,8 +12,8 @@ from django.http import HttpRequest
 from runs.forms.endpoints import EndpointForm
 from runs.models import Endpoint
 from runs.selectors.dependents import dependents_of_endpoint
-from runs.services.archiving import delete_endpoint
 from runs.services.endpoints import save_endpoint, test_connection, validate_endpoint
+from runs.services.removing.archiving import delete_endpoint
 
 MOST_TESTS = 5  # at once; each may take its full deadline
 

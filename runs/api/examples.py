@@ -16,6 +16,13 @@ scorers: [{numeric: {tolerance: 0.001}}]
 """
 CAPITALS = [{"question": "The capital of France?", "expected": "Paris"}]
 
+PROMPT = {"name": "triage", "content": {"system": "Sort mail.", "user": "{{question}}"}}
+
+PROMPTFOO = """prompts: ["The capital of {{country}}?"]
+providers: ["openai:sim-small"]
+tests: [{vars: {country: France}, assert: [{type: icontains, value: Paris}]}]
+"""
+
 
 class Example(NamedTuple):
     method: str
@@ -52,25 +59,44 @@ EXAMPLES: dict[str, Example] = {
     ),
     "retry": Example("POST", "/runs/1/retry"),
     "rerun": Example("POST", "/runs/1/trials/0/rerun"),
+    "override": Example(
+        "POST",
+        "/runs/1/trials/0/overrides",
+        body={"verdict": "wrong", "comment": "The unit is missing."},
+    ),
+    "rerun_trials": Example("POST", "/runs/1/rerun", body={"trials": [0]}),
     "cancel": Example("POST", "/runs/1/cancel"),
     "list_candidates": Example("GET", "/runs/1/candidates", {"limit": 10}),
     "list_combinations": Example("GET", "/runs/3/combinations"),
+    "show_board": Example("GET", "/runs/4/board"),
     "show_litellm": Example("GET", "/runs/3/litellm", headers={"Accept": "application/yaml"}),
     "list_scores": Example(
         "GET", "/runs/1/scores", {"status": "correct"}, headers={"Accept": "text/csv"}
     ),
+    "show_run_report": Example("GET", "/runs/1/report", headers={"Accept": "text/markdown"}),
     "show_trial": Example("GET", "/runs/1/trials/0"),
     "show_record": Example("GET", "/runs/1/scores/0/record"),
+    "show_agreement": Example("GET", "/runs/1/agreement"),
     "list_samples": Example("GET", "/runs/1/samples"),
     "list_events": Example("GET", "/runs/1/events", {"level": "warning"}),
     "stream_events": Example(
         "GET", "/runs/2/events/stream", headers={"Accept": "text/event-stream"}
     ),
     "compare": Example("GET", "/compare", {"base": 1, "with": "2"}),
+    "add_prompt": Example("POST", "/prompts", body=PROMPT),
+    "list_all_prompts": Example("GET", "/prompts"),
+    "show_prompt": Example("GET", "/prompts/triage"),
+    "change_prompt": Example("PATCH", "/prompts/triage", body={"shared": True}),
+    "remove_prompt": Example("DELETE", "/prompts/triage"),
     "import_rows": Example("POST", "/datasets", body={"name": "capitals", "rows": CAPITALS}),
     "list_all_datasets": Example("GET", "/datasets"),
     "show_dataset": Example("GET", "/datasets/sums", {"limit": 20}),
     "change_dataset": Example("PATCH", "/datasets/capitals", body={"shared": True}),
+    "show_report": Example("GET", "/dataset-reports/sums"),
+    "show_changes": Example("GET", "/dataset-changes/capitals", {"base": 1, "kind": "added"}),
+    "add_split": Example(
+        "POST", "/dataset-splits/capitals", body={"parts": {"train": 0.8, "test": 0.2}, "seed": 0}
+    ),
     "delete_rows": Example("DELETE", "/datasets/capitals"),
     "add_endpoint": Example(
         "POST",
@@ -92,6 +118,7 @@ EXAMPLES: dict[str, Example] = {
     "remove_endpoint": Example("DELETE", "/endpoints/old-provider"),
     "pause_calls": Example("POST", "/endpoints/simulated/pause"),
     "resume_calls": Example("POST", "/endpoints/simulated/resume"),
+    "add_promptfoo": Example("POST", "/promptfoo", body={"text": PROMPTFOO, "name": "capitals"}),
     "add_configuration": Example(
         "POST", "/configurations", body=YAML_TEXT.replace("name: sums", "name: more sums", 1)
     ),

@@ -19,8 +19,9 @@ from ninja.errors import AuthenticationError, HttpError
 from pydantic import BaseModel
 
 from runs.body_limits import ORDINARY, RefusedBody
-from runs.services.archiving import InUseError
 from runs.services.datasets.storing import DatasetError, NameTakenError, NoColumnError
+from runs.services.prompts import PromptTakenError
+from runs.services.removing.archiving import InUseError
 from runs.services.runs import OtherRequestError
 from workers.engine.errors import ConfigurationError, Problem
 
@@ -127,6 +128,7 @@ TRANSLATIONS: dict[type[Exception], Callable[..., RequestProblem]] = {
     DatasetError: of_dataset,
     NoColumnError: lambda error: refuse("expected", error.problems[0].message),
     NameTakenError: lambda error: refuse("name", error.problems[0].message, 409),
+    PromptTakenError: lambda error: refuse("name", str(error), 409),
     InUseError: lambda error: RequestProblem(409, str(error)),
     ValidationError: of_fields,
     OtherRequestError: lambda error: refuse("Idempotency-Key", str(error)),

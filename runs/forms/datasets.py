@@ -1,24 +1,68 @@
 """The import form: a name, and rows from a file or pasted; and what is said of a dataset later."""
 
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 
 from runs.models import Dataset
+from runs.models.dataset import ColumnRole
 
 MEGABYTE = 1024 * 1024
+LARGEST_SHARE = 1_000_000.0
 LARGEST_FILE = 20 * MEGABYTE
 
 
-class ExpectedForm(forms.Form):
-    """Which column of a stored dataset holds the expected answers."""
-
-    expected = forms.ChoiceField(required=False, label="Expected answer")
+class RolesForm(forms.Form):
+    """What each column of a stored dataset is for."""
 
     def __init__(self, data: Any, dataset: Dataset) -> None:
-        super().__init__(data, initial={"expected": dataset.expected_column})
-        choices = [("", "none"), *((column, column) for column in dataset.columns)]
-        cast(forms.ChoiceField, self.fields["expected"]).choices = choices
+        super().__init__(data)
+        self.columns = list(dataset.columns)
+        for number, column in enumerate(self.columns):
+            self.fields[f"role-{number}"] = forms.ChoiceField(
+                choices=ColumnRole.choices,
+                label=column,
+                initial=dataset.role_of(column),
+                widget=forms.Select(attrs={"class": "input"}),
+            )
+
+    def roles(self) -> dict[str, str]:
+        """By column."""
+        given = enumerate(self.columns)
+        return {column: self.cleaned_data[f"role-{number}"] for number, column in given}
+
+
+class SplitForm(forms.Form):
+    """Parts with their shares, one text for all."""
+
+    parts = forms.CharField(
+        max_length=500,
+        initial="train = 80, test = 20",
+        help_text="Each part with its share; shares of any scale.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    seed = forms.IntegerField(
+        min_value=0, max_value=2**63 - 1, initial=0, help_text="Another seed parts otherwise."
+    )
+
+    def clean_parts(self) -> dict[str, float]:
+        shares: dict[str, float] = {}
+        for text in self.cleaned_data["parts"].split(","):
+            name, equals, share = (part.strip() for part in text.partition("="))
+            if not name or not equals or name in shares:
+                raise forms.ValidationError("Write each part once, as in train = 80, test = 20.")
+            shares[name] = read_share(share)
+        return {name: share / sum(shares.values()) for name, share in shares.items()}
+
+
+def read_share(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%"))
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= LARGEST_SHARE:
+        raise forms.ValidationError(f"{text[:20]!r} is no share. Give a number above 0.")
+    return share
 
 
 class ImportForm(forms.Form):

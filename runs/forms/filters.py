@@ -10,12 +10,14 @@ from django.http import QueryDict
 from runs.models import AuditAction
 from runs.selectors.audit import AuditFilters
 from runs.selectors.runs.run_list import STATE_FILTERS, RunFilters
+from runs.selectors.scores.chosen import MOST_ROWS, MOST_TICKED, TrialChoice
 from runs.selectors.scores.table import COLUMNS, USUAL
-from runs.selectors.scores.trials import SORTS, STATUSES, TrialFilters
+from runs.selectors.scores.trials import LARGEST_POSITION, SORTS, STATUSES, TrialFilters
 from workers.engine.errors import CALL_ERRORS
 
 LONGEST_TEXT = 200
 LONGEST_ROLE = 20  # characters
+MOST_CASES = 100  # in one address
 LARGEST_ID = 2**63 - 1  # what a database's integer column can hold
 
 
@@ -35,6 +37,12 @@ def read_number(text: str | None) -> float | None:
 
 def read_text(text: str | None) -> str:
     return (text or "").replace("\x00", "").strip()[:LONGEST_TEXT]
+
+
+def read_cases(text: str | None) -> tuple[int, ...]:
+    """Rows of the dataset, as in `17` or `4,17`."""
+    numbers = [read_whole_number(part.strip()) for part in (text or "").split(",")[:MOST_CASES]]
+    return tuple(number for number in numbers if number is not None and number <= LARGEST_POSITION)
 
 
 def read_choice(text: str | None, choices: Container[str]) -> str:
@@ -72,6 +80,7 @@ def read_trial_filters(query: QueryDict) -> TrialFilters:
     return TrialFilters(
         status=read_choice(query.get("status"), STATUSES),
         candidate=read_whole_number(query.get("candidate")),
+        cases=read_cases(query.get("case")),
         error=read_choice(query.get("error"), CALL_ERRORS),
         score_min=read_number(query.get("min")),
         score_max=read_number(query.get("max")),
@@ -79,6 +88,16 @@ def read_trial_filters(query: QueryDict) -> TrialFilters:
         role=read_text(query.get("role"))[:LONGEST_ROLE],
         sort=read_choice(query.get("sort"), SORTS) or "position",
     )
+
+
+def read_trial_choice(query: QueryDict) -> TrialChoice:
+    """Trials that were ticked, as in `trial=3&trial=5`, or whole rows of tries, as in `row=2,17`:
+    a candidate and a case. Without any, those the filters leave."""
+    ticked = (read_whole_number(text) for text in query.getlist("trial")[:MOST_TICKED])
+    positions = {number for number in ticked if number is not None and number <= LARGEST_POSITION}
+    pairs = (read_cases(text) for text in query.getlist("row")[:MOST_ROWS])
+    rows = {(pair[0], pair[1]) for pair in pairs if len(pair) == 2}
+    return TrialChoice(read_trial_filters(query), tuple(sorted(positions)), tuple(sorted(rows)))
 
 
 def read_columns(query: QueryDict, remembered: str) -> tuple[str, ...]:
@@ -96,6 +115,7 @@ def trial_query(filters: TrialFilters, show: Sequence[str] = ()) -> str:
     values = {
         "status": filters.status,
         "candidate": filters.candidate,
+        "case": ",".join(map(str, filters.cases)),
         "error": filters.error,
         "min": filters.score_min,
         "max": filters.score_max,

@@ -29,8 +29,8 @@ from runs.forms.options import (
 from runs.kinds import every_kind
 from runs.kinds.section import FormSection
 from workers.engine.kinds import DEFAULT_KIND
-from workers.engine.named import Description
-from workers.engine.scorers import SCORERS
+from workers.engine.named import Description, describe_options
+from workers.engine.scorers import SCORERS, BaseScorer
 from workers.engine.spec.documents import read_document
 from workers.engine.spec.presets import DEFAULT_PRESET, PRESETS
 
@@ -39,6 +39,11 @@ ALSO_SCORED = {
     "truncated": "Answers cut off at max_tokens",
     "filtered": "Answers that a filter withheld",
     "no_text": "Answers without text",
+}
+SHARED = describe_options(BaseScorer)
+COMBINATIONS = {
+    "mean": "Their weighted mean",
+    "all": "1 if every one passes, else 0",
 }
 BUDGET_FIELDS = ("dollars", "calls", "seconds")
 
@@ -55,6 +60,19 @@ class ScorerInput:
 
     @property
     def options(self) -> list[OptionField]:
+        """Those that only this scorer has."""
+        return [option for option in self._fields() if option.described not in SHARED]
+
+    @property
+    def shared(self) -> list[OptionField]:
+        """Those that every scorer has: few people need them."""
+        return [option for option in self._fields() if option.described in SHARED]
+
+    @property
+    def uses_shared(self) -> bool:
+        return bool(given_options([option.described for option in self.shared], self.values))
+
+    def _fields(self) -> list[OptionField]:
         return option_fields(f"scorer-{self.name}", self.description.options, self.values)
 
     def entry(self) -> Any:
@@ -80,8 +98,10 @@ class NewRunInput:
     sections: dict[str, FormSection] = field(default_factory=dict)  # by kind
     parameters: ParametersInput = field(default_factory=ParametersInput)
     scorers: list[ScorerInput] = field(default_factory=list)
+    combine: str = "mean"
     answers: list[str] = field(default_factory=list)  # the flaws with which they are scored
     repeats: str = "1"
+    held_out: str = ""
     seed: str = "0"
     preset: str = DEFAULT_PRESET
     limits: dict[str, str] = field(default_factory=dict)
@@ -98,11 +118,14 @@ class NewRunInput:
             **({"expected": self.expected} if self.expected else {}),
             **self.section.document(self.parameters.entry),
             "repeats": number_or_text(self.repeats or "1"),
+            **({"held_out": number_or_text(self.held_out)} if self.held_out.strip() else {}),
             "scorers": [scorer.entry() for scorer in self.scorers if scorer.is_chosen],
+            **({"combine": self.combine} if self.combine != "mean" else {}),
             **self.answers_document(),
             "limits": self.limits_document(),
             "cache": self.cache,
             **self.budget_document(),
+            **self.section.fixed,
         }
 
     def dataset_document(self, rows: Sequence[Mapping[str, str]]) -> Any:
@@ -195,8 +218,10 @@ def read_post(post: QueryDict) -> NewRunInput:
         sections={name: section.read(post) for name, section in sections_offered().items()},
         parameters=read_parameters(post),
         scorers=scorers,
+        combine=post.get("combine", "mean"),
         answers=post.getlist("answers"),
         repeats=post.get("repeats", ""),
+        held_out=post.get("held_out", ""),
         seed=post.get("seed", ""),
         preset=post.get("preset", CUSTOM),
         limits={name: post.get(name, "") for name in LIMIT_FIELDS},

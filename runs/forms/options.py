@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from django.http import QueryDict
 
 from runs.forms.model_parameters import number_or_text, number_text
+from workers.engine.json_text import to_json
 from workers.engine.named import OptionDescription
 
 CHOICE_LABELS = {
@@ -15,6 +16,8 @@ CHOICE_LABELS = {
     "anyone": "All combinations",
     "wrong": "Count as wrong answers",
     "dropped": "Are left out",
+    "any": "Any of them",
+    "all": "All of them",
 }
 Options = Sequence[OptionDescription]
 
@@ -25,6 +28,7 @@ class OptionField(NamedTuple):
     described: OptionDescription
     field: str
     value: str
+    placeholder: str = ""  # what an empty field stands for
 
     @property
     def choices(self) -> list[tuple[str, str]]:
@@ -62,6 +66,8 @@ def given_options(options: Options, values: Mapping[str, str]) -> dict[str, Any]
 def option_value(option: OptionDescription, text: str) -> Any:
     if option.kind == "boolean":
         return text == "on"
+    if option.kind in ("models", "lines"):
+        return [line.strip() for line in text.splitlines() if line.strip()]
     return number_or_text(text) if option.kind == "number" else text
 
 
@@ -74,4 +80,8 @@ def option_text(value: Any) -> str:
         return "on" if value else ""
     if isinstance(value, int | float):
         return number_text(value)
+    if isinstance(value, Mapping):
+        return to_json(value).decode()
+    if isinstance(value, list | tuple):
+        return "\n".join(map(str, value))
     return "" if value is None else str(value)

@@ -67,8 +67,10 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         sections=sections_of(configuration),
         parameters=parameters_of(configuration.called),
         scorers=read_scorers(chosen),
+        combine=configuration.combine,
         answers=sorted(configuration.answers.accepted),
         repeats=str(configuration.repeats),
+        held_out=number_text(configuration.held_out),
         seed=str(configuration.seed),
         preset=preset_of(configuration.limits),
         limits={name: number_text(getattr(configuration.limits, name)) for name in LIMIT_FIELDS},
@@ -96,7 +98,7 @@ def shows_all_of(filled: NewRunInput, configuration: Configuration) -> bool:
         rows = configuration.dataset.rows if configuration.dataset else None
         sent = read_configuration(filled.document(rows or []))
         return comparable(sent) == comparable(configuration)
-    except (ConfigurationError, UnknownName, WrongOptions):  # a plug-in that is not installed
+    except (ConfigurationError, UnknownName, WrongOptions, ValueError):  # or no usual part
         return False
 
 
@@ -104,5 +106,9 @@ def comparable(configuration: Configuration) -> dict[str, Any]:
     """What a configuration means, however it was written: options and limits in full."""
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
     meaning = configuration.model_dump(exclude={"limits": {"preset"}})
+    if configuration.dataset and configuration.dataset.split:
+        split = configuration.dataset.split
+        usual = split if split.column else split.settled("")
+        meaning["dataset"]["split"] = usual.model_dump()
     own = sections_offered()[configuration.kind].meaning(configuration)
     return {**meaning, **own, "scorers": scorers}

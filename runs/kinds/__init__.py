@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 from django.utils.module_loading import import_string
 
 if TYPE_CHECKING:
-    from runs.kinds.base import SiteKind
+    from runs.kinds.base import Demo, SiteKind
     from runs.models import Run
 
-__all__ = ["SITE_KINDS", "choosing_kinds", "every_kind", "kind_named", "kind_of"]
+__all__ = ["SITE_KINDS", "choosing_kinds", "every_demo", "every_kind", "kind_named", "kind_of"]
 
 SITE_KINDS = {
     "evaluate": "runs.kinds.evaluate.EvaluateKind",
     "select": "runs.kinds.select.SelectKind",
+    "evolve": "runs.kinds.evolve.EvolveKind",
+    "rollout": "runs.kinds.rollout.RolloutKind",
+    "mutate": "runs.kinds.mutate.MutateKind",
 }
 
 
@@ -36,3 +39,8 @@ def every_kind() -> "list[SiteKind]":
 
 def choosing_kinds() -> list[str]:
     return [kind.name for kind in every_kind() if kind.chooses]
+
+
+def every_demo() -> "dict[str, Demo]":
+    """By the kind that it shows."""
+    return {kind.name: kind.demo for kind in every_kind() if kind.demo}

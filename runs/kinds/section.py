@@ -17,6 +17,8 @@ class FormSection(ABC):
     template: ClassVar[str]
     fields: ClassVar[Mapping[str, Place]]
     """The fields of the document that are its own, and where each is on the page."""
+    fixed: ClassVar[Mapping[str, Any]] = {}
+    """Common fields that have one meaning only in its kind, whatever the form says."""
 
     @classmethod
     @abstractmethod

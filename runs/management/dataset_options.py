@@ -13,10 +13,14 @@ def add_slice(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COLUMN=VALUE",
-        help="only rows with this value, or with another one (COLUMN!=VALUE); several of one "
-        "column: any of them",
+        help="only rows with this value, with another one (COLUMN!=VALUE), with a tag "
+        "(COLUMN~=TAG) or without it (COLUMN!~=TAG); several of one column: any of them",
     )
-    rows.add_argument("--split", metavar="PART", help="only one part of the rows: train or test")
+    rows.add_argument(
+        "--split",
+        metavar="PART",
+        help="only one part of the rows: train, test, or a value of the dataset's split column",
+    )
     rows.add_argument("--sample", type=int, metavar="N", help="only so many rows, drawn by a seed")
     rows.add_argument(
         "--sample-seed", type=int, metavar="SEED", help="draws the sample; else the run's seed does"
@@ -41,19 +45,22 @@ def put_slice(document: dict[str, Any], options: dict[str, Any]) -> None:
     document["dataset"] = {**named, **part}
 
 
+VERBS = {"!~": "lacks", "~": "has", "!": "not"}  # the longest mark first
+
+
 def read_where(given: list[str]) -> dict[str, Any] | None:
     if not given:
         return None
-    equal: dict[str, list[str]] = {}
-    other: dict[str, list[str]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
     for condition in given:
-        column, equals, value = condition.partition("=")
-        if not equals or not column.strip("!"):
+        named, equals, value = condition.partition("=")
+        mark = next((mark for mark in VERBS if named.endswith(mark)), "")
+        column = named.removesuffix(mark)
+        if not equals or not column:
             told = f"--where {condition}: write COLUMN=VALUE, as in subject=algebra."
             raise ConfigurationError([Problem("", told)])
-        values = other if column.endswith("!") else equal
-        values.setdefault(column.removesuffix("!"), []).append(value)
-    if both := equal.keys() & other.keys():
+        found.setdefault(column, {}).setdefault(VERBS.get(mark, ""), []).append(value)
+    if both := [column for column, verbs in found.items() if len(verbs) > 1]:
         told = f"--where {min(both)}: give either values with = or values with !=, not both."
         raise ConfigurationError([Problem("", told)])
-    return {**equal, **{column: {"not": values} for column, values in other.items()}}
+    return {column: verbs.get("", verbs) for column, verbs in found.items()}

@@ -8,28 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from runs.access import get_run_for, runs_for
-from runs.kinds import kind_named, kind_of
+from runs.kinds import kind_named
 from runs.management import here_results, here_runs
 from runs.management.here_runs import HereRun
-from runs.management.watching import seconds_of
 from runs.models import Run
 from runs.reports.export import check_export, write_scores
+from runs.reports.html import MOST_WORST, write_html
 from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
-from runs.reports.report import CandidateLine, Report
+from runs.reports.report import Report
+from runs.run_reports import compare_with
 from runs.selectors.runs.baselines import COMPARABLE, has_scorers_of, newest_like
-from runs.selectors.runs.compare import Side, compare_sides, side_of
-from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
-from runs.selectors.runs.outcome import count_errors, outcome_of
-from runs.selectors.runs.ran_on import facts_at_launch, ran_on
-from runs.selectors.runs.trial_roles import role_lines
+from runs.selectors.runs.ran_on import facts_at_launch
 from runs.selectors.scores.columns import ScoreLine
+from runs.selectors.scores.worst_cases import worst_cases
 from workers.engine.kinds import read_configuration
 from workers.engine.statistics.gates import GateError, Gates, judge
-from workers.engine.statistics.intervals import Estimate
 
 LAST = "last"
 NO_BASELINE = (
@@ -73,10 +69,13 @@ def add_gates(parser: ArgumentParser) -> None:
         "--summary", type=Path, metavar="FILE.md", help="write Markdown for a pull request"
     )
     group.add_argument(
+        "--html", type=Path, metavar="FILE.html", help="write a report as one HTML file"
+    )
+    group.add_argument(
         "--export",
         type=Path,
         metavar="FILE",
-        help="write the scores as .jsonl or .csv. Of kind select, .csv is the table of "
+        help="write the scores as .jsonl, .csv or .parquet. Of kind select, .csv is the table of "
         "combinations and .yaml the winner as a LiteLLM configuration",
     )
     group.add_argument(
@@ -96,6 +95,7 @@ class Asked:
     summary: Path | None
     export: Path | None
     records: bool = False  # with the export
+    html: Path | None = None
     lacks_baseline: bool = False  # `last`, and there is none yet
 
 
@@ -112,7 +112,7 @@ def read_gates(
         alpha=options["alpha"],
     )
     gates.check(has_baseline=bool(options["baseline"]))
-    for name in ("junit", "summary"):
+    for name in ("junit", "summary", "html"):
         check_folder(options[name])
     if options["records"] and not options["export"]:
         raise GateError("--records goes with --export FILE, which is where they are written.")
@@ -127,6 +127,7 @@ def read_gates(
         options["summary"],
         options["export"],
         options["records"],
+        options["html"],
         lacks_baseline=bool(options["baseline"]) and baseline is None,
     )
 
@@ -156,32 +157,11 @@ def find_baseline(
     return run
 
 
-def report_of_run(run: Run, asked: Asked) -> Report:
-    side = side_of(run) if asked.baseline else None
-    comparison = compare_with(asked.baseline, side)
-    found = kind_of(run).find(run)
-    outcome = outcome_of(run, timezone.now(), found)
-    return Report(
-        run_id=run.pk,
-        name=run.name,
-        state=run.state,
-        outcome=outcome,
-        cached=run.cached,
-        seconds=seconds_of(run),
-        checks=judge(asked.gates, outcome, comparison),
-        candidates=found.candidate_lines() if found else list(map(line_of, leaderboard(run))),
-        errors=count_errors(run),
-        roles=role_lines(run),
-        comparison=comparison,
-        findings=found,
-        ran_on=ran_on(run),
-    )
-
-
 def report_of_here(run: HereRun, asked: Asked) -> Report:
     comparison = compare_with(asked.baseline, here_results.side_of(run))
     found = here_results.find(run)
     outcome = here_results.outcome_of(run, found)
+    confirmation = here_results.confirmation_of(run)
     errors = Counter(score.error for score in run.scores if score.error)
     return Report(
         run_id=None,
@@ -190,29 +170,30 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         outcome=outcome,
         cached=here_runs.standing_of(run).cached,
         seconds=run.seconds,
-        checks=judge(asked.gates, outcome, comparison),
+        checks=judge(
+            asked.gates, outcome, comparison, confirmation.sentence if confirmation else ""
+        ),
         candidates=found.candidate_lines() if found else here_results.candidate_lines(run),
         errors=dict(errors.most_common()),
         roles=here_results.role_lines(run),
         comparison=comparison,
         findings=found,
         ran_on=facts_at_launch(run.configuration, run.endpoints, len(run.cases), run.rows),
+        confirmation=confirmation,
     )
 
 
-def line_of(row: LeaderboardRow) -> CandidateLine:
-    score = None
-    if row.value is not None and row.low is not None and row.high is not None:
-        score = Estimate(row.value, row.low, row.high, row.n)
-    return CandidateLine(row.name, score, row.failed, row.latency_p50, row.cost_per_thousand)
-
-
-def compare_with(baseline: Run | None, side: Side | None) -> Any:
-    return compare_sides(side_of(baseline), side) if baseline and side else None
-
-
-def hand_out(report: Report, asked: Asked, scores: Iterable[ScoreLine]) -> None:
-    """Write every file that was asked for."""
+def hand_out(
+    report: Report,
+    asked: Asked,
+    scores: Iterable[ScoreLine],
+    document: dict[str, Any],
+    run: Run | None = None,
+) -> None:
+    """Write every file that was asked for. `run`: where it is stored."""
+    if asked.html:
+        worst = worst_cases(run, MOST_WORST) if run else ()
+        asked.html.write_text(write_html(report, document, worst), encoding="utf-8")
     if asked.junit:
         asked.junit.write_text(write_junit(report), encoding="utf-8")
     if asked.summary:

@@ -1,26 +1,31 @@
 """What a run of this process became: its outcome, its candidates, its scores, as of stored runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from runs.kinds import kind_named
 from runs.kinds.base import Findings, RunHere
-from runs.management.here_runs import HereRun, mean_of, standing_of
+from runs.management.here_runs import HereRun, standing_of
 from runs.management.voices import Standing
 from runs.reports.report import CandidateLine
+from runs.selectors.comparing.cases import GivenCases
+from runs.selectors.comparing.sides import Side, scorers_of
 from runs.selectors.limits.limits import slots_now
-from runs.selectors.runs.compare import Side, scorers_of
+from runs.selectors.runs.confirmation import Confirmation, Rival, add_up, estimate_of, versus_rival
+from runs.selectors.runs.leaderboard import VersusBest
 from runs.selectors.runs.outcome import score_found
-from runs.selectors.runs.trial_roles import RoleLine
+from runs.selectors.runs.trial_roles import RoleLine, read_line
 from runs.selectors.scores.columns import CARRIED, ScoreLine, row_of, score_line
 from runs.services.chunks.judge_totals import count_judging
-from runs.services.chunks.totals import RoleCounts
-from workers.engine.records import EVALUATE, JUDGE, Score
-from workers.engine.statistics.comparing import Result
+from workers.engine.records import CONFIRM, EVALUATE, JUDGE, Score
+from workers.engine.statistics.boards import NOTHING_YET, Board, Figures, Sums, compare_candidates
+from workers.engine.statistics.columns import Result, columns_of
 from workers.engine.statistics.gates import Ending, Outcome
 from workers.engine.statistics.intervals import add_to_bins, percentile
+from workers.engine.statistics.repeats import figures_of_groups
+from workers.engine.strategies.confirmed import confirmation_key
 
 
 def find(run: HereRun) -> Findings | None:
@@ -48,7 +53,7 @@ def outcome_of(run: HereRun, found: Findings | None = None) -> Outcome:
 def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
     values = [score.value for score in run.evaluations if score.value is not None]
     return {
-        "score": mean_of(run.evaluations),
+        "score": board_of(run).overall,
         "value_failures_wrong": sum(values) / standing.done if standing.done else None,
     }
 
@@ -56,9 +61,9 @@ def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
 def role_lines(run: HereRun) -> dict[str, RoleLine]:
     """As of a stored run: empty where all trials evaluate."""
     found = {role: role_line(scores) for role, scores in run.scores_by_role().items()}
-    if judged := [count_judging(score.judging).counts for score in run.scores if score.judging]:
-        sums = {name: sum(getattr(one, name) for one in judged) for name in RoleCounts._fields}
-        found[JUDGE] = RoleLine(**sums)
+    if judged := [count_judging(score.judging) for score in run.scores if score.judging]:
+        counts = [one.as_document for one in judged]
+        found[JUDGE] = read_line({name: sum(one[name] for one in counts) for name in counts[0]})
     return found if found.keys() - {EVALUATE} else {}
 
 
@@ -78,21 +83,63 @@ def evaluated_names(run: HereRun) -> dict[str, str]:
     return {c.key: c.name for c in run.candidates if c.role == EVALUATE}
 
 
+def confirmation_of(run: HereRun) -> Confirmation | None:
+    """As of a stored run."""
+    confirming = [one for one in run.candidates if one.role == CONFIRM]
+    if not confirming:
+        return None
+    known = {confirmation_key(one.key): one for one in run.candidates if one.role == EVALUATE}
+    best, first = known[confirming[0].key], confirming[0]
+    counts_failures = kind_named(run.configuration.kind).counts_failures
+    sums = {
+        key: add_up((s.trial.case, s.value) for s in run.scores if s.trial.candidate == key)
+        for key in (best.key, *(one.key for one in confirming))
+    }
+    estimates = {
+        key: estimate_of(by_case.values(), squares, counts_failures)
+        for key, (by_case, squares) in sums.items()
+    }
+    cases = run.configuration.count_held_out(len(run.cases))
+    rival = None
+    if len(confirming) > 1:
+        second = confirming[1].key
+        versus = versus_rival(sums[first.key][0], sums[second][0])
+        rival = Rival(known[second].name, estimates[second], versus)
+    return Confirmation(
+        key=best.key,
+        name=best.name,
+        chosen_by=estimates[best.key],
+        held_out=estimates[first.key],
+        cases=cases,
+        done=sum(each.done for each in sums[first.key][0].values()),
+        planned=cases * run.configuration.repeats,
+        rival=rival,
+    )
+
+
+def board_of(run: HereRun) -> Board[str]:
+    """Of the candidates that evaluate, as of a stored run."""
+    by_candidate: dict[str, dict[Hashable, Sums]] = {key: {} for key in evaluated_names(run)}
+    squares = dict.fromkeys(by_candidate, 0.0)
+    for score in run.evaluations:
+        cases, value = by_candidate[score.trial.candidate], score.value
+        seen = cases.get(score.trial.case, NOTHING_YET)
+        cases[score.trial.case] = seen.plus(value, score.passed)
+        squares[score.trial.candidate] += (value or 0.0) ** 2
+    return compare_candidates(by_candidate, squares)
+
+
 def candidate_lines(run: HereRun) -> list[CandidateLine]:
-    """In the order of the run's page: the best first, and a tie goes to fewer failures."""
-    names = evaluated_names(run)
+    """In the order of the run's page."""
+    names, board = evaluated_names(run), board_of(run)
     by_candidate: dict[str, list[Score]] = {key: [] for key in names}
     for score in run.evaluations:
         by_candidate[score.trial.candidate].append(score)
-    lines = [line_of(names[key], scores) for key, scores in by_candidate.items()]
-    return sorted(lines, key=lambda line: (line.score is None, -mean(line), line.failed))
+    k = run.configuration.repeats
+    return [line_of(names[key], by_candidate[key], board.figures[key], k) for key in board.order]
 
 
-def mean(line: CandidateLine) -> float:
-    return line.score.value if line.score else 0.0
-
-
-def line_of(name: str, scores: Sequence[Score]) -> CandidateLine:
+def line_of(name: str, scores: Sequence[Score], figures: Figures, k: int) -> CandidateLine:
     answered = [score for score in scores if score.value is not None]
     bins: dict[str, int] = {}
     for score in answered:
@@ -102,10 +149,12 @@ def line_of(name: str, scores: Sequence[Score]) -> CandidateLine:
     is_known = bool(costs) and len(costs) == len(answered)
     return CandidateLine(
         name=name,
-        score=mean_of(scores),
+        score=figures.estimate,
         failed=len(scores) - len(answered),
         latency_p50=percentile(bins, 0.5),
         cost_per_thousand=1000 * sum(costs) / len(costs) if is_known else None,
+        versus_best=VersusBest.of(figures.separation),
+        repeats=figures_of_groups(k, figures.repeats),
     )
 
 
@@ -114,23 +163,41 @@ def side_of(run: HereRun) -> Side:
     names = evaluated_names(run)
     if found := find(run):
         names = {key: name for key, name in names.items() if key == found.best}
+    places = {key: place for place, key in enumerate(names)}
     return Side(
         run_id=None,
+        candidate=None,
         name=run.configuration.name,
         dataset=run.dataset,
         digest=run.digest,
         scorers=scorers_of(run.configuration),
         expected=run.configuration.expected_column,
+        repeats=run.configuration.repeats,
         candidates=names,
-        cases={case.position: case.fields for case in run.cases},
-        results=[
-            Result(s.trial.candidate, run.cases[s.trial.case].position, s.trial.repeat, s.value,
-                   s.passed, s.trial.position)
-            for s in run.scores
-            if s.trial.candidate in names
-        ],
+        positions=range(len(names)),
+        cases=GivenCases({case.position: case.fields for case in run.cases}),
+        trials=columns_of(
+            result_of(run, score, places[score.trial.candidate])
+            for score in run.scores
+            if score.trial.candidate in places
+        ),
         is_complete=not run.stopped,
-    )  # fmt: skip
+        document=run.configuration.model_dump(),
+    )
+
+
+def result_of(run: HereRun, score: Score, place: int) -> Result:
+    trial = score.trial
+    return Result(
+        candidate=place,
+        case=run.cases[trial.case].position,
+        repeat=trial.repeat,
+        value=score.value,
+        passed=score.passed,
+        position=trial.position,
+        cost=score.full_cost,
+        latency=score.latency_ms,
+    )
 
 
 def read_lines(run: HereRun, *, with_records: bool = False) -> Iterator[ScoreLine]:
@@ -146,6 +213,7 @@ def read_lines(run: HereRun, *, with_records: bool = False) -> Iterator[ScoreLin
             fields=case.fields,
             expected=case.expected,
             judgements=score.judgements,
+            judge_cost=score.judging.cost if score.judging else None,
         )
         if with_records:
             line["record"] = None if score.record is None else orjson.loads(score.record)

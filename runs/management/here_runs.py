@@ -11,22 +11,18 @@ from django.db import connections
 
 from runs.management.voices import Standing, Voice
 from runs.models import Endpoint
-from runs.outbound import check_servers
+from runs.outbound import check_servers, webhook_policy
 from runs.selectors.cache import find_replies
-from runs.selectors.case_sources import read_cases, source_of
+from runs.selectors.case_sources import read_cases, source_of, with_slice
 from runs.selectors.endpoints.called import endpoints_of, known_prices
-from runs.selectors.named_parts import every_dataset, refuse_archived
+from runs.selectors.named_parts import every_dataset, refuse_archived, refuse_webhooks
+from runs.selectors.prompts import every_prompt, read_with_library
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.here import Stop, run_here
-from workers.engine.kinds import read_configuration
 from workers.engine.records import EVALUATE, Candidate, Case, Reply, Score
-from workers.engine.spec.configuration import (
-    Configuration,
-    check_against,
-    count_trials,
-    with_expected,
-)
+from workers.engine.spec.checks import check_against
+from workers.engine.spec.configuration import Configuration, count_trials, with_expected
 from workers.engine.statistics.intervals import Estimate, estimate_mean
 from workers.quotas import model_quota
 from workers.wiring import Clients, build_provider, prices_of
@@ -62,7 +58,8 @@ class HereRun:
 
     @property
     def planned(self) -> int:
-        return count_trials(self.configuration, len(self.cases))
+        ranked = self.configuration.count_ranked(len(self.cases))
+        return count_trials(self.configuration, ranked)
 
     @property
     def state(self) -> str:
@@ -82,9 +79,11 @@ class StoredReplies(MemoryCache):
 
 def prepare(document: dict[str, Any]) -> HereRun:
     """ConfigurationError with every problem; then nothing was sent."""
-    configuration = read_configuration(document)
+    configuration = read_with_library(document, every_prompt()).configuration
     source = source_of(configuration, every_dataset())
     configuration = with_expected(configuration, source.expected)
+    if source.dataset is not None:
+        configuration = with_slice(configuration, source.dataset)
     check_against(
         configuration,
         endpoints=known_prices(),
@@ -95,6 +94,7 @@ def prepare(document: dict[str, Any]) -> HereRun:
     refuse_unusable(endpoints)
     cases, dataset = read_cases(source, configuration), source.dataset
     refuse_archived(configuration, dataset, endpoints)
+    refuse_webhooks(configuration)
     name, digest = "rows of the configuration", ""
     if dataset is not None:
         name, digest = f"{dataset.name}@{dataset.version}", dataset.digest
@@ -147,6 +147,7 @@ async def _execute(run: HereRun, voice: Voice) -> None:
             run.cases,
             {name: build_provider(item, clients.of(item)) for name, item in run.endpoints.items()},
             cache=StoredReplies(),
+            webhooks=webhook_policy(),
             prices=prices_of(configuration, run.endpoints),
             model_quotas={
                 (m.endpoint, m.model): model_quota(

@@ -9,7 +9,6 @@ from types import FrameType
 
 from django.conf import settings
 from django.db import OperationalError
-from django.utils import timezone
 
 from runs.management.refusals import bad_input
 from runs.management.voices import Planned, Standing, Voice
@@ -124,10 +123,6 @@ def standing_of(run: Run) -> Standing:
 
 def planned_of(run: Run) -> Planned:
     return Planned(run.planned, is_most=bool(most_word(run)))
-
-
-def seconds_of(run: Run) -> float:
-    return run.running_seconds(timezone.now())
 
 
 @contextmanager

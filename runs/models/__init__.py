@@ -7,14 +7,18 @@ from runs.models.cache import CachedReply
 from runs.models.configuration import Configuration
 from runs.models.dataset import Case, Dataset
 from runs.models.endpoint import Endpoint, EndpointKind
-from runs.models.live import EventLevel, RunEvent, RunSample
+from runs.models.figures import RunFigures
+from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
+from runs.models.maintenance import Maintenance
+from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
-from runs.models.score import Score, ScoreRecord
+from runs.models.score import Override, Score, ScoreRecord, Verdict
 from runs.models.token import ApiToken, Scope
 from runs.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
+    "ADVICE",
     "ApiToken",
     "AppendOnlyError",
     "AuditAction",
@@ -31,16 +35,21 @@ __all__ = [
     "Endpoint",
     "EndpointKind",
     "EventLevel",
+    "Maintenance",
+    "Override",
     "PersonQuota",
     "Priority",
+    "Prompt",
     "Run",
     "RunEvent",
+    "RunFigures",
     "RunSample",
     "RunState",
     "Scope",
     "Score",
     "ScoreRecord",
     "SignInFailure",
+    "Verdict",
     "Webhook",
     "WebhookDelivery",
 ]

@@ -8,9 +8,20 @@ from django.db import models
 from django.urls import reverse
 
 
+class ColumnRole(models.TextChoices):
+    """What a column is for. Inputs are offered for prompts; the others may be named in one, too."""
+
+    INPUT = "input", "input"
+    EXPECTED = "expected", "expected answer"  # stored as `expected_column`
+    METADATA = "metadata", "metadata"
+    SPLIT = "split", "split"
+    TAGS = "tags", "tags"
+    ID = "id", "id"
+
+
 class Dataset(models.Model):
-    """One version of a named dataset. Changing its rows means adding a version; which column is the
-    expected answer may change, since a run freezes the one it used."""
+    """One version of a named dataset. Changing its rows means adding a version; what its columns
+    are for may change, since a run freezes what it used of that."""
 
     name = models.CharField(max_length=120)
     version = models.PositiveIntegerField(default=1)
@@ -20,6 +31,14 @@ class Dataset(models.Model):
         max_length=100,
         blank=True,
         help_text="The column that scorers compare answers with; empty: none.",
+    )
+    roles = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="What columns are for: metadata, split, tags or id. Those not named are inputs.",
+    )
+    origin = models.CharField(
+        max_length=300, blank=True, editable=False, help_text="Where its rows come from, in words."
     )
     digest = models.CharField(max_length=64, help_text="SHA-256 over the rows in order.")
     owner = models.ForeignKey(
@@ -56,6 +75,19 @@ class Dataset(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("dataset", args=[self.pk])
+
+    def role_of(self, column: str) -> str:
+        if column == self.expected_column:
+            return ColumnRole.EXPECTED
+        return str(self.roles.get(column, ColumnRole.INPUT))
+
+    def column_for(self, role: str) -> str:
+        """The first column with this role; empty if there is none."""
+        return next((column for column in self.columns if self.role_of(column) == role), "")
+
+    @property
+    def input_columns(self) -> list[str]:
+        return [column for column in self.columns if self.role_of(column) == ColumnRole.INPUT]
 
 
 class Case(models.Model):

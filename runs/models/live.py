@@ -26,6 +26,9 @@ class RunSample(models.Model):
         return f"run {self.run_id}, second {self.second}"
 
 
+ADVICE = "advice"  # the kind of an event that a person can do something about
+
+
 class EventLevel(models.TextChoices):
     INFO = "info", "Info"
     WARNING = "warning", "Warning"

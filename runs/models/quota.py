@@ -25,6 +25,9 @@ class PersonQuota(models.Model):
     slots = models.PositiveIntegerField(
         null=True, blank=True, help_text="Calls in flight over all runs of the person."
     )
+    sockets = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Pages of the person that are live at once."
+    )
 
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [

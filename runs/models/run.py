@@ -65,6 +65,12 @@ class Run(models.Model):
         "runs.Configuration", null=True, blank=True, on_delete=models.SET_NULL
     )
     dataset = models.ForeignKey("runs.Dataset", on_delete=models.PROTECT, related_name="runs")
+    rerun_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="reruns"
+    )
+    rerun_what = models.CharField(
+        max_length=120, blank=True, help_text="Of a rerun: which trials, in words."
+    )
     snapshot_of = models.JSONField(
         default=dict, help_text="Endpoints and code version as they were at launch."
     )
@@ -217,6 +223,11 @@ class Candidate(models.Model):
     def is_evaluated(self) -> bool:
         """Whether its trials count; those of other roles are only told to the strategy."""
         return self.role == records.EVALUATE
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether its answers are scored: to rank it, or to confirm that it is the best."""
+        return self.role in records.JUDGED
 
     @property
     def as_engine(self) -> records.Candidate:

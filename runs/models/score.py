@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -91,3 +92,49 @@ class ScoreRecord(models.Model):
 
     def __str__(self) -> str:
         return f"record of score {self.score_id}"
+
+
+class Verdict(models.TextChoices):
+    """What a person may say of a trial beside what its scorers said."""
+
+    RIGHT = "right", "Right"
+    WRONG = "wrong", "Wrong"
+    VALUE = "value", "Another value"
+    ORIGINAL = "original", "As the scorers said"
+    COMMENT = "comment", "Only a comment"
+    FLAG = "flag", "Flagged, to look at again"
+    UNFLAG = "unflag", "Flag removed"
+
+    @property
+    def passed(self) -> bool | None:
+        return {Verdict.RIGHT: True, Verdict.WRONG: False}.get(self)
+
+
+NO_VERDICTS = (Verdict.COMMENT, Verdict.FLAG, Verdict.UNFLAG)
+"""What says nothing about the value."""
+
+LONGEST_COMMENT = 2_000  # characters
+
+
+class Override(models.Model):
+    """What a person said of a trial. Rows are added and stay; the newest that is no mere comment
+    stands, and the score beside it is never changed."""
+
+    # Not a cascade, as with records: whoever deletes scores deletes these first.
+    score = models.ForeignKey(Score, on_delete=models.DO_NOTHING, related_name="overrides")
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="overrides")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    verdict = models.CharField(max_length=10, choices=Verdict)
+    value = models.FloatField(null=True, help_text="From 0 to 1; none: the original, or a comment.")
+    comment = models.TextField(blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} of score {self.score_id}"
+
+    @property
+    def passed(self) -> bool | None:
+        return Verdict(self.verdict).passed

@@ -1,7 +1,9 @@
 """The audit log as a file, a part at a time; no cell is taken for a formula."""
 
 import csv
+import os
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
@@ -26,6 +28,25 @@ def send_audit(
         content_type=f"{MEDIA_TYPES[form]}; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="audit.{form}"'},
     )
+
+
+def write_audit(path: Path, rows: Iterable[AuditRow], form: Format) -> int:
+    """To a file of its owner alone; tells how many rows."""
+    count = 0
+
+    def counted() -> Iterator[AuditRow]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
+    with open(path, "w", encoding="utf-8", newline="", opener=for_owner) as file:
+        file.writelines(LINES[form](counted()))
+    return count
+
+
+def for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def csv_lines(rows: Iterable[AuditRow]) -> Iterator[str]:

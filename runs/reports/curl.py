@@ -1,22 +1,49 @@
-"""A launch as a curl command that can be pasted into a shell whatever the configuration holds."""
+"""A request as a curl command that can be pasted into a shell whatever it holds. Secrets come from
+the environment, never from a page."""
 
 import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from runs.models import Endpoint
+from workers.engine.errors import CallError
+from workers.engine.providers import PROVIDERS
+from workers.engine.records import Request
+
 END = "CONFIGURATION"  # no line of the body is it: the body is one line of JSON, in ASCII
+END_OF_CALL = "REQUEST"
+LONGEST_COMMAND = 500_000  # characters on a page: one image as data, not twenty
 
 
 def as_curl(url: str, document: Mapping[str, Any]) -> str:
-    """`POST /api/v1/runs`; the token comes from the environment, never from a page."""
-    body = json.dumps({"configuration": document})
+    """`POST /api/v1/runs`."""
+    secret = {"Authorization": "Bearer $EVALSITE_TOKEN"}
+    return write_curl(url, secret, {"configuration": document}, END)
+
+
+def call_as_curl(endpoint: Endpoint, request: Request) -> str:
+    """A call of a model, to the endpoint as it is now. Empty where there is no address to name: the
+    simulated provider of the site has another one after each start; and where nothing was sent."""
+    provider: Any = PROVIDERS.get(endpoint.kind)
+    if not endpoint.base_url or not hasattr(provider, "written"):
+        return ""
+    try:
+        path, body = provider.written(request)
+    except CallError:  # such a request is never sent
+        return ""
+    headers = provider.key_headers("$API_KEY" if endpoint.has_key else "")
+    command = write_curl(endpoint.base_url.rstrip("/") + path, headers, body, END_OF_CALL)
+    return command if len(command) <= LONGEST_COMMAND else ""
+
+
+def write_curl(url: str, headers: Mapping[str, str], body: Any, end: str) -> str:
     lines = [
         f"curl -sS -X POST {shlex.quote(url)} \\",
-        '  -H "Authorization: Bearer $EVALSITE_TOKEN" \\',
+        *(f'  -H "{name}: {value}" \\' for name, value in headers.items()),  # ours; the shell fills
         "  -H 'Content-Type: application/json' \\",
-        f"  --data-binary @- <<'{END}'",
-        body,
-        END,
+        f"  --data-binary @- <<'{end}'",
+        json.dumps(body),
+        end,
     ]
     return "\n".join(lines) + "\n"

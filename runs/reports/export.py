@@ -6,17 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from runs.selectors.scores.columns import LINE, ScoreLine
-from workers.engine.json_text import to_json
+from runs.reports.cells import cells_of, columns_of
+from runs.reports.parquet import write_parquet
+from runs.selectors.scores.columns import ScoreLine
 from workers.engine.spreadsheets import guard
 
-FORMATS = (".jsonl", ".csv")
-COLUMNS = [
-    column
-    for name in LINE
-    for column in (("error_class", "error_message") if name == "error" else (name,))
-]
-
+FORMATS = (".jsonl", ".csv", ".parquet")
 Format = Literal["csv", "jsonl"]
 
 
@@ -41,6 +36,10 @@ def check_export(path: Path, more: Sequence[str] = ()) -> None:
 
 
 def write_scores(path: Path, scores: Iterable[ScoreLine], *, with_records: bool = False) -> None:
+    if path.suffix.lower() == ".parquet":
+        with path.open("wb") as binary:
+            write_parquet(binary, scores, with_records=with_records)
+        return
     lines = csv_lines if path.suffix.lower() == ".csv" else jsonl_lines
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         file.writelines(lines(scores, with_records))
@@ -48,7 +47,7 @@ def write_scores(path: Path, scores: Iterable[ScoreLine], *, with_records: bool 
 
 def csv_lines(scores: Iterable[ScoreLine], with_records: bool = False) -> Iterator[str]:
     writer: Any = csv.writer(Line())
-    columns = [*COLUMNS, "record"] if with_records else COLUMNS
+    columns = columns_of(with_records)
     yield writer.writerow(columns)
     for score in scores:
         cells = cells_of(score)
@@ -64,18 +63,3 @@ LINES: dict[Format, Callable[[Iterable[ScoreLine], bool], Iterator[str]]] = {
     "csv": csv_lines,
     "jsonl": jsonl_lines,
 }
-
-
-def cells_of(score: ScoreLine) -> dict[str, Any]:
-    """A cell holds one text: the error goes into two, and what the scorers said into one."""
-    error = score["error"] or {"class": "", "message": ""}
-    judgements = [
-        f"{said['scorer']} {said['value']:g}: {said['explanation']}" for said in score["judgements"]
-    ]
-    return {
-        **score,
-        "judgements": "; ".join(judgements),
-        "error_class": error["class"],
-        "error_message": error["message"],
-        "record": to_json(score["record"]).decode() if score.get("record") is not None else "",
-    }

@@ -3,9 +3,16 @@
 from collections.abc import Iterable, Sequence
 
 from runs import formatting
+from runs.reports.leaderboard_table import (
+    repeat_cells,
+    repeat_heads,
+    repeats_of,
+    separation_lines,
+    versus_text,
+)
 from runs.reports.plain import code_span
 from runs.reports.report import MOST_SHOWN, CandidateLine, Report
-from runs.selectors.runs.compare import ChangedTrial
+from runs.selectors.comparing.comparison import ChangedTrial
 from runs.selectors.runs.errors import advice_for
 from workers.engine.statistics.gates import Exit
 
@@ -18,6 +25,7 @@ def write_markdown(report: Report) -> str:
         write_numbers(report),
         write_checks(report),
         write_changed(report),
+        code_span(report.confirmation_text, 500) if report.confirmation else "",
         write_candidates(report.candidates),
         write_errors(report),
         write_marks(report),
@@ -53,14 +61,15 @@ def write_checks(report: Report) -> str:
 def write_changed(report: Report) -> str:
     if report.comparison is None:
         return ""
-    falls = [trial for trial in report.comparison.changed if trial.change < 0]
-    if not falls:
+    fallen = report.comparison.fallen
+    if not fallen:
         return ""
     shown = table(
-        ("before", "after", "candidate", "case", "question"), map(changed_row, falls[:MOST_SHOWN])
+        ("before", "after", "candidate", "case", "question"),
+        map(changed_row, report.comparison.falls(MOST_SHOWN)),
     )
     base, count = report.comparison.base, report.comparison.regressions
-    trials = formatting.counted(len(falls), "trial")
+    trials = formatting.counted(fallen, "trial")
     head = f"#### {trials} scored lower than in {code_span(base.name)}"
     head += f" · run {base.run_id}" if base.run_id else ""
     head += f"; {count:,} passed there and no longer pass" if count else ""
@@ -80,18 +89,23 @@ def changed_row(trial: ChangedTrial) -> tuple[str, ...]:
 def write_candidates(candidates: Sequence[CandidateLine]) -> str:
     if len(candidates) < 2:
         return ""
+    k = repeats_of(candidates)
+    heads = ["candidate", "score", "95 %", "to the best", *(repeat_heads(k) if k else ()), "failed"]
     rows = [
         (
             code_span(line.name),
             formatting.score(line.score.value if line.score else None),
             formatting.score_interval(*(line.score[1:3] if line.score else (None, None))),
+            versus_text(line),
+            *(repeat_cells(line) if k else ()),
             f"{line.failed:,}",
         )
         for line in candidates[:MOST_SHOWN]
     ]
     more = len(candidates) - len(rows)
-    note = f"\n\n{more:,} more on the run's page." if more else ""
-    return "#### Candidates\n\n" + table(("candidate", "score", "95 %", "failed"), rows) + note
+    notes = [f"{more:,} more on the run's page."] if more else []
+    notes += [code_span(told, 500) for told in separation_lines(candidates)]
+    return "\n\n".join(["#### Candidates", table(heads, rows), *notes])
 
 
 def write_errors(report: Report) -> str:

@@ -4,13 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from runs import formatting
 from runs.reports.plain import one_line
-from runs.selectors.runs.compare import RunComparison
+from runs.selectors.comparing.comparison import RunComparison
+from runs.selectors.runs.confirmation import Confirmation
 from runs.selectors.runs.errors import advice_for
+from runs.selectors.runs.leaderboard import VersusBest
 from runs.selectors.runs.ran_on import RanOn
 from runs.selectors.runs.trial_roles import RoleLine, role_texts
 from workers.engine.statistics.gates import FINISHED, Check, Exit, Outcome, exit_of
 from workers.engine.statistics.intervals import Estimate
+from workers.engine.statistics.repeats import RepeatFigures
 
 if TYPE_CHECKING:
     from runs.kinds.base import Findings
@@ -31,9 +35,16 @@ class CandidateLine:
     failed: int
     latency_p50: float | None = None  # milliseconds
     cost_per_thousand: float | None = None  # dollars for a thousand answers; None: unknown
+    versus_best: VersusBest | None = None  # None: it is the best, or there is nothing to compare
+    repeats: RepeatFigures | None = None  # None: every case is asked once
 
     def as_record(self) -> dict[str, Any]:
-        return {**asdict(self), "score": self.score._asdict() if self.score else None}
+        return {
+            **asdict(self),
+            "score": self.score._asdict() if self.score else None,
+            "versus_best": self.versus_best.as_record() if self.versus_best else None,
+            "repeats": self.repeats._asdict() if self.repeats else None,
+        }
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,13 @@ class Report:
     comparison: RunComparison | None = None
     findings: "Findings | None" = None  # of kinds that find more than scores
     ran_on: RanOn | None = None
+    confirmation: Confirmation | None = None  # of the best, where cases were held out
+
+    @property
+    def confirmation_text(self) -> str:
+        if self.confirmation is None:
+            return ""
+        return f"{one_line(self.confirmation.name, 200)}: {self.confirmation.text}."
 
     @property
     def exit(self) -> Exit:
@@ -73,6 +91,11 @@ class Report:
         named = ", ".join(name for name in failed if name != FINISHED)
         return f"{head}: {named}" if named else head
 
+    @property
+    def score_interval(self) -> str:
+        score = self.outcome.score
+        return formatting.score_interval(score.low, score.high) if score else formatting.NOTHING
+
     def properties(self) -> dict[str, str]:
         score = self.outcome.score
         known = {
@@ -89,11 +112,10 @@ class Report:
     def details_of(self, check: Check) -> list[str]:
         if check.name not in ("baseline", "regressions") or self.comparison is None:
             return []
-        changed = [trial for trial in self.comparison.changed if trial.change < 0]
         return [
             f"{trial.before:g} -> {trial.after:g}: {one_line(trial.candidate, 60)}, "
             f"case {trial.case} ({one_line(trial.question)})"
-            for trial in changed[:MOST_SHOWN]
+            for trial in self.comparison.falls(MOST_SHOWN)
         ]
 
     def as_record(self) -> dict[str, Any]:
@@ -130,4 +152,7 @@ class Report:
             "comparison": compared,
             "findings": self.findings.as_record() if self.findings else None,
             "ran_on": self.ran_on.model_dump() if self.ran_on else None,
+            "confirmation": self.confirmation.as_facts().model_dump()
+            if self.confirmation
+            else None,
         }

@@ -11,13 +11,15 @@ from runs.models import (
     Configuration,
     Dataset,
     Endpoint,
+    Prompt,
     Run,
     RunEvent,
     RunState,
 )
-from runs.selectors.datasets import newest_versions
+from runs.selectors.datasets.pages import newest_versions
 from runs.selectors.paging import BY_NAME, BY_POSITION, NEWEST_FIRST, Order, place
 from runs.selectors.pickable import Pickable
+from runs.selectors.prompts import newest_prompts
 from runs.selectors.runs.run_summary import RunSummary, summarise
 
 
@@ -87,6 +89,11 @@ def list_configurations(
     configurations: QuerySet[Configuration], most: int, after: str | None
 ) -> list[Configuration]:
     return list(BY_NAME.walk(configurations.defer("document"), place(after))[:most])
+
+
+def list_prompts(prompts: QuerySet[Prompt], most: int, after: str | None) -> list[Prompt]:
+    """The newest version of each, by name."""
+    return list(BY_NAME.walk(newest_prompts(prompts), place(after))[:most])
 
 
 def list_benchmarks_from(

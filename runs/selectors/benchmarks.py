@@ -25,9 +25,10 @@ class BenchmarkRow:
 
 @dataclass(frozen=True)
 class LimitsRow:
-    """A limits suite in the history: how many of its rows are met, and which are not."""
+    """A suite with bars in the history: how many of its rows are met, and which are not."""
 
     benchmark: Benchmark
+    suite: str
     conditions: dict[str, Any]
     rows: int
     missed: list[str]
@@ -53,10 +54,11 @@ def list_benchmarks(benchmarks: QuerySet[Benchmark]) -> list[BenchmarkRow]:
 
 
 def list_limits(benchmarks: QuerySet[Benchmark]) -> list[LimitsRow]:
-    """Those of the limits suite."""
+    """Those of suites with bars."""
     return [
         LimitsRow(
             benchmark=benchmark,
+            suite=benchmark.results["suite"],
             conditions=benchmark.conditions,
             rows=len(benchmark.results["rows"]),
             missed=[row["name"] for row in benchmark.results["rows"] if not row["met"]],

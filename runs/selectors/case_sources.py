@@ -5,14 +5,18 @@ A run numbers its cases from 0, in the order of the rows; what is stored, shown 
 row's own position in its dataset.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+import orjson
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 
 from runs.models import Case as CaseRow
 from runs.models import Dataset, Run
+from runs.models.dataset import ColumnRole
 from runs.selectors.named_parts import find_dataset
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.json_text import to_json
@@ -20,7 +24,7 @@ from workers.engine.records import Case
 from workers.engine.spec.configuration import Configuration
 from workers.engine.spec.dataset_choice import SLICE, DatasetChoice
 from workers.engine.spec.expected import guess_expected
-from workers.engine.spec.slicing import slice_rows
+from workers.engine.spec.slicing import guess_split, slice_rows
 
 KEPT_SLICES = 32  # a long list each; pages, planning and leases ask again and again
 MOST_NAMED = 1000  # positions in one query; a longer list would be too many parameters
@@ -84,8 +88,25 @@ def positions_in(
 def stored_positions(dataset: Dataset, choice: DatasetChoice | None, seed: int) -> Sequence[int]:
     if choice is None or not choice.must_be_read:
         return first_of(choice, dataset.rows)
-    text = to_json({**choice.slice_document(), "name": dataset.digest}).decode()
+    settled = choice.settled(split_column_of(choice, dataset))
+    text = to_json({**settled.slice_document(), "name": dataset.digest}).decode()
     return cut_slice(dataset.pk, tuple(dataset.columns), text, seed)
+
+
+def with_slice(configuration: Configuration, dataset: Dataset) -> Configuration:
+    """With its slice as a run freezes it: what a column is for may change later."""
+    choice = configuration.dataset
+    if choice is None or choice.split is None:
+        return configuration
+    settled = choice.settled(split_column_of(choice, dataset))
+    return configuration.model_copy(update={"dataset": settled})
+
+
+def split_column_of(choice: DatasetChoice, dataset: Dataset) -> str:
+    """Of rows given in place by its name alone, whatever was said of equal rows before."""
+    if choice.rows is not None:
+        return guess_split(dataset.columns)
+    return dataset.column_for(ColumnRole.SPLIT)
 
 
 def first_of(choice: DatasetChoice | None, rows: int) -> range:
@@ -102,8 +123,33 @@ def cut_slice(dataset_id: int, columns: tuple[str, ...], text: str, seed: int) -
 
 
 def fields_in_order(dataset_id: int) -> Iterator[dict[str, str]]:
-    rows = CaseRow.objects.filter(dataset_id=dataset_id).order_by("position")
-    return rows.values_list("fields", flat=True).iterator()
+    return map(fields_of, texts_in_order(dataset_id))
+
+
+def texts_in_order(dataset_id: int) -> Iterator[str]:
+    """The rows as JSON, as the database has them: who reads 100,000 need not parse each."""
+    texts = as_texts(CaseRow.objects.filter(dataset_id=dataset_id)).values_list("text", flat=True)
+    yield from texts.iterator(chunk_size=10_000)
+
+
+def texts_at(dataset_id: int, positions: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """With their positions, which are ascending."""
+    for start in range(0, len(positions), MOST_NAMED):
+        named = positions[start : start + MOST_NAMED]
+        texts = as_texts(CaseRow.objects.filter(dataset_id=dataset_id, position__in=named))
+        yield from texts.values_list("position", "text")
+
+
+def as_texts(rows: QuerySet[CaseRow]) -> Any:
+    return rows.order_by("position").annotate(text=Cast("fields", TextField()))
+
+
+def fields_of(text: str) -> dict[str, str]:
+    try:
+        found: dict[str, str] = orjson.loads(text)
+    except orjson.JSONDecodeError:  # half a surrogate pair, which only Python's own parser takes
+        found = json.loads(text)
+    return found
 
 
 def positions_of(run: Run) -> Sequence[int]:

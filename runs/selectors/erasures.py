@@ -16,6 +16,7 @@ from runs.models import (
     CachedReply,
     Configuration,
     Dataset,
+    Prompt,
     Run,
     RunState,
     Score,
@@ -108,6 +109,7 @@ def person_erasure(person: User) -> Erasure:
             "datasets": datasets.count(),
             "rows": rows_in(datasets),
             "configurations": Configuration.objects.filter(**own, is_preset=False).count(),
+            "prompts": Prompt.objects.filter(**own, is_shared=False).count(),
             "tokens": ApiToken.objects.filter(**own).count(),
             "webhooks": Webhook.objects.filter(**own).count(),
             "sessions": len(sessions_of(person)),
@@ -115,6 +117,7 @@ def person_erasure(person: User) -> Erasure:
         handed_over={
             "runs": Run.objects.filter(**own, is_shared=True).count(),
             "datasets": Dataset.objects.filter(**own).count() - datasets.count(),
+            "prompts": Prompt.objects.filter(**own, is_shared=True).count(),
             "presets": Configuration.objects.filter(**own, is_preset=True).count(),
             "benchmarks": Benchmark.objects.filter(**own).count(),
         },

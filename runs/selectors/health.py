@@ -8,8 +8,10 @@ from typing import NamedTuple
 from django.conf import settings
 from django.urls import reverse
 
-from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
+from runs.models import Endpoint
 from runs.selectors.endpoints.permit_state import read_permits
+from runs.selectors.system.maintenance import current_maintenance
+from runs.selectors.system.stores import read_waiting
 from runs.selectors.worker_beats import count_workers, is_storage_full
 
 REMEMBERED_SECONDS = 3.0  # pages show it; several pages a second need not ask anew
@@ -45,7 +47,16 @@ def forget_troubles() -> None:
 
 
 def find_troubles() -> list[Trouble]:
-    return [*storage_troubles(), *service_troubles()]
+    return [*maintenance_troubles(), *storage_troubles(), *service_troubles()]
+
+
+def maintenance_troubles() -> list[Trouble]:
+    row = current_maintenance()
+    if row is None:
+        return []
+    why = f" {row.reason.rstrip('.')}." if row.reason else ""
+    advice = f"{row.by} paused all runs.{why} They go on when it is over; nothing is lost."
+    return [Trouble("Maintenance", advice)]
 
 
 def storage_troubles() -> list[Trouble]:
@@ -85,8 +96,7 @@ def worker_troubles(alive: int) -> list[Trouble]:
 
 def waiting_text() -> str:
     """How much nobody has begun to work on."""
-    chunks = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going()).count()
-    runs = Run.objects.filter(state=RunState.QUEUED).count()
+    runs, chunks, _ = read_waiting()
     parts = [
         f"{number:,} {name}{'' if number == 1 else 's'}"
         for number, name in ((runs, "queued run"), (chunks, "chunk"))

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from runs.models import Dataset, Endpoint, Run
 from runs.roles import Permission
-from runs.selectors.datasets import newest_versions
+from runs.selectors.datasets.pages import newest_versions
 
 MOST_EACH = 6
 LARGEST_NUMBER = 2**63 - 1
@@ -17,6 +17,8 @@ PAGES = {
     "New run": ("run_new", Permission.LAUNCH),
     "Datasets": ("datasets", Permission.SEE),
     "Import a dataset": ("dataset_import", Permission.IMPORT),
+    "Prompts": ("prompts", Permission.SEE),
+    "New prompt": ("prompt_new", Permission.CONFIGURE),
     "Endpoints": ("endpoints", Permission.SEE),
     "Cache": ("cache", Permission.SEE),
     "Benchmark": ("benchmarks", Permission.SEE),
@@ -25,6 +27,7 @@ PAGES = {
     "API tokens": ("tokens", Permission.SEE),
     "Your password": ("password", Permission.SIGNED_IN),
     "People": ("people", Permission.MANAGE_PEOPLE),
+    "System": ("system", Permission.MAINTAIN),
 }
 
 

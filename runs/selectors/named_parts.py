@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 
 from runs.models import Dataset, Endpoint
-from workers.engine.errors import ConfigurationError, Problem
+from runs.outbound import check_webhook
+from runs.roles import Permission, may, refusal
+from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
+from workers.engine.scorers import SCORERS, PostingScorer
 from workers.engine.spec.configuration import Configuration
 
 
@@ -61,5 +65,34 @@ def refuse_archived(
         for name in sorted({model.endpoint for model in configuration.every_model})
         if name in endpoints and endpoints[name].archived
     ]
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def refuse_written_code(person: AbstractBaseUser | None, configuration: Configuration) -> None:
+    """ConfigurationError if it brings a program and the person may not write one. None: a command,
+    whose user can run any program on this machine."""
+    if person is None or may(person, Permission.WRITE_CODE):
+        return
+    problems = [
+        Problem(f"scorers.{index}", refusal(person, Permission.WRITE_CODE))
+        for index, choice in enumerate(configuration.scorers)
+        if (scorer := SCORERS.get(choice.name)) and scorer.is_written_code
+    ]
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def refuse_webhooks(configuration: Configuration) -> None:
+    """ConfigurationError names the scorers that post to an address which may not be called."""
+    problems = []
+    for index, choice in enumerate(configuration.scorers):
+        scorer = choice.scorer
+        if not isinstance(scorer, PostingScorer):
+            continue
+        try:
+            check_webhook(scorer.posts_to)
+        except ForbiddenAddress as error:
+            problems.append(Problem(f"scorers.{index}.url", str(error)))
     if problems:
         raise ConfigurationError(problems)

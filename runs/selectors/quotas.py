@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import F, Sum
+from django.db.models import F, Sum, TextField
+from django.db.models.functions import Cast, Length
 from django.utils import timezone
 
 from runs import formatting
-from runs.models import Dataset, PersonQuota, Run, RunState
+from runs.models import Dataset, PersonQuota, Prompt, Run, RunState
 from runs.roles import Role, role_of
 
 MEGABYTE = 1024 * 1024
@@ -24,6 +25,7 @@ class Quota(NamedTuple):
     dollars_per_day: float | None
     stored_megabytes: int | None
     slots: int | None
+    sockets: int
 
     @property
     def while_running(self) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def site_quota() -> Quota:
         dollars_per_day=settings.DOLLARS_PER_DAY,
         stored_megabytes=settings.STORED_MEGABYTES,
         slots=settings.SLOTS_PER_PERSON,
+        sockets=settings.SOCKETS_PER_PERSON,
     )
 
 
@@ -106,10 +109,13 @@ def promised_to_runs(person_id: int) -> float:
 
 
 def bytes_of(person_id: int) -> int:
-    """Of datasets and of what runs stored. Runs from before this was counted count as nothing."""
+    """Of datasets, prompts of the library and what runs stored. Runs from before this was counted
+    count as nothing."""
     runs = Run.objects.filter(owner_id=person_id).aggregate(sum=Sum("stored_bytes"))
     datasets = Dataset.objects.filter(owner_id=person_id).aggregate(sum=Sum("size"))
-    return int((runs["sum"] or 0) + (datasets["sum"] or 0))
+    length = Length(Cast("content", TextField()))
+    prompts = Prompt.objects.filter(owner_id=person_id).aggregate(sum=Sum(length))
+    return sum(int(one["sum"] or 0) for one in (runs, datasets, prompts))
 
 
 def quota_lines(quota: Quota, use: Use) -> list[QuotaLine]:
@@ -132,6 +138,8 @@ def quota_lines(quota: Quota, use: Use) -> list[QuotaLine]:
     if quota.slots is not None:
         calls = formatting.counted(quota.slots, "call")
         lines.append(QuotaLine(f"{calls} at once over all runs", 0.0))
+    if quota.sockets != settings.SOCKETS_PER_PERSON:
+        lines.append(QuotaLine(f"{formatting.counted(quota.sockets, 'live page')} at once", 0.0))
     if quota.trials_per_run != settings.TRIALS_PER_RUN:
         lines.append(QuotaLine(f"{quota.trials_per_run:,} trials a run", 0.0))
     return lines

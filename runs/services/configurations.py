@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from runs.models import AuditAction, Configuration
+from runs.selectors.named_parts import refuse_written_code
 from runs.services.audit import record
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import read_configuration
@@ -31,7 +32,7 @@ def save_configuration(
     """
     plain = name.strip()
     document = with_plain_line_ends(document)
-    kind = check_configuration(plain, document, description)
+    kind = check_configuration(plain, document, description, owner)
     stored = Configuration.objects.select_for_update().filter(name=plain).first()
     if stored is None:
         return Configuration.objects.create(
@@ -55,7 +56,9 @@ def _update(stored: Configuration, kind: str, document: dict[str, Any]) -> Confi
     return stored
 
 
-def check_configuration(name: str, document: Any, description: str = "") -> str:
+def check_configuration(
+    name: str, document: Any, description: str = "", owner: AbstractBaseUser | None = None
+) -> str:
     """The kind of a configuration that can be stored; else ConfigurationError."""
     problems = []
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
@@ -64,6 +67,7 @@ def check_configuration(name: str, document: Any, description: str = "") -> str:
         problems.append(Problem("description", f"Give at most {LONGEST_DESCRIPTION} characters."))
     try:
         configuration = read_configuration(document)
+        refuse_written_code(owner, configuration)
         problems += configuration.plugin_problems()
     except ConfigurationError as error:
         problems += error.problems

@@ -5,7 +5,7 @@ from datetime import datetime
 from runs import formatting
 from runs.models import EventLevel, Run, RunState
 from runs.selectors.quotas import spent_on_day
-from runs.services.pauses import hold_run
+from runs.services.control.pauses import hold_run
 from workers.engine.errors import Problem
 
 

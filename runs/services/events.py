@@ -9,7 +9,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from runs.live import publish
-from runs.models import Endpoint, EventLevel, Run, RunEvent, RunState
+from runs.models import ADVICE, Endpoint, EventLevel, Run, RunEvent, RunState
+from workers.engine.batch_sizes import Queueing
 from workers.engine.throttling.permits import LimitChange
 
 LIMIT_WORDS = {
@@ -81,6 +82,23 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
     if not change.after or change.reason.startswith("breaker"):
         going = live.filter(state__in=RunState.going())  # why a run is paused stays to be read
         going.update(reason=reason, version=F("version") + 1)
+
+
+@transaction.atomic
+def note_queueing(run_ids: Sequence[int], key: str, found: Queueing) -> None:
+    """Calls wait at the server of a model: one piece of advice for every live run that makes them.
+    Of what several workers have seen, or one has seen twice, the smallest number is the nearest."""
+    live = Run.objects.select_for_update().filter(pk__in=run_ids, state__in=RunState.live())
+    model = model_of(key)
+    for run in live:
+        known = run.events.filter(kind=ADVICE, data__key=key).first()
+        event = known or RunEvent(run=run, kind=ADVICE, level=EventLevel.WARNING)
+        if known and known.data["size"] <= found.size:
+            continue
+        event.message = f"{model}: {found.advice}"[:500]
+        event.data = {"key": key, "model": model, **found._asdict()}
+        event.save()
+        transaction.on_commit(partial(publish, run.pk))
 
 
 def note_retuning(run: Run, who: str, moves: Mapping[str, tuple[Any, Any]], reason: str) -> str:

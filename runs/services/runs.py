@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils.timezone import now
 
-from runs.access import datasets_to_run_on
+from runs.access import datasets_to_run_on, prompts_for
 from runs.live import publish
 from runs.models import (
     AuditAction,
@@ -20,9 +20,15 @@ from runs.models import (
     RunState,
 )
 from runs.models import Configuration as StoredConfiguration
-from runs.selectors.case_sources import named_dataset, source_of, stored_positions
+from runs.selectors.case_sources import (
+    named_dataset,
+    source_of,
+    stored_positions,
+    with_slice,
+)
 from runs.selectors.estimates.estimate import measure
-from runs.selectors.named_parts import refuse_archived
+from runs.selectors.named_parts import refuse_archived, refuse_webhooks, refuse_written_code
+from runs.selectors.prompts import read_with_library
 from runs.selectors.quotas import quota_of
 from runs.selectors.runs.planned import planned_text
 from runs.selectors.runs.ran_on import facts_at_launch
@@ -33,13 +39,8 @@ from runs.services.events import note
 from runs.services.quotas import check_dollars, check_runs, check_size, lock_person
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.kinds import read_configuration
-from workers.engine.spec.configuration import (
-    Configuration,
-    check_against,
-    count_trials,
-    with_expected,
-)
+from workers.engine.spec.checks import check_against
+from workers.engine.spec.configuration import Configuration, count_trials, with_expected
 from workers.engine.spec.expected import guess_expected
 from workers.engine.spec.line_ends import with_plain_line_ends
 from workers.queue import enqueue_advance
@@ -55,6 +56,8 @@ class Source(NamedTuple):
     key: str = ""  # of the same owner: the same run, however often it is sent
     request_digest: str = ""  # of the request with the key; another one is refused
     configuration: StoredConfiguration | None = None
+    rerun_of: Run | None = None
+    rerun_what: str = ""  # as in "37 wrong trials"
 
 
 def create_run(
@@ -66,9 +69,9 @@ def create_run(
     if earlier := _earlier(owner, made_from):
         return earlier
     document = with_plain_line_ends(document)
-    configuration = read_configuration(document)
+    read = read_with_library(document, prompts_for(owner))
     try:
-        return _store_run(owner, configuration, document, made_from)
+        return _store_run(owner, read.configuration, read.document, made_from)
     except (IntegrityError, ConfigurationError):
         if twin := _earlier(owner, made_from):  # it was faster
             return twin
@@ -96,17 +99,22 @@ def _store_run(
     check_runs(owner, quota)
     dataset = _dataset_of(configuration, owner)
     configuration = with_expected(configuration, _expected_of(configuration, dataset))
+    configuration = with_slice(configuration, dataset)
     cases = len(stored_positions(dataset, configuration.dataset, configuration.seed))
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     refuse_archived(configuration, dataset, endpoints)
+    refuse_written_code(owner, configuration)
+    refuse_webhooks(configuration)
     check_against(
         configuration,
         endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},
         columns=dataset.columns,
         cases=cases,
     )
-    planned = count_trials(configuration, cases)
-    check_size(quota, planned + configuration.count_told(cases))
+    ranked = configuration.count_ranked(cases)
+    planned = count_trials(configuration, ranked)
+    others = configuration.count_told(ranked) + configuration.count_confirming(cases)
+    check_size(quota, planned + others)
     is_capped = quota.dollars_per_day is not None
     promised = _dollars_of(owner, configuration, endpoints) if is_capped else 0.0
     check_dollars(owner, quota, promised, now())
@@ -118,6 +126,8 @@ def _store_run(
         dataset=dataset,
         snapshot_of=facts_at_launch(configuration, endpoints, cases, dataset.rows).model_dump(),
         configuration=source.configuration,
+        rerun_of=source.rerun_of,
+        rerun_what=source.rerun_what,
         idempotency_key=source.key or None,
         request_digest=source.request_digest,
         seed=configuration.seed,
@@ -129,6 +139,10 @@ def _store_run(
     )
     store_candidates(run, configuration.make_candidates())
     note(run, f"Queued: {planned_text(run)} on {dataset}.")
+    if source.rerun_of is not None:
+        told = f"{source.rerun_what} of run {source.rerun_of.pk}, as run {run.pk}"
+        record(AuditAction.RUN_RERUN, source.rerun_of, told, actor=owner)
+        note(source.rerun_of, f"{owner.get_username()} reran {told}.")
     record(AuditAction.RUN_LAUNCHED, run, f"{planned_text(run)} on {dataset}", actor=owner)
     transaction.on_commit(partial(enqueue_advance, run.pk))
     return run
@@ -180,13 +194,16 @@ def _store_given_rows(owner: AbstractBaseUser, rows: list[dict[str, str]]) -> Da
 
 
 @transaction.atomic
-def cancel_run(run: Run) -> bool:
-    """Stop a live run; what is scored stays. False if it had already finished."""
+def cancel_run(run: Run, user: AbstractBaseUser | None = None) -> bool:
+    """Stop a live run; what is scored stays. False if it had already finished. Without a user it
+    was cancelled from the server's own command line."""
     live = Run.objects.filter(pk=run.pk, state__in=RunState.live())
-    if not live.update(state=RunState.CANCELLED, reason="Cancelled by you.", ended=Now()):
+    who = user.get_username() if user else "the command line"
+    reason = f"Cancelled by {who}."
+    if not live.update(state=RunState.CANCELLED, reason=reason, ended=Now()):
         return False  # a worker finished it first
-    _end(run, "Cancelled.", EventLevel.WARNING)
-    record(AuditAction.RUN_CANCELLED, run)
+    _end(run, reason, EventLevel.WARNING)
+    record(AuditAction.RUN_CANCELLED, run, actor=user)
     return True
 
 

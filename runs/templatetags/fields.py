@@ -14,6 +14,8 @@ HELP = {
     "id_parameters": "Any other parameter that the provider takes.",
     "id_repeats": "How often each prompt is tried with each model on each case.",
     "id_seed": "A strategy draws by it: the same seed, the same choices.",
+    "id_held_out": "A share as in 0.2, or a number: nobody is ranked by them, and the best is "
+    "scored on them at the end.",
 }
 
 

@@ -7,11 +7,13 @@ from django import template
 from django.utils import timezone
 
 from runs import formatting
+from workers.engine.statistics.paired import Difference
 
 register = template.Library()
 
 register.filter("count", formatting.count)
 register.filter("exact_count", formatting.exact_count)
+register.filter("about", formatting.about)
 register.filter("counted", formatting.counted)
 register.filter("percent", formatting.percent)
 register.filter("duration", formatting.duration)
@@ -22,6 +24,7 @@ register.filter("decimals", formatting.decimals)
 register.filter("file_size", formatting.file_size)
 register.filter("score", formatting.score)
 register.filter("signed", formatting.signed)
+register.filter("digits", formatting.digits)
 register.filter("dollars", formatting.dollars)
 register.filter("score_interval", formatting.score_interval)
 
@@ -33,6 +36,12 @@ def excerpt(text: Any, length: int = 200) -> str:
     if len(line) <= length:
         return line
     return line[: length - 1].rstrip() + "…"
+
+
+@register.filter
+def signed_interval(difference: Difference) -> str:
+    """−0.05 to +0.01."""
+    return formatting.signed_interval(difference.low, difference.high)
 
 
 @register.filter

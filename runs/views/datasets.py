@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
@@ -10,21 +11,26 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.access import (
-    can_change_dataset,
-    can_erase_dataset,
     datasets_for,
     get_dataset_for,
     runs_for,
 )
 from runs.formatting import counted
-from runs.forms.datasets import ExpectedForm, ImportForm
+from runs.forms.datasets import ImportForm, RolesForm, SplitForm
 from runs.forms.filters import read_whole_number
 from runs.large_bodies import refused_of, when_too_large
 from runs.models import Case
+from runs.models.dataset import ColumnRole
 from runs.permissions import requires
 from runs.rates import when_too_often
 from runs.roles import Permission
-from runs.selectors.datasets import list_cases, newest_versions, recent_runs, versions_of
+from runs.selectors.datasets.pages import (
+    RowFilters,
+    list_cases,
+    newest_versions,
+    recent_runs,
+    versions_of,
+)
 from runs.services.datasets.storing import (
     DatasetError,
     LineProblem,
@@ -35,10 +41,10 @@ from runs.services.datasets.storing import (
     import_dataset,
     preview_dataset,
     refuse_taken,
-    set_expected_column,
     settle_expected,
 )
 from runs.services.people.sharing import share_dataset
+from runs.views.dataset_pages import head_of
 from runs.views.people import person
 from runs.views.sharing import tell_sharing
 
@@ -72,39 +78,29 @@ def datasets(request: HttpRequest) -> HttpResponse:
 @require_safe
 def dataset(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_dataset_for(request.user, pk)
+    filters = RowFilters(request.GET.get("tag", "").strip(), request.GET.get("part", "").strip())
     page = list_cases(
         found,
         after=read_whole_number(request.GET.get("after")),
         before=read_whole_number(request.GET.get("before")),
+        filters=filters,
     )
     context = {
-        "section": "datasets",
-        "dataset": found,
+        **head_of(request, found, "rows"),
         "page": page,
+        "filters": filters,
+        "filter_query": urlencode({name: text for name, text in filters._asdict().items() if text}),
+        "has_parts": bool(found.column_for(ColumnRole.SPLIT)),
+        "has_tags": bool(found.column_for(ColumnRole.TAGS)),
         "rows": [row_of(case, found.columns) for case in page.cases],
         "last_number": page.cases[-1].position + 1 if page.cases else 0,
         "versions": versions_of(datasets_for(request.user), found),
         "runs": recent_runs(runs_for(request.user), found),
-        "expected_form": ExpectedForm(None, found),
-        "can_change": can_change_dataset(request.user, found),
-        "can_erase": can_erase_dataset(request.user, found),
+        "roles_form": RolesForm(None, found),
+        "roles": [(column, found.role_of(column)) for column in found.columns],
+        "split_form": SplitForm(),
     }
     return render(request, "datasets/detail.html", context)
-
-
-@requires(Permission.IMPORT)
-@require_POST
-def dataset_expected(request: HttpRequest, pk: int) -> HttpResponse:
-    """Its rows never change; which of its columns is the expected answer may."""
-    found = get_dataset_for(request.user, pk, write=True)
-    form = ExpectedForm(request.POST, found)
-    if not form.is_valid():
-        messages.error(request, "That is no column of this dataset. Choose one of the list.")
-        return redirect(found)
-    set_expected_column(found, form.cleaned_data["expected"])
-    now = f"the column {found.expected_column}" if found.expected_column else "no column"
-    messages.success(request, f"The expected answer is {now} now. Past runs keep theirs.")
-    return redirect(found)
 
 
 @requires(Permission.IMPORT)

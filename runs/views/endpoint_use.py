@@ -10,7 +10,7 @@ from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.endpoints.listed import list_endpoints
 from runs.selectors.endpoints.load import use_of, use_of_all
-from runs.services.endpoint_pauses import (
+from runs.services.control.endpoint_pauses import (
     RedisAway,
     pause_endpoint,
     reset_breaker,

@@ -9,8 +9,8 @@ from runs.access import get_run_for
 from runs.forms.limits import LimitsForm, read_budget_changes
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.services.limits import retune_run
-from runs.services.resuming import retune_and_resume
+from runs.services.control.limits import retune_run
+from runs.services.control.resuming import retune_and_resume
 from runs.views.people import person
 from runs.views.run_control import tell_why
 from runs.views.run_pages import show_overview

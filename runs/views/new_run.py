@@ -1,6 +1,7 @@
 """The new-run page and its estimate."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
@@ -10,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.access import (
     datasets_to_run_on,
     get_run_for,
+    prompts_for,
     runs_for,
     usable_datasets_for,
     usable_endpoints_for,
@@ -18,6 +20,7 @@ from runs.forms.dataset_slice import HELP as SLICE_HELP
 from runs.forms.filters import read_whole_number
 from runs.forms.new_run import (
     ALSO_SCORED,
+    COMBINATIONS,
     NewRunInput,
     blank_input,
     known_kind,
@@ -25,18 +28,21 @@ from runs.forms.new_run import (
     read_post,
 )
 from runs.forms.problems import place
+from runs.forms.prompts import EXAMPLES, MESSAGE_ROW
 from runs.forms.starting_points import from_document
 from runs.kinds import every_kind
 from runs.large_bodies import refused_of, when_too_large
-from runs.models import Run
+from runs.models import Dataset, Run
 from runs.permissions import requires
 from runs.rates import when_too_often
 from runs.roles import Permission
-from runs.selectors.datasets import newest_versions
+from runs.selectors.datasets.pages import newest_versions
 from runs.selectors.endpoints.listed import group_models
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.prompts import newest_prompts
 from runs.selectors.quotas import quota_lines, quota_of, use_of
 from runs.selectors.starting_points import (
+    OlderVersion,
     configurations_for,
     document_to_repeat,
     older_version,
@@ -51,6 +57,7 @@ from workers.engine.spec.expected import USUAL_NAMES
 from workers.engine.spec.presets import PRESETS
 
 MOST_ROWS = 100_000
+MOST_OFFERED = 200  # prompts of the library; others are named as YAML
 LARGEST_SHOWN_ROWS = 50_000  # characters
 LAUNCHED_DRAFT = "launched_draft"  # a cookie that the next page's script reads and deletes
 DRAFT_SECONDS = 24 * 3600  # the next page may be opened much later, when the network is back
@@ -194,7 +201,7 @@ def estimate_context(request: HttpRequest, filled: NewRunInput) -> dict[str, Any
     drawn = draw_document(filled)
     if drawn.problems:
         return {"estimate": None, "problems": place(drawn.problems, filled), "quota": quota}
-    result = estimate(drawn.document, datasets_to_run_on(user))
+    result = estimate(drawn.document, datasets_to_run_on(user), user, prompts_for(user))
     problems = place(result.problems, filled)
     shown = form_as_yaml(filled, drawn)
     return {"estimate": result, "problems": problems, "yaml": shown, "quota": quota}
@@ -214,6 +221,20 @@ def start_of(request: HttpRequest) -> str:
     return "given" if request.GET else "blank"
 
 
+def columns_of(datasets: Sequence[Dataset], older: OlderVersion | None) -> dict[str, Any]:
+    """By what the form calls a dataset: what prompts are offered, and what scorers compare with."""
+    named = {dataset.name: dataset for dataset in datasets}
+    named |= {older.choice: older.dataset} if older else {}
+    return {
+        name: {
+            "inputs": dataset.input_columns or dataset.columns,
+            "columns": dataset.columns,
+            "expected": dataset.expected_column,
+        }
+        for name, dataset in named.items()
+    }
+
+
 def show_form(
     request: HttpRequest, filled: NewRunInput, problems: list[Problem], status: int = 400
 ) -> HttpResponse:
@@ -222,9 +243,11 @@ def show_form(
     datasets = list(newest_versions(usable_datasets_for(request.user)))
     groups = group_models(usable_endpoints_for(request.user))
     offered = {model for group in groups for model in group.models}
+    library = list(newest_prompts(prompts_for(request.user))[:MOST_OFFERED])
     past = past_run(request)
     older = older_version(past, datasets_to_run_on(request.user)) if past else None
     listed = {dataset.name for dataset in datasets} | ({older.choice} if older else set())
+    columns = columns_of(datasets, older)
     context = {
         "section": "run_new",
         "filled": filled,
@@ -233,14 +256,21 @@ def show_form(
         "is_dataset_listed": filled.dataset in listed,
         "older_version": older,
         "dataset_help": DATASET_HELP,
+        "dataset_columns": columns,
+        "input_columns": columns.get(filled.dataset, {}).get("inputs", ()),
         "slice_help": SLICE_HELP,
         "model_groups": groups,
         "kinds": [kind for kind in every_kind() if kind.section],
         "sections": [(own, own.unlisted(offered)) for own in filled.sections.values()],
         "no_problems": (),
+        "library": library,
+        "library_names": {one.name for one in library},
+        "message_row": MESSAGE_ROW,
+        **EXAMPLES,
         "presets": PRESETS,
         "cache_modes": CACHE_MODES,
         "also_scored": ALSO_SCORED,
+        "combinations": COMBINATIONS,
         "configurations": configurations_for(request.user),
         "past_runs": recent_runs(runs_for(request.user)),
         "started_from": {name: request.GET.get(name, "") for name in ("configuration", "run")},

@@ -20,7 +20,7 @@ from runs.views.people import person
 WHAT_ROLES_MAY = {
     Role.VIEWER: "sees the runs that are shared, datasets, endpoints and figures",
     Role.RUNNER: "also starts runs, imports datasets, stores configurations",
-    Role.AUTHOR: "may do what a runner may; kept for accounts that have this role",
+    Role.AUTHOR: "also runs scorers written as code, which a sandbox keeps apart",
     Role.OPERATOR: "also sees and controls all runs, changes endpoints and keys, clears the cache",
     Role.ADMIN: "also gives roles, closes accounts, reads the audit log and uses the admin",
 }

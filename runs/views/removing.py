@@ -19,14 +19,14 @@ from runs.access import (
 from runs.models import Configuration, Dataset, Endpoint, Run
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.selectors.datasets import versions_of
+from runs.selectors.datasets.pages import versions_of
 from runs.selectors.dependents import (
     Dependents,
     dependents_of_dataset,
     dependents_of_endpoint,
     dependents_of_version,
 )
-from runs.services.archiving import (
+from runs.services.removing.archiving import (
     InUseError,
     archive_dataset,
     archive_endpoint,

@@ -8,10 +8,10 @@ from django.views.decorators.http import require_POST
 from runs.access import get_run_for
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.services.pauses import pause_run
+from runs.services.control.pauses import pause_run
+from runs.services.control.resuming import resume_run
+from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.people.sharing import share_run
-from runs.services.resuming import resume_run
-from runs.services.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
 from runs.views.people import person
 from runs.views.sharing import tell_sharing
@@ -47,7 +47,7 @@ def run_resume(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
-    if not cancel_run(run):
+    if not cancel_run(run, person(request)):
         messages.info(request, "The run had already finished.")
     return redirect(run)
 

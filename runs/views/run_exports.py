@@ -9,9 +9,8 @@ from runs.kinds import kind_of
 from runs.kinds.base import NoFileError
 from runs.models import AuditAction
 from runs.permissions import requires
-from runs.reports.export import Format
-from runs.reports.score_files import send_scores
 from runs.roles import Permission
+from runs.run_reports import REPORT_FILES, ScoreFormat, send_run_scores
 from runs.services.audit import record
 
 
@@ -29,10 +28,16 @@ def run_scores_jsonl(request: HttpRequest, run_id: int) -> StreamingHttpResponse
 
 @requires(Permission.SEE)
 @require_safe
+def run_scores_parquet(request: HttpRequest, run_id: int) -> StreamingHttpResponse:
+    return send_filtered(request, run_id, "parquet")
+
+
+@requires(Permission.SEE)
+@require_safe
 def run_file(request: HttpRequest, run_id: int, file_name: str) -> HttpResponse:
-    """What only runs of its kind can be downloaded as."""
+    """A report, or what only runs of its kind can be downloaded as."""
     run = get_run_for(request.user, run_id)
-    file = kind_of(run).files.get(file_name)
+    file = REPORT_FILES.get(file_name) or kind_of(run).files.get(file_name)
     if file is None:
         return nothing(f"Run {run.pk} is of kind {run.kind}: it has no {file_name}.")
     try:
@@ -43,13 +48,13 @@ def run_file(request: HttpRequest, run_id: int, file_name: str) -> HttpResponse:
     return as_file(text, file.media_type, f"run-{run.pk}-{file_name}")
 
 
-def send_filtered(request: HttpRequest, run_id: int, form: Format) -> StreamingHttpResponse:
+def send_filtered(request: HttpRequest, run_id: int, form: ScoreFormat) -> StreamingHttpResponse:
     """All scores, or those that the filters in the address leave; `records=1`: with records."""
     run = get_run_for(request.user, run_id)
     with_records = request.GET.get("records") == "1"
     filters = read_trial_filters(request.GET)
     record(AuditAction.EXPORTED, run, f"scores.{form}{', with records' if with_records else ''}")
-    return send_scores(request, run, form, filters, with_records=with_records)
+    return send_run_scores(request, run, form, filters, with_records=with_records)
 
 
 def nothing(why: str) -> HttpResponse:

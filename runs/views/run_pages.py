@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.access import can_change_run, can_open_dataset, get_run_for
+from runs.access import can_change_run, can_open_dataset, get_run_for, prompts_for, runs_for
 from runs.forms.filters import (
     read_columns,
     read_trial_filters,
@@ -20,12 +20,18 @@ from runs.permissions import requires
 from runs.reports.curl import as_curl
 from runs.roles import Permission
 from runs.selectors.limits.limits import configuration_now
+from runs.selectors.prompts import prompts_used
+from runs.selectors.runs.confirmation import held_out_of
 from runs.selectors.runs.errors import group_errors
 from runs.selectors.runs.events import list_events
 from runs.selectors.runs.ran_on import ran_on
+from runs.selectors.runs.reruns import rerun_links
 from runs.selectors.runs.snapshot import take_snapshot
+from runs.selectors.scores.agreement import agreement_of
+from runs.selectors.scores.folded import has_repeats, list_folded
+from runs.selectors.scores.overrides import flagged_among
 from runs.selectors.scores.score_records import may_have_records
-from runs.selectors.scores.table import candidates_of, column_choices, table_rows
+from runs.selectors.scores.table import candidates_of, column_choices, folded_rows, table_rows
 from runs.selectors.scores.trials import (
     MOST_COUNTED,
     SHORTEST_SEARCH,
@@ -47,7 +53,8 @@ def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> 
         "run": run,
         "can_change": can_change_run(request.user, run),
         "tab": tab,
-        "snapshot": take_snapshot(run, series=series),
+        "snapshot": take_snapshot(run, series=series, advice=series),
+        **rerun_links(run, runs_for(request.user))._asdict(),
     }
 
 
@@ -62,6 +69,7 @@ def show_overview(request: HttpRequest, run: Run, form: LimitsForm | None = None
     context = {
         **frame(request, run, "overview", series=True),
         **board_of(run, request),
+        "agreement": agreement_of(run),
         "form": form or LimitsForm.of(configuration_now(run)),
     }
     status = 400 if form else 200
@@ -80,7 +88,7 @@ def run_leaderboard(request: HttpRequest, run_id: int) -> HttpResponse:
 def board_of(run: Run, request: HttpRequest) -> dict[str, Any]:
     """What suits the kind of run, with what it shows."""
     board = kind_of(run).board(run, request.GET.dict())
-    return {"board": board, **board.context}
+    return {"board": board, "held_out": held_out_of(run), **board.context}
 
 
 @requires(Permission.SEE)
@@ -90,7 +98,8 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
     filters = read_trial_filters(request.GET)
     total = count_scores(found, filters)
     shown = read_columns(request.GET, request.COOKIES.get(COLUMNS_COOKIE, ""))
-    page = list_scores(
+    is_folded = has_repeats(found) and "each" not in request.GET
+    page = (list_folded if is_folded else list_scores)(
         found,
         filters,
         after=Cursor.read(request.GET.get("after", "")),
@@ -102,7 +111,12 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
         "filter_query": trial_query(filters),
         "query": trial_query(filters, request.GET.getlist("show")),
         "page": page,
-        "rows": table_rows(found, page.scores),
+        "rows": folded_rows(found, page.scores, filters)
+        if is_folded
+        else table_rows(found, page.scores),
+        "flagged": flagged_among(page.scores),
+        "has_repeats": has_repeats(found),
+        "is_folded": is_folded,
         "shown": shown,
         "columns": column_choices(shown),
         "total": total,
@@ -150,6 +164,7 @@ def run_configuration(request: HttpRequest, run_id: int) -> HttpResponse:
         "can_open_dataset": can_open_dataset(request.user, found.dataset),
         "rows_text": ran_on(found).rows_text,
         "expected": configuration.expected_column,
+        "prompts_used": prompts_used(found, prompts_for(request.user)),
         "yaml": write_document(found.document),
         "curl": as_curl(request.build_absolute_uri("/api/v1/runs"), found.document),
         "facts": write_document(found.snapshot_of),

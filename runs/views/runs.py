@@ -1,19 +1,20 @@
 """The runs list, and the demo that starts from it."""
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import runs_for
 from runs.forms.filters import read_run_filters, read_whole_number
-from runs.kinds import every_kind
+from runs.kinds import every_demo, every_kind
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.runs.run_list import PAGE_SIZE, STATE_FILTERS, count_runs, list_runs, read_news
 from runs.services.demo import start_demo
 from runs.views.people import person
 from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import DEFAULT_KIND
 
 
 @requires(Permission.SEE)
@@ -39,6 +40,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "page": page,
         "states": STATE_FILTERS,
+        "demos": every_demo(),
         "kinds": {kind.name: kind.title for kind in every_kind()},
     }
     return render(request, "runs/list.html", context)
@@ -65,8 +67,11 @@ def runs_news(request: HttpRequest) -> HttpResponse:
 @requires(Permission.LAUNCH)
 @require_POST
 def run_demo(request: HttpRequest) -> HttpResponse:
+    kind = request.POST.get("kind", DEFAULT_KIND)
+    if kind not in every_demo():
+        raise Http404("There is no such demo.")
     try:
-        return redirect(start_demo(person(request)))
+        return redirect(start_demo(person(request), kind))
     except ConfigurationError as error:  # too many runs, or somebody's own dataset has its name
         messages.error(request, " ".join(problem.message for problem in error.problems))
         return redirect("runs")

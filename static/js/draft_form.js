@@ -11,10 +11,11 @@ function readForm(form) {
 }
 
 /** Puts entries into the form. Rows that it does not have yet are made by `setRows`. */
-function fillForm(form, entries, setRows) {
+function fillForm(form, entries, { setRows, setMessages }) {
   const given = new Map();
   for (const [name, value] of entries) given.set(name, [...(given.get(name) ?? []), value]);
   for (const { dataset } of form.querySelectorAll("[data-template]")) setRows(dataset.template, given.get(`${dataset.template}s`) ?? []);
+  for (const [name, numbers] of given) if (/^\w+-\d+-messages$/.test(name)) setMessages(form, name.replace(/-messages$/, ""), numbers);
   for (const field of form.elements) {
     if (!field.name || field.type === "submit" || NOT_KEPT.has(field.name)) continue;
     const values = given.get(field.name) ?? [];
@@ -55,9 +56,9 @@ function timeOf(draft) {
 
 /**
  * Keeps the form's draft, and puts back the one that fits.
- * @param {{form: HTMLFormElement, setRows: Function, onFilled: Function}} given
+ * @param {{form: HTMLFormElement, setRows: Function, setMessages: Function, onFilled: Function}} given
  */
-export function keepFormAsDraft({ form, setRows, onFilled }) {
+export function keepFormAsDraft({ form, setRows, setMessages, onFilled }) {
   const notice = document.querySelector("[data-draft]");
   const [words, button] = [notice.querySelector("[data-draft-words]"), notice.querySelector("[data-draft-button]")];
   const asOpened = readForm(form);
@@ -109,7 +110,7 @@ export function keepFormAsDraft({ form, setRows, onFilled }) {
   }
 
   function fill(entries) {
-    fillForm(form, entries, setRows);
+    fillForm(form, entries, { setRows, setMessages });
     isChanged = false;
     onFilled();
   }

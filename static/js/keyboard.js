@@ -2,7 +2,7 @@
 const SEQUENCE_MS = 1200;
 const OFF = "shortcuts-off";
 
-let goesSince = 0;
+let goesSince = -Infinity; // a page that was just opened waits for no second letter
 
 function areOn() {
   return localStorage.getItem(OFF) === null;
@@ -39,6 +39,10 @@ function openRow() {
   row?.querySelector("[data-open]")?.click();
 }
 
+function tickRow() {
+  rowInFocus()?.querySelector("input[type=checkbox]")?.click();
+}
+
 function follow(selector) {
   document.querySelector(selector)?.click();
 }
@@ -51,6 +55,9 @@ const KEYS = {
   o: openRow,
   "[": () => follow('a[data-key="["]'),
   "]": () => follow('a[data-key="]"]'),
+  x: tickRow,
+  d: () => document.body.toggleAttribute("data-plain-text"),
+  f: () => follow('[data-pause][aria-pressed="true"]:not([hidden])'),
   ".": () => follow("[data-pause]:not([hidden])"),
 };
 

@@ -15,6 +15,7 @@ const FAILED_SOCKETS_BEFORE_POLLING = 3;
 const SOCKET_AGAIN_MS = 10_000; // at most, while polling works: numbers are 5 s old until then
 const STABLE_AFTER_MS = 30_000;
 const HIDDEN_FOR_MS = 5 * 60_000;
+const ENDED_AGAIN_MS = 15_000; // somebody may retry what failed in a run that has ended
 const OPEN_TIMEOUT_MS = 8_000;
 const TOO_MANY = 4429; // pages of this person; the reason says how many
 const REFUSALS = { 4401: "You are signed out.", 4403: "You may not see this run.", 4404: "This run is gone." };
@@ -39,13 +40,43 @@ export class LiveRun {
     this.crowd = ""; // why there is no socket, if this person has too many pages
   }
 
-  start() {
+  /** @param {boolean} isFinished as the page was loaded */
+  start(isFinished) {
     addEventListener("online", () => this.retryNow());
     addEventListener("offline", () => this.report());
     addEventListener("pagehide", () => this.socket?.close());
     document.addEventListener("visibilitychange", () => this.onVisibility());
+    if (isFinished) this.watchTheEnd();
+    else this.goOn();
+  }
+
+  goOn() {
+    clearInterval(this.timers.ended);
+    this.isOver = false;
+    this.failures = 0;
+    this.heardAt = performance.now();
     this.timers.watch = setInterval(() => this.report(), 1000);
     this.connect();
+  }
+
+  // --- After the end: is it still the end?
+
+  watchTheEnd() {
+    this.isOver = true;
+    this.timers.ended = setInterval(() => this.lookAgain(), ENDED_AGAIN_MS);
+  }
+
+  async lookAgain() {
+    if (document.hidden) return;
+    try {
+      const headers = this.etag ? { "If-None-Match": this.etag } : {};
+      const answer = await fetch(this.addresses.poll, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
+      if (!answer.ok) return answer.status === 304 || clearInterval(this.timers.ended);
+      this.etag = answer.headers.get("ETag") ?? "";
+      if (!(await answer.json()).is_finished && this.isOver) this.goOn();
+    } catch {
+      // The server is away; what is shown was final when it was read.
+    }
   }
 
   // --- The socket
@@ -197,6 +228,7 @@ export class LiveRun {
   finish() {
     this.stop("ended");
     this.tell.end();
+    this.watchTheEnd();
   }
 
   refuse(code) {
@@ -215,7 +247,7 @@ export class LiveRun {
   /** A page nobody looks at lets go of its socket after a while and catches up on return. */
   onVisibility() {
     clearTimeout(this.timers.rest);
-    if (this.isOver) return;
+    if (this.isOver) return document.hidden || !this.timers.ended || this.lookAgain();
     if (document.hidden) {
       this.timers.rest = setTimeout(() => {
         this.isResting = true;

@@ -1,5 +1,7 @@
 /** The new-run form: rows of prompts and steps, presets that fill fields, and an estimate that follows. */
 import { keepFormAsDraft } from "./draft_form.js";
+import { watchColumns } from "./input_columns.js";
+import { setMessages, watchMessages } from "./prompt_messages.js";
 
 const ESTIMATE_MS = 300;
 const ANNOUNCE_MS = 2000;
@@ -118,6 +120,15 @@ limits.addEventListener("input", () => {
   note.replaceChildren(back);
 });
 
+// --- A choice says what other fields stand for while they are empty
+
+function showPlaceholders() {
+  for (const choice of form.querySelectorAll("select[data-placeholders]")) {
+    const texts = JSON.parse(choice.selectedOptions[0]?.dataset.placeholders ?? "{}");
+    for (const [name, text] of Object.entries(texts)) form.elements[name].placeholder = text;
+  }
+}
+
 // --- YAML: starts as what the form says, unless something was written there
 
 let filledYaml = "";
@@ -140,16 +151,25 @@ form.addEventListener("change", (event) => {
   if (event.target.name === "preset") fillFromPreset(event.target.value);
   if (event.target.name === "mode") event.target.value === "yaml" ? fillYaml() : clearYaml();
 });
+form.addEventListener("change", showPlaceholders);
 form.addEventListener("input", estimateSoon);
 form.addEventListener("change", estimateSoon);
 
 // --- The draft, and launching
 
-const draft = keepFormAsDraft({ form, setRows, onFilled: estimateNow });
+const showColumns = watchColumns(form, changed);
+const draft = keepFormAsDraft({ form, setRows, setMessages, onFilled });
+watchMessages(form, changed);
 
 function changed() {
   estimateSoon();
   draft.keepSoon();
+}
+
+function onFilled() {
+  showColumns();
+  showPlaceholders();
+  estimateNow();
 }
 
 let isLaunched = false;

@@ -1,4 +1,6 @@
 /** Fetches a part of a page again while somebody looks: every two seconds, never two at once. */
+import { addressOf, keepTicks } from "./ticks.js";
+
 const EVERY_MS = 2000;
 const PATIENCE_MS = 8000;
 
@@ -6,11 +8,11 @@ function clock(date) {
   return date.toLocaleTimeString([], { hour12: false });
 }
 
-/** Replaces what is in a place and keeps the focus on the link a person had it on. */
+/** Replaces what is in a place; what was ticked stays so, and the focus on the link or tick that had it. */
 export function replaceIn(place, nodes) {
-  const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-  place.replaceChildren(...nodes);
-  if (focused) place.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+  const focused = place.contains(document.activeElement) ? addressOf(document.activeElement) : null;
+  keepTicks(place, () => place.replaceChildren(...nodes));
+  if (focused) place.querySelector(focused)?.focus();
 }
 
 export class Refresher {

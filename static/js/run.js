@@ -4,6 +4,7 @@ import { Chart, mergeRows } from "./charts.js";
 import { Announcer } from "./announcer.js";
 import { LiveRun } from "./live.js";
 import { LiveState } from "./live_state.js";
+import { addressOf, keepTicks } from "./ticks.js";
 
 const LEADERBOARD_MS = 1000;
 
@@ -47,6 +48,7 @@ function paint(snapshot) {
   showNewer(snapshot);
   announcer.hear(snapshot);
   document.title = `${Math.round(snapshot.percent)} % · Run ${snapshot.run}`;
+  page.dispatchEvent(new CustomEvent("runpaint", { detail: snapshot }));
   state.pulse();
 }
 
@@ -118,7 +120,8 @@ function paintState(snapshot) {
   show("[data-raise-link]", Object.keys(snapshot.raises).length > 0);
   show("[data-retry-failed]", snapshot.can_retry);
   const icon = document.querySelector("link[rel=icon]");
-  if (FAVICONS[snapshot.state]) icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon-${FAVICONS[snapshot.state]}.svg`);
+  const ending = FAVICONS[snapshot.state] ? `-${FAVICONS[snapshot.state]}` : "";
+  icon.href = icon.href.replace(/favicon[^/]*\.svg.*/, `favicon${ending}.svg`);
 }
 
 // --- Rows: fetched as HTML, at most once a second, never on top of each other
@@ -127,18 +130,20 @@ const board = document.querySelector("[data-leaderboard-rows]");
 let shownVersion = first.leaderboard_version;
 let isFetching = false;
 let fetchedAt = 0;
+board?.toggleAttribute("data-final", first.is_finished); // its rows are those of the end
 
 async function refreshLeaderboard(version) {
   if (!board || version === shownVersion || isFetching) return;
   isFetching = true;
   await new Promise((done) => setTimeout(done, Math.max(fetchedAt + LEADERBOARD_MS - performance.now(), 0)));
-  const asked = latest.leaderboard_version;
+  const { leaderboard_version: asked, is_finished: isFinal } = latest;
   try {
     const answer = await fetch(page.dataset.leaderboard, { redirect: "error" });
     if (answer.ok) {
       const rows = new DOMParser().parseFromString(await answer.text(), "text/html");
       replaceRows([...rows.body.childNodes]);
       shownVersion = asked;
+      board.toggleAttribute("data-final", isFinal);
     }
   } catch {
     // The server is away; the live state says so, and the next frame tries again.
@@ -150,17 +155,15 @@ async function refreshLeaderboard(version) {
 
 /** Keeps the focus where a person had it, and open what was opened. */
 function replaceRows(nodes) {
-  const focused = board.contains(document.activeElement) ? addressOf(document.activeElement) : null;
+  const focused = board.contains(document.activeElement) ? selectorOf(document.activeElement) : null;
   const opened = [...board.querySelectorAll("details[open][id]")].map((part) => part.id);
-  board.replaceChildren(...nodes);
+  keepTicks(board, () => board.replaceChildren(...nodes));
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   if (focused) board.querySelector(focused)?.focus({ preventScroll: true });
 }
 
-/** How to find an element again among new rows. */
-function addressOf(element) {
-  if (element.matches("summary")) return `#${CSS.escape(element.parentElement.id)} > summary`;
-  return element.hasAttribute("href") ? `a[href="${CSS.escape(element.getAttribute("href"))}"]` : null;
+function selectorOf(element) {
+  return element.matches("summary") ? `#${CSS.escape(element.parentElement.id)} > summary` : addressOf(element);
 }
 
 /** The scores table does not move by itself; a bar says what is new. */
@@ -202,4 +205,4 @@ page.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", i
 drawCharts(first);
 document.addEventListener("themechange", () => charts.forEach((chart) => chart.draw()));
 document.addEventListener("visibilitychange", schedule);
-if (!first.is_finished) live.start();
+live.start(first.is_finished);

@@ -1,58 +1,39 @@
 /** The table of scores: a row opens in place, and the browser remembers which columns are wanted. */
+import { wireRows } from "./open_rows.js";
+
 const ONE_YEAR = 365 * 24 * 3600;
 const OPEN_MENU = "score-columns-open";
 
-// --- Rows
+// --- Ticks: made here, as 50 of them would be a part of the page that most people do not need
 
-function wireRows() {
+function wireTicks() {
+  const form = document.getElementById("ticked");
+  if (!form) return;
+  const buttons = form.querySelectorAll("[data-ticked]");
   for (const button of document.querySelectorAll("[data-rows] [data-open]")) {
-    button.hidden = false;
-    button.addEventListener("click", () => toggle(button));
+    const [, number] = button.dataset.open.match(/trials\/(\d+)/) ?? [];
+    const [, candidate, place] = button.dataset.open.match(/tries\/(\d+)\/(\d+)/) ?? []; // several tries
+    const tick = number ? tickOf("trial", number) : tickOf("row", `${candidate},${place}`);
+    tick.setAttribute("form", form.id);
+    tick.setAttribute("aria-label", button.getAttribute("aria-label").replace(/^Show (.*) here$/, "Choose $1"));
+    button.after(tick);
   }
+  document.addEventListener("change", () => {
+    const count = document.querySelectorAll(".tick:checked").length;
+    for (const button of buttons) {
+      button.hidden = !count;
+      button.querySelector("span").textContent = `${button.dataset.ticked} ${count} chosen`;
+    }
+  });
 }
 
-/** What was fetched once stays, hidden or shown. */
-function toggle(button) {
-  const isOpen = button.getAttribute("aria-expanded") === "true";
-  const place = placeOf(button);
-  place.hidden = isOpen;
-  button.setAttribute("aria-expanded", String(!isOpen));
-  if (!isOpen && !place.dataset.loaded) fill(place, button.dataset.open);
-}
-
-function placeOf(button) {
-  const row = button.closest("tr");
-  if (row.nextElementSibling?.matches("[data-detail]")) return row.nextElementSibling;
-  const place = document.createElement("tr");
-  place.dataset.detail = "";
-  place.id = `below-${button.dataset.open.match(/trials\/(\d+)/)[1]}`;
-  place.insertCell().colSpan = row.cells.length;
-  row.after(place);
-  button.setAttribute("aria-controls", place.id);
-  return place;
-}
-
-async function fill(place, address) {
-  const [cell] = place.cells;
-  say(cell, "Loading…");
-  cell.setAttribute("aria-busy", "true");
-  try {
-    const answer = await fetch(address + location.search, { redirect: "error" }); // its link keeps the filters
-    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
-    const part = new DOMParser().parseFromString(await answer.text(), "text/html");
-    cell.replaceChildren(...part.body.childNodes);
-    place.dataset.loaded = "yes";
-  } catch {
-    say(cell, "The trial could not be loaded. Close and open the row to try again.");
-  }
-  cell.removeAttribute("aria-busy");
-}
-
-function say(cell, words) {
-  const line = document.createElement("p");
-  line.className = "opened-waiting small";
-  line.textContent = words;
-  cell.replaceChildren(line);
+function tickOf(name, value) {
+  const tick = document.createElement("input");
+  tick.type = "checkbox";
+  tick.className = "tick";
+  tick.name = name;
+  tick.value = value;
+  return tick;
 }
 
 // --- Columns: in the address, and remembered for the next visit
@@ -83,5 +64,6 @@ function show(menu, changed) {
   location.replace(address);
 }
 
-wireRows();
+wireRows((address) => address + location.search); // its link keeps the filters
+wireTicks();
 wireColumns();

@@ -12,6 +12,7 @@ from runs.api.examples import EXAMPLES, as_curl, as_python
 from runs.api.openapi import operations_of
 from runs.models import Configuration, Dataset, Endpoint, Run, RunState
 from runs.services.configurations import save_configuration
+from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
@@ -36,7 +37,7 @@ def test_every_route_has_an_example_and_nothing_else_has():
 
 @pytest.fixture
 def environ(live_server):
-    """The variables of the examples, and what they name: runs 1 to 3, sums, benchmark 1."""
+    """The variables of the examples, and what they name: runs 1 to 4, sums, benchmark 1."""
     ada = make_person("ada", staff=True)
     make_endpoint()
     make_endpoint("old-provider")
@@ -48,9 +49,16 @@ def environ(live_server):
     )
     make_run(ada, dataset)
     make_selection(ada, dataset)
+    create_run(ada, evolution_on(dataset))
     save_configuration(ada, "sums", run_document(dataset))
     assert (run.pk, make_benchmark().pk) == (1, 1)
     return {**os.environ, "EVALSITE_URL": live_server.url, "EVALSITE_TOKEN": Asker(ada).text}
+
+
+def evolution_on(dataset):
+    kept = run_document(dataset)
+    shared = {name: kept[name] for name in ("name", "dataset", "prompts", "scorers")}
+    return {**shared, "kind": "evolve", "models": ["simulated/sim-small"]}
 
 
 def in_order():
@@ -73,10 +81,10 @@ def what_they_did():
 DID = {
     "state": "cancelled",
     "limit": {"max_concurrent": 20},
-    "runs": 4,
+    "runs": 6,
     "endpoints": ["my-provider", "simulated"],
-    "datasets": ["sums"],
-    "configurations": ["more sums", "sums"],
+    "datasets": ["capitals", "sums"],
+    "configurations": ["capitals", "more sums", "sums"],
 }
 
 

@@ -11,6 +11,7 @@ from runs.api.api import api
 from runs.api.openapi import operations_of
 from tests.api.asking import Asker
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run
+from workers.engine.kinds import KINDS
 
 pytestmark = pytest.mark.any_database
 
@@ -43,7 +44,7 @@ def test_the_schema_of_the_engine_is_the_schema_of_the_body():
     schemas = json.loads(DOCUMENT.read_text())["components"]["schemas"]
     choices = schemas["RunBody"]["properties"]["configuration"]["anyOf"]
     assert {"$ref": "#/components/schemas/Configuration"} in choices
-    kinds = [{"$ref": f"#/components/schemas/{name}"} for name in ("Evaluation", "Selection")]
+    kinds = [{"$ref": f"#/components/schemas/{kind.__name__}"} for kind in KINDS.values()]
     assert schemas["Configuration"]["oneOf"] == kinds
     assert set(schemas["Evaluation"]["required"]) >= {"kind", "dataset", "prompts", "models"}
     assert set(schemas["Selection"]["required"]) >= {"kind", "dataset", "steps"}
@@ -63,7 +64,7 @@ def test_a_live_server_answers_as_documented(live_server, settings, tmp_path):
         *("--header", f"Authorization: Bearer {Asker(ada).text}"),
         *("--exclude-checks", "positive_data_acceptance"),
         *("--phases", "fuzzing", "-n", "1", "--seed", "7"),
-        *("--suppress-health-check", "all", "--no-color"),
+        *("--suppress-health-check", "all", "--no-color", "--request-timeout", "120"),
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]

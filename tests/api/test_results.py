@@ -47,6 +47,8 @@ def test_a_score_has_the_shape_that_was_promised(asker, run):
         ({"error": "timeout"}, [1]),
         ({"error": "refused"}, []),
         ({"candidate": "key0"}, [0, 1]),
+        ({"case": 1}, [1]),
+        ({"case": 7}, []),
         ({"fields": "position"}, [0, 1]),
         ({"limit": 1}, [0]),
     ],
@@ -54,6 +56,23 @@ def test_a_score_has_the_shape_that_was_promised(asker, run):
 def test_scores_are_filtered(asker, run, query, positions):
     found = asker.get(f"/runs/{run.pk}/scores", **query).json()["data"]
     assert [row["position"] for row in found] == positions
+
+
+def test_repeats_come_folded_where_that_is_asked_for(asker, run):
+    candidate, case = run.candidates.get(), run.dataset.cases.get(position=0)
+    for repeat, value in ((1, 0.0), (2, 1.0)):
+        add_score(run, case, candidate, repeat + 1, repeat=repeat, value=value, passed=value == 1)
+    first, second = asker.get(f"/runs/{run.pk}/scores", folded="true").json()["data"]
+    assert (first["position"], first["case"], first["tries"], first["passes"]) == (0, 0, 3, 2)
+    assert (first["value"], first["failed"], first["latency_ms"]) == (pytest.approx(2 / 3), 0, 100)
+    assert (second["tries"], second["failed"], second["value"]) == (1, 1, None)
+    [wrong] = asker.get(f"/runs/{run.pk}/scores", folded="true", status="wrong").json()["data"]
+    assert (wrong["position"], wrong["matching"], wrong["tries"]) == (2, 1, 3)
+    page = asker.get(f"/runs/{run.pk}/scores", folded="true", limit=1, fields="case,tries").json()
+    assert page["data"] == [{"case": 0, "tries": 3}]
+    rest = asker.get(f"/runs/{run.pk}/scores", folded="true", limit=1, cursor=page["next_cursor"])
+    assert [row["case"] for row in rest.json()["data"]] == [1]
+    assert len(asker.get(f"/runs/{run.pk}/scores").json()["data"]) == 4
 
 
 def test_an_answer_that_was_cut_is_marked_and_found(asker, run):
@@ -126,7 +145,10 @@ def test_a_trial_is_shown_with_its_prompt_and_attempts(asker, run):
         "step": "",
     }
     assert found["calls"] == []
-    assert found["judgements"][0]["scorer"] == "exact"
+    said = {"name": "exact", "value": 1.0, "passed": True, "label": "", "reason": "is '4'"}
+    assert found["judgements"] == [
+        {**said, "error": "", "votes": []}
+    ]  # stored before there were labels
     assert asker.get(f"/runs/{run.pk}/trials/2").status_code == 404
 
 

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from runs.models import Configuration, Dataset, Run, RunSample, RunState
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
-from tests.runs.page_parts import add_candidate, make_run, run_document
+from tests.runs.page_parts import add_candidate, add_score, make_run, run_document
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +22,7 @@ SHAPE = {
     "counts": {"planned", "done", "ok", "failed", "cached", "in_flight", "waiting"},
     "score": {"value", "low", "high", "n", "failed_share", "value_failures_wrong"},
     "rates": {"trials_per_second", "cache_hit_rate", "latency_p50", "latency_p95"},
-    "calls": {"sent", "retried", "throttled", "saved"},
+    "calls": {"sent", "retried", "throttled", "saved", "by_role"},
     "cost": ...,
     "eta_seconds": ...,
     "best": ...,
@@ -177,6 +177,7 @@ def test_what_flies_and_how_long_it_takes_is_told_while_a_run_goes_on(asker, run
 def test_the_best_candidate_is_the_leader_of_the_leaderboard(asker, run):
     other = add_candidate(run, model="sim-large")
     run.candidates.filter(pk=other.pk).update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
+    add_score(run, run.dataset.cases.get(position=0), other, 2)
     leader = asker.get(f"/runs/{run.pk}/candidates").json()["data"][0]["candidate"]
     assert leader == other.key  # as good, and nothing of it failed
     assert asker.get(f"/runs/{run.pk}").json()["best"]["candidate"] == leader

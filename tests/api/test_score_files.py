@@ -34,7 +34,7 @@ def test_json_lines_are_filtered_like_the_list(asker, run):
     [line] = answer.getvalue().decode().splitlines()
     found = json.loads(line)
     assert (found["position"], found["expected"]) == (0, "1")
-    assert found["judgements"][0]["explanation"] == "is '4'"
+    assert found["judgements"][0]["reason"] == "is '4'"
 
 
 def test_a_file_has_all_scores_however_many_pages_they_are_read_in(asker, alice):

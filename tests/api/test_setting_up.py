@@ -180,6 +180,19 @@ def test_a_private_address_is_refused_until_an_admin_names_it(staff):
     assert revoked.json()["private_addresses"] == []
 
 
+def test_allow_private_names_all_servers_of_an_endpoint(staff):
+    servers = {"base_urls": ["http://127.0.0.1:8080", "http://10.0.0.1:9000/v1"]}
+    private = {"kind": "openai", "name": "provider", **servers}
+    made = staff.post("/endpoints", {**private, "allow_private": True})
+    assert made.json()["private_addresses"] == ["127.0.0.1:8080", "10.0.0.1:9000"]
+    revoked = staff.patch("/endpoints/provider", {"allow_private": False})
+    assert revoked.json()["private_addresses"] == []
+    both = {"allow_private": True, "private_addresses": ["127.0.0.1:8080"]}
+    assert "one of the two" in staff.patch("/endpoints/provider", both).json()["detail"]
+    operator = Asker(make_person("olga", role=Role.OPERATOR))
+    assert operator.patch("/endpoints/provider", {"allow_private": True}).status_code == 422
+
+
 def test_an_operator_cannot_open_a_private_address(staff):
     operator = Asker(make_person("olga", role=Role.OPERATOR))
     private = {"base_url": "http://127.0.0.1:8080", "private_addresses": ["127.0.0.1:8080"]}

@@ -10,16 +10,16 @@ from django.test import AsyncClient
 
 from runs.api.routes import streams
 from runs.models import Run, RunState
+from runs.services.control.pauses import pause_run
 from runs.services.events import note
-from runs.services.pauses import pause_run
 from runs.services.people.tokens import create_token, revoke_token
 from runs.services.runs import cancel_run
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 in_thread = database_sync_to_async
-PATIENCE_SECONDS = 60
 
 
 class Listener:

@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 from tests.commands.conftest import write
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import GIVEN_BY_THE_TESTS
 
-pytestmark = [pytest.mark.late, pytest.mark.timeout(360)]  # two starts of a site
+pytestmark = [pytest.mark.late, pytest.mark.timeout(900)]  # two starts of a site
 
 SECRET_KEY = "a secret of the repository, of fifty characters and more"
 EXAMPLE = BASE_DIR / "docs" / "ci-example.yml"
@@ -65,7 +66,7 @@ class Job:
             argv,
             cwd=self.folder,
             env=self._environment,
-            timeout=150,
+            timeout=PATIENCE_SECONDS,
             capture_output=True,
             text=True,
         )

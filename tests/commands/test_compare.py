@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run
-from runs.selectors.runs.compare import compare_runs
+from runs.selectors.comparing.comparison import compare_runs
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests.commands.conftest import command
@@ -42,7 +42,7 @@ def test_an_edited_prompt_is_compared_with_its_former_self(ada: User, base: dict
     assert found.overall is not None
     assert found.overall.p < 0.05
     assert found.overall.high < 0
-    first = found.changed[0]
+    first = found.changed()[0]
     assert (first.candidate, first.before, first.after) == ("p · simulated/sim-large", 1.0, 0.0)
     assert first.question.startswith("What is ")
     back = compare_runs(bad, good)
@@ -61,10 +61,12 @@ def test_what_is_not_comparable_is_marked_and_only_equal_cases_are_compared(
     assert found.only_after == ["p · simulated/sim-large:400"]
     assert [mark.split(":")[0].split(" (")[0] for mark in found.marks] == [
         "The datasets differ",
+        "5 of 12 cases shared; 7 only in the base are not counted as passes; 1 only in run "
+        f"{second.pk} is left out.",
         "The scorers differ, so the scores cannot be compared.",
         "14 trials are only in one of the runs.",
     ]
-    assert {trial.question for trial in found.changed} <= {row["question"] for row in ROWS[:5]}
+    assert {trial.question for trial in found.changed()} <= {row["question"] for row in ROWS[:5]}
 
 
 def test_failed_trials_are_marked(ada: User, base: dict[str, Any]) -> None:

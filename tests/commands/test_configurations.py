@@ -12,6 +12,7 @@ from runs.models import Configuration
 from runs.reports.curl import as_curl
 from runs.services.configurations import save_configuration
 from tests.commands.conftest import command
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,7 +82,7 @@ def test_the_curl_of_a_run_sends_exactly_its_configuration_whatever_it_holds(
     fake.chmod(0o755)
     text = as_curl("http://127.0.0.1:8000/api/v1/runs?a='b'", stored.as_document)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "EVALSITE_TOKEN": "es_secret"}
-    subprocess.run(["bash", "-euc", text], env=environment, check=True, timeout=20)
+    subprocess.run(["bash", "-euc", text], env=environment, check=True, timeout=PATIENCE_SECONDS)
     assert json.loads((tmp_path / "body").read_text()) == {"configuration": stored.as_document}
     words = (tmp_path / "words").read_text().splitlines()
     assert "http://127.0.0.1:8000/api/v1/runs?a='b'" in words

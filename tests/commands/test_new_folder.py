@@ -11,7 +11,8 @@ from django.db import OperationalError
 
 from runs.management.refusals import refusing
 from tests.commands.conftest import write
-from tests.commands.terminal import argv, environment
+from tests.e2e.terminal import argv, environment
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from workers.simulator.testing import running_simulator
 
@@ -41,7 +42,7 @@ class Folder:
             env={**environment(self.data), "REDIS_URL": NOBODY_LISTENS, **variables},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_SECONDS,
         )
 
     def refused(self, *words: object, **variables: str) -> str:
@@ -87,7 +88,7 @@ def test_a_file_is_run_in_an_empty_folder_for_a_local_operator(folder: Folder) -
 
 
 def test_an_older_database_is_brought_up_to_date(folder: Folder) -> None:
-    assert folder.command("migrate", "runs", "0014", "-v", "0").returncode == 0
+    assert folder.command("migrate", "runs", "0001_squashed_0030", "-v", "0").returncode == 0
     token = folder.command("create_token", "ci")
     assert token.returncode == 0
     assert token.stdout.startswith("ev_")

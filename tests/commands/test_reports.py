@@ -12,9 +12,13 @@ from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
 from runs.reports.plain import code_span, one_line
 from runs.reports.report import CandidateLine, Report
-from runs.selectors.runs.compare import ChangedTrial, RunComparison, SideFacts
+from runs.selectors.comparing.cases import GivenCases
+from runs.selectors.comparing.comparison import RunComparison, compare_sides
+from runs.selectors.comparing.sides import Side
 from runs.selectors.scores.columns import ScoreLine
+from runs.selectors.scores.overrides import NO_HUMAN
 from workers.engine.spreadsheets import FORMULA_STARTS, guard
+from workers.engine.statistics.columns import Result, columns_of
 from workers.engine.statistics.gates import Check, Exit, Outcome
 from workers.engine.statistics.intervals import Estimate
 
@@ -31,8 +35,6 @@ EVIL = [
 
 
 def report(evil: str, *checks: Check) -> Report:
-    side = SideFacts(3, evil, evil, 0.5, 10, 0)
-    trial = ChangedTrial(evil, 4, 1, evil, 1.0, 0.0, True, False, 4, 4)
     return Report(
         run_id=7,
         name=evil,
@@ -43,11 +45,31 @@ def report(evil: str, *checks: Check) -> Report:
         checks=checks or [Check("regressions", False, evil), Check("errors", True, evil)],
         candidates=[CandidateLine(evil, None, 1), CandidateLine("b", Estimate(1, 1, 1, 9), 0)],
         errors={evil: 1},
-        comparison=RunComparison(
-            side, side, [evil], None, [], [evil], [], 10, regressions=1, improvements=0,
-            changed=[trial],
-        ),
-    )  # fmt: skip
+        comparison=comparison(evil),
+    )
+
+
+def comparison(evil: str) -> RunComparison:
+    """One trial fell from right to wrong; the datasets are called differently."""
+    return compare_sides(side(evil, 1.0), side(evil, 0.0))
+
+
+def side(evil: str, value: float) -> Side:
+    return Side(
+        run_id=3,
+        candidate=None,
+        name=evil,
+        dataset=evil,
+        digest="",
+        scorers=(),
+        expected="",
+        repeats=1,
+        candidates={"key": evil},
+        positions=[0],
+        cases=GivenCases({4: {"question": "the same"}}),
+        trials=columns_of([Result(0, 4, 1, value, value == 1.0, 4)]),
+        is_complete=True,
+    )
 
 
 @pytest.mark.parametrize("evil", EVIL)
@@ -107,13 +129,14 @@ def test_a_summary_has_only_sections_with_content() -> None:
 
 
 def record(text: str) -> ScoreLine:
-    said = {"scorer": text, "value": 0.0, "passed": False, "explanation": "no"}
+    said = {"name": text, "value": 0.0, "passed": False, "label": "", "reason": "no", "error": ""}
     return {
         "position": 0, "candidate": "k", "candidate_name": text, "role": "evaluate", "case": 0,
         "repeat": 0, "question": text, "expected": text, "answer": text, "value": -0.5,
         "passed": False, "judgements": [said], "error": {"class": "refused", "message": "=1+1"},
         "latency_ms": 1.5, "tokens_in": None, "tokens_out": None, "cost": None,
-        "full_cost": None, "cached": True, "truncated": True, "attempts": 1,
+        "full_cost": None, "judge_cost": None, "cached": True, "truncated": True, "attempts": 1,
+        **NO_HUMAN, "human_comment": text,
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from tests.e2e.inspection import WIDE
 from tests.e2e.run_page import run_number
 from tests.e2e.site import Site
 from tests.e2e.witness import Witness
+from tests.patience import PATIENCE_SECONDS
 
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
@@ -28,7 +29,7 @@ CHROMIUM_OPTIONS = [
     "--disable-site-isolation-trials",
     "--disable-software-rasterizer",
 ]
-PATIENCE_MS = 15_000  # other tests may need the machine as well
+PATIENCE_MS = PATIENCE_SECONDS * 1000 / 2  # a story waits for several things
 DIARY = Path(__file__).with_name("diary.js").read_text()
 
 

@@ -20,7 +20,8 @@ CANDIDATES = """
                || json_extract(document, '$.model.model') AS model,
            count(score.id) AS done, count(score.value) AS scored,
            total(score.error_class != '') AS failed, total(score.cached) AS cached,
-           total(score.value) AS value_sum, total(score.value * score.value) AS value_square_sum
+           total(score.value) AS value_sum, total(score.value * score.value) AS value_square_sum,
+           candidate.id
     FROM runs_candidate AS candidate
     LEFT JOIN runs_score AS score ON score.candidate_id = candidate.id
     WHERE candidate.run_id = :run GROUP BY candidate.id
@@ -50,6 +51,7 @@ class CandidateTotals(NamedTuple):
     prompt: str
     model: str
     totals: Totals
+    by_case: list[list[float]]  # the values of its repeats
 
 
 class Database:
@@ -72,9 +74,22 @@ class Database:
     def totals(self, run: int) -> Totals:
         return totals_of(self.rows(TOTALS, run=run)[0])
 
+    def values_by_case(self, run: int, candidate: int | None = None) -> list[list[float]]:
+        """All that was scored, by the case that was asked."""
+        query = "SELECT case_id, value FROM runs_score WHERE run_id = :run"
+        of_one = " AND candidate_id = :candidate"
+        rows = self.rows(query + (of_one if candidate else ""), run=run, candidate=candidate)
+        by_case: dict[int, list[float]] = {}
+        for case, value in rows:
+            by_case.setdefault(case, []).extend([] if value is None else [value])
+        return list(by_case.values())
+
     def candidates(self, run: int) -> list[CandidateTotals]:
         rows = self.rows(CANDIDATES, run=run)
-        return [CandidateTotals(row[0], row[1], totals_of(row[2:])) for row in rows]
+        return [
+            CandidateTotals(row[0], row[1], totals_of(row[2:-1]), self.values_by_case(run, row[-1]))
+            for row in rows
+        ]
 
     def median_latency_ms(self, run: int) -> float | None:
         """Of the calls that were made; None if the cache had every answer."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Page
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from runs import formatting
-from tests.e2e.database import Database, Totals
-from workers.engine.statistics.intervals import estimate_mean
+from tests.e2e.database import CandidateTotals, Database, Totals
+from tests.patience import PATIENCE_SECONDS
+from workers.engine.statistics.clusters import Clusters, estimate_clustered
 
 READ_TEXTS = """() => Object.fromEntries([...document.querySelectorAll("[data-live]")].map(
     (place) => [place.dataset.live, place.textContent]))"""
@@ -23,12 +22,6 @@ READ_ROWS = """() => [...document.querySelectorAll("[data-rows] tr:has(a)")].map
     const names = ["Model", "Score", "95 % interval", "n", "Cached"];
     return [row.querySelector("a").textContent, ...names.map(cell)];
 })"""
-HAS_CAUGHT_UP = """() => {
-    const cells = [...document.querySelectorAll('[data-leaderboard-rows] [data-label="n"]')];
-    const scored = cells.reduce((sum, cell) => sum + parseInt(cell.textContent), 0);
-    const text = (name) => document.querySelector(`[data-live="${name}"]`).textContent;
-    return scored === Number(text("done")) - Number(text("failed"));
-}"""
 LARGEST_SHIFT = 0.05  # of everything on the page together, from its load to the end of the run
 MORE_THAN_A_BIN = 0.06  # latencies are kept in bins that are 8 % wide
 
@@ -48,11 +41,10 @@ def run_number(page: Page) -> int:
     return int(found.group(1))
 
 
-def wait_until_final(page: Page, within_seconds: float = 40.0) -> None:
+def wait_until_final(page: Page) -> None:
     """Until the run has ended and the leaderboard, which is fetched on its own, has caught up."""
-    page.wait_for_selector("[data-live-state=ended]", timeout=within_seconds * 1000)
-    with suppress(PlaywrightTimeout):  # what is compared then says best what is wrong
-        page.wait_for_function(HAS_CAUGHT_UP, timeout=5_000)
+    page.wait_for_selector("[data-live-state=ended]", timeout=PATIENCE_SECONDS * 1000)
+    page.wait_for_selector("[data-leaderboard-rows][data-final]", state="attached")
 
 
 def live_texts(page: Page) -> dict[str, str]:
@@ -70,7 +62,7 @@ def assert_page_equals_database(page: Page, database: Database) -> None:
     run = run_number(page)
     totals = database.totals(run)
     texts = live_texts(page)
-    expected = expected_texts(totals)
+    expected = expected_texts(totals, database.values_by_case(run))
     assert {name: texts[name] for name in expected} == expected
     assert_latency_equals(texts["latency_p50"], database.median_latency_ms(run))
     assert_bar_equals(page, totals)
@@ -84,8 +76,8 @@ def assert_latency_equals(text: str, median_ms: float | None) -> None:
     assert shown_milliseconds(text) == pytest.approx(median_ms, rel=MORE_THAN_A_BIN, abs=1)
 
 
-def expected_texts(totals: Totals) -> dict[str, str]:
-    found = estimate_mean(totals.scored, totals.value_sum, totals.value_square_sum)
+def expected_texts(totals: Totals, by_case: list[list[float]]) -> dict[str, str]:
+    found = estimate_clustered(Clusters.of(by_case))
     assert found, "no trial was scored"
     return {
         "progress": f"{totals.done:,} of {totals.done:,} trials",
@@ -115,16 +107,15 @@ def assert_bar_equals(page: Page, totals: Totals) -> None:
 
 def assert_leaderboard_equals(page: Page, database: Database, run: int) -> None:
     rows = [BoardRow(*row) for row in page.evaluate(READ_ROWS)]
-    expected = [
-        board_row(prompt, model, totals) for prompt, model, totals in database.candidates(run)
-    ]
+    expected = [board_row(candidate) for candidate in database.candidates(run)]
     assert sorted(rows) == sorted(expected)
     scores = [float(row.score) for row in rows]
     assert scores == sorted(scores, reverse=True), "the best does not come first"
 
 
-def board_row(prompt: str, model: str, totals: Totals) -> BoardRow:
-    found = estimate_mean(totals.scored, totals.value_sum, totals.value_square_sum)
+def board_row(candidate: CandidateTotals) -> BoardRow:
+    prompt, model, totals, by_case = candidate
+    found = estimate_clustered(Clusters.of(by_case))
     assert found, f"no trial of {prompt} with {model} was scored"
     interval = formatting.score_interval(found.low, found.high)
     n = f"{formatting.count(totals.scored)} / {formatting.count(totals.done)}"

@@ -6,6 +6,8 @@ import json
 import urllib.request
 from typing import Any
 
+from tests.patience import PATIENCE_SECONDS
+
 
 class Simulator:
     def __init__(self, url: str, secret: str) -> None:
@@ -15,6 +17,14 @@ class Simulator:
     def answer_in(self, milliseconds: float) -> None:
         """From the next call on."""
         self._send("PUT", "settings", {"latency_ms": milliseconds})
+
+    def hold(self, after: int) -> None:
+        """Lets go what waits, and so many calls more; a run that needs others waits."""
+        self._send("PUT", "settings", {"hold_after": after})
+
+    def let_go(self) -> None:
+        """What waits is answered now, and what comes at once."""
+        self._send("PUT", "settings", {"hold_after": None, "latency_ms": 1})
 
     def follow(self, script: list[dict[str, Any]]) -> None:
         self._send("POST", "script", script)
@@ -26,6 +36,6 @@ class Simulator:
         data = None if body is None else json.dumps(body).encode()
         address, headers = f"{self.url}/control/{name}", {"Authorization": f"Bearer {self.secret}"}
         request = urllib.request.Request(address, data=data, method=method, headers=headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
             found: dict[str, Any] = json.load(answer)
             return found

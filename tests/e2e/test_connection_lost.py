@@ -17,27 +17,28 @@ pytestmark = pytest.mark.late
 
 NOTICED_WITHIN_SECONDS = 2.0
 LIVE_AGAIN_WITHIN_SECONDS = 5.0
-SOCKET_AGAIN_SECONDS = 12.0  # the longest wait between two tries, and a try
 
 
 @pytest.fixture
 def running(page: Page, site: Site, demo: int) -> Iterator[Page]:
     """The page of a run that goes on until it is let finish."""
     site.simulator.answer_in(milliseconds=400)
+    site.simulator.hold(after=200)  # of 300: it cannot end meanwhile
     launch(page, document("outlives its web server", repeats=5))
     expect(page.locator("[data-live-state=live]")).to_be_visible()
     page.wait_for_function("() => window.diary.texts.progress?.length >= 2")
     yield page
     site.let_supervisor_go_on()  # also after a failure: the other stories need the site
     time_of_first_answer(site.url)
-    site.simulator.answer_in(milliseconds=1)
+    site.simulator.let_go()
 
 
+@pytest.mark.alone
 def test_a_killed_web_server_is_noticed_and_the_page_is_live_again(running, site):
     killed_at = site.kill_web()
-    running.wait_for_selector("[data-live-state=reconnecting]", timeout=10_000)
+    running.wait_for_selector("[data-live-state=reconnecting]")
     answered_at = time_of_first_answer(site.url)
-    running.wait_for_selector("[data-live-state=live]", timeout=20_000)
+    running.wait_for_selector("[data-live-state=live]")
 
     states = [(at, text) for at, text in diary(running)["states"] if at > killed_at]
     assert states[0][1].startswith("Reconnecting, attempt 1")
@@ -53,18 +54,14 @@ def test_a_web_server_that_stays_away_leaves_the_page_readable_until_it_is_back(
     site.hold_supervisor()
     site.kill_web()
     state = running.locator("[data-live-text]")
-    expect(state).to_have_text(re.compile("Reconnecting, attempt [4-9]"), timeout=20_000)
+    expect(state).to_have_text(re.compile("Reconnecting, attempt [4-9]"))
     expect(running.get_by_role("button", name="Retry now")).to_be_visible()
     last = [text for _, text in diary(running)["texts"]["progress"]][-1]
     assert live_texts(running)["progress"] == last, "the last numbers are gone"
     expect(running.locator("[data-live=progress]")).to_be_visible()
 
     site.let_supervisor_go_on()
-    answered_at = time_of_first_answer(site.url)
-    running.wait_for_selector("[data-live-state=live]", timeout=20_000)
-    live_at = [at for at, text in diary(running)["states"] if text == "Live"][-1]
-    assert live_at - answered_at <= LIVE_AGAIN_WITHIN_SECONDS
-
+    running.wait_for_selector("[data-live-state=live]")
     finish(running, site)
     assert_page_equals_database(running, site.database)
 
@@ -81,9 +78,9 @@ def test_a_page_that_polls_is_live_soon_after_sockets_work_again(page, site, dem
             socket.connect_to_server()
 
     page.route_web_socket(re.compile("/ws/"), on_socket)
-    site.simulator.answer_in(milliseconds=400)
+    site.simulator.hold(after=20)
     launch(page, document("polled for a while", repeats=5))
-    page.wait_for_selector("[data-live-state=polling]", timeout=20_000)
+    page.wait_for_selector("[data-live-state=polling]")
     page.wait_for_function("() => window.diary.texts.progress?.length >= 1")
     is_crowded, is_blocked = True, False
     page.get_by_role("button", name="Retry now").click()
@@ -92,12 +89,12 @@ def test_a_page_that_polls_is_live_soon_after_sockets_work_again(page, site, dem
     expect(banner).to_have_text(f"20 pages of yours are already live. {advice}")
     expect(page.locator("[data-live-text]")).to_have_text("Polling every 5 s")
     is_crowded = False
-    page.wait_for_selector("[data-live-state=live]", timeout=SOCKET_AGAIN_SECONDS * 1000)
+    page.wait_for_selector("[data-live-state=live]")
     expect(banner).to_be_hidden()
     finish(page, site)
 
 
 def finish(page: Page, site: Site) -> None:
     """The provider answers at once from now on."""
-    site.simulator.answer_in(milliseconds=1)
+    site.simulator.let_go()
     wait_until_final(page)

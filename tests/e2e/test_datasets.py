@@ -41,7 +41,7 @@ def test_a_broken_csv_is_refused_by_line_and_a_good_one_is_imported(page, witnes
     expect(found).to_contain_text("Expected answer: column question.")
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("sums v1")
-    expect(page.get_by_label("Column that scorers compare with")).to_have_value("question")
+    expect(page.get_by_label("question", exact=True)).to_have_value("expected")
     expect(page.get_by_role("table")).to_contain_text("What is 1 + 1?")
     after = site.database.count("runs_dataset"), site.database.count("runs_case")
     assert after == (before[0] + 1, before[1] + 2)

@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.e2e.conftest import open_context
 from tests.e2e.doors import document, launch
 from tests.e2e.inspection import PHONE, faults_of
-from tests.e2e.run_page import LARGEST_SHIFT, diary, run_number, wait_until_final
+from tests.e2e.run_page import LARGEST_SHIFT, diary, live_texts, run_number, wait_until_final
 from tests.e2e.site import Site
 from tests.e2e.witness import Witness
 
@@ -19,6 +19,9 @@ PAGES = [
     pytest.param("/runs/", id="runs"),
     pytest.param("/runs/new/", id="new run"),
     pytest.param("/runs/new/?kind=select", id="new choice"),
+    pytest.param("/runs/new/?kind=evolve", id="new evolution"),
+    pytest.param("/runs/new/?kind=rollout", id="new rollout"),
+    pytest.param("/runs/new/?kind=mutate", id="new mutation"),
     pytest.param("/runs/{run}/", id="run"),
     pytest.param("/runs/{run}/scores/", id="scores"),
     pytest.param("/runs/{run}/errors/", id="errors"),
@@ -26,9 +29,19 @@ PAGES = [
     pytest.param("/runs/{run}/configuration/", id="configuration"),
     pytest.param("/runs/{run}/trials/{scored}/", id="trial"),
     pytest.param("/runs/{run}/trials/{failed}/", id="trial, failed"),
+    pytest.param("/runs/{run}/trials/collect/?status=failed", id="cases of trials to a dataset"),
+    pytest.param("/compare/", id="compare, which"),
+    pytest.param("/compare/?base={run}:0&with={run}:1", id="compare"),
+    pytest.param("/compare/trials/?of={run}-{scored}&of={run}-{failed}", id="answers compared"),
+    pytest.param("/prompts/", id="prompts"),
+    pytest.param("/prompts/new/", id="write a prompt"),
+    pytest.param("/prompts/new/?run={run}&candidate={candidate}", id="save a prompt of a run"),
     pytest.param("/datasets/", id="datasets"),
     pytest.param("/datasets/import/", id="import"),
+    pytest.param("/datasets/promptfoo/", id="import from promptfoo"),
     pytest.param("/datasets/1/", id="dataset"),
+    pytest.param("/datasets/1/report/", id="duplicates and lengths"),
+    pytest.param("/datasets/1/changes/", id="changes of a dataset"),
     pytest.param("/datasets/1/remove/", id="remove a dataset"),
     pytest.param("/datasets/1/erase/", id="erase a dataset"),
     pytest.param("/endpoints/", id="endpoints"),
@@ -40,6 +53,7 @@ PAGES = [
     pytest.param("/password/", id="password"),
     pytest.param("/people/", id="people"),
     pytest.param("/audit/", id="audit log"),
+    pytest.param("/system/", id="system"),
     pytest.param("/people/1/quota/", id="quota"),
     pytest.param("/api/docs", id="API"),
     pytest.param("/docs/configuration/", id="configuration reference"),
@@ -48,7 +62,7 @@ POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_
 
 
 @pytest.fixture(scope="module")
-def numbers(context: BrowserContext, site: Site, demo: int) -> dict[str, int]:
+def numbers(context: BrowserContext, site: Site, demo: int) -> dict[str, int | str]:
     """Of a run that has everything: right, wrong and failed trials."""
     page = context.new_page()
     refuse = {"do": "status", "status": 400, "message": REFUSAL, "times": None}
@@ -65,7 +79,8 @@ def numbers(context: BrowserContext, site: Site, demo: int) -> dict[str, int]:
         name: site.database.rows(POSITION, run=run, ok=ok)
         for name, ok in (("scored", 1), ("failed", 0))
     }
-    return {"run": run, **{name: found[0][0] for name, found in rows.items()}}
+    [key, *_] = site.database.rows("SELECT key FROM runs_candidate WHERE run_id = :run", run=run)
+    return {"run": run, "candidate": key[0], **{name: one[0][0] for name, one in rows.items()}}
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -89,12 +104,13 @@ def test_the_sign_in_page_is_in_order(browser, site):
 
 
 def test_a_running_run_is_in_order_and_can_be_cancelled(page, witness, site, demo):
-    site.simulator.answer_in(milliseconds=400)
+    site.simulator.hold(after=20)
     launch(page, document("Stopped on the way", repeats=5))
     assert faults_of(page) == []
     expect(page.locator("[data-live-state=live]")).to_be_visible()
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("[data-run-state]")).to_have_text("Cancelled")
+    site.simulator.let_go()
     assert len(witness.dialogs) == 1, "it was not asked whether this is meant"
     assert site.database.rows(
         "SELECT state FROM runs_run WHERE id = :run", run=run_number(page)
@@ -103,13 +119,17 @@ def test_a_running_run_is_in_order_and_can_be_cancelled(page, witness, site, dem
 
 def test_nothing_shifts_on_a_phone_while_a_run_fills_the_page(page, witness, site, demo):
     page.set_viewport_size(PHONE)
-    site.simulator.answer_in(milliseconds=100)
+    site.simulator.hold(after=0)
     launch(
         page, document("Watched on a phone", models=["simulated/sim-small", "simulated/sim-large"])
     )
+    for _ in range(5):
+        before = live_texts(page)["progress"]
+        site.simulator.hold(after=20)
+        expect(page.locator("[data-live=progress]")).not_to_have_text(before)
+    site.simulator.let_go()
     wait_until_final(page)
     seen = diary(page)
-    assert len(seen["texts"]["progress"]) >= 5, "nothing moved, so nothing could shift"
     assert seen["shift"] <= LARGEST_SHIFT, seen["shifts"]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.doors import run_the_demo
 from tests.e2e.first_minute import DEMO_LIMIT, DEMO_TRIALS
@@ -16,6 +19,16 @@ from tests.e2e.run_page import (
 pytestmark = pytest.mark.late
 
 NO_SCORES = "– – – – – –"
+COLOURS_OF_CELLS = """() => {
+    const canvas = document.querySelector("[data-heatmap] canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const colours = new Map();
+    for (let at = 0; at < data.length; at += 4) {
+        const colour = data.slice(at, at + 4).join(" ");
+        colours.set(colour, (colours.get(colour) ?? 0) + 1);
+    }
+    return [...colours].filter(([colour, dots]) => dots > 2000 && !colour.endsWith(" 0"));
+}"""
 
 
 def test_the_printed_link_leads_to_the_runs_page_with_its_empty_state(first_minute):
@@ -49,6 +62,16 @@ def test_at_the_end_the_page_equals_the_database_and_the_providers_ledger(first_
     assert texts["calls"] == f"{DEMO_TRIALS} sent, 0 retried, 0 throttled"
     assert ledger["peak_in_flight"] <= DEMO_LIMIT
     assert ledger["duplicates"]["extra_calls"] == 0
+
+
+def test_the_pictures_are_drawn_without_a_reload(first_minute):
+    page = first_minute.page
+    expect(page.locator("[data-caption]")).to_contain_text(
+        "6 candidates, the best on top; 60 cases"
+    )
+    expect(page.locator(".histogram")).to_have_text([re.compile(r"n 60\b")] * 6)
+    shown = page.evaluate(COLOURS_OF_CELLS)
+    assert len(shown) >= 2, "the heatmap is of one colour"
 
 
 def test_nothing_on_the_page_shifts_during_the_demo(first_minute):

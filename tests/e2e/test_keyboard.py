@@ -66,6 +66,7 @@ def test_letters_typed_into_a_field_are_only_letters(page, witness, demo):
 
 def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness, site, demo):
     site.simulator.answer_in(milliseconds=200)
+    site.simulator.hold(after=110)  # of 120: it cannot end meanwhile
     launch(page, document("paused on the way", repeats=2))
     page.wait_for_function("() => window.diary.texts.progress?.length >= 2")
     page.keyboard.press(".")
@@ -79,7 +80,7 @@ def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness
     page.keyboard.press(".")
     expect(page.locator("[data-live-state=live]")).to_be_visible()
     expect(page.locator("[data-live=progress]")).not_to_have_text(before["progress"])
-    site.simulator.answer_in(milliseconds=1)
+    site.simulator.let_go()
     wait_until_final(page)
     assert_page_equals_database(page, site.database)
 
@@ -108,3 +109,29 @@ def test_a_slash_goes_to_the_filter(page, witness, demo):
     page.goto(f"/runs/{demo}/scores/")
     page.keyboard.press("/")
     expect(page.locator("#q")).to_be_focused()
+
+
+def test_arrows_read_the_heatmap_aloud_and_enter_opens_the_trial(page, witness, demo):
+    page.goto(f"/runs/{demo}/")
+    cells, readout = page.locator("[data-heatmap] canvas"), page.locator("[data-readout]")
+    cells.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    expect(readout).to_have_text(re.compile(r".+ · simulated/.+, case \d+ “.+”: [01]\.000$"))
+    last = readout.inner_text()
+    page.keyboard.press("ArrowRight")
+    assert readout.inner_text() == last, "there is no cell behind the last one"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/trials/*/")
+    name, case = last.split(", case ")[0], last.split("“")[1].split("”")[0]
+    expect(page.locator("body")).to_contain_text(name)
+    expect(page.locator("body")).to_contain_text(case)
+
+
+def test_the_heatmap_is_also_a_table(page, witness, demo):
+    page.goto(f"/runs/{demo}/")
+    page.locator("[data-heatmap]").get_by_role("button", name="Data table").click()
+    table = page.locator("[data-heatmap]").get_by_role("table")
+    expect(table.locator("tbody tr")).to_have_count(60)
+    expect(table.get_by_role("columnheader")).to_have_count(7)
+    assert faults_of(page) == []

@@ -76,11 +76,16 @@ def leave_and_press_back(page: Page) -> None:
 def keep_and_throw_away(page: Page) -> None:
     """From a form that was just filled in, to the same form."""
     page.get_by_role("button", name="Add a prompt").click()
-    page.locator(".prompt").get_by_label("Name", exact=True).last.fill("second")
-    leave_and_press_back(page)
     second = page.locator("[data-row=prompt]").nth(1)
+    second.get_by_label("Name", exact=True).fill("second")
+    second.get_by_role("button", name="Write as messages").click()
+    second.get_by_role("button", name="Add a message").click()
+    second.get_by_label("Text", exact=True).last.fill("And then?")
+    leave_and_press_back(page)
     expect(second.get_by_label("Name", exact=True)).to_have_value("second")
-    second.get_by_role("button", name="Remove").click()
+    expect(second.get_by_label("Text", exact=True).last).to_have_value("And then?")
+    expect(second.get_by_label("System prompt")).to_be_hidden()
+    second.get_by_title("Remove this prompt").click()
     leave_and_press_back(page)
     assert_draft_is_back(page)
     page.reload()
@@ -147,3 +152,15 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     expect(page.get_by_label("Dataset", exact=True)).to_have_value(re.compile("pasted rows"))
     expect(page.locator("[data-estimate-panel]")).to_contain_text("6 from the cache")
     expect(page.locator("[data-draft]")).to_be_hidden()
+
+
+def test_inputs_of_the_dataset_are_put_into_the_prompt(page, witness, site, demo):
+    page.goto("/runs/new/")
+    page.locator("[name=dataset]").select_option("arithmetic")
+    user = field(page, "User prompt")
+    user.fill("Solve: ")
+    page.locator("#id_prompts [data-input-columns]").get_by_role("button", name="question").click()
+    expect(user).to_have_value("Solve: {{question}}")
+    expect(page.locator("#id_expected")).to_have_attribute("placeholder", "expected")
+    page.get_by_text("Paste rows", exact=True).click()
+    expect(page.locator("#id_prompts [data-input-column]")).to_have_count(0)

@@ -15,18 +15,23 @@ pytestmark = pytest.mark.late
 
 def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, site, demo):
     site.simulator.answer_in(milliseconds=300)
+    site.simulator.hold(after=20)
     launch(page, document("watched from the list", repeats=2))
     number = run_number(page)
     list_tab = page.context.new_page()
     list_tab.goto("/runs/")
     row = list_tab.locator(f'[data-run-row="{number}"]')
+    tick = row.get_by_role("checkbox", name=f"Compare run {number}")
+    tick.check()
     seen = row.locator(".run-count").inner_text()
+    site.simulator.hold(after=60)
     expect(row.locator(".run-count")).not_to_have_text(seen)
     expect(row.locator(".run-rate")).not_to_have_text("0.0/s")
+    expect(tick).to_be_checked()
 
     list_tab.get_by_role("button", name="Pause updates").click()
     expect(list_tab.locator("[data-refresh-text]")).to_have_text(re.compile("^Paused at "))
-    site.simulator.answer_in(milliseconds=1)
+    site.simulator.let_go()
     launch(page, document("started meanwhile"))
     list_tab.get_by_role("button", name="Resume updates").click()
     expect(row.locator(".run-state")).to_have_text("Completed")
@@ -35,4 +40,11 @@ def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, si
 
     list_tab.get_by_role("link", name="1 new run – show").click()
     expect(list_tab.get_by_role("link", name="started meanwhile")).to_be_visible()
+
+    for one in (number, run_number(page)):
+        list_tab.get_by_role("checkbox", name=f"Compare run {one}", exact=True).check()
+    list_tab.get_by_role("button", name="Compare", exact=True).click()
+    expect(list_tab.locator("#verdict")).to_contain_text(f"and run {number}")
+    list_tab.locator("[data-open]").first.click()
+    expect(list_tab.locator("[data-detail]")).to_contain_text("The same answer, word by word.")
     list_tab.close()

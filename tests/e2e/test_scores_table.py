@@ -62,6 +62,13 @@ def test_a_row_opens_in_place_and_columns_are_remembered(page, witness, site, de
     expect(below).to_be_visible()
     assert faults_of(page) == []
 
+    page.get_by_role("checkbox", name="Choose trial").nth(0).check()
+    page.get_by_role("checkbox", name="Choose trial").nth(1).check()
+    page.get_by_role("button", name="Rerun 2 chosen").click()
+    expect(page.get_by_role("heading", name="Rerun 2 chosen trials")).to_be_visible()
+    assert faults_of(page) == []
+    page.goto(f"/runs/{demo}/scores/?status=correct")
+
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("Cost").check()
     page.wait_for_url("**/scores/*show=cost*")

@@ -77,7 +77,7 @@ def test_a_choice_is_filled_in_and_watched_to_its_winner(
 def test_many_combinations_fit_the_page_and_one_is_found(
     page: Page, witness: Any, site: Any, demo: int
 ) -> None:
-    site.simulator.answer_in(milliseconds=400)
+    site.simulator.hold(after=10)
     many = [
         {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 20 + number}}
         for number in range(7)
@@ -92,3 +92,4 @@ def test_many_combinations_fit_the_page_and_one_is_found(
     expect(page.locator("ol.arms .arm")).to_have_count(7)
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("[data-run-state]")).to_have_text("Cancelled")
+    site.simulator.let_go()

@@ -96,6 +96,9 @@ def assert_trials_are_text(page: Page, run: str) -> None:
         shown = squeezed(page.get_by_role("main").inner_text())
         assert squeezed(f"case {number:02d}: {TEXTS[number]}") in shown
         assert squeezed(f"said {number:02d}: {TEXTS[number]}") in shown
+    for view in ("markdown", "json"):
+        page.goto(f"{run}trials/{last}/?view={view}")
+        assert page.locator("main img, main iframe, main form[action*=evil]").count() == 0
 
 
 def squeezed(text: str) -> str:

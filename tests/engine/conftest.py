@@ -20,7 +20,9 @@ def shared_simulator() -> Iterator[SimulatorClient]:
 def simulator(shared_simulator: SimulatorClient) -> SimulatorClient:
     """Reset for every test: no latency, no faults, an empty ledger."""
     shared_simulator.reset()
-    shared_simulator.change(latency_ms=0, jitter=0, rpm=None, error_rate=0, max_in_flight=None)
+    shared_simulator.change(
+        latency_ms=0, jitter=0, rpm=None, error_rate=0, max_in_flight=None, gather=None
+    )
     return shared_simulator
 
 

@@ -5,6 +5,8 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from tests.patience import PATIENCE_SECONDS
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 HANG_UP = object()
@@ -61,5 +63,5 @@ async def served(server: Server, security: ssl.SSLContext | None = None) -> Asyn
         yield f"{'https' if security else 'http'}://127.0.0.1:{port}/v1/things?x=1"
     finally:
         listener.close()
-        async with asyncio.timeout(10):  # the client has hung up by now
+        async with asyncio.timeout(PATIENCE_SECONDS):  # the client has hung up by now
             await asyncio.gather(*server.talks)

@@ -9,6 +9,7 @@ from workers.engine.agents import Agent, Call, PlainCall
 
 __all__ = [
     "Chain",
+    "burns",
     "cancels",
     "fans_out",
     "fans_out_plainly",
@@ -17,6 +18,7 @@ __all__ = [
     "mumbles",
     "races",
     "sleeps",
+    "spins",
 ]
 
 
@@ -84,3 +86,15 @@ async def races(fields: Mapping[str, str], call: Call) -> str:
 def sleeps(fields: Mapping[str, str], call: PlainCall) -> str:
     threading.Event().wait()
     return ""
+
+
+def burns(fields: Mapping[str, str], call: PlainCall) -> str:
+    while True:
+        pass
+
+
+async def spins(fields: Mapping[str, str], call: Call) -> str:
+    """Never lets the loop go, for every second question."""
+    while fields["question"].split()[2] in {"1", "3", "5"}:
+        pass
+    return await call("draft")

@@ -105,3 +105,11 @@ def judge_or_hang(expected: int, given: int) -> float:
     while expected == 1:
         pass
     return float(given == 2 * expected)
+
+
+def retire_with(result: int) -> int:
+    """The last piece of its process."""
+    from workers.engine.lanes import child_program  # others are not to wait for it
+
+    child_program.retire()
+    return result

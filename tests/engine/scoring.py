@@ -19,6 +19,6 @@ def quick(name, options):
 
 def value(name, options, answer, the_case):
     judgement = quick(name, options).judge(answer, the_case)
-    assert judgement.scorer == name
+    assert judgement.name == name
     assert judgement.passed == (judgement.value == 1.0)
     return judgement.value

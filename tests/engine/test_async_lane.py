@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.errors import TimedOut
 from workers.engine.lanes import AsyncLane
 
@@ -32,7 +33,7 @@ async def test_a_call_has_its_time_and_no_more() -> None:
 
 
 async def test_each_of_many_calls_has_its_own_deadline() -> None:
-    lane = AsyncLane(SECONDS)
+    lane = AsyncLane(0.5)
     ended: list[str] = []
 
     async def make(name: str, start: float, takes: float) -> None:
@@ -41,8 +42,9 @@ async def test_each_of_many_calls_has_its_own_deadline() -> None:
             await lane.call(answer(takes))
             ended.append(name)
 
-    calls = [("first", 0.0, 0.0), ("hangs", 0.0, 60.0), ("second", 0.04, 0.03), ("last", 0.2, 0.0)]
-    async with asyncio.timeout(10):
+    # The second begins just before the deadline of the one that hangs, and ends just after it.
+    calls = [("first", 0.0, 0.0), ("hangs", 0.0, 60.0), ("second", 0.45, 0.1), ("last", 1.2, 0.0)]
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(make(*call) for call in calls), make("hangs too", 0.1, 60.0))
     assert ended == ["first", "second", "last"]
 
@@ -78,5 +80,5 @@ async def test_a_deadline_leaves_no_cancellation_behind() -> None:
         await lane.call(answer(after=60))
     assert await lane.call(keep_cancellations(60)) == "tidied"
     assert task.cancelling() == 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.sleep(0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.engine.chunks import Allocation, allocate, chunk_size, split
+from workers.engine.chunks import Allocation, allocate, chunk_size, chunks_ahead, split
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,21 @@ def test_a_chunk_is_half_the_slots_within_bounds(max_concurrent, size):
 )
 def test_fast_calls_come_in_larger_chunks(max_concurrent, latency_seconds, size):
     assert chunk_size(max_concurrent, latency_seconds) == size
+
+
+@pytest.mark.parametrize(
+    ("max_concurrent", "size", "slot_seconds", "workers", "chunks"),
+    [
+        pytest.param(20, 10, None, 2, 20, id="as many small ones, until the latency is known"),
+        pytest.param(20, 320, 0.05, 2, 8, id="fast calls: the work of six seconds"),
+        pytest.param(20, 10, 10.0, 2, 4, id="slow calls: what flies, and a few more"),
+        pytest.param(20, 10, 10.0, 8, 16, id="something for every worker"),
+        pytest.param(500, 400, 1.0, 2, 9, id="many slots"),
+        pytest.param(20, 320, 0.0, 2, 64, id="cached answers hold no slot"),
+        pytest.param(1000, 500, 0.005, 2, 64, id="never more than this"),
+    ],
+)
+def test_a_run_holds_as_many_chunks_as_keep_its_slots_busy(
+    max_concurrent, size, slot_seconds, workers, chunks
+):
+    assert chunks_ahead(max_concurrent, size, slot_seconds, workers) == chunks

@@ -184,7 +184,7 @@ async def test_a_request_counts_once_for_the_rate(desk: Desk, simulator: Simulat
 
 async def test_calls_at_once_are_requests_not_texts(desk: Desk, simulator: SimulatorClient) -> None:
     desk.quota = Quota("run", max_concurrent=2)
-    simulator.change(latency_ms=20)
+    simulator.change(latency_ms=5, gather=2)
     await embed_apart(desk, words(64))
     seen = simulator.ledger()
     assert (seen["total"], seen["peak_in_flight"]) == (8, 2)

@@ -46,7 +46,7 @@ async def test_a_model_judges_and_is_counted_apart(
         (call,) = score.judging.calls
         assert (call.step, call.model, call.error) == ("rubric", JUDGE, "")
         assert score.value == json.loads(call.answer)["score"]
-        assert score.judgements[0].explanation == json.loads(call.answer)["reason"]
+        assert score.judgements[0].reason == json.loads(call.answer)["reason"]
         assert call.prompt[1]["content"].count(score.answer) >= 1
         # Of the target nothing has changed.
         assert (score.tokens_in, score.tokens_out, score.cost, score.calls_sent) == (
@@ -72,22 +72,25 @@ async def test_the_same_answer_is_judged_once(
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"),
+    ("fault", "message", "sent"),
     [
         pytest.param(
             {"do": "error", "status": 400, "message": "no"},
             "The scorer rubric failed: refused: 400: no",
+            1,
             id="the call is refused",
         ),
         pytest.param(
             {"do": "answer", "answer": ""},
             "The scorer rubric failed: no text: Step rubric: The answer has no text",
+            1,
             id="it says nothing",
         ),
         *(
             pytest.param(
                 {"do": "answer", "answer": answer},
                 "The judge simulated/sim-large answered ",
+                2,  # it was asked once more
                 id=f"it says {answer[:24]!r}",
             )
             for answer in (
@@ -112,6 +115,7 @@ async def test_a_judge_that_fails_leaves_the_answer(
     cases: list[Case],
     fault: dict[str, Any],
     message: str,
+    sent: int,
 ) -> None:
     match = {"model": "sim-large", "contains": cases[3].fields["question"]}
     simulator.play({"match": match, "times": None, **fault})
@@ -125,7 +129,7 @@ async def test_a_judge_that_fails_leaves_the_answer(
     assert score.unjudged.text == score.answer
     assert (score.cost, score.calls_sent) == (score.full_cost, 1)
     assert score.judging is not None
-    assert score.judging.sent == 1
+    assert score.judging.sent == sent
 
 
 async def test_what_is_judged_is_fenced(
@@ -191,7 +195,7 @@ def install(monkeypatch: pytest.MonkeyPatch, behave: Judge) -> None:
         (end_the_process, "The scorer odd failed: SystemExit: 3"),
         (divide_by_zero, "The scorer odd failed: ZeroDivisionError: division by zero"),
         (fail_like_a_call, "The scorer odd failed: server error: 500: oops"),
-        (give_no_number, "The scorer odd gave nan. A score is a number from 0 to 1."),
+        (give_no_number, "The scorer odd gave nan. A score is a number from 0 to 1, or None"),
         (give_nothing, "The scorer odd gave NoneType, no verdict."),
     ],
 )
@@ -241,7 +245,7 @@ async def test_when_one_judge_fails_the_calls_of_the_others_are_counted(
     scores = await run_document(both, cases, simulator.url)
     assert scores[0].error == "scorer_error"
     assert [sent_by_judges(score) for score in scores] == [1] * 20
-    assert [one.scorer for one in scores[1].judgements] == ["odd", "rubric", "numeric"]
+    assert [one.name for one in scores[1].judgements] == ["odd", "rubric", "numeric"]
 
 
 def sent_by_judges(score: Score) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.engine.running import run_document
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.errors import ConfigurationError
 from workers.engine.here import build_quotas
 from workers.engine.kinds import read_configuration
@@ -96,7 +97,7 @@ async def test_max_concurrent_requests_counts_the_calls_of_one_genome(
 ) -> None:
     limits = {"max_concurrent_requests": 4, "requests_per_minute": None, **given}
     assert read_configuration({**document, "limits": limits}).limits.max_concurrent == at_once
-    simulator.change(latency_ms=30)
+    simulator.change(latency_ms=5, gather=each)
     document |= {"prompts": document["prompts"][:1], "models": ["simulated/sim-small"]}
     await run_document({**document, "limits": limits}, cases, simulator.url)
     assert simulator.ledger()["peak_in_flight"] == each  # of the only genome
@@ -130,7 +131,7 @@ async def test_async_timeout_ends_a_call_that_hangs(
 ) -> None:
     simulator.change(latency_ms=60_000)
     limits = {"async_timeout": 0.05, "attempts": 1}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         scores = await run_document({**document, "limits": limits}, cases[:2], simulator.url)
     assert Counter(score.error for score in scores) == {"timeout": 8}
 

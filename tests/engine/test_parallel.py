@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.parallel import (
     CandidateResponse,
     ParallelError,
@@ -29,7 +30,7 @@ class Crowd:
         with self.lock:
             self.inside += 1
             self.peak = max(self.peak, self.inside)
-        self.together.wait(timeout=5)
+        self.together.wait(timeout=PATIENCE_SECONDS)
         with self.lock:
             self.inside -= 1
         return item
@@ -61,7 +62,7 @@ def test_results_keep_their_place_when_the_last_item_finishes_first():
         if item == 2:
             last_is_done.set()
         else:
-            assert last_is_done.wait(timeout=5)
+            assert last_is_done.wait(timeout=PATIENCE_SECONDS)
         return item
 
     assert map_parallel(work, [0, 1, 2], max_workers=3) == [0, 1, 2]

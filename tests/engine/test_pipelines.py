@@ -7,22 +7,17 @@ from typing import Any
 
 import pytest
 
+from tests.engine.pipeline_parts import HERE, LARGE, ROUTED, ROUTER, TERSE, agent, chat
 from tests.engine.running import run_document, table_of
 from tests.workers.working import wait_until
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
-from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.routing import pick_route
-from workers.engine.plugins import PLUGINS, PluginError, install_plugins
-from workers.engine.records import Case, Score
-from workers.engine.spec.configuration import check_against
+from workers.engine.plugins import PLUGINS, install_plugins
+from workers.engine.records import Case
 from workers.simulator.testing import SimulatorClient
-
-TERSE = "Answer with the number only."
-LARGE = "simulated/sim-large"
-HERE = "tests.engine.installed_agents"
 
 
 @pytest.fixture(autouse=True)
@@ -32,28 +27,10 @@ def installed() -> Iterator[None]:
     PLUGINS.clear()
 
 
-def chat(name: str, user: str, *models: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "system": TERSE, "user": user, "models": models or [LARGE], **more}
-
-
-def agent(name: str, **more: Any) -> dict[str, Any]:
-    calls = [chat("draft", "{{question}}")]
-    return {"name": "solver", "agent": f"{HERE}.{name}", "calls": calls, **more}
-
-
 @pytest.fixture
 def selection(document: dict[str, Any]) -> dict[str, Any]:
     kept = {name: document[name] for name in ("name", "seed", "dataset", "scorers", "limits")}
     return {**kept, "kind": "select", "strategy": "brute_force"}
-
-
-ROUTER = chat("triage", "What is {{level}} + 0?", routes={"1": "easy", "2": "hard"})
-ROUTED = [
-    ROUTER,
-    chat("easy", "What is {{question}} + 0?"),
-    chat("hard", "What is {{question}} + 100?"),
-    chat("last", "What is {{easy}}{{hard}} + 1000?"),
-]
 
 
 def level(position: int, level: int, expected: int) -> Case:
@@ -106,7 +83,7 @@ def test_answers_are_matched_by_words(answer: str, step: str) -> None:
 async def test_calls_of_agents_take_the_slots_and_not_the_trials(
     simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str, cap: int
 ) -> None:
-    simulator.change(latency_ms=20 if cap > 1 else 1)
+    simulator.change(latency_ms=5 if cap > 1 else 1, gather=cap)
     selection["limits"] = {**selection["limits"], "max_concurrent": cap}
     selection["steps"] = [agent(name, options={"width": 5})]
     scores = await run_document(selection, cases[:6], simulator.url)
@@ -260,6 +237,28 @@ async def test_an_agent_that_never_answers_is_cut(
     assert [score.error for score in scores] == [error] * 3
 
 
+async def test_a_plain_agent_that_computes_for_ever_ends_with_its_trial(
+    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
+) -> None:
+    before = count_agent_threads()
+    selection["limits"] = {**selection["limits"], "timeout_seconds": 0.2}
+    selection["steps"] = [agent("burns")]
+    scores = await run_document(selection, cases[:3], simulator.url)
+    assert [score.error for score in scores] == ["timeout"] * 3
+    await until(lambda: count_agent_threads() == before)
+
+
+async def test_an_agent_that_never_awaits_fails_its_own_trial_only(
+    simulator: SimulatorClient, selection: dict[str, Any]
+) -> None:
+    rows = [Case(n, {"question": f"What is {n} + 1?", "expected": str(n + 1)}) for n in range(3)]
+    selection["steps"] = [agent("spins")]
+    scores = await run_document(selection, rows, simulator.url)
+    by_case = {score.trial.case: score for score in scores}
+    assert [by_case[number].error for number in range(3)] == ["", "agent_error", ""]
+    assert by_case[1].message.startswith("It kept the worker for more than 5 s without awaiting")
+
+
 async def test_calls_that_an_agent_does_not_wait_for_are_counted_if_they_were_sent(
     simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
 ) -> None:
@@ -340,106 +339,3 @@ async def test_combinations_cover_the_calls_of_agents(selection: dict[str, Any])
         "sim-large",
         "sim-small",
     ]
-
-
-def spoilt(**change: Any) -> list[dict[str, Any]]:
-    return [{**ROUTER, **change}, *ROUTED[1:]]
-
-
-@pytest.mark.parametrize(
-    ("steps", "path", "told"),
-    [
-        (spoilt(routes={"1": "nowhere"}), "steps.0.routes.1", "Later steps are: easy, hard, last."),
-        (spoilt(routes={"1": "triage"}), "steps.0.routes.1", "no later step 'triage'"),
-        (spoilt(default="nowhere"), "steps.0.default", "no later step 'nowhere'"),
-        (spoilt(routes={}, default="easy"), "steps.0.default", "with routes"),
-        (
-            [*ROUTED[:3], chat("back", "{{question}}", routes={"x": "easy"})],
-            "steps.3.routes.x",
-            "none; write them after",
-        ),
-        ([ROUTED[1], ROUTED[1]], "steps.1.name", "another one too"),
-        (
-            [chat("solver.draft", "x"), agent("fans_out")],
-            "steps.1.calls.0.name",
-            "another one too",
-        ),
-        ([{**ROUTED[1], "tools": []}], "steps.0.tools", "Allowed here: name, system, user, models"),
-        ([{**agent("Chain"), "user": "x"}], "steps.0.user", "Allowed here: name, agent, options"),
-        ([{"name": "planner"}], "steps.0.models", "needed"),
-        ([{"name": "planner", "agent": "x"}], "steps.0.calls", "needed"),
-    ],
-)
-def test_problems_of_the_flow_are_named(
-    selection: dict[str, Any], steps: list[Any], path: str, told: str
-) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        read_configuration({**selection, "steps": steps})
-    assert [problem.path for problem in caught.value.problems] == [path]
-    assert told in caught.value.problems[0].message
-
-
-@pytest.mark.parametrize(
-    ("step", "path", "told"),
-    [
-        ({**agent(""), "agent": "os.system"}, "steps.0.agent", "one of: self_consistency, tests."),
-        (
-            agent("fans_out", options={"width": "x"}),
-            "steps.0.options",
-            "width: Input should be a valid integer",
-        ),
-        (
-            agent("fans_out", options={"deep": 1}),
-            "steps.0.options",
-            "has no option 'deep'. It takes: width.",
-        ),
-        (agent("misbehaves"), "steps.0.options", "how: Field required"),
-        (agent("Chain"), "steps.0.calls", "also calls plan, solve"),
-        (agent("Chain"), "steps.0.calls.0.name", "It calls: plan, solve."),
-        (
-            {**agent("fans_out"), "calls": [chat("draft", "{{plan}}")]},
-            "steps.0.calls.0.user",
-            "{{plan}} is not a column",
-        ),
-    ],
-)
-def test_problems_with_agents_are_named(
-    selection: dict[str, Any], step: dict[str, Any], path: str, told: str
-) -> None:
-    configuration = read_configuration({**selection, "steps": [step]})
-    with pytest.raises(ConfigurationError) as caught:
-        check_against(
-            configuration, endpoints={"simulated": ()}, columns=["question", "expected"], cases=2
-        )
-    problems = {problem.path: problem.message for problem in caught.value.problems}
-    assert told in problems[path]
-
-
-async def test_an_agent_that_is_gone_fails_its_trials(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
-    selection["steps"] = [agent("fans_out")]
-    PLUGINS.clear()
-    scores: list[Score] = await run_document(selection, cases[:2], simulator.url)
-    assert {score.error for score in scores} == {"agent_error"}
-    assert "EVALSITE_PLUGINS" in scores[0].message
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("no_such_package.agents", "is not there. Install the package of 'no_such_package'"),
-        (f"{HERE}.nothing", "is not there"),
-        ("workers.engine.records", "has no __all__"),
-    ],
-)
-def test_a_plugin_that_is_not_there_stops_the_start(name: str, told: str) -> None:
-    with pytest.raises(PluginError, match="EVALSITE_PLUGINS") as caught:
-        install_plugins([name])
-    assert told in str(caught.value)
-
-
-def test_one_object_may_be_named_alone() -> None:
-    PLUGINS.clear()
-    install_plugins([f"{HERE}.Chain"])
-    assert list(PLUGINS) == [f"{HERE}.Chain"]

@@ -131,6 +131,14 @@ async def test_children_are_started_when_needed_and_used_again(fifo: str) -> Non
     await until_gone(*both)
 
 
+async def test_a_piece_may_be_the_last_of_its_process(lane: ProcessLane) -> None:
+    first = await lane.call(os.getpid)
+    assert await lane.call(work.retire_with, 7) == 7
+    second = await lane.call(os.getpid)
+    assert second != first
+    assert await lane.call(os.getpid) == second
+
+
 async def test_what_work_prints_reaches_the_log_and_not_the_pipe(
     lane: ProcessLane, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,7 @@ async def test_parallel_gives_the_same_table_as_sequential(
 async def test_in_flight_reaches_the_limit_and_never_exceeds_it(
     simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], limit: int
 ) -> None:
-    simulator.change(latency_ms=10 + 5 * limit)
+    simulator.change(latency_ms=10, gather=limit)
     document["limits"] = {**document["limits"], "max_concurrent": limit}
     await run_document(document, cases[:10] if limit == 1 else cases, simulator.url)
     assert simulator.ledger()["peak_in_flight"] == limit
@@ -164,11 +164,12 @@ async def test_every_schedule_gives_the_same_table(
 async def test_two_levels_leave_the_documented_slots_empty(
     simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
 ) -> None:
-    simulator.change(latency_ms=60)
+    simulator.change(latency_ms=10, gather=14)
     document["limits"] |= {"max_concurrent": 20, "batch_size": 7, "schedule": "two_level"}
     await run_document(document, cases, simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 14  # 2 candidates x 7 cases
     simulator.reset()
+    simulator.change(gather=None)
     document["limits"] |= {"schedule": "sequential"}
     await run_document(document, cases[:5], simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 1

@@ -8,10 +8,17 @@ import pytest
 
 from tests.engine.scoring import case, quick, value
 from workers.engine.errors import ScorerFailed
+from workers.engine.named import describe_options
 from workers.engine.scorers import SCORERS, build_scorer, problem_with_scorer
+from workers.engine.scorers.base import BaseScorer, Scorer
+from workers.engine.scorers.normal_text import in_one_form
 from workers.engine.scorers.regex import LARGEST_PROGRAM, compiled
 
-QUICK = [name for name, scorer in SCORERS.items() if not scorer.asks]
+QUICK = [
+    name
+    for name, scorer in SCORERS.items()
+    if issubclass(scorer, Scorer) and not scorer.wants_facts
+]
 
 
 @pytest.mark.parametrize(
@@ -27,10 +34,30 @@ QUICK = [name for name, scorer in SCORERS.items() if not scorer.asks]
         ({"ignore_case": True}, "STRASSE", "straße", True),
         ({"strip": False}, "Paris ", "Paris", False),
         ({"strip": False}, "Paris ", "Paris ", True),
+        ({"ignore_spaces": True}, "New\n  York", " New York", True),
+        ({"ignore_spaces": True}, "NewYork", "New York", False),
+        ({"ignore_punctuation": True}, "“Paris”, (France)!", "Paris France.", True),
+        ({"ignore_punctuation": True}, "$5", "5", False),
+        ({"ignore_punctuation": True}, "C++", "C", False),
+        ({"normalize_unicode": True}, "ﬁve e\u0301 ５", "five é 5", True),
+        ({}, "ﬁve", "five", False),
+        ({"normalize_unicode": True, "ignore_case": True}, "ＰＡＲＩＳ", "paris", True),
     ],
 )
 def test_exact(options, answer, expected, right):
     assert value("exact", options, answer, case(expected)) == float(right)
+
+
+def test_exact_says_when_nothing_of_the_expected_text_is_left():
+    with pytest.raises(ScorerFailed, match="of which nothing is left without punctuation"):
+        value("exact", {"ignore_punctuation": True}, "!", case("..."))
+
+
+def test_accents_without_end_cost_no_more_than_other_letters():
+    """Unicode's own sorting of them took the square of their number."""
+    answer = "e" + "\u0301\u0316" * 500_000
+    assert len(in_one_form(answer)) < 40
+    assert value("exact", {"normalize_unicode": True}, answer, case("é")) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -46,6 +73,12 @@ def test_exact(options, answer, expected, right):
         ({"separator": "|"}, "In Rome", "Paris | Lutetia", False),
         ({"separator": "|"}, "In Rome", "Paris||", False),
         ({"separator": " or "}, "rome", "Paris or Rome", True),
+        ({"separator": "|", "match": "all"}, "Rome and Paris", "Paris|Rome", True),
+        ({"separator": "|", "match": "all"}, "only Rome", "Paris|Rome", False),
+        ({"texts": ["Rome", "Paris"]}, "only Rome", None, True),
+        ({"texts": ["Rome", "Paris"]}, "Athens", "Athens", False),
+        ({"texts": ["Rome", "Paris"], "match": "all"}, "rome, PARIS", None, True),
+        ({"texts": ["Rome", "Paris"], "match": "all"}, "only Rome", None, False),
     ],
 )
 def test_contains(options, answer, expected, right):
@@ -129,7 +162,7 @@ def test_the_tolerance_is_the_largest_difference(tolerance, answer, right):
 
 def test_an_answer_without_a_number_is_wrong_and_not_an_error():
     judgement = quick("numeric", {}).judge("none of them", case("5"))
-    assert judgement.explanation == "no number found"
+    assert judgement.reason == "no number found"
     assert judgement.value == 0.0
 
 
@@ -174,7 +207,11 @@ def test_a_bad_pattern_in_a_case_is_an_error_of_the_trial(fields, message):
             {},
             "Unknown scorer 'sentiment'. Choose one of: exact, contains, starts_with",
         ),
-        ("numeric", {"tol": 1}, "has no option 'tol'. It takes: tolerance."),
+        (
+            "numeric",
+            {"tol": 1},
+            "has no option 'tol'. It takes: tolerance, not, weight, threshold, as.",
+        ),
         ("exact", {"name": "x"}, "has no option 'name'"),
         ("numeric", {"tolerance": -1}, "numeric.tolerance: Input should be greater"),
         ("numeric", {"tolerance": math.inf}, "numeric.tolerance: Input should be a finite"),
@@ -241,14 +278,29 @@ def test_forms_learn_every_scorer_and_option_from_the_registry():
     assert all(scorer.summary for scorer in described.values())
     for scorer in described.values():
         assert all(option.help for option in scorer.options)
-    (tolerance,) = described["numeric"].options
+    shared = describe_options(BaseScorer)
+    assert [option.name for option in shared] == ["not", "weight", "threshold", "as"]
+    assert [option.kind for option in shared] == ["boolean", "number", "number", "text"]
+    tolerance, *others = described["numeric"].options
+    assert tuple(others) == shared
     assert (tolerance.name, tolerance.kind, tolerance.default) == ("tolerance", "number", 0.001)
-    assert [option.kind for option in described["regex"].options] == ["text", "text", "boolean"]
-    assert [o.kind for o in described["rubric"].options] == ["model", "number", "long text"]
+    own = {name: [o for o in one.options if o not in shared] for name, one in described.items()}
+    assert [option.kind for option in own["regex"]] == ["text", "text", "boolean"]
+    assert [option.kind for option in own["rubric"]] == [
+        "long text",
+        "model",
+        "models",
+        "choice",
+        "number",
+    ]
 
 
-OPTIONS = {"regex": {"pattern": r"(\d+)"}}
-EXPECTED = {"choice": "B"}  # of the others: 5
+OPTIONS = {
+    "regex": {"pattern": r"(\d+)"},
+    "json_schema": {"schema": {"type": "object"}},
+    "code": {"source": "def score(answer, expected, case): return expected in answer"},
+}
+EXPECTED = {"choice": "B", "tool_call": '{"name": "look_up"}'}  # of the others: 5
 
 HOSTILE_ANSWERS = {
     "NUL": "\x00 5 \x00",
@@ -273,7 +325,7 @@ def test_hostile_answers_are_judged_at_once_and_can_be_stored(name, answer):
     judgement = quick(name, OPTIONS.get(name, {})).judge(answer, case(EXPECTED.get(name, "5")))
     assert process_time() - start < 2.0  # a backtracking pattern would take hours
     assert math.isfinite(judgement.value)
-    stored = json.dumps(judgement.explanation, ensure_ascii=False).encode()  # no lone surrogates
+    stored = json.dumps(judgement.reason, ensure_ascii=False).encode()  # no lone surrogates
     assert b"\\u0000" not in stored  # which PostgreSQL refuses
     assert len(stored) < 1_000
 
@@ -323,14 +375,12 @@ def test_a_pattern_sees_the_beginning_of_a_very_long_answer_and_says_so():
     answer = "a" * 100_000 + "z"
     judgement = quick("regex", {"pattern": "z"}).judge(answer, case())
     cut = "(of 100,001 characters the first 100,000 were searched)"
-    assert judgement.explanation == f"the pattern was not found in '{'a' * 80}'… {cut}"
-    assert quick("regex", {"pattern": "a(a)"}).judge(answer, case("a")).explanation.endswith(cut)
-    assert cut not in quick("regex", {"pattern": "a"}).judge(answer[1:], case()).explanation
+    assert judgement.reason == f"the pattern was not found in '{'a' * 80}'… {cut}"
+    assert quick("regex", {"pattern": "a(a)"}).judge(answer, case("a")).reason.endswith(cut)
+    assert cut not in quick("regex", {"pattern": "a"}).judge(answer[1:], case()).reason
 
 
 def test_of_many_texts_that_are_missing_a_few_are_named():
     many = case("|".join(f"text {number}" for number in range(10_000)))
     judgement = quick("contains", {"separator": "|"}).judge("none", many)
-    assert judgement.explanation == (
-        "does not contain 'text 0' or 'text 1' or 'text 2', nor 9,997 more"
-    )
+    assert judgement.reason == ("does not contain 'text 0' or 'text 1' or 'text 2', nor 9,997 more")

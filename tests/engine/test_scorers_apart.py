@@ -11,9 +11,11 @@ from tests.engine.running import run_document
 from workers.engine.judgements import LOOP_STEPS, judge_apart, judge_if_quick
 from workers.engine.lanes import ProcessLane
 from workers.engine.plugins import PLUGINS
-from workers.engine.records import Case, Score
+from workers.engine.records import Case, Facts, Judgement, Score
 from workers.engine.scorers import Scorer, build_scorer
 from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.late  # it starts many processes
 
 PACKAGE = odd_scorers.__name__
 
@@ -43,9 +45,11 @@ async def test_whatever_a_plug_in_does_its_trial_fails_and_keeps_its_answer(
         assert score.answer
         assert (score.unjudged is not None) == bool(told)
         assert score.judging is None  # no model was asked
-    bounded, fine = scores[-2].judgements[0], scores[-1].judgements[0]
-    assert bounded == ("odd" * 33 + "…", 1.0, True, "no\ufffd?" + "x" * 495 + "…")
-    assert fine == ("odd", 1.0, True, "fine")
+    silent, bounded, fine = (score.judgements[0] for score in scores[-3:])
+    assert silent == ("odd", None, None, "nothing to say", "", "", ())
+    assert scores[-3].value == scores[-3].judgements[1].value  # the other scorer's alone
+    assert bounded == ("odd" * 33 + "…", 1.0, True, "no\ufffd?" + "x" * 495 + "…", "", "", ())
+    assert fine == ("odd", 1.0, True, "fine", "", "", ())
 
 
 async def test_a_plug_in_that_asks_is_not_on_the_loop_either(
@@ -60,7 +64,7 @@ async def test_a_plug_in_that_asks_is_not_on_the_loop_either(
     good, hangs, never_ends, astray = await run_document(
         {**plain, "scorers": [asks]}, cases[:4], simulator.url
     )
-    told, _, process = good.judgements[0].explanation.rpartition(" ")
+    told, _, process = good.judgements[0].reason.rpartition(" ")
     assert told == "again A again B refused"
     assert int(process) != os.getpid()
     assert sent(good) == 5  # each once, though it began anew for every round of calls
@@ -96,8 +100,8 @@ async def test_ours_are_judged_at_once_unless_that_may_take_more_than_a_few_mill
     case = Case(0, {"expected": expected, "rule": "(?:a?){1000}X"})
     short, long = "a" * (LOOP_STEPS // steps), "a" * (LOOP_STEPS // steps + 1)
     assert scorer.steps(short, case) == steps * len(short) <= LOOP_STEPS
-    assert judge_if_quick(scorer, short, case) == scorer.judge(short, case)
-    assert judge_if_quick(scorer, long, case) is None
+    assert judge_if_quick(scorer, short, case, Facts()) == scorer.judge(short, case)
+    assert judge_if_quick(scorer, long, case, Facts()) is None
 
 
 async def test_what_is_long_is_judged_the_same_in_another_process(
@@ -112,13 +116,22 @@ async def test_what_is_long_is_judged_the_same_in_another_process(
     lane = ProcessLane()
     built = [build_scorer(*named(one)) for one in scorers]
     apart = [
-        await judge_apart(lane.share(""), one, long, case)
+        await judge_apart(lane.share(""), one, long, case, Facts())
         for one in built
         if isinstance(one, Scorer)
     ]
     assert len(lane.pids) == 1
     await lane.close()
     assert apart == list(score.judgements)
+
+
+async def test_a_plug_in_is_told_what_an_answer_took_in_its_process_too() -> None:
+    lane = ProcessLane()
+    dear = build_scorer(f"{PACKAGE}.Dear", {"not": True, "as": "cheap"})
+    assert isinstance(dear, Scorer)
+    said = await judge_apart(lane.share(""), dear, "5", Case(0, {}), Facts(12.5, 0.5))
+    await lane.close()
+    assert said == Judgement("cheap", 0.0, False, "not: 12.5 ms, $0.5")
 
 
 def named(entry: Any) -> tuple[str, dict[str, Any]]:

@@ -9,10 +9,12 @@ import pytest
 import yaml
 
 from tests.engine import lane_work
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.select_best import Answer, select_best
 
 MODELS = {"planner": ["small", "large"], "solver": ["small", "large"]}
 DATASET = [(number, number * 2) for number in range(24)]
+SECONDS = 0.005  # of an agent's run: more could come in meanwhile than may
 
 
 class Counted:
@@ -20,12 +22,16 @@ class Counted:
 
     lock: ClassVar[threading.Lock] = threading.Lock()
     running = peak = 0
+    wanted = 1
+    is_full: ClassVar[threading.Event]  # as many as wanted have been there at once
 
     @classmethod
     def enter(cls) -> None:
         with cls.lock:
             cls.running += 1
             cls.peak = max(cls.peak, cls.running)
+            if cls.running == cls.wanted:
+                cls.is_full.set()
 
     @classmethod
     def leave(cls) -> None:
@@ -40,21 +46,27 @@ def answer(models: dict[str, Any], given: int) -> int:
     return -1
 
 
-def make_agent(is_async: bool, seconds: float = 0.005) -> type[Counted]:
+def make_agent(is_async: bool, together: int = 1) -> type[Counted]:
     class Plain(Counted):
+        wanted = together
+        is_full = threading.Event()
+
         def __init__(self, models: dict[str, Any]) -> None:
             self.models = models
 
         def run(self, given: int) -> int:
             self.enter()
-            threading.Event().wait(seconds)
+            self.is_full.wait(PATIENCE_SECONDS)
+            threading.Event().wait(SECONDS)
             self.leave()
             return answer(self.models, given)
 
     class Async(Plain):
         async def run(self, given: int) -> int:  # type: ignore[override]
             self.enter()
-            await asyncio.sleep(seconds)
+            while not self.is_full.is_set():  # noqa: ASYNC110 - threads wait for it, too
+                await asyncio.sleep(SECONDS)
+            await asyncio.sleep(SECONDS)
             self.leave()
             return answer(self.models, given)
 
@@ -68,7 +80,7 @@ def is_right(expected: int, actual: int) -> bool:
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 @pytest.mark.parametrize("cap", [1, 7, 40])
 def test_the_cap_holds_and_is_used(is_async: bool, cap: int) -> None:
-    agent = make_agent(is_async, seconds=0.05 if cap > 1 else 0.001)
+    agent = make_agent(is_async, together=cap)
     found = select_best(agent, MODELS, DATASET, is_right, "brute_force", max_concurrent=cap)
     assert agent.peak == cap
     assert found.evaluations == found.brute_force_evaluations == 96
@@ -78,7 +90,7 @@ def test_a_hundred_plain_agents_really_run_at_once() -> None:
     together = threading.Barrier(100)  # breaks if one of them does not come
 
     def agent(models: dict[str, Any], given: int) -> int:
-        together.wait(timeout=60)
+        together.wait(timeout=PATIENCE_SECONDS)
         return given * 2
 
     found = select_best(agent, MODELS, [*DATASET, (24, 48)], is_right, "brute_force",

@@ -11,7 +11,7 @@ import yaml
 from workers.engine.agents import Agent
 from workers.engine.agents.functions import agent_of
 from workers.engine.kinds import read_configuration
-from workers.engine.spec.configuration import check_against
+from workers.engine.spec.checks import check_against
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "SELECT.md").read_text()
 

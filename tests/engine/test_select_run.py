@@ -13,7 +13,7 @@ from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.strategy_choice import StrategyChoice
 from workers.engine.records import Case, Score
 from workers.engine.session import Session
-from workers.engine.spec.configuration import check_against
+from workers.engine.spec.checks import check_against
 from workers.engine.strategies import SELECTIONS, Rounds
 from workers.simulator.testing import SimulatorClient
 

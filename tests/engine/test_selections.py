@@ -151,7 +151,7 @@ def test_a_clear_winner_is_found(name: str) -> None:
     ("name", "options", "told"),
     [
         ("guessing", {}, "Choose one of: arm_elimination"),
-        ("threshold", {"epsilon": 1}, "It takes: confidence, batch, budget, failures, threshold"),
+        ("threshold", {"epsilon": 1}, "It takes: threshold, confidence, batch, budget, failures"),
         ("arm_elimination", {"confidence": -1}, "confidence: Input should be greater than 0"),
     ],
 )

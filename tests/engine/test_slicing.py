@@ -8,17 +8,17 @@ from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.dataset_choice import DatasetChoice
 from workers.engine.spec.slicing import slice_rows
+from workers.engine.spec.tags import tags_in
 
 SUBJECTS = ("algebra", "geometry", "logic")
 ROWS = [
     {"question": f"Question {number}?", "subject": SUBJECTS[number % 3], "level": str(number % 4)}
     for number in range(120)
 ]
-COLUMNS = list(ROWS[0])
 
 
 def cut(part: dict[str, Any], seed: int = 0, rows: list[dict[str, str]] = ROWS) -> list[int]:
-    return slice_rows(DatasetChoice(name="x", **part), seed, COLUMNS, rows)
+    return slice_rows(DatasetChoice(name="x", **part), seed, list(rows[0]), rows)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,16 @@ def test_where_keeps_rows_with_these_values_in_their_order(
     assert cut({"where": where}) == [place for place, row in enumerate(ROWS) if fits(row)]
 
 
+def test_rows_by_number_come_first_in_the_order_of_the_dataset() -> None:
+    assert cut({"only": [7, 3, 3, 119]}) == [3, 7, 119]
+    logic = [place for place in (1, 2, 5) if ROWS[place]["subject"] == "logic"]
+    assert cut({"only": [1, 2, 5], "where": {"subject": "logic"}}) == logic
+    with pytest.raises(
+        ConfigurationError, match="There is no row 120: the dataset has rows 0 to 119"
+    ):
+        cut({"only": [0, 120]})
+
+
 def test_a_sample_is_these_rows_on_every_machine() -> None:
     """Figures that were written down: another Python, or another release, must not change them."""
     assert cut({"sample": 6}, seed=7) == [10, 26, 39, 64, 85, 113]
@@ -55,7 +65,7 @@ def test_a_smaller_sample_is_a_part_of_a_larger_one() -> None:
 
 def test_equal_rows_are_drawn_one_by_one() -> None:
     coins = [{**ROWS[0], "level": side} for _ in range(200) for side in "01"]
-    drawn = slice_rows(DatasetChoice(name="x", sample=40), 1, COLUMNS, coins)
+    drawn = slice_rows(DatasetChoice(name="x", sample=40), 1, list(ROWS[0]), coins)
     heads = sum(coins[place]["level"] == "0" for place in drawn)
     assert 10 <= heads <= 30
 
@@ -118,6 +128,14 @@ def test_where_comes_before_split_before_sample_before_first() -> None:
             "where",
             "No row has all of these values together.",
         ),
+        ({"split": "dev"}, "split", "There is no part 'dev'. Choose one of: train, test"),
+        (
+            {"split": {"part": "dev", "column": "subject"}},
+            "split",
+            "No row has 'dev' in the column 'subject'. Among what there is: 'algebra'",
+        ),
+        ({"split": {"part": "a", "column": "fold"}}, "split", "There is no column 'fold'."),
+        ({"where": {"subject": {"has": "x"}}}, "where", "No row has 'x' in the column 'subject'"),
         ({"sample": 121}, "sample", "A sample of 121 cannot be drawn from 120 rows."),
         (
             {"where": {"question": "Question 5?"}, "sample": 2},
@@ -148,7 +166,16 @@ def test_what_cannot_be_cut_is_refused(part: dict[str, Any], path: str, told: st
         ({"where": {"level": []}}, "dataset.where", "The list of values is empty"),
         ({"where": {"level": {"above": 3}}}, "dataset.where", "Write {not: value}"),
         ({"where": {"level": None}}, "dataset.where", "A value is a text or a number, not null."),
-        ({"split": "dev"}, "dataset.split", "There is no part 'dev'. Choose one of: train, test"),
+        (
+            {"split": {"part": "a", "of": {"b": 0.5, "c": 0.5}}},
+            "dataset.split",
+            "There is no part 'a'. Choose one of: b, c",
+        ),
+        (
+            {"split": {"part": "a", "column": "fold", "of": {"a": 0.5, "c": 0.5}}},
+            "dataset.split",
+            "Give `of` or `column`",
+        ),
         (
             {"split": {"part": "a", "of": {"a": 0.5, "b": 0.6}}},
             "dataset.split.of",
@@ -156,7 +183,11 @@ def test_what_cannot_be_cut_is_refused(part: dict[str, Any], path: str, told: st
         ),
         ({"sample": 0}, "dataset.sample", "greater than or equal to 1"),
         ({"seed": 3}, "dataset", "A seed draws a sample, and none is asked for."),
-        ({"limit": 3}, "dataset.limit", "Allowed here: name, rows, where, split, sample, seed"),
+        (
+            {"limit": 3},
+            "dataset.limit",
+            "Allowed here: name, rows, only, where, split, sample",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -191,3 +222,34 @@ def test_a_slice_is_written_as_it_was_given() -> None:
     assert choice.slice_document() == part
     whole = DatasetChoice(name="x", split="train", first=3).slice_document()
     assert DatasetChoice(name="x", **whole).slice_document() == whole
+
+
+def test_a_split_column_names_the_part_of_each_row() -> None:
+    rows = [{"question": f"{n}?", "split": "dev" if n % 3 else "hard"} for n in range(9)]
+    assert cut({"split": "hard"}, rows=rows) == [0, 3, 6]
+    by_name = {"split": {"part": "dev", "column": "split"}, "first": 2}
+    assert cut(by_name, rows=rows) == [1, 2]
+    assert DatasetChoice(name="x", **by_name).slice_text(0) == "part dev (split), the first"
+    by_share = {"split": {"part": "train", "of": {"train": 0.8, "test": 0.2}}}
+    assert cut(by_share, rows=rows) != []
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags"),
+    [
+        ("hard, maths;long|hard", ["hard", "maths", "long"]),
+        ('["hard", "two words", 3]', ["hard", "two words", "3"]),
+        ("[not json", ["[not json"]),
+        (" , ", []),
+    ],
+)
+def test_the_tags_of_a_cell(cell: str, tags: list[str]) -> None:
+    assert tags_in(cell) == tags
+
+
+def test_rows_are_found_by_their_tags() -> None:
+    cells = ["hard, maths", "hardly", '["maths"]', ""]
+    rows = [{"question": f"{n}?", "tags": cell} for n, cell in enumerate(cells)]
+    assert cut({"where": {"tags": {"has": "hard"}}}, rows=rows) == [0]
+    assert cut({"where": {"tags": {"has": ["hardly", "maths"]}}}, rows=rows) == [0, 1, 2]
+    assert cut({"where": {"tags": {"lacks": "maths"}}}, rows=rows) == [1, 3]

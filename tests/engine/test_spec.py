@@ -7,7 +7,8 @@ import pytest
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
-from workers.engine.spec.configuration import check_against, count_trials
+from workers.engine.spec.checks import check_against
+from workers.engine.spec.configuration import count_trials
 from workers.engine.spec.presets import PRESETS
 
 

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.lanes import ThreadLane
 
 
@@ -20,7 +21,7 @@ class Gate:
         with self.lock:
             self.running += 1
             self.peak = max(self.peak, self.running)
-        assert self.opened.wait(60)
+        assert self.opened.wait(PATIENCE_SECONDS)
         with self.lock:
             self.running -= 1
         return self.peak

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.fake_clock import FakeClock
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.clock import SystemClock
 from workers.engine.errors import Refused
 from workers.engine.throttling.permits import (
@@ -145,7 +146,7 @@ async def test_a_call_that_comes_alone_is_asked_for_at_once() -> None:
     clock = SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock, spacing_seconds=60.0)
     flights = Flights(throttle)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         for _ in range(20):
             await flights.fly((RUN,), 0)
     assert flights.done == 20
@@ -157,6 +158,8 @@ async def test_a_surplus_goes_back_when_calls_end() -> None:
     throttle = Throttle(permits, SystemClock())
     flights = Flights(throttle)
     tasks = [asyncio.create_task(flights.fly((RUN,), 0.001)) for _ in range(5)]
+    while flights.done < 2:  # noqa: ASYNC110 - they tell nobody
+        await asyncio.sleep(0.001)
     await asyncio.sleep(0.05)  # time enough for all five, were the permits handed on
     assert flights.done == 2
     assert permits.heard[-1].holding == (0,)
@@ -201,7 +204,8 @@ async def test_tokens_not_used_are_given_back() -> None:
     throttle = Throttle(permits, SystemClock())
     async with throttle.slot((RUN,), guess=lambda: (500, 0)) as permit:
         permit.is_good, permit.used = True, 120
-    await asyncio.sleep(0.1)  # the keeper's next exchange carries the report
+    while len(permits.heard) < 2:  # noqa: ASYNC110 - the keeper's next exchange carries the report
+        await asyncio.sleep(0.005)
     report = permits.heard[1].report
     assert (report.good, report.tokens) == (1, 120 - 500)
     await throttle.close()

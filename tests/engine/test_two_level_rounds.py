@@ -110,9 +110,9 @@ async def test_a_selection_gives_the_same_result_over_http(
     models = ["simulated/sim-small", "simulated/sim-large"]
     steps = [{"name": "solver", "user": "{{question}}", "models": models}]
     found, peaks = [], []
-    simulator.change(latency_ms=30)
-    for schedule in ("work_conserving", "two_level"):
+    for schedule, at_once in (("work_conserving", 3), ("two_level", 2)):
         simulator.reset()
+        simulator.change(latency_ms=5, gather=at_once)
         limits = {"max_concurrent": 3, "schedule": schedule}
         selected = {**kept, "kind": "select", "steps": steps, "limits": limits}
         selected["strategy"] = {"name": "brute_force"}

@@ -45,7 +45,12 @@ class Nemesis:
         return time.monotonic()
 
     def freeze(self, part: Process) -> float:
+        """Not in the middle of a write to SQLite: that has one lock for all, so that nobody could
+        go on until the frozen one does."""
         part.signal(signal.SIGSTOP)
+        while not self.cluster.truth.can_be_written():
+            part.signal(signal.SIGCONT)
+            part.signal(signal.SIGSTOP)
         return time.monotonic()
 
     def thaw(self, part: Process) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 
 Rows = list[tuple[Any, ...]]
+LONGEST_WRITING_SECONDS = 3.0  # a hundred times as long as the site takes, unless it is frozen
 
 
 class Truth:
@@ -25,6 +26,17 @@ class Truth:
         uri = f"{self._address.as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=20)) as file:
             return file.execute(query).fetchall()
+
+    def can_be_written(self) -> bool:
+        """Whether nobody keeps SQLite's only lock for writing; PostgreSQL has none."""
+        if isinstance(self._address, str):
+            return True
+        try:
+            with closing(sqlite3.connect(self._address, timeout=LONGEST_WRITING_SECONDS)) as file:
+                file.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True
 
     def one(self, query: str) -> Any:
         return self.rows(query)[0][0]

@@ -95,7 +95,9 @@ def troubles() -> list[str]:
 
 
 def migration_before_last() -> str:
-    names = sorted(name for app, name in MigrationLoader(None).disk_migrations if app == "runs")
+    names: list[str] = sorted(
+        name for app, name in MigrationLoader(None).graph.nodes if app == "runs"
+    )
     return names[-2]
 
 

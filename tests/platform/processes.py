@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.patience import PATIENCE_SECONDS
+
 BASE_DIR = Path(__file__).resolve().parents[2]
 
 # Supervises the parts of argv[1:], each "name=program", until it is told to stop.
@@ -107,9 +109,9 @@ def _answers_signals(pid: int) -> bool:
     return True
 
 
-def wait_until_gone(*pids: int, within_seconds: float = 10.0) -> None:
+def wait_until_gone(*pids: int) -> None:
     """Kernel and strangers tell us nothing, so look."""
-    deadline = time.monotonic() + within_seconds
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while left := [pid for pid in pids if is_running(pid)]:
         assert time.monotonic() < deadline, f"still running: {left}"
         time.sleep(0.01)

@@ -12,13 +12,13 @@ import time
 import urllib.request
 from pathlib import Path
 
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR, is_running
 
 READY = re.compile(r"evalsite is ready: (http://127\.0\.0\.1:\d+)/")
 SETUP = re.compile(r"(http://127\.0\.0\.1:\d+/setup/\S+)")
 GIVEN_BY_THE_TESTS = ("REDIS_URL", "DATABASE_URL", "EVALSITE_DATA", "EVALSITE_ORIGINS")
 SIMULATOR_SECRET = "known to the tests, which ask its ledger"
-STOP_SECONDS = 60.0  # a worker may take 30 s to have its calls in flight answered
 
 
 class Serve:
@@ -37,6 +37,7 @@ class Serve:
             env=env,
         )
         self.text = ""
+        self._has_ended = False
         self._more = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -47,11 +48,17 @@ class Serve:
             with self._more:
                 self.text += line
                 self._more.notify_all()
+        with self._more:
+            self._has_ended = True
+            self._more.notify_all()
 
-    def wait_for(self, pattern: str | re.Pattern[str], within_seconds: float = 60.0) -> str:
+    def wait_for(self, pattern: str | re.Pattern[str]) -> str:
         """What the pattern's group found in what was printed."""
         with self._more:
-            found = self._more.wait_for(lambda: re.search(pattern, self.text), within_seconds)
+            self._more.wait_for(
+                lambda: self._has_ended or re.search(pattern, self.text), PATIENCE_SECONDS
+            )
+            found = re.search(pattern, self.text)
         assert found, f"No {pattern!r} in what it printed:\n{self.text}"
         return found.group(found.lastindex or 0)
 
@@ -76,8 +83,8 @@ class Serve:
     def stop(self) -> int:
         """As Ctrl-C does; its exit code."""
         self.process.send_signal(signal.SIGINT)
-        code = self.process.wait(STOP_SECONDS)
-        self._reader.join(10)
+        code = self.process.wait(PATIENCE_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
         return code
 
     def kill(self) -> None:
@@ -94,9 +101,9 @@ def what_it_does(pid: int) -> str:
     return next((known[word] for word in words if word in known), "redis")
 
 
-def time_of_first_answer(url: str, within_seconds: float = 30.0) -> float:
+def time_of_first_answer(url: str) -> float:
     """When the web part said for the first time that it is ready; it tells nobody, so ask."""
-    deadline = time.monotonic() + within_seconds
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             urllib.request.urlopen(f"{url}/readyz", timeout=2).close()

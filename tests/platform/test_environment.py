@@ -16,6 +16,7 @@ from evalsite.data_folder import close_to_others
 from evalsite.database import database_settings
 from evalsite.env import EnvironmentProblem, read_environment, redis_url_file
 from runs.checks import check_cookies, check_proxies
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 
 
@@ -150,7 +151,7 @@ def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
 
 

@@ -226,7 +226,7 @@ def test_session_cookies_are_out_of_reach_of_scripts(alices_browser):
     assert cookie["max-age"] == 12 * 60 * 60
 
 
-def test_passwords_are_long_and_hashed_with_argon2(alice):
+def test_passwords_are_long_and_hashed_with_argon2(alice, real_hashers):
     alice.set_password("a long enough password")
     assert alice.password.startswith("argon2$argon2id$")
     names = {type(validator).__name__ for validator in get_default_password_validators()}

@@ -22,6 +22,7 @@ from evalsite.embedded.redis_server import find_binary, free_port
 from runs.open_sockets import OpenSockets, key_of
 from runs.rates import RateCounter
 from runs.selectors.endpoints.permit_state import ask
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from workers.engine.records import Reply
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota
@@ -66,7 +67,7 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
 
 def wait_for_health(url: str) -> None:
     """As the health check of compose.yaml asks."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             with redis.Redis.from_url(url) as client:
@@ -89,7 +90,7 @@ def test_what_the_web_sends_a_worker_takes(urls: Urls) -> None:
     for broker in (web, worker):
         broker.declare_queue("chunks")
     web.enqueue(message)
-    taken = next(iter(worker.consume("chunks", timeout=2000)))
+    taken = next(iter(worker.consume("chunks", timeout=60_000)))
     assert taken is not None
     assert taken.args == (1,)
 
@@ -121,7 +122,7 @@ def test_the_web_counts_requests_nudges_and_shows_the_throttle(urls: Urls) -> No
     assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
     with redis.Redis.from_url(urls.web) as client:
         assert list(client.scan_iter("api:rate:ada:*"))  # not counted by this process alone
-        assert OpenSockets(urls.web).keep(7, "a page")
+        assert OpenSockets(urls.web).keep(7, "a page", 20)
         assert client.zcard(key_of(7)) == 1
         assert ask(client, ["endpoint:1/m"])
         client.zcount("workers:beats", 0, "+inf")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import is_running, wait_until_gone
 from tests.platform.serving import SETUP, Serve, time_of_first_answer
 
@@ -27,7 +28,7 @@ def serve(tmp_path) -> Iterator[Callable[[], Serve]]:
 
 
 def status_of(url: str) -> int:
-    with urllib.request.urlopen(url, timeout=10) as response:
+    with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as response:
         return int(response.status)
 
 
@@ -65,5 +66,5 @@ def test_kill_9_leaves_nothing_and_the_next_start_works(serve):
 def test_a_second_one_in_the_same_folder_is_turned_away(serve):
     serve().wait_until_ready()
     second = serve()
-    assert second.process.wait(60) == 2
+    assert second.process.wait(PATIENCE_SECONDS) == 2
     second.wait_for(r"is in use by another `serve` \(process \d+\)")

@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from evalsite.embedded.supervisor import Part, PartFailed, Supervisor
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import (
     HAS_A_CHILD,
     STUBBORN,
@@ -45,7 +46,7 @@ def test_one_signal_stops_all_parts(number):
         pids = [supervised.pid_of("redis"), supervised.pid_of("web")]
         supervised.read_until(lambda line: line == "ready")
         supervised.process.send_signal(number)
-        assert supervised.process.wait(10) == 0
+        assert supervised.process.wait(PATIENCE_SECONDS) == 0
         assert not any(is_running(pid) for pid in pids)
 
 
@@ -64,7 +65,7 @@ def test_parts_stop_in_reverse_order():
         for _ in range(3):
             supervised.read_until(lambda line: line.endswith("| up"))
         supervised.process.send_signal(signal.SIGTERM)
-        supervised.process.wait(10)
+        supervised.process.wait(PATIENCE_SECONDS)
         stops = [line.split()[0] for line in supervised.read_rest() if "stopped" in line]
         assert stops == ["worker", "web", "redis"]
 
@@ -73,7 +74,7 @@ def test_a_part_that_ignores_the_request_to_stop_is_killed_after_its_grace():
     with Supervised(f"web={STUBBORN}") as supervised:
         pid = supervised.pid_of("web")
         supervised.process.send_signal(signal.SIGINT)
-        assert supervised.process.wait(10) == 0
+        assert supervised.process.wait(PATIENCE_SECONDS) == 0
         assert "web       | still there after 1 s; killed" in supervised.read_rest()
         assert not is_running(pid)
 
@@ -82,7 +83,7 @@ def test_what_a_part_started_itself_ends_with_it():
     with Supervised(f"worker={HAS_A_CHILD}") as supervised:
         grandchild = supervised.pid_of("worker")
         supervised.process.send_signal(signal.SIGINT)
-        supervised.process.wait(10)
+        supervised.process.wait(PATIENCE_SECONDS)
         wait_until_gone(grandchild)
 
 
@@ -95,7 +96,7 @@ def test_lines_without_an_end_are_passed_on_in_pieces():
 def test_a_part_that_never_gets_ready_stops_the_start_and_the_others():
     with Supervised(f"redis={WAITS}", f"broken={FAILS}", f"worker={WAITS}") as supervised:
         redis = supervised.pid_of("redis")
-        assert supervised.process.wait(20) == 1
+        assert supervised.process.wait(PATIENCE_SECONDS) == 1
         text = "\n".join(supervised.read_rest())
         assert "broken    | no luck today" in text
         assert "worker" not in text, "later stages must not start"

@@ -23,6 +23,7 @@ from evalsite.web.server import Server
 from runs.models import Dataset, Scope
 from runs.roles import Role
 from runs.services.people.tokens import create_token
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import make_person
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
@@ -51,14 +52,14 @@ class Wire(StringTransport):
         self.send("\r\n".join(lines).encode())
 
     async def answer(self, wanted: bytes = b"\r\n\r\n") -> str:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while wanted not in self.value():  # noqa: ASYNC110 - the transport tells nobody
                 await asyncio.sleep(0.005)
         return str(self.value().decode())
 
     async def until_asked(self) -> None:
         """Until it is known who sends; nothing more is read before."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while self.producerState == "paused":  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.005)
 

@@ -11,8 +11,10 @@ from django.conf import settings
 
 from evalsite.embedded.parts import WEBSOCKET_BYTES
 from evalsite.web.sockets import BURST, Allowance
-from runs.open_sockets import FORGET_SECONDS, MOST, OpenSockets, key_of
+from runs.models import PersonQuota
+from runs.open_sockets import FORGET_SECONDS, OpenSockets, key_of
 from tests.conftest import shared_redis
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.web_process import (
     browser_at,
     read_to_the_end,
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.any_database
 POLICY_VIOLATION, TOO_MANY = 1008, 4429
 CUT = 1006  # without a word: nothing more is taken from the network
 ADA = 7
+MOST = settings.SOCKETS_PER_PERSON
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +104,11 @@ def test_a_long_silence_earns_no_more_than_a_burst():
 async def test_the_21st_socket_of_a_person_is_refused_and_says_why(browser):
     elsewhere = OpenSockets(settings.REDIS_URL)  # another web process
     kept = [f"page {number}" for number in range(MOST - 2)]
-    assert all(elsewhere.keep(browser.person, one) for one in kept)
+    assert all(elsewhere.keep(browser.person, one, MOST) for one in kept)
     first, last = [await browser.open_page() for _ in range(2)]
     reason = "20 pages of yours are already live."
     assert await read_to_the_end(await browser.connect()) == (TOO_MANY, reason)
-    assert not elsewhere.keep(browser.person, "one more")
+    assert not elsewhere.keep(browser.person, "one more", MOST)
 
     await say(first, "resync")  # the others go on
     await read_until(first, "snapshot")
@@ -114,8 +117,19 @@ async def test_the_21st_socket_of_a_person_is_refused_and_says_why(browser):
     await browser.open_page()
 
 
+async def test_an_administrator_says_how_many_sockets_a_person_may_have(browser):
+    first = await browser.open_page()
+    await PersonQuota.objects.acreate(person_id=browser.person, sockets=1)
+    reason = "1 page of yours is already live."
+    assert await read_to_the_end(await browser.connect()) == (TOO_MANY, reason)
+    await say(first, "resync")
+    await read_until(first, "snapshot")
+    await PersonQuota.objects.filter(person_id=browser.person).aupdate(sockets=2)
+    await browser.open_page()
+
+
 async def until_counted(person: int, sockets: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while shared_redis().zcard(key_of(person)) != sockets:  # noqa: ASYNC110 - Redis tells nobody
             await asyncio.sleep(0.01)
 
@@ -123,12 +137,12 @@ async def until_counted(person: int, sockets: int) -> None:
 def test_sockets_of_a_web_process_that_died_are_forgotten():
     died, alive = OpenSockets(settings.REDIS_URL), OpenSockets(settings.REDIS_URL)
     for number in range(MOST):
-        assert died.keep(ADA, f"page {number}")
-    assert not alive.keep(ADA, "a page")
+        assert died.keep(ADA, f"page {number}", MOST)
+    assert not alive.keep(ADA, "a page", MOST)
     for number in range(1, MOST):
         shared_redis().zincrby(key_of(ADA), -FORGET_SECONDS, f"page {number}")  # the time passes
-    assert died.keep(ADA, "page 0")  # says again that it is there
-    assert alive.keep(ADA, "a page")
+    assert died.keep(ADA, "page 0", MOST)  # says again that it is there
+    assert alive.keep(ADA, "a page", MOST)
     assert shared_redis().zcard(key_of(ADA)) == 2
     assert 0 < shared_redis().ttl(key_of(ADA)) <= FORGET_SECONDS + 1
 
@@ -136,16 +150,16 @@ def test_sockets_of_a_web_process_that_died_are_forgotten():
 def test_a_socket_that_is_counted_stays_when_others_are_refused():
     here = OpenSockets(settings.REDIS_URL)
     kept = [f"page {number}" for number in range(MOST)]
-    assert all(here.keep(ADA, one) for one in kept)
-    assert not here.keep(ADA, "one more")
-    assert all(here.keep(ADA, one) for one in kept)
-    assert here.keep(ADA + 1, "of somebody else")
+    assert all(here.keep(ADA, one, MOST) for one in kept)
+    assert not here.keep(ADA, "one more", MOST)
+    assert all(here.keep(ADA, one, MOST) for one in kept)
+    assert here.keep(ADA + 1, "of somebody else", MOST)
 
 
 def test_without_redis_a_web_process_counts_its_own():
     alone = OpenSockets("redis://127.0.0.1:1/0")
     kept = [f"page {number}" for number in range(MOST)]
-    assert all(alone.keep(ADA, one) for one in kept)
-    assert not alone.keep(ADA, "one more")
+    assert all(alone.keep(ADA, one, MOST) for one in kept)
+    assert not alone.keep(ADA, "one more", MOST)
     alone.forget(ADA, kept[0])
-    assert alone.keep(ADA, "one more")
+    assert alone.keep(ADA, "one more", MOST)

@@ -6,6 +6,8 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 
+from tests.patience import PATIENCE_SECONDS
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -15,7 +17,7 @@ async def is_let_in(origin: str | None) -> bool:
     headers = [] if origin is None else [(b"origin", origin.encode())]
     communicator = WebsocketCommunicator(application, "/ws/runs/1/", headers=headers)
     try:
-        connected, _ = await communicator.connect(timeout=5)
+        connected, _ = await communicator.connect(timeout=PATIENCE_SECONDS)
         return bool(connected)
     finally:
         await communicator.disconnect()

@@ -16,6 +16,7 @@ from evalsite.embedded.child_processes import die_with_parent
 from evalsite.embedded.parts import Plan, web_part
 from evalsite.embedded.ports import claim_port
 from runs.models import Run, RunState
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import time_of_first_answer
 from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
@@ -40,7 +41,7 @@ def running_web() -> Iterator[Web]:
         preexec_fn=die_with_parent(),  # noqa: PLW1509  # it starts no thread before it is another program
     )
     try:
-        time_of_first_answer(plan.url, within_seconds=60)
+        time_of_first_answer(plan.url)
         yield Web(plan.url, process.pid)
     finally:
         process.kill()
@@ -91,7 +92,7 @@ async def say(socket: aiohttp.ClientWebSocketResponse, kind: str) -> None:
 
 async def read_until(socket: aiohttp.ClientWebSocketResponse, kind: str) -> dict[str, Any]:
     while True:
-        frame: dict[str, Any] = json.loads(await socket.receive_str(timeout=30))
+        frame: dict[str, Any] = json.loads(await socket.receive_str(timeout=PATIENCE_SECONDS))
         if frame["type"] == kind:
             return frame
 
@@ -99,7 +100,7 @@ async def read_until(socket: aiohttp.ClientWebSocketResponse, kind: str) -> dict
 async def read_to_the_end(socket: aiohttp.ClientWebSocketResponse) -> tuple[int | None, str]:
     """The code and the reason with which the server closed it."""
     while True:
-        message = await socket.receive(timeout=30)
+        message = await socket.receive(timeout=PATIENCE_SECONDS)
         if message.type is aiohttp.WSMsgType.CLOSE:
             return message.data, message.extra or ""
         if message.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR):

@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from runs.models import Configuration, Run, RunState, Scope, Webhook
 from runs.roles import PERMISSIONS, Role
 from runs.services.people.tokens import create_token
+from runs.services.prompts import save_prompt
 from tests.roles.routes import Route
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
@@ -28,8 +29,18 @@ OWNERS = ("own", "foreign", "shared")
 BODIES: dict[str, Any] = {
     "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
     "PATCH /datasets/{path:name}": {"archived": True},
+    "PATCH /prompts/{path:name}": {"shared": True},
+    "POST /prompts": {"name": "another", "content": {"user": "{{question}}"}},
+    "POST /dataset-splits/{path:name}": {"parts": {"train": 0.5, "test": 0.5}},
 }
-QUERIES = {"GET /compare": "?base={run_id}&with={run_id}"}
+ITSELF = "?base={run_id}&with={run_id}"
+QUERIES = {
+    "GET /compare": ITSELF,
+    "GET compare": ITSELF,
+    "POST compare_collect": ITSELF,
+    "GET compare_trials": "?of={run_id}-0",
+    "GET /dataset-changes/{path:name}": "?base=1",
+}
 
 
 class Stage(NamedTuple):
@@ -89,6 +100,8 @@ def set_stage(actor: User | None) -> Stage:
         "people.pk": make_person("third").pk,
         "people.name": "third",
         "position": 0,
+        "candidate": 0,
+        "case": 0,
         "file_name": "combinations.csv",
         "token": "x",
         "role": "runner",
@@ -116,9 +129,17 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
     token = create_token(owner, whose, [Scope.READ]).token
     data = make_dataset(owner, f"data {whose}", share=whose == "shared")
+    prompt = save_prompt(
+        owner, f"prompt {whose}", {"user": "{{question}}"}, share=whose == "shared"
+    )
     return {
+        "prompts.pk": prompt.pk,
+        "prompts.name": prompt.name,
         "datasets.pk": data.pk,
         "datasets.name": data.name,
+        "dataset-reports.name": data.name,
+        "dataset-changes.name": data.name,
+        "dataset-splits.name": data.name,
         "run_id": run.pk,
         "key": key,
         "webhook_id": webhook.pk,

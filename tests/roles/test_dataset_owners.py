@@ -13,7 +13,7 @@ from runs.models import Case, Configuration, Dataset
 from runs.roles import Role
 from runs.services.datasets.storing import store_rows
 from runs.services.people.sharing import share_run
-from runs.services.retention import prune_runs
+from runs.services.removing.retention import prune_runs
 from runs.services.runs import cancel_run, create_run
 from tests.api.asking import Asker
 from tests.runs.page_parts import (

@@ -48,7 +48,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "run_retune": {"max_concurrent": "3", "priority": "high"},
     "run_share": {"share": "yes"},
     "dataset_import": {"name": "new", "text": ROWS, "step": "import"},
-    "dataset_expected": {"expected": "question"},
+    "dataset_columns": {"role-0": "expected", "role-1": "input"},
+    "dataset_split": {"parts": "train = 1, test = 1", "seed": "0"},
     "dataset_share": {"share": "yes"},
     "tokens": {"name": "ci", "scopes": ["read"], "days": "30"},
     "endpoint_new": {

@@ -95,7 +95,7 @@ def for_object(actor: str, route: Route, rule: Rule, whose: str) -> str | int:
         return LET_IN
     if whose == "foreign" or thing == Thing.CONFIGURATION:
         return 404
-    return LET_IN if route.is_safe and not rule.changes else 403
+    return LET_IN if (route.is_safe and not rule.changes) or rule.looks else 403
 
 
 def wrong_cells(

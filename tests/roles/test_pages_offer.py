@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, ResolverMatch, resolve
 
 from runs.roles import Role
 from tests.roles.expectations import PAGES, RULES, Rule, Thing
@@ -45,13 +45,16 @@ def is_good(role: Role, offer: Offer, stage: Stage) -> bool:
     if rule is None:  # of the API, which has no names: these are read only
         return "api" in match.namespaces and offer.method == "GET"
     route = Route(str(match.url_name), offer.method, offer.path, match.func, False)
-    return expected(role, route, rule, whose_thing(match.kwargs, rule, stage)) == LET_IN
+    return expected(role, route, rule, whose_thing(match, rule, stage)) == LET_IN
 
 
-def whose_thing(arguments: dict[str, Any], rule: Rule, stage: Stage) -> str:
-    """The dataset that all runs of the stage are on is somebody else's, and private."""
+def whose_thing(match: ResolverMatch, rule: Rule, stage: Stage) -> str:
+    """The dataset that all runs of the stage are on is somebody else's, and private. Prompts are
+    shared as datasets are."""
+    arguments = match.kwargs
     if rule.thing == Thing.DATASET:
-        by_key = {stage.arguments[whose]["datasets.pk"]: whose for whose in OWNERS}
+        key = "prompts.pk" if str(match.url_name).startswith("prompt") else "datasets.pk"
+        by_key = {stage.arguments[whose][key]: whose for whose in OWNERS}
         return by_key.get(arguments["pk"], "foreign")
     by_run = {stage.arguments[whose]["run_id"]: whose for whose in OWNERS}
     return by_run.get(arguments.get("run_id"), "own")
@@ -68,7 +71,8 @@ def test_every_link_and_button_of_every_page_works_for_whom_it_is_shown(role):
         for whose in ("own", "shared") if route.is_safe else ():
             if expected(role, route, PAGES[str(route)], whose) != LET_IN:
                 continue
-            page = stage.ask(browser, route, whose).getvalue().decode()
+            answer = stage.ask(browser, route, whose)
+            page = answer.getvalue().decode(errors="replace")  # a Parquet file is no text
             bad += [
                 f"{route}: {offer.method} {offer.path}"
                 for offer in offers_of(page)

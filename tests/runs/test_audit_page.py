@@ -35,6 +35,7 @@ NOT_A_PERSONS = {
     "delete_some_answers": "a part of what records",
     "prune_audit": "only age removes a row, and it would add one for each",
     "retune_and_resume": "its two parts record",
+    "rerun_as_new": "create_run records it",
 }
 
 

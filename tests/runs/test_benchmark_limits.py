@@ -16,6 +16,7 @@ from runs.benchmarking.measuring import Traffic
 from runs.benchmarking.plan import Plan
 from runs.models import Benchmark
 from runs.services.benchmarks import store_benchmark
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
 from tests.runs.page_parts import client_of, make_person
 from tests.runs.test_benchmarks import left_in, running_command
@@ -66,6 +67,9 @@ REFUSING = Traffic(calls=1100, refused=11, peak_in_flight=20)
         pytest.param(judging.lost(1000, measured(20, 10.0, failed=2)), 2, False, id="failed"),
         pytest.param(judging.lost(1003, measured(20, 10.0)), 3, False, id="never ended"),
         pytest.param(judging.ratio(20, 1.05, measured(20, 10.4)), 1.04, True, id="ratio"),
+        pytest.param(
+            judging.ratio(20, 1.05, measured(20, 20.8), calls=2), 1.04, True, id="of two calls"
+        ),
         pytest.param(
             judging.processor(100, 0.8, measured(100, 2.0, n=500)), 1.0, False, id="processor"
         ),
@@ -149,12 +153,14 @@ def test_the_peak_is_within_the_limit_and_near_it(highest: int, met: list[bool])
 def test_rows_are_measured_in_the_suites_order_and_with_enough_workers() -> None:
     assert choose_rows("") == tuple(ROWS)
     assert choose_rows("equal, errors") == ("errors", "equal")
-    parts = split_by_workers(Plan(workers=2, rows=choose_rows("shared,errors,equal")))
+    parts = split_by_workers(
+        Plan(workers=2, suite="limits", rows=choose_rows("shared,errors,equal"))
+    )
     assert [(part.workers, part.rows) for part in parts] == [
         (2, ("errors",)),
         (4, ("shared", "equal")),
     ]
-    (one,) = split_by_workers(Plan(workers=6, rows=choose_rows("shared,errors")))
+    (one,) = split_by_workers(Plan(workers=6, suite="limits", rows=choose_rows("shared,errors")))
     assert (one.workers, one.rows) == (6, ("errors", "shared"))
 
 
@@ -238,9 +244,9 @@ def test_the_pages_show_speed_and_limits_apart() -> None:
 @pytest.mark.late
 @pytest.mark.any_database  # what it measures runs in a database of its own
 def test_a_tiny_suite_judges_real_runs_and_tells_by_its_exit_code(transactional_db, tmp_path):
-    tiny = ["--suite", "limits", "--rows", "in_flight,errors", "--trials", "100", "--workers", "1"]
+    tiny = ["--suite", "limits", "--rows", "in_flight,errors", "--trials", "300", "--workers", "1"]
     with running_command(tmp_path, *tiny, "--json") as command:
-        text, said = command.communicate(timeout=60)
+        text, said = command.communicate(timeout=PATIENCE_SECONDS)
     assert command.returncode == 1, said
     assert "1 of 2 rows are missed: in_flight." in said
     report = json.loads(text)

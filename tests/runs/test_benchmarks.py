@@ -20,6 +20,7 @@ from runs.benchmarking.process_times import ProcessGone, cpu_seconds
 from runs.benchmarking.table import write_report
 from runs.models import Benchmark, Endpoint, EndpointKind
 from runs.services.endpoints import save_endpoint
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
 from tests.runs.page_parts import client_of, make_person
 from tests.workers.forking import ROOT
@@ -28,7 +29,7 @@ from workers.simulator.testing import running_simulator
 
 pytestmark = pytest.mark.any_database  # what it measures runs in a database of its own
 
-TINY = ["--trials", "20", "--latency-ms", "5", "--concurrency", "1,4"]
+TINY = ["--trials", "20", "--latency-ms", "5", "--concurrency", "1,4", "--workers", "1"]
 ONCE = ["--repeats", "1", "--workers", "1"]
 PRICES = {"sim-small": {"input": 0.15, "output": 0.6}}
 
@@ -237,7 +238,7 @@ def test_a_tiny_benchmark_measures_the_real_path_and_leaves_nothing_behind(
     folder = tmp_path / "parts"
     folder.mkdir()
     with running_command(folder, *TINY, *ONCE, "--json", "--out", str(out)) as command:
-        text, said = command.communicate(timeout=60)
+        text, said = command.communicate(timeout=PATIENCE_SECONDS)
     assert command.returncode == 0, said
     report = json.loads(text)
     assert report == json.loads(out.read_text())
@@ -271,7 +272,7 @@ def test_a_benchmark_that_is_interrupted_leaves_nothing_behind(transactional_db,
         assert "sequential" in command.stderr.readline()  # it is in the middle of the next level
         assert left_in(tmp_path) != []
         command.send_signal(signal.SIGINT)
-        command.communicate(timeout=30)
+        command.communicate(timeout=PATIENCE_SECONDS)
     assert command.returncode == 130
     assert left_in(tmp_path) == []
     assert not Benchmark.objects.exists()
@@ -295,7 +296,7 @@ def test_a_real_endpoint_is_called_with_its_key_and_within_its_budget(
         money = ["--endpoint", "mine", "--model", "sim-small", "--max-dollars", "0.01", "--yes"]
         allowed = {"EVALSITE_ALLOWED_PRIVATE_ENDPOINTS": address}
         with running_command(tmp_path, *TINY, *ONCE, *money, "--json", **allowed) as command:
-            text, said = command.communicate(timeout=60)
+            text, said = command.communicate(timeout=PATIENCE_SECONDS)
         assert command.returncode == 0, said
         report = json.loads(text)
         assert provider.ledger()["total"] == 30  # ten one at a time, twenty four at a time

@@ -207,6 +207,7 @@ def test_a_huge_answer_is_cut(settings):
     assert "1,000,000,000 bytes" in report.message
 
 
+@pytest.mark.alone
 def test_a_hanging_provider_is_given_up_after_the_deadline(settings):
     with provider((200, {"Content-Length": "10"}, b"["), hangs=True) as server:
         report = ask(server, settings, deadline_seconds=0.2)

@@ -16,17 +16,11 @@ from tests.runs.page_parts import (
     client_of,
     make_dataset,
     make_endpoint,
-    make_person,
     make_run,
     run_document,
 )
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture

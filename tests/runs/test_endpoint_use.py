@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.endpoints.load import use_of, use_of_all
-from runs.services.endpoint_pauses import (
+from runs.services.control.endpoint_pauses import (
     RedisAway,
     pause_endpoint,
     reset_breaker,

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from runs import secrets
 from runs.models import Endpoint, EndpointKind
 from runs.services import endpoints
-from runs.services.archiving import delete_endpoint
+from runs.services.removing.archiving import delete_endpoint
 
 CANARY = "sk-canary-0123456789abcdef"
 

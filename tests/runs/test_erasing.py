@@ -22,8 +22,10 @@ from runs.models import (
     Chunk,
     Configuration,
     Dataset,
+    Override,
     Run,
     RunEvent,
+    RunFigures,
     RunSample,
     RunState,
     Scope,
@@ -35,6 +37,7 @@ from runs.roles import Role
 from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import store_pasted_rows, store_rows
 from runs.services.people.tokens import create_token
+from runs.services.prompts import save_prompt
 from tests.api.asking import Asker
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
@@ -54,11 +57,13 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 CANARY = "the salary of Grace"
 
 # What becomes of each reference when what it refers to is erased. A new one fails the test below
-# until somebody decides about it, here and in runs/services/erasing.py.
+# until somebody decides about it, here and in runs/services/removing/erasing.py.
 REFERENCES = {
     "runs.Run.owner": "erased, or handed over if it is shared",
     "runs.Dataset.owner": "erased, or handed over if it is shared or a run on it stays",
     "runs.Configuration.owner": "erased, or handed over if it is a preset",
+    "runs.Prompt.owner": "erased, or handed over if it is shared",
+    "runs.Prompt.run": "emptied: the words stay, where they were found is forgotten",
     "runs.Benchmark.owner": "handed over",
     "runs.ApiToken.owner": "erased",
     "runs.Webhook.owner": "erased",
@@ -70,11 +75,15 @@ REFERENCES = {
     "auth.User_groups.user": "erased",
     "auth.User_user_permissions.user": "erased",
     "runs.Run.dataset": "erased",
+    "runs.Run.rerun_of": "emptied",
+    "runs.Override.author": "erased",
+    "runs.Override.run": "erased",
     "runs.Case.dataset": "erased",
     "runs.CachedReply.run": "erased",
     "runs.Candidate.run": "erased",
     "runs.Chunk.run": "erased",
     "runs.RunEvent.run": "erased",
+    "runs.RunFigures.run": "erased",
     "runs.RunSample.run": "erased",
     "runs.Score.run": "erased",
     "runs.ScoreRecord.run": "erased",
@@ -141,7 +150,9 @@ def with_results(owner: User, dataset: Dataset, key: str, **fields: Any) -> Run:
     add_cached_reply(run, key.ljust(64, "0"), text=CANARY)
     Chunk.objects.create(run=run, start=0, trials=[], kept={"0": CANARY})
     RunEvent.objects.create(run=run, message=CANARY)
+    Override.objects.create(run=run, score=score, author=owner, verdict="wrong", comment=CANARY)
     RunSample.objects.create(run=run, second=0)
+    RunFigures.objects.create(run=run, stamp="", document={})
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
     WebhookDelivery.objects.create(webhook=webhook, run=run)
     return run
@@ -176,7 +187,7 @@ def test_an_erased_dataset_leaves_nothing_in_any_table(ada, alice, bob):
         "2 runs",
         "2 scores",
         "2 cached answers",
-        "1 configuration that",
+        "1 configuration naming it",
     ]
     assert [words for words in told if words not in page] == []
     refused = erase(ada, "dataset", first.pk, "salary")
@@ -251,6 +262,8 @@ def everything_of(alice: User, bob: User) -> dict[str, Any]:
     make_run(bob, used)
     save_configuration(alice, "own", {**run_document(private), "name": CANARY})
     save_configuration(alice, "preset", run_document(shared), is_preset=True)
+    save_prompt(alice, "own", {"user": CANARY})
+    prompt = save_prompt(alice, "everybody's", {"user": "{{question}}"}, share=True)
     create_token(alice, "ci", [Scope.READ])
     make_benchmark()
     apps.get_model("runs", "Benchmark").objects.update(owner=alice)
@@ -259,7 +272,7 @@ def everything_of(alice: User, bob: User) -> dict[str, Any]:
         user=alice, action_flag=1, object_repr="x", action_time=now()
     )
     client_of(alice)  # a session
-    return {"kept": kept, "used": used, "shared": shared}
+    return {"kept": kept, "used": used, "shared": shared, "prompt": prompt}
 
 
 def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
@@ -310,6 +323,7 @@ def test_rest_counts_first_and_erases_then(ada, alice, bob):
     assert counted["erasure"]["handed_over"] == {
         "runs": 1,
         "datasets": 2,
+        "prompts": 1,
         "presets": 1,
         "benchmarks": 1,
     }
@@ -342,7 +356,9 @@ def test_the_command_counts_and_erases_with_yes(ada, alice, bob):
     call_command("erase", "dataset", "salaries", yes=True, stdout=out)
     assert not Dataset.objects.filter(name="salaries").exists()
     call_command("erase", "person", "alice", yes=True, stdout=out)
-    assert "Handed over to ada: 1 run, 2 datasets, 1 preset, 1 benchmark." in out.getvalue()
+    assert (
+        "Handed over to ada: 1 run, 2 datasets, 1 prompt, 1 preset, 1 benchmark." in out.getvalue()
+    )
     assert rows_referring_to(alice) == []
     for what, name in (("dataset", "salaries"), ("person", "alice")):
         with pytest.raises(CommandError, match="There is no"):

@@ -148,12 +148,14 @@ def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
 def test_it_is_changed_on_the_page_of_the_dataset_and_past_runs_keep_theirs(alice, dataset):
     client = client_of(alice)
     run = create_run(alice, run_document(dataset, expected="question"))
-    address = reverse("dataset_expected", args=[dataset.pk])
-    assert "expected answer is the column solution now" in words_of(
-        client.post(address, {"expected": "solution"}, follow=True)
+    address = reverse("dataset_columns", args=[dataset.pk])
+    roles = {f"role-{number}": "input" for number in range(len(dataset.columns))}
+    chosen = {**roles, f"role-{dataset.columns.index('solution')}": "expected"}
+    assert "The expected answer is the column solution." in words_of(
+        client.post(address, chosen, follow=True)
     )
-    refused = client.post(address, {"expected": "gone"}, follow=True)
-    assert "That is no column of this dataset." in words_of(refused)
+    refused = client.post(address, {**roles, "role-0": "gone"}, follow=True)
+    assert "That is no role of a column." in words_of(refused)
     dataset.refresh_from_db()
     assert dataset.expected_column == "solution"
     assert create_run(alice, run_document(dataset)).document["expected"] == "solution"

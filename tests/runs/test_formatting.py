@@ -113,6 +113,23 @@ def test_dollars_on_a_tile_have_room_there(amount, text):
 def test_a_score_has_three_decimals_and_its_interval_two():
     assert formatting.score(0.87349) == "0.873"
     assert formatting.score_interval(0.8449, 0.9) == "0.84 – 0.90"
+    assert formatting.signed_interval(-0.0512, 0.01) == "−0.05 to +0.01"
+
+
+def test_a_number_of_any_size_has_three_digits_that_count():
+    told = {
+        0.0: "0",
+        0.61249: "0.612",
+        -0.0021349: "−0.00213",
+        0.00001: "0.00001",
+        12345.6: "12,346",
+    }
+    assert {number: formatting.digits(number) for number in told} == told
+
+
+def test_a_guess_has_two_digits_that_count():
+    told = {7: "7", 60: "60", 345: "340", 6158: "6,200", 1_234_567: "1,200,000"}
+    assert {number: formatting.about(number) for number in told} == told
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, math.inf, -math.inf])
@@ -128,6 +145,7 @@ def test_a_score_has_three_decimals_and_its_interval_two():
         formatting.score,
         lambda number: formatting.score_interval(number, 0.5),
         lambda number: formatting.score_interval(0.5, number),
+        lambda number: formatting.signed_interval(number, 0.5),
     ],
 )
 def test_what_is_not_a_number_is_a_dash(write, missing):

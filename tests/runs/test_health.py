@@ -17,7 +17,7 @@ from tests.runs.page_parts import (
     make_run,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture(autouse=True)

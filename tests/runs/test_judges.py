@@ -12,8 +12,9 @@ from runs.selectors.dependents import dependents_of_endpoint
 from runs.selectors.endpoints.called import live_runs_using
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
-from runs.services.outages import models_needed
-from runs.services.retrying import retry_failed
+from runs.services.chunks.kept_answers import keep_unjudged, kept_in, written
+from runs.services.control.outages import models_needed
+from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.runs.page_parts import (
@@ -22,13 +23,13 @@ from tests.runs.page_parts import (
     client_of,
     make_dataset,
     make_endpoint,
-    make_person,
     make_run,
     run_document,
 )
 from workers.engine.calling.embeddings import write_vector
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
+from workers.engine.records import TRUNCATED, Attempt, KeptAnswer, Reply, StepCall, Trial
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -39,11 +40,6 @@ PRICES = {
     "sim-large": {"input": 2.5, "output": 10.0},
     "sim-embed": {"input": 0.02, "output": 0.0},
 }
-
-
-@pytest.fixture
-def alice() -> User:
-    return make_person("alice")
 
 
 @pytest.fixture
@@ -110,7 +106,7 @@ def test_a_judge_with_parameters_is_shown_as_yaml(alice: User, judged: dict[str,
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"scorer-rubric-judge": ""}, "rubric.judge: Field required"),
+        ({"scorer-rubric-judge": ""}, "Name the model that judges"),
         ({"scorer-rubric-judge": "sim-large"}, "has no endpoint. Write endpoint/model."),
         ({"scorer-rubric-judge": "nowhere/x"}, "There is no endpoint &#x27;nowhere&#x27;."),
         ({"scorer-rubric-rubric": ""}, "rubric.rubric: Field required"),
@@ -215,6 +211,35 @@ def test_a_retry_keeps_only_answers_that_could_not_be_judged(alice: User, datase
     assert (kept["1"]["answer"], kept["1"]["reply"]) == ("41", [120.0, 7, 2])
     # What was paid stays counted.
     assert run.by_role["judge"] == {**use, "done": 0, "failed": 0}
+
+
+def test_an_answer_whose_judging_is_interrupted_is_kept_whole(
+    alice: User, dataset: Dataset
+) -> None:
+    run = make_run(alice, dataset)
+    call = StepCall("solver", "it/small", [{"role": "user", "content": "?"}], "4", "", 9.0, 3, 1,
+                    0.5, cached=False)  # fmt: skip
+    answer = KeptAnswer(
+        Reply("4 <b>", 12.5, 7, None, cached=True, flaw=TRUNCATED),
+        attempts=(Attempt("call", "ok", 1.0, 2.0, "", "solver"),),
+        calls=(call,),
+        cost=0.5,
+        full_cost=0.75,
+        record=b'{"steps":[1]}',
+        calls_sent=2,
+        cost_saved=0.25,
+        unpriced=1,
+        is_counted=False,
+    )
+    counted = KeptAnswer(Reply("5", 1.0))
+    earlier = {"0": written(counted)}
+    chunk = run.chunks.create(start=0, trials=[[0, 0, 0, 0]], state="leased", token=3, kept=earlier)
+    keep_unjudged(chunk.pk, 2, {Trial(1, "a", 0, 0): answer})  # of a lease that was lost
+    chunk.refresh_from_db()
+    assert kept_in(chunk.kept) == {0: counted}
+    keep_unjudged(chunk.pk, 3, {Trial(1, "a", 0, 0): answer})
+    chunk.refresh_from_db()
+    assert kept_in(chunk.kept) == {0: counted, 1: answer}
 
 
 def test_the_cache_page_names_embeddings_instead_of_their_numbers(

@@ -26,7 +26,7 @@ from tests.runs.page_parts import (
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 NOTHING, GOOD, BAD = Report(), Report(good=5), Report(troubled=5)
 REFUSED = Report(throttled=1, pause_seconds=30.0)
@@ -78,14 +78,17 @@ def work(settings, run, endpoint, wants, *, reports=(NOTHING,), holder="worker",
         is_guarded=True,
         **model,
     )
+    slots = run.quota.get("slots")
+    of_owner = [Quota(f"person:{run.owner_id}", slots, group=str(run.pk))] if slots else []
+    quotas = (*of_owner, of_run, of_model)
 
     async def talk():
         client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
         permits = RedisPermits(client, holder, 1, LocalPermits(time.monotonic))
         held = 0
         for report in reports:
-            demand = Demand((held, held), wants, tokens_each=100, report=report)
-            held += (await permits.exchange((of_run, of_model), demand)).permits
+            demand = Demand((held,) * len(quotas), wants, tokens_each=100, report=report)
+            held += (await permits.exchange(quotas, demand)).permits
         await client.aclose()
 
     asyncio.run(talk())
@@ -127,6 +130,21 @@ def test_slots_that_other_runs_use_are_said(settings, run, endpoint, bob):
     work(settings, other, endpoint, 12, holder="other", of=other)
     work(settings, run, endpoint, 30)
     assert said(run)["limited_by"]["text"].endswith("Other runs use 12 of them.")
+
+
+def test_the_slots_of_the_owner(settings, run, endpoint, bob):
+    run.quota = {"slots": 5}
+    run.save(update_fields=["quota"])
+    other = make_run(bob, run.dataset, state=RunState.RUNNING, ended=None, quota=run.quota)
+    work(settings, other, endpoint, 2, holder="other", of=other)
+    work(settings, run, endpoint, 30)
+    assert said(run)["limited_by"] == {
+        "cause": "owner_slots",
+        "limit": 5,
+        "model": "",
+        "text": "Limited by its owner's 5 calls at once. An administrator can raise it. "
+        "Other runs of theirs use 2 of them.",
+    }
 
 
 def test_the_adaptive_limit(settings, run, endpoint):

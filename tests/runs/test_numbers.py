@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from runs.models import CachedReply, Candidate, Endpoint, EndpointKind, Run, RunSample
+from runs.models import CachedReply, Endpoint, EndpointKind, Run, RunSample, RunState
 from runs.selectors.estimates.calls import keys_of
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
@@ -52,22 +52,6 @@ def run(ada: User, document: dict[str, Any]) -> Run:
     return create_run(ada, document)
 
 
-def set_candidate(run: Run, position: int, **totals: Any) -> None:
-    totals.setdefault("value_square_sum", totals.get("value_sum", 0.0))
-    Candidate.objects.filter(run=run, position=position).update(**totals)
-
-
-def test_a_candidate_that_fails_can_not_win(run: Run) -> None:
-    set_candidate(run, 0, done=10, scored=1, failed=9, value_sum=1.0)
-    set_candidate(run, 1, done=10, scored=10, failed=0, value_sum=10.0)
-    set_candidate(run, 2, done=10, scored=0, failed=10)
-    rows = leaderboard(run)
-    assert [(row.prompt_name, row.rank) for row in rows] == [("b", 1), ("a", 2), ("c", None)]
-    assert rows[1].failed_share == 0.9
-    assert rows[1].value_failures_wrong == 0.1
-    assert rows[2].value is None
-
-
 def test_parameters_tell_one_model_from_itself(ada: User, document: dict[str, Any]) -> None:
     hot = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1.0}}
     run = create_run(ada, {**document, "models": ["simulated/sim-small", hot]})
@@ -75,33 +59,12 @@ def test_parameters_tell_one_model_from_itself(ada: User, document: dict[str, An
     assert sorted({row.model for row in leaderboard(run)}) == told
 
 
-def test_only_clear_differences_count_as_such(run: Run) -> None:
-    set_candidate(run, 0, done=10, scored=10, value_sum=9.0)
-    set_candidate(run, 1, done=10, scored=10, value_sum=8.0)
-    set_candidate(run, 2, done=10, scored=10, value_sum=1.0)
-    rows = leaderboard(run)
-    assert [row.separable for row in rows] == [False, False, True]
-    assert not any(row.leads for row in rows)  # the first is not separable from the second
-
-
-@pytest.mark.parametrize(
-    ("second", "leads"),
-    [
-        pytest.param({"scored": 10, "value_sum": 1.0}, True, id="separable"),
-        pytest.param({"scored": 10, "value_sum": 8.0}, False, id="not separable"),
-        pytest.param({"scored": 9, "failed": 1, "value_sum": 1.0}, False, id="not comparable"),
-        pytest.param({"scored": 0, "done": 0}, False, id="nobody to compare with yet"),
-    ],
-)
-def test_the_first_is_marked_when_it_is_separable_from_the_second(
-    run: Run, ada: User, client: Client, second: dict[str, Any], leads: bool
-) -> None:
-    set_candidate(run, 0, done=10, scored=10, value_sum=10.0)
-    set_candidate(run, 1, **{"done": 10, **second})
-    client.force_login(ada)
-    refreshed = client.get(reverse("run_leaderboard", args=[run.pk])).content.decode()
-    assert ('class="best"' in refreshed) == leads
-    assert ('class="best"' in client.get(run.get_absolute_url()).content.decode()) == leads
+def test_a_queued_run_says_how_many_are_before_it(run: Run, document: dict[str, Any]) -> None:
+    beat("one")
+    later = create_run(run.owner, {**document, "seed": 5})
+    assert take_snapshot(later)["text"]["eta"] == "waiting for a worker, after 1 other run"
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
+    assert take_snapshot(later)["text"]["eta"] == "waiting for a worker"
 
 
 def test_a_queued_run_says_what_it_waits_for(run: Run) -> None:

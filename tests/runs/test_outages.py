@@ -9,7 +9,7 @@ import redis.asyncio
 from django.utils.timezone import now
 
 from runs.models import Run, RunSample, RunState
-from runs.services.outages import pause_hopeless
+from runs.services.control.outages import pause_hopeless
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits

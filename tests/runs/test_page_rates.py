@@ -21,6 +21,8 @@ FORMS: dict[str, dict[str, str]] = {
     "/runs/estimate/": {"mode": "yaml", "yaml": YAML},
     "/runs/new/": {"mode": "yaml", "yaml": YAML},
     "/datasets/import/": {"name": "new", "text": "question\n1 + 1?\n", "step": "import"},
+    "/datasets/promptfoo/": {"text": "prompts: [a]", "step": "look"},
+    "/prompts/new/": {"prompt-name": "a"},
 }
 
 
@@ -67,3 +69,12 @@ def test_a_script_gets_the_sentence_alone():
     assert b"<html" not in preview.content
     report = refused_by(client_of(operator), address, **{"X-Part": "report"})
     assert report.content.decode().startswith(SENTENCE)
+
+
+@pytest.mark.parametrize("page", ["report", "changes"])
+def test_reading_every_row_for_a_page_counts_too(page):
+    alice = make_person("alice")
+    address = f"/datasets/{make_dataset(alice).pk}/{page}/"
+    browser = client_of(alice)
+    answers = [browser.get(address).status_code for _ in range(2 * LIMIT + 1)]
+    assert {200, 429} == set(answers)

@@ -7,6 +7,7 @@ from django.urls import URLPattern, reverse
 
 from runs import urls
 from runs.models import Run, RunState
+from runs.services.prompts import save_prompt
 from tests.roles.expectations import PAGES as RULES
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
@@ -23,20 +24,25 @@ from tests.runs.page_parts import (
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PUBLIC = {"sign_in", "setup", "password_link"}
-ARGUMENTS = {"run_id": 1, "position": 0, "pk": 1, "token": "x", "key": "0" * 64, "role": "viewer"}
+ARGUMENTS = {
+    "run_id": 1,
+    "position": 0,
+    "pk": 1,
+    "token": "x",
+    "key": "0" * 64,
+    "role": "viewer",
+    "case": 0,
+}
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
-NO_PAGES = PUBLIC | {"home", "run_file"}  # which files there are depends on the kind
+# Which files there are depends on the kind; a cell only leads to its trial; Parquet is no text.
+NO_PAGES = PUBLIC | {"home", "run_file", "run_cell", "run_scores_parquet"}
+OF_PROMPTS = {"prompt", "prompt_edit", "prompt_remove"}
 PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in NO_PAGES]
 
 
 def address_of(name: str, **known: object) -> str:
     wanted = ROUTES[name].pattern.converters
     return reverse(name, kwargs={key: {**ARGUMENTS, **known}[key] for key in wanted})
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture
@@ -64,9 +70,12 @@ def test_pages_bring_no_inline_script_or_style(alices_run, name):
     pk = endpoint.pk if name.startswith("endpoint") else alices_run.dataset_id
     pk = make_benchmark().pk if name.startswith("benchmark") else pk
     pk = alices_run.owner_id if name.startswith("person") else pk
+    pk = save_prompt(alices_run.owner, "mine", {"user": "{{q}}"}).pk if name in OF_PROMPTS else pk
     add_cached_reply(alices_run, str(ARGUMENTS["key"]))
     ada = client_of(make_person("ada", staff=True))
-    answer = ada.get(address_of(name, run_id=alices_run.pk, pk=pk))
+    candidate = alices_run.candidates.get().pk
+    address = address_of(name, run_id=alices_run.pk, pk=pk, candidate=candidate)
+    answer = ada.get(address, {"of": f"{alices_run.pk}-0"} if name == "compare_trials" else {})
     assert answer.status_code == 200
     page = answer.getvalue().decode()
     scripts = re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", page)
@@ -77,4 +86,5 @@ def test_pages_bring_no_inline_script_or_style(alices_run, name):
 def test_an_owner_cancels_a_run(alice, alices_run):
     answer = client_of(alice).post(reverse("run_cancel", args=[alices_run.pk]))
     assert answer["Location"] == alices_run.get_absolute_url()
-    assert Run.objects.get(pk=alices_run.pk).state == RunState.CANCELLED
+    found = Run.objects.get(pk=alices_run.pk)
+    assert (found.state, found.reason) == (RunState.CANCELLED, "Cancelled by alice.")

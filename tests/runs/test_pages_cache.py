@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def alice():
-    return make_person("alice")
-
-
-@pytest.fixture
 def ada():
     return make_person("ada", staff=True)
 

@@ -4,17 +4,12 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Run
-from tests.runs.page_parts import add_candidate, add_score, client_of, make_dataset, make_person
+from tests.runs.page_parts import add_candidate, add_score, client_of, make_dataset
 from tests.runs.page_parts import make_run as stored_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 TOLD = "Cut at max_tokens (24): the answer ended at its length limit. Raise max_tokens."
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture
@@ -102,6 +97,14 @@ def test_a_trial_shows_the_parameters_it_was_asked_with(alice, run, position, te
     assert f"<dt>Parameters</dt><dd>{text}</dd>" in page
 
 
+def select_steps(run):
+    """Its kind is that of its candidate: two steps, each with one model."""
+    steps = [{"name": name, "models": ["simulated/m"]} for name in ("plan", "solve")]
+    shared = {name: run.document[name] for name in ("name", "dataset", "scorers")}
+    run.kind, run.document = "select", {**shared, "kind": "select", "steps": steps}
+    run.save()
+
+
 def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, run):
     chat = {"system": "", "user": "{{question}}"}
     plain = {"endpoint": "simulated", "model": "m", "parameters": {}}
@@ -114,6 +117,7 @@ def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, run):
         ]
     }
     candidate.save()
+    select_steps(run)
     called = ["simulated/m", [], "an answer", "", 5.0, 1, 1, None, False]
     calls = [["plan", *called], ["solve.draft", *called, True]]  # the first as 0.1 stored it
     run.scores.filter(position=1).update(calls=calls)

@@ -17,11 +17,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 GOOD = "question,expected\nCapital of France?,Paris\nCapital of Japan?,Tokyo\n"
 
 
-@pytest.fixture
-def alice():
-    return make_person("alice")
-
-
 def send(client, **data):
     return client.post(reverse("dataset_import"), {"name": "capitals", **data})
 

@@ -8,12 +8,7 @@ from django.urls import reverse
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def found(person, text: str) -> list[str]:

@@ -1,13 +1,12 @@
 """The new-run form: what it sends, what it keeps, and how it says what is wrong."""
 
-import re
-
 import pytest
 from django.urls import reverse
 
 from runs.forms.new_run import read_post
-from runs.models import Configuration, Endpoint, Run
+from runs.models import Configuration, Run
 from runs.services.runs import create_run
+from tests.runs.new_run_parts import FILLED
 from tests.runs.page_parts import (
     client_of,
     make_dataset,
@@ -21,11 +20,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture
-def alice():
-    return make_person("alice")
-
-
-@pytest.fixture
 def dataset(alice):
     make_endpoint()
     return make_dataset(alice)
@@ -33,33 +27,7 @@ def dataset(alice):
 
 @pytest.fixture
 def filled(dataset):
-    """What a browser sends for a small run."""
-    return {
-        "key": "key-1",
-        "mode": "form",
-        "name": "small",
-        "dataset_source": "stored",
-        "dataset": "sums",
-        "prompts": ["0", "4"],
-        "prompt-0-name": "plain",
-        "prompt-0-user": "{{question}}",
-        "prompt-4-name": "terse",
-        "prompt-4-system": "Number only.",
-        "prompt-4-user": "{{question}}",
-        "models": ["simulated/sim-small"],
-        "other_models": "simulated/sim-large\n",
-        "scorers": ["numeric"],
-        "scorer-numeric-tolerance": "0.5",
-        "repeats": "2",
-        "seed": "7",
-        "preset": "custom",
-        "max_concurrent": "8",
-        "batch_size": "4",
-        "requests_per_minute": "",
-        "timeout_seconds": "2.5",
-        "attempts": "3",
-        "cache": "refresh",
-    }
+    return {**FILLED}
 
 
 def launch(client, filled, **changes):
@@ -363,55 +331,6 @@ def test_prompts_are_added_and_removed_without_scripts(alice, filled):
     fewer = launch(client, filled, remove_prompt="0").context["filled"]
     assert [prompt.name for prompt in fewer.sections["evaluate"].prompts] == ["terse"]
     assert not Run.objects.exists()
-
-
-def test_the_estimate_counts_calls_without_starting_anything(alice, filled, dataset):
-    answer = client_of(alice).post(reverse("run_estimate"), filled)
-    assert answer.status_code == 200
-    text = re.sub(r"<[^>]+>|\s+", " ", answer.content.decode())
-    assert "24 trials" in re.sub(" +", " ", text)
-    assert "8 calls at once: 4 candidates × 2 cases." in re.sub(" +", " ", text)
-    assert "raising Calls at once (max_concurrent)" in text
-    assert not Run.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "endpoint", "says"),
-    [
-        pytest.param(
-            {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "4"},
-            200,
-            "4 calls at once: 1 candidate × 3 cases; 1 stay unused: there are no more trials.",
-            id="one candidate, few cases",
-        ),
-        pytest.param(
-            {"max_concurrent": "50"},
-            2,
-            "4 calls at once (the endpoints allow no more of the 50): 4 candidates × 1 case.",
-            id="two models of an endpoint with two calls at once each",
-        ),
-        pytest.param(
-            {"max_concurrent": "50"},
-            200,
-            "50 calls at once: 4 candidates × 6 cases; 26 stay unused: there are no more trials.",
-            id="repeats are cases",
-        ),
-    ],
-)
-def test_the_estimate_shares_the_calls_that_are_really_allowed(
-    alice, filled, changes, endpoint, says
-):
-    Endpoint.objects.update(max_concurrent=endpoint)
-    answer = client_of(alice).post(reverse("run_estimate"), {**filled, **changes})
-    assert says in answer.content.decode()
-
-
-def test_the_estimate_of_an_unfinished_form_says_what_is_missing(alice, filled):
-    answer = client_of(alice).post(reverse("run_estimate"), {**filled, "models": []})
-    answer_empty = client_of(alice).post(reverse("run_estimate"), {})
-    assert answer.status_code == answer_empty.status_code == 200
-    assert answer.context["estimate"] is not None
-    assert 'href="#id_models"' in answer_empty.content.decode()
 
 
 def test_a_blank_form_reads_back_as_itself(alice, dataset):

@@ -28,11 +28,6 @@ def data_folder(settings, tmp_path):
 
 
 @pytest.fixture
-def alice():
-    return make_person("alice")
-
-
-@pytest.fixture
 def operator():
     return make_person("olga", role=Role.OPERATOR)
 

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.django_db
 MOST_QUERIES = 8
 
 
-@pytest.fixture
-def alice():
-    return make_person("alice")
-
-
 def ids_on(page: str) -> list[int]:
     return [int(number) for number in re.findall(r'class="primary" href="/runs/(\d+)/"', page)]
 

@@ -15,7 +15,6 @@ from tests.runs.page_parts import (
     add_candidate,
     client_of,
     make_dataset,
-    make_person,
     make_run,
     new_score,
 )
@@ -23,11 +22,6 @@ from tests.runs.page_parts import (
 pytestmark = pytest.mark.django_db
 
 CASES = 65
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture
@@ -78,6 +72,8 @@ def walk(client, run, **query):
         ({"status": "failed"}, lambda score: bool(score.error_class)),
         ({"status": "wrong"}, lambda score: score.passed is False),
         ({"status": "cached", "candidate": "1"}, lambda score: score.cached and score.position % 2),
+        ({"case": "12"}, lambda score: score.position in (24, 25)),
+        ({"case": "3, 12", "candidate": "0"}, lambda score: score.position in (6, 24)),
         ({"min": "0.5", "max": "0.9"}, lambda score: score.value == 0.5),
         ({"error": "timeout", "q": "no ANSWER"}, lambda score: bool(score.error_class)),
         ({"q": "is 12 +"}, lambda score: score.position in (24, 25)),
@@ -131,6 +127,7 @@ def test_a_short_search_says_so_instead_of_reading_everything(alice, run):
         {"before": "nan~1"},
         {"after": "1~" + "9" * 30},
         {"candidate": "9" * 30},
+        {"case": "9" * 30 + ",x,,-1"},
         {"min": "inf", "max": "nan"},
         {"sort": "answer"},
         {"status": "nope", "error": "nope"},

@@ -8,7 +8,7 @@ import yaml
 from django.contrib.auth.models import User
 from django.utils.timezone import now
 
-from runs.kinds.select import standing
+from runs.kinds import following
 from runs.kinds.select.standing import selection_of
 from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
@@ -17,7 +17,7 @@ from runs.services.runs import create_run
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.selection_parts import make_selection
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 CASES = 30
 
@@ -165,7 +165,7 @@ def test_a_selection_that_goes_on_is_followed_to_where_a_fresh_look_would_be(
         Run.objects.filter(pk=selection.pk).update(asked=end, done=end, state=RunState.RUNNING)
         run = Run.objects.get(pk=selection.pk)
         followed = selection_of(run)
-        standing._warm.clear()
+        following._warm.clear()
         assert selection_of(run).rows == followed.rows
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from runs.kinds import SITE_KINDS
 from runs.models import Configuration, Run
-from runs.selectors.runs.compare import compare_runs
+from runs.selectors.comparing.comparison import compare_runs
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.api.asking import Asker

@@ -20,11 +20,6 @@ NEW = "seven slow snails racing"
 PAGE = "/password/"
 
 
-@pytest.fixture(autouse=True)
-def quick(settings):
-    settings.PASSWORD_HASHERS = ["tests.runs.test_throttle.QuickHasher"]
-
-
 @pytest.fixture
 def alice():
     return make_person_with_password("alice")

@@ -11,20 +11,15 @@ from runs.models import Chunk, ChunkState, Run, RunState
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
-from runs.services.endpoint_pauses import pause_endpoint
-from runs.services.pauses import pause_run, settle_pause
-from runs.services.resuming import resume_run
+from runs.services.control.endpoint_pauses import pause_endpoint
+from runs.services.control.pauses import pause_run, settle_pause
+from runs.services.control.resuming import resume_run
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 
 GOING = [RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.FINISHING]
 ENDED = [RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS, RunState.FAILED, RunState.CANCELLED]
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture

@@ -27,9 +27,10 @@ from tests.runs.page_parts import (
 from tests.runs.selection_parts import make_selection
 from workers.engine.errors import ConfigurationError
 from workers.engine.plugins import PLUGINS, install_plugins
+from workers.engine.registries import REGISTRIES
 from workers.engine.scorers import Scorer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PACKAGE = "tests.toy_things"
 SCORER = f"{PACKAGE}.Closing"
@@ -110,7 +111,7 @@ def test_they_are_in_the_reference_and_in_the_schema_of_the_api(ada: User) -> No
     ("changes", "path", "told"),
     [
         ({"scorers": [{SCORER: {"spaces": "some"}}]}, "scorers.0", "'kept' or 'ignored'"),
-        ({"scorers": [{SCORER: {"space": "kept"}}]}, "scorers.0", "It takes: spaces."),
+        ({"scorers": [{SCORER: {"space": "kept"}}]}, "scorers.0", "It takes: spaces, not, weight"),
         ({"scorers": ["exact", "no_such.Scorer"]}, "scorers.1", "EVALSITE_PLUGINS"),
         ({"scorers": [{"regex": {"pattern": SLOW}}]}, "scorers.0", "more than 10,000 instructions"),
     ],
@@ -184,14 +185,12 @@ def test_the_checks_say_what_is_wrong_with_a_plugin() -> None:
     PLUGINS["shop.ten"] = 10
     said = StringIO()
     call_command("check", stderr=said, stdout=StringIO())
-    assert (
-        "shop.ten is no scorer, strategy or agent, so that no configuration can name it."
-        in said.getvalue()
-    )
+    assert "shop.ten is no scorer, strategy, agent, " in said.getvalue()
+    assert f" or {REGISTRIES[-1].word}, so that no configuration can name it." in said.getvalue()
     for plugin, told in (
         (Unfinished, "does not define judge"),
         (Odd, "cannot be described"),
-        (make_local(), "cannot be sent to the process that it judges in"),
+        (make_local(), "cannot be sent to the process that it works in"),
     ):
         PLUGINS["shop.Odd"] = plugin
         with pytest.raises((SystemCheckError, CommandError), match=told):

@@ -15,12 +15,12 @@ from runs.models import AuditEntry, Candidate, Dataset, Endpoint, PersonQuota, R
 from runs.roles import Role
 from runs.selectors.quotas import Quota, bytes_of, quota_of, spent_on_day
 from runs.services.chunks.totals import begin_day
+from runs.services.control.resuming import resume_run
 from runs.services.datasets.storing import DatasetError
 from runs.services.day_dollars import watch_day
 from runs.services.people.quotas import set_person_quota, set_role_quota
 from runs.services.people.roles import give_role
 from runs.services.quotas import QuotaExceeded
-from runs.services.resuming import resume_run
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.runs.page_parts import (
@@ -65,7 +65,7 @@ def spend(person, dollars: float, dataset, **fields: Any) -> Run:
 
 
 def test_nobody_at_home_meets_a_quota(bob, document):
-    assert quota_of(bob) == Quota(2_000_000, 50, None, None, None)
+    assert quota_of(bob) == Quota(2_000_000, 50, None, None, None, 20)
     run = create_run(bob, document)
     assert (run.quota, run.promised) == ({}, 0.0)
     page = client_of(bob).get(reverse("run_new")).content.decode()
@@ -122,9 +122,23 @@ def test_an_import_beyond_the_storage_is_refused(ada, bob):
     make_dataset(bob)
     assert bytes_of(bob.pk) > 100
     say(ada, bob, stored_megabytes=0)
-    with pytest.raises(DatasetError, match="Delete datasets that you no longer need"):
+    with pytest.raises(DatasetError, match="Delete datasets or prompts that you no longer need"):
         make_dataset(bob, "more")
     assert Dataset.objects.count() == 1
+
+
+def test_the_prompt_library_is_no_way_around_the_storage(ada, bob):
+    say(ada, bob, stored_megabytes=1)
+    asker, words = Asker(bob), "x" * 99_000
+    answers = [
+        asker.post(
+            "/prompts", {"name": "long", "content": {"user": f"{n}{words}", "system": words}}
+        )
+        for n in range(8)
+    ]
+    assert [answer.status_code for answer in answers] == [201] * 5 + [422] * 3
+    assert "Delete datasets or prompts" in answers[-1].json()["detail"]
+    assert 900_000 < bytes_of(bob.pk) <= 1024 * 1024
 
 
 def test_the_dollars_of_a_day_count_what_was_spent_on_it(bob, document):
@@ -217,6 +231,7 @@ def test_pages_and_the_api_show_a_quota_before_it_bites(ada, bob, document):
         "dollars_per_day": 5.0,
         "stored_megabytes": None,
         "slots": 9,
+        "sockets": 20,
     }
     assert (me["name"], me["role"], me["used"]["dollars_today"]) == ("bob", "runner", 3.1)
 

@@ -8,24 +8,18 @@ from django.core.management import CommandError, call_command
 from django.utils.timezone import now
 
 from runs.models import CachedReply, Chunk, Run, RunEvent, RunSample, RunState, Score, ScoreRecord
-from runs.services import retention
+from runs.services.removing import retention
 from tests.runs.page_parts import (
     add_cached_reply,
     add_record,
     add_score,
     make_dataset,
-    make_person,
     make_run,
 )
 
 pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture

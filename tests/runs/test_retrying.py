@@ -5,24 +5,18 @@ from django.urls import reverse
 
 from runs.models import Chunk, ChunkState, Run, RunState, Score
 from runs.selectors.runs.snapshot import take_snapshot
-from runs.services.retrying import rerun_trial, retry_failed
+from runs.services.control.retrying import rerun_trial, retry_failed
 from tests.runs.page_parts import (
     add_score,
     client_of,
     make_dataset,
     make_endpoint,
-    make_person,
     make_run,
 )
 
 pytestmark = pytest.mark.django_db
 
 FAILED = {"error_class": "timeout", "error_message": "No full answer within 5 s."}
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture

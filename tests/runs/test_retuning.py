@@ -9,16 +9,11 @@ from django.urls import reverse
 from runs.models import Run, RunState
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.runs.snapshot import take_snapshot
-from runs.services.limits import retune_run
+from runs.services.control.limits import retune_run
 from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture

@@ -14,14 +14,13 @@ from runs.models import Run, Score, ScoreRecord
 from runs.selectors.runs.stored_history import stored_history
 from runs.selectors.scores.score_records import read_record
 from runs.services.chunks.score_records import store_records
-from runs.services.rewinding import take_out
+from runs.services.control.rewinding import take_out
 from tests.api.asking import Asker
 from tests.runs.page_parts import (
     add_record,
     add_score,
     client_of,
     make_dataset,
-    make_person,
     make_run,
 )
 from tests.toy_kind import Toy
@@ -33,11 +32,6 @@ from workers.engine.session import as_told
 pytestmark = pytest.mark.django_db
 
 EPISODE = {"steps": [{"action": 1, "said": "<script>alert(1)</script>"}]}
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
+from runs.selectors.comparing.comparison import compare_runs
 from runs.selectors.runs.best_candidates import find_leaders
-from runs.selectors.runs.compare import compare_runs
 from runs.selectors.runs.run_list import describe
 from runs.selectors.runs.run_summary import summarise
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run

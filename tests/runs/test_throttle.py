@@ -5,7 +5,6 @@ from time import perf_counter
 
 import pytest
 from django.conf import settings as django_settings
-from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.test import Client, override_settings
@@ -15,6 +14,7 @@ from evalsite.proxies import parse_proxies
 from runs.models import SignInFailure
 from runs.services.people import throttle
 from runs.services.people.throttle import TooManyTries, begin_try, forgive, new_try
+from tests.hashing import QuickHasher
 from tests.runs.page_parts import PASSWORD, make_person_with_password
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -25,24 +25,9 @@ DEVICE = django_settings.DEVICE_COOKIE_NAME
 HERE, ELSEWHERE = "10.0.0.1", "10.0.0.2"
 
 
-class QuickHasher(Argon2PasswordHasher):
-    """Guesses by the dozen; what is weighed here is how many are let through."""
-
-    time_cost, memory_cost, parallelism = 1, 8, 1
-    hashed: list[str] = []
-
-    def encode(self, password, salt):
-        self.hashed.append(password)
-        return super().encode(password, salt)
-
-    def verify(self, password, encoded):
-        self.hashed.append(password)
-        return super().verify(password, encoded)
-
-
 @pytest.fixture
-def quick(settings):
-    settings.PASSWORD_HASHERS = ["tests.runs.test_throttle.QuickHasher"]
+def quick():
+    """Guesses by the dozen; what is weighed here is how many are let through."""
     QuickHasher.hashed.clear()
     return QuickHasher.hashed
 
@@ -271,7 +256,7 @@ def test_every_kind_of_account_is_hashed_for_once_and_told_the_same(alice, quick
 
 
 @pytest.mark.alone
-def test_an_unknown_name_takes_as_long_as_a_known_one():
+def test_an_unknown_name_takes_as_long_as_a_known_one(real_hashers):
     """With the real hasher. The order changes, so that both have the same neighbours."""
     make_person_with_password("alice")
     seconds: dict[str, list[float]] = {"alice": [], "nobody": []}

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import aiohttp
 
+from tests.patience import PATIENCE_SECONDS
+
 CHAT = "/v1/chat/completions"
 
 
@@ -44,8 +46,6 @@ async def ask_all(client: aiohttp.ClientSession, bodies: list[dict[str, Any]]) -
 
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for something the server does by itself, such as noticing that a client has left."""
-    for _ in range(1000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise TimeoutError("The simulated provider did not get there within 5 seconds.")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not condition():  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.005)

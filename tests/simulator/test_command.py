@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from workers.simulator.testing import SimulatorClient
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def test_it_listens_as_told_and_stops_at_once_without_a_word(number):
         settings = simulator.change()
         with socket.create_connection(("127.0.0.1", int(simulator.url.rsplit(":", 1)[1]))):
             process.send_signal(number)
-            _, errors = process.communicate(timeout=5)
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert (settings["latency_ms"], settings["error_rate"]) == (7, 0.5)
     assert settings["model_latency"] == {"sim-large": 3}
     assert (process.returncode, errors) == (0, "")
@@ -56,7 +57,7 @@ def test_a_taken_port_is_named_and_ends_in_exit_2():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         process = start("--port", port)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
     assert f"Port {port} on 127.0.0.1 is taken" in errors
     assert "--port" in errors
@@ -66,6 +67,6 @@ def test_a_taken_port_is_named_and_ends_in_exit_2():
 @pytest.mark.parametrize("options", [("--jitter", "2"), ("--latency-ms", "x"), ("--nonsense",)])
 def test_a_wrong_option_ends_in_exit_2(options):
     process = start("--port", "0", *options)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
     assert options[0].removeprefix("--") in errors.replace("_", "-")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import redis.asyncio
 
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.clock import SystemClock
 from workers.engine.throttling.permits import (
     Allowance,
@@ -135,7 +136,7 @@ async def test_the_throttle_stops_at_the_allowance_and_says_so() -> None:
             await asyncio.sleep(0.001)
 
     tasks = [asyncio.create_task(fly(number)) for number in range(20)]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not throttle.spent("run:1"):  # noqa: ASYNC110 - it is asked, it tells nobody
             await asyncio.sleep(0.005)
     assert flown == list(range(6))

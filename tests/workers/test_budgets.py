@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
-from runs.services.limits import retune_run
-from runs.services.resuming import resume_run
+from runs.services.control.limits import retune_run
+from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
 from tests.workers.test_costs import LARGE, SMALL
 from tests.workers.working import finish, running_worker, wait_until
@@ -34,12 +34,12 @@ def uncached(document: dict[str, Any], simulator: SimulatorClient) -> dict[str, 
     return {**document, "cache": "off", "repeats": 2}
 
 
-def paused(run: Run, seconds: float = 20) -> Run:
+def paused(run: Run) -> Run:
     def is_paused() -> bool:
         run.refresh_from_db()
         return run.state == RunState.PAUSED
 
-    wait_until(is_paused, seconds)
+    wait_until(is_paused)
     return run
 
 
@@ -154,7 +154,7 @@ def test_a_budget_holds_when_redis_forgets_everything(
         run = create_run(ada, uncached)
         wait_until(lambda: simulator.ledger()["total"] >= 80)
         redis.Redis.from_url(settings.REDIS_URL).flushall()
-        paused(run, 40)
+        paused(run)
     assert 120 <= simulator.ledger()["total"] <= 120 + LIMIT
 
 
@@ -169,7 +169,7 @@ def test_calls_of_a_worker_that_died_were_sent_too(
         doomed.kill()
         doomed.join()
         be_taken_for_dead(run, f":{doomed.pid}:")
-        paused(run, 60)
+        paused(run)
         assert simulator.ledger()["total"] <= 100
         assert "is used up" in run.reason
         assert run.calls_sent == run.done <= 100

@@ -11,11 +11,11 @@ from django.utils.timezone import now
 from runs.kinds import SITE_KINDS
 from runs.models import Case, Dataset, Run
 from runs.selectors.case_sources import positions_of
-from runs.selectors.runs.compare import compare_runs
+from runs.selectors.comparing.comparison import compare_runs
 from runs.selectors.runs.stored_history import stored_history
 from runs.selectors.scores.lines import read_lines
 from runs.services.datasets.storing import DatasetError, store_rows
-from runs.services.retention import prune_runs
+from runs.services.removing.retention import prune_runs
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.runs.page_parts import client_of, make_person
@@ -47,7 +47,7 @@ def test_a_slice_runs_on_its_rows_and_is_compared_row_by_row(
     for record in read_lines(some):
         assert record["question"] == expected[record["case"]]["question"]
     whole = compare_runs(some, every)
-    assert (whole.pairs, whole.changed) == (48, [])  # the same rows have the same verdicts
+    assert (whole.pairs, whole.changed()) == (48, [])  # the same rows have the same verdicts
     shared = taken & set(positions_of(others))
     assert 0 < len(shared) < 8
     assert compare_runs(some, others).pairs == len(shared) * 6

@@ -3,9 +3,8 @@
 import asyncio
 import multiprocessing
 
+from tests.patience import PATIENCE_SECONDS
 from workers.runtime import EXIT_BROKEN, die_with, is_caused_by
-
-ENDS_SECONDS = 30
 
 
 async def break_a_task() -> None:
@@ -14,7 +13,7 @@ async def break_a_task() -> None:
 
     task = asyncio.create_task(recorder())
     task.add_done_callback(die_with)
-    await asyncio.sleep(ENDS_SECONDS)
+    await asyncio.sleep(PATIENCE_SECONDS)
 
 
 def live_until_broken() -> None:
@@ -24,12 +23,12 @@ def live_until_broken() -> None:
 def test_a_task_that_fails_takes_its_process_with_it() -> None:
     worker = multiprocessing.get_context("fork").Process(target=live_until_broken)
     worker.start()
-    worker.join(ENDS_SECONDS)
+    worker.join(PATIENCE_SECONDS)
     assert worker.exitcode == EXIT_BROKEN
 
 
 async def test_a_task_that_is_stopped_does_not() -> None:
-    task = asyncio.create_task(asyncio.sleep(ENDS_SECONDS))
+    task = asyncio.create_task(asyncio.sleep(PATIENCE_SECONDS))
     task.add_done_callback(die_with)
     task.cancel()
     await asyncio.wait([task])

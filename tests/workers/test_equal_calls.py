@@ -52,10 +52,13 @@ def owners(run: Run) -> set[str]:
 def test_equal_trials_of_two_processes_send_one_call_per_repeat(
     ada: User, twins: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=150)
+    simulator.change(hold_after=0)
     twins |= {"repeats": 2, "limits": {**twins["limits"], "max_concurrent": 100}}
     with running_workers(2):
-        run = finish(create_run(ada, twins))
+        run = create_run(ada, twins)
+        wait_until(lambda: len(owners(run) - {""}) == 2)
+        simulator.change(hold_after=None)
+        finish(run)
     assert run.state == RunState.COMPLETED
     assert simulator.ledger()["total"] == run.calls_sent == 2
     assert (run.done, run.cached) == (2 * EQUAL, 2 * EQUAL - 2)

@@ -7,12 +7,12 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.models import Chunk, Endpoint, Run, RunState, Score
-from runs.services.retrying import retry_failed
+from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests import odd_parts
 from tests.api.asking import Asker
 from tests.runs.page_parts import client_of
-from tests.workers.working import finish, running_worker
+from tests.workers.working import finish, running_worker, wait_until
 from workers.engine.kinds import KINDS
 from workers.engine.records import JUDGE
 from workers.engine.scorers import SCORERS
@@ -148,3 +148,38 @@ def test_whatever_a_plug_in_raises_the_worker_goes_on(
         after = finish(create_run(ada, {**judged, "scorers": ["numeric"]}))
         assert (after.state, after.done) == (RunState.COMPLETED, 20)
         assert worker.is_alive()
+
+
+@pytest.mark.late
+@pytest.mark.any_database
+def test_an_outage_of_the_judge_costs_no_verdict_and_no_second_answer(
+    ada: User, judged: dict[str, Any], simulator: SimulatorClient
+) -> None:
+    """Without a cache. The chunk is set aside with its answers, then the judge comes back."""
+    simulator.change(latency_ms=5)
+    down = {"match": {"model": "sim-large"}, "do": "status", "status": 503, "times": None}
+    limits = {**judged["limits"], "max_concurrent": 6, "attempts": 2}
+    with running_worker():
+        run = create_run(ada, {**judged, "repeats": 3, "limits": limits})
+        wait_until(lambda: Run.objects.get(pk=run.pk).scored >= 10)
+        simulator.play(down)
+        wait_until(lambda: Chunk.objects.exclude(kept=None).exists())
+        assert not run.scores.filter(value=0.0, error_class__gt="").exists()
+        simulator.play()
+        finish(run)
+        check_outage(run, simulator)
+        if run.failed:
+            assert retry_failed(run, ada) == run.failed
+            finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 60, 0)
+    check_outage(run, simulator)
+    assert run.by_role[JUDGE]["done"] == judge_sums(run)["done"]
+    assert run.cost == pytest.approx(cost_of_scores(run))
+    assert not Chunk.objects.exclude(kept=None).exists()
+
+
+def check_outage(run: Run, simulator: SimulatorClient) -> None:
+    failed = run.scores.exclude(error_class="")
+    assert set(failed.values_list("error_class", "value")) <= {("scorer_error", None)}
+    assert simulator.ledger()["by_model"]["sim-small"] == 60  # each answer was asked for once
+    assert run.calls_sent - run.by_role[JUDGE]["sent"] == 60

@@ -17,7 +17,7 @@ def test_a_run_without_limits_goes_as_fast_as_its_endpoint_allows(
     ada: User, document: dict[str, Any], endpoint: Endpoint, simulator: SimulatorClient
 ) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(max_concurrent=33, adaptive=False)
-    simulator.change(latency_ms=600)  # so that all of them overlap, also on a busy machine
+    simulator.change(latency_ms=20, gather=33)
     document["limits"] = {"detailed_performance_logging": True}
     document["models"] = ["simulated/sim-small"]
     with running_worker():

@@ -25,6 +25,7 @@ from runs.services.chunks.recording import record_results
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.sharing import share_run
 from runs.services.runs import cancel_run, create_run
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import make_person
 from tests.workers.test_recording import results_of, take
 
@@ -58,24 +59,24 @@ def socket(run: Run, client: Client | None, origin: bytes | None = ORIGIN) -> We
 @asynccontextmanager
 async def connected(run: Run, client: Client | None) -> AsyncIterator[WebsocketCommunicator]:
     communicator = socket(run, client)
-    is_open, _ = await communicator.connect(timeout=5)
+    is_open, _ = await communicator.connect(timeout=PATIENCE_SECONDS)
     assert is_open
     yield communicator
     await communicator.disconnect()
 
 
 async def next_frame(communicator: WebsocketCommunicator, *kinds: str) -> dict[str, Any]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            frame: dict[str, Any] = await communicator.receive_json_from(timeout=5)
+            frame: dict[str, Any] = await communicator.receive_json_from(timeout=PATIENCE_SECONDS)
             if frame["type"] in kinds:
                 return frame
 
 
 async def close_code(communicator: WebsocketCommunicator) -> int:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            message = await communicator.receive_output(timeout=5)
+            message = await communicator.receive_output(timeout=PATIENCE_SECONDS)
             if message["type"] == "websocket.close":
                 return int(message["code"])
 
@@ -230,7 +231,7 @@ async def test_a_viewer_watches_a_shared_run_until_it_is_shared_no_more(
 )
 async def test_another_origin_is_refused(ada: User, run: Run, origin: bytes | None) -> None:
     client = await database_sync_to_async(sign_in)(ada)
-    is_open, _ = await socket(run, client, origin).connect(timeout=5)
+    is_open, _ = await socket(run, client, origin).connect(timeout=PATIENCE_SECONDS)
     assert not is_open
 
 

@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.endpoints.permit_state import read_permits
-from runs.services.endpoint_pauses import reset_breaker
-from runs.services.outages import HOPELESS_SECONDS, pause_hopeless
-from runs.services.resuming import resume_run
+from runs.services.control.endpoint_pauses import reset_breaker
+from runs.services.control.outages import HOPELESS_SECONDS, pause_hopeless
+from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient

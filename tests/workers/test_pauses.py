@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 
 from runs.models import ChunkState, Run, RunState
 from runs.services.chunks.recovery import sweep
-from runs.services.pauses import pause_run
-from runs.services.resuming import resume_run
+from runs.services.control.pauses import pause_run
+from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient
@@ -37,6 +37,12 @@ def table(run: Run) -> list[Any]:
     """The results, in their order."""
     columns = ("position", "candidate__position", "case__position", "repeat", "value", "answer")
     return list(run.scores.order_by("position").values_list(*columns))
+
+
+def hang(simulator: SimulatorClient, document: dict[str, Any]) -> None:
+    """No call that is sent from now on is answered as long as a test can last."""
+    simulator.change(latency_ms=500_000)
+    document["limits"] = {**document["limits"], "timeout_seconds": 600}
 
 
 def flies(simulator: SimulatorClient, calls: int = 5) -> None:
@@ -80,12 +86,12 @@ def test_a_pause_lets_calls_end_and_a_resumed_run_is_as_if_never_paused(
 def test_pause_now_cancels_the_calls_and_they_are_asked_again(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=4000)
+    hang(simulator, long_document)
     with running_worker():
         run = create_run(ada, long_document)
         flies(simulator, 12)
         assert pause_run(run, ada, now=True)
-        wait_until(lambda: is_in(run, RunState.PAUSED), seconds=2)
+        wait_until(lambda: is_in(run, RunState.PAUSED))
         assert run.done == 0
         simulator.change(latency_ms=0)
         resume_run(run, ada)
@@ -112,7 +118,7 @@ def test_who_cannot_wait_for_the_drain_may_pause_now(
 def test_a_worker_that_dies_while_pausing_does_not_keep_the_run_from_being_paused(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=4000)
+    hang(simulator, long_document)
     with running_worker() as worker:
         run = create_run(ada, long_document)
         flies(simulator, 12)
@@ -183,12 +189,13 @@ def test_a_run_that_is_paused_before_a_worker_saw_it_waits_to_be_resumed(
 def test_a_pause_that_comes_with_the_last_calls_lets_the_run_finish(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=800)
+    simulator.change(hold_after=0)
     document["limits"]["max_concurrent"] = 50
     document["prompts"], document["models"] = document["prompts"][:1], ["simulated/sim-small"]
     with running_worker():
         run = create_run(ada, document)
         flies(simulator, 20)
         assert pause_run(run, ada)
+        simulator.change(hold_after=None)
         finish(run)
     assert (run.state, run.done) == (RunState.COMPLETED, 20)

@@ -16,6 +16,7 @@ from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recovery import reclaim_expired
 from runs.services.runs import create_run
+from tests.patience import PATIENCE_SECONDS
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score
@@ -136,7 +137,7 @@ async def test_the_end_of_a_round_is_written_at_once_though_other_runs_go_on(
     writing = asyncio.create_task(recorder.run())
     await recorder.close(decisive)
     chunk = Chunk.objects.filter(pk=decisive.chunk_id, state=ChunkState.DONE)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not await in_database(chunk.exists):
             pass  # each look takes a moment on the database's thread
     await end_tasks([writing])

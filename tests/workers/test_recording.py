@@ -20,7 +20,7 @@ from runs.services.chunks.leases import (
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.chunks.recovery import reclaim_expired, sweep
-from runs.services.rewinding import take_out
+from runs.services.control.rewinding import take_out
 from runs.services.runs import create_run
 from workers.engine import records
 from workers.engine.statistics.intervals import percentile
@@ -115,7 +115,36 @@ def test_planning_again_adds_nothing(run: Run) -> None:
 
 def test_a_chunk_is_leased_once(run: Run) -> None:
     lease = take(run)
-    assert lease_chunk(lease.chunk_id, "another") is None
+    other = lease_chunk(lease.chunk_id, "another")
+    assert other is not None
+    assert other.chunk_id != lease.chunk_id
+
+
+def test_as_many_messages_as_chunks_take_them_all(
+    ada: User, run: Run, document: dict[str, Any]
+) -> None:
+    """Runs take turns, so that messages of the one serve chunks of the other: none is left over."""
+    small = create_run(ada, {**document, "name": "small"})
+    advance_run(small.pk)
+    named = [*run.chunks.all(), *small.chunks.all()]
+    leases = [lease_chunk(chunk.pk, "worker") for chunk in named]
+    taken = {lease.chunk_id for lease in leases if lease}
+    assert taken == {chunk.pk for chunk in named}
+
+
+def test_a_long_run_holds_no_more_chunks_than_its_slots_need(
+    ada: User, document: dict[str, Any]
+) -> None:
+    run = create_run(ada, {**document, "repeats": 200})
+    advance_run(run.pk)
+    while (chunk := run.chunks.filter(state=ChunkState.PENDING).first()) and chunk.start < 120:
+        lease = lease_chunk(chunk.pk, "worker")
+        assert lease is not None
+        record_results(run.pk, results_of(lease))  # from the first one on its latency is known
+    run.refresh_from_db()
+    open_chunks = run.chunks.filter(state__in=ChunkState.at_work()).count()
+    assert run.asked < run.planned
+    assert 4 <= open_chunks <= 16  # those of six seconds; 64 would hold every thread
 
 
 def test_results_are_written_once_however_often_they_are_sent(run: Run) -> None:

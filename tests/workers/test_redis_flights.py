@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import redis.asyncio
 
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ServerError
 from workers.engine.records import Reply, Request
@@ -66,12 +67,12 @@ def url(settings: Any) -> str:
 async def until_some_flight_is(url: str, state: str) -> None:
     """Wait for what Redis knows of a flight: w others wait for it, d it has landed."""
     async with redis.asyncio.Redis.from_url(url, decode_responses=True) as client:
-        for _ in range(1000):
-            states = [await client.get(key) for key in await client.keys("flight:*")]
-            if any(str(found).startswith(state) for found in states):
-                return
-            await asyncio.sleep(0.005)
-    pytest.fail(f"No flight became {state!r}.")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                states = [await client.get(key) for key in await client.keys("flight:*")]
+                if any(str(found).startswith(state) for found in states):
+                    return
+                await asyncio.sleep(0.005)
 
 
 async def test_a_thousand_equal_calls_of_four_processes_are_one(url: str) -> None:
@@ -160,7 +161,7 @@ async def test_a_cancelled_flight_is_taken_over(url: str) -> None:
         await until_some_flight_is(url, "w")
         leader.cancel()
         provider.may_answer.set()
-        landing = await asyncio.wait_for(heir, 5)
+        landing = await asyncio.wait_for(heir, PATIENCE_SECONDS)
     assert not landing.is_joined
     assert provider.calls == 2
 
@@ -200,7 +201,7 @@ async def test_who_comes_before_the_answer_is_stored_waits_for_it(url: str) -> N
         late = asyncio.create_task(flights[1].fly(KEY, provider.call))
         await asyncio.sleep(0.1)  # it looks a few times, in vain
         cache.put(KEY, REQUEST, landing.reply)
-        assert (await asyncio.wait_for(late, 5)).is_joined
+        assert (await asyncio.wait_for(late, PATIENCE_SECONDS)).is_joined
     assert provider.calls == 1
 
 
@@ -247,6 +248,7 @@ async def test_who_refreshes_never_gets_what_was_in_the_cache(url: str) -> None:
     assert provider.calls == 1
 
 
+@pytest.mark.alone
 async def test_without_redis_equal_calls_are_joined_within_the_process() -> None:
     provider = Provider()
     provider.may_answer.set()

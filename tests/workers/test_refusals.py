@@ -13,8 +13,8 @@ from runs.models import Chunk, ChunkState, Run
 from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
-from runs.services.pauses import settle_pause
-from runs.services.resuming import resume_run
+from runs.services.control.pauses import settle_pause
+from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
 from workers.engine.clock import SystemClock
 from workers.engine.errors import BadCredentials, CallError, Refused, ScorerFailed, TimedOut

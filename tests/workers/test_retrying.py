@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Run, RunState, Score
-from runs.services.resuming import resume_run
-from runs.services.retrying import rerun_trial, retry_failed
+from runs.services.control.resuming import resume_run
+from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.runs import create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient

@@ -12,7 +12,7 @@ from runs.selectors.runs.snapshot import can_retry
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
-from runs.services.retrying import rerun_trial, retry_failed
+from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.runs import create_run
 from tests.workers.by_hand import next_lease, work_through
 from tests.workers.selecting import plain

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import ChunkState, Endpoint, Run, RunState
-from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
-from runs.services.limits import retune_run
+from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoint
+from runs.services.control.limits import retune_run
 from runs.services.runs import cancel_run, create_run
 from tests.workers.working import finish, running_worker, wait_until
 from workers.simulator.testing import SimulatorClient
@@ -78,7 +78,7 @@ def test_a_rate_given_later_is_kept(
         run = create_run(ada, long_document)
         wait_until(lambda: simulator.ledger()["total"] > 50)
         assert retune_run(run, ada, {"requests_per_minute": 60}, "the provider asked")
-        wait_until(lambda: peak_of_next_calls(simulator, calls=3) == 1, seconds=10)
+        wait_until(lambda: peak_of_next_calls(simulator, calls=3) == 1)
         assert peak_of_next_calls(simulator, calls=3) == 1
         cancel_run(run)
 
@@ -121,7 +121,7 @@ def test_runs_of_other_endpoints_go_on_while_one_is_paused(
         waiting = create_run(ada, {**document, "cache": "off", "repeats": 5})
         wait_until(lambda: simulator.ledger()["in_flight"] > 5)
         pause_endpoint(grace, endpoint)
-        assert finish(create_run(ada, other), seconds=20).state == RunState.COMPLETED
+        assert finish(create_run(ada, other)).state == RunState.COMPLETED
         waiting.refresh_from_db()
         assert not waiting.is_finished
         late = create_run(ada, document)

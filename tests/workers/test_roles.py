@@ -11,11 +11,11 @@ from django.urls import reverse
 
 from runs.kinds import SITE_KINDS
 from runs.models import Candidate, Run, RunState
-from runs.selectors.runs.compare import compare_runs
+from runs.selectors.comparing.comparison import compare_runs
 from runs.selectors.runs.snapshot import can_retry, take_snapshot
 from runs.selectors.runs.stored_history import stored_history
-from runs.services.outages import models_needed
-from runs.services.retrying import retry_failed
+from runs.services.control.outages import models_needed
+from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.api.asking import Asker
@@ -170,7 +170,7 @@ def test_the_scores_table_filters_by_role_and_gives_what_is_told_no_score(
 def test_the_api_shows_and_filters_roles(ada: User, run: Run) -> None:
     asker = Asker(ada)
     found = asker.get(f"/runs/{run.pk}").json()
-    assert found["roles"]["propose"] == run.by_role["propose"]
+    assert found["roles"]["propose"] == {**run.by_role["propose"], "latency_mean_ms": None}
     assert found["roles"]["evaluate"]["sent"] == found["counts"]["done"] == 2 * CASES
     assert found["best"]["n"] == CASES
     assert found["best"]["name"] in {"first", "child 2"}

@@ -191,13 +191,14 @@ def test_a_killed_worker_loses_nothing(
     document |= {"cache": "off", "repeats": 3}
     with running_worker():
         undisturbed = finish(create_run(ada, document))
-    simulator.change(latency_ms=60)
+    simulator.change(hold_after=60)
     with running_worker() as worker:
         run = create_run(ada, document)
         leased = Chunk.objects.filter(run=run, state=ChunkState.LEASED)
         wait_until(lambda: Score.objects.filter(run=run).count() > 20 and leased.exists())
         worker.kill()
         worker.join()
+    simulator.change(hold_after=None)
     past = timezone.now() - timedelta(seconds=1)  # instead of waiting for the lease's end
     expired = leased.update(lease_until=past)
     assert expired
@@ -228,7 +229,7 @@ def test_a_worker_says_that_it_lives_until_it_is_stopped(ada: User) -> None:
 def test_two_workers_share_one_limit_and_the_work(
     ada: User, document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=40)
+    simulator.change(latency_ms=40, gather=12)
     document["repeats"] = 5
     with running_worker(), running_worker():
         run = finish(create_run(ada, document))
@@ -271,6 +272,7 @@ def test_every_schedule_gives_the_same_table(
     with running_worker(), running_worker():
         usual = finish(create_run(ada, document))
         simulator.reset()
+        simulator.change(gather=10)
         document["limits"] |= {"schedule": "two_level"}
         two_level = finish(create_run(ada, document))
     assert simulator.ledger()["peak_in_flight"] == 10  # 12 slots: 2 candidates x 5 cases

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from runs.kinds.select.standing import selection_of
 from runs.models import Run, RunState
 from runs.selectors.runs.stored_history import stored_history
-from runs.services.retrying import retry_failed
+from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.working import finish, running_worker, wait_until

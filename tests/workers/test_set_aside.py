@@ -21,7 +21,7 @@ def test_the_other_models_of_a_run_go_on_while_one_fails(
     with running_worker():
         run = create_run(ada, {**document, "models": models})
         good = run.candidates.filter(document__model__model="sim-large")
-        wait_until(lambda: sum(good.values_list("done", flat=True)) == 60, seconds=45)
+        wait_until(lambda: sum(good.values_list("done", flat=True)) == 60)
         run.refresh_from_db()
         assert run.state == RunState.RUNNING  # its other trials may still get an answer
         assert run.done - run.scored <= 12
@@ -39,9 +39,9 @@ def test_what_was_set_aside_is_taken_up_when_the_model_answers_again(
     simulator.play(fault)
     with running_worker():
         run = create_run(ada, document)
-        wait_until(lambda: run.chunks.filter(state=ChunkState.SET_ASIDE).exists(), seconds=45)
+        wait_until(lambda: run.chunks.filter(state=ChunkState.SET_ASIDE).exists())
         simulator.play()
-        finish(run, seconds=90)
+        finish(run)
     assert (run.done, run.planned) == (120, 120)
     assert run.failed <= 24  # those whose attempts were used up before the breaker opened
     assert not run.chunks.exclude(state=ChunkState.DONE).exists()

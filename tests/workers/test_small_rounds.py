@@ -12,8 +12,8 @@ from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.chunks.recovery import reclaim_expired
-from runs.services.pauses import pause_run
-from runs.services.resuming import resume_run
+from runs.services.control.pauses import pause_run
+from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.test_recording import expire
@@ -60,7 +60,7 @@ def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_the_resume(
     ada: User, single: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     expected = in_one_process(single, simulator)
-    simulator.change(latency_ms=30)
+    simulator.change(latency_ms=500)  # a round is long, so that most of them are left
     run = create_run(ada, single)
     with running_worker():
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 0)
@@ -68,6 +68,7 @@ def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_the_resume(
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.PAUSED)
         run.refresh_from_db()
         assert 0 < run.done < 48
+        simulator.change(latency_ms=0)
         resume_run(run, ada)
         finish(run)
     assert plain(stored_history(run)) == expected

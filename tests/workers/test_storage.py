@@ -11,6 +11,7 @@ from runs.models import Chunk, ChunkState, Run
 from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.runs import create_run
+from tests.patience import PATIENCE_SECONDS
 from workers.database_thread import in_database
 from workers.engine.records import Score
 from workers.held_chunks import HeldChunks
@@ -65,7 +66,7 @@ async def test_results_wait_for_room_and_their_run_is_named(ada: User, document:
     await recorder.close(chunk)
     writing = asyncio.create_task(recorder.run())
     try:
-        assert await asyncio.wait_for(told.get(), 30) == {run.pk}
+        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == {run.pk}
         assert recorder.is_full
         assert await in_database(stored, run) == (0, 0)
         await in_database(execute, MAKE_ROOM)

@@ -40,9 +40,9 @@ def test_each_keeps_to_its_slots_and_gives_the_table_of_one_call_at_a_time(
         for name in SELECTIONS:
             selection["strategy"] = {"name": name}
             alone = {**selection, "limits": one_at_a_time}
-            simulator.change(latency_ms=0)
+            simulator.change(latency_ms=0, gather=None)
             expected[name] = in_one_process(alone, simulator, rows)
-            simulator.change(latency_ms=5)
+            simulator.change(latency_ms=5, gather=SLOTS if name == "brute_force" else None)
             simulator.reset()
             run = finish(create_run(ada, {**selection, "limits": few_at_a_time}))
             found[name] = plain(stored_history(run))

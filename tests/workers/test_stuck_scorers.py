@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Chunk, Run, RunState
+from runs.services.control.retrying import retry_failed
 from runs.services.datasets.storing import store_rows
-from runs.services.retrying import retry_failed
 from runs.services.runs import create_run
 from tests import odd_scorers
 from tests.platform.processes import wait_until_gone

@@ -12,9 +12,8 @@ from django.conf import settings
 from django.db import connection
 
 from runs.models import Run
+from tests.patience import PATIENCE_SECONDS
 from tests.workers.forking import FORKS, work
-
-STOP_SECONDS = 60.0  # more than a worker gives its calls, its writes and its threads together
 
 
 def worker_environment() -> dict[str, str]:
@@ -44,16 +43,16 @@ def running_worker(threads: int = 4, also: str = "") -> Iterator[BaseProcess]:
         yield worker
     finally:
         worker.terminate()
-        worker.join(timeout=STOP_SECONDS)
+        worker.join(timeout=PATIENCE_SECONDS)
         if worker.exitcode is None:
             os.kill(int(worker.pid or 0), signal.SIGUSR1)  # has it say where it hangs
             worker.join(timeout=1)
             worker.kill()
-            raise AssertionError(f"The worker did not stop within {STOP_SECONDS:.0f} s.")
+            raise AssertionError(f"The worker did not stop within {PATIENCE_SECONDS:.0f} s.")
         printed.close()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
     """Wait for another process's doing."""
     end = time.monotonic() + seconds
     while not condition():
@@ -61,12 +60,12 @@ def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-def finish(run: Run, seconds: float = 60) -> Run:
+def finish(run: Run) -> Run:
     """Wait until the workers have finished a run."""
 
     def is_finished() -> bool:
         run.refresh_from_db()
         return run.is_finished
 
-    wait_until(is_finished, seconds)
+    wait_until(is_finished)
     return run

@@ -10,6 +10,10 @@ SMALLEST_CHUNK = 5  # trials; below this the message costs more than the calls i
 CHUNK_SECONDS = 0.8  # of all slots' work: a few messages a second cost next to nothing
 LARGEST_FAST_CHUNK = 500  # trials of calls that take milliseconds: all of them wait in memory
 LARGEST_CHUNK = 100  # trials; above this a lost worker leaves too much to be done again
+AHEAD_SECONDS = 6.0  # of all slots' work: more is planned when answers are written, once a second
+CHUNKS_PER_WORKER = 2  # one at work, one to go on with: every worker takes part
+FIRST_CHUNKS = 20  # while the latency is unknown, and with it the best size of a chunk
+MOST_CHUNKS = 64  # of one run; bounds what a run takes of a queue
 
 
 class Allocation(NamedTuple):
@@ -74,6 +78,21 @@ def chunk_size(max_concurrent: int, latency_seconds: float | None = None) -> int
         return size
     work = max_concurrent / latency_seconds * CHUNK_SECONDS
     return int(min(max(size, work), LARGEST_FAST_CHUNK))
+
+
+def chunks_ahead(max_concurrent: int, size: int, slot_seconds: float | None, workers: int) -> int:
+    """The chunks of a run that wait or work at once.
+
+    Enough to keep every slot busy until more are planned, and no more: a chunk in work holds a
+    thread, and a run with chunks on all threads keeps others from the slots that are theirs.
+    `slot_seconds` is for how long a trial holds a slot: 0 if its answer is cached, None if unknown.
+    """
+    if slot_seconds is None:
+        return FIRST_CHUNKS
+    if not slot_seconds:
+        return MOST_CHUNKS
+    trials = max_concurrent * (1 + AHEAD_SECONDS / slot_seconds)  # those in flight, and the next
+    return min(max(-(-int(trials) // size), CHUNKS_PER_WORKER * workers), MOST_CHUNKS)
 
 
 def split(trials: Sequence[T], size: int) -> list[tuple[T, ...]]:

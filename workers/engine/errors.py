@@ -131,12 +131,12 @@ class AnswerFiltered(FlawedAnswer):
 
 
 class NoText(FlawedAnswer):
-    """An empty answer, or a tool call where text was expected."""
+    """An empty answer, or a tool call where no tools were declared."""
 
     name = "no_text"
     advice = (
-        "Ask for an answer in words, and take tools out of the model's parameters; or set "
-        "answers.score_no_text: true to score such answers as they are."
+        "Ask for an answer in words. If a tool call is wanted, declare the tools in the prompt: "
+        "then the call is scored. Or set answers.score_no_text: true to score it as it is."
     )
 
 
@@ -169,6 +169,16 @@ class ScorerFailed(CallError):
         "The answer arrived but could not be scored. Mend the dataset or the scorer, then "
         "duplicate the run: cached answers cost nothing. If a judge failed, retry: it judges the "
         "stored answer again."
+    )
+
+
+class NotScored(ScorerFailed):
+    """Every scorer left the answer out. Without a value it is no zero, but an error."""
+
+    name = "not_scored"
+    advice = (
+        "No scorer of the run had anything to say about this answer. See what each of them said; "
+        "add a scorer that judges every answer, or mend what they need, then retry."
     )
 
 
@@ -209,6 +219,27 @@ class ResultTooLarge(AnswerTooLarge):
     advice = "The result exceeded the size cap, and its process was ended. Record less."
 
 
+class BadMission(CallError):
+    """An environment cannot be opened as the mission says, or a policy does not fit it."""
+
+    name = "bad_mission"
+    advice = "This mission cannot be played as it is configured. See the message, then change it."
+
+
+class PolicyFailed(CallError):
+    """A policy raised an exception, or gave something that is no action."""
+
+    name = "policy_error"
+    advice = "The policy failed by itself. See its message, then mend the policy."
+
+
+class EnvironmentFailed(CallError):
+    """An environment raised an exception, or gave a reward that is no number."""
+
+    name = "environment_error"
+    advice = "The environment failed by itself. See its message; retry, or mend the environment."
+
+
 class Poison(CallError):
     name = "poison"
     advice = "Working on it ended its worker's process. See the worker's log, then retry the trial."
@@ -231,11 +262,15 @@ CALL_ERRORS: dict[str, type[CallError]] = {
         ForbiddenAddress,
         BadRecord,
         ScorerFailed,
+        NotScored,
         NoRoute,
         AgentFailed,
         WorkFailed,
         ProcessDied,
         ResultTooLarge,
+        BadMission,
+        PolicyFailed,
+        EnvironmentFailed,
         Poison,
     )
 }

@@ -4,22 +4,26 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
-from workers.engine.calling.asking import CACHE_HIT, Asking, AskParts, Known, as_cached, count_calls
+from workers.engine.calling.asking import CACHE_HIT, Asking, AskParts, Known, as_cached
 from workers.engine.calling.call_notes import CallNotes
 from workers.engine.calling.flaws import check_whole
 from workers.engine.calling.prices import Bill
 from workers.engine.ending_tasks import is_being_cancelled
-from workers.engine.errors import CallError, EngineError, FlawedAnswer, Refused, ScorerFailed
-from workers.engine.judging import Judges
+from workers.engine.errors import (
+    CallError,
+    EngineError,
+    FlawedAnswer,
+    Refused,
+    ScorerFailed,
+)
+from workers.engine.judging import Judges, OwnJudging
 from workers.engine.lanes import ProcessShare
 from workers.engine.records import (
-    EVALUATE,
-    Attempt,
+    JUDGED,
     Candidate,
     Case,
-    Judgement,
+    Facts,
     KeptAnswer,
     Outcome,
     Reply,
@@ -32,11 +36,21 @@ from workers.engine.score_records import encode_record
 from workers.engine.scorers import AnyScorer, build_scorer
 from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import Target, TargetParts
+from workers.engine.verdicts import (
+    Combination,
+    Use,
+    Verdict,
+    answer_to_keep,
+    failed_score,
+    good_score,
+    judged_score,
+    use_of,
+    use_of_kept,
+)
 
 OnScore = Callable[[Score], None]
+NO_FACTS = Facts()
 ANSWERED = 1.0  # the value of a trial that is not judged: its answer is told to the strategy
-Use = dict[str, Any]
-"""Fields of a Score that say what it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +62,7 @@ class Opening:
     case: Case
     request: Request | None  # None: only the asking will tell
     key: str
-
-
-class Verdict(NamedTuple):
-    value: float
-    passed: bool | None
-    judgements: tuple[Judgement, ...] = ()
+    unjudged: dict[Trial, KeptAnswer]
 
 
 class Executor:
@@ -63,10 +72,12 @@ class Executor:
         self,
         target: Target,
         scorers: Sequence[AnyScorer],
+        combination: Combination,
         parts: AskParts,
         processes: ProcessShare,
     ) -> None:
         self._target = target
+        self._combination = combination
         self._parts = parts
         self._judges = Judges(scorers, parts, processes)
         # A hit is then the whole trial, and needs no task.
@@ -109,7 +120,7 @@ class Executor:
         try:
             request = self._target.opening(candidate, case, trial.repeat)
             key = self._parts.key(request) if request else ""
-            return Opening(trial, candidate, case, request, key)
+            return Opening(trial, candidate, case, request, key, work.unjudged)
         except EngineError as error:
             on_score(Score(trial, error=Refused.name, message=str(error)))
             return None
@@ -120,13 +131,14 @@ class Executor:
         has_steps = not self._target.is_one_call
         asking = Asking(self._parts, known, accepted=self._parts.accepted if has_steps else None)
         notes = CallNotes(asking.bill) if has_steps else None
+        judging = OwnJudging(self._parts, notes.noting(asking.ask)) if notes else None
         try:
             found = await self._target.answer(
                 request,
                 opening.candidate,
                 opening.case,
                 trial.repeat,
-                notes.noting(asking.ask) if notes else asking.ask,
+                judging.ask if judging else asking.ask,
             )
         except FlawedAnswer as error:  # of a step: its time and tokens are not those of the trial
             failed = failed_score(trial, error, use_of(asking.trace, asking.bill))
@@ -139,8 +151,13 @@ class Executor:
             # The one would end the worker, the other leave the trial without a score.
             raise RuntimeError(f"The target raised {error!r}.") from error
         else:
-            score = await self._score(opening, found, use_of(asking.trace, asking.bill))
-        on_score(replace(score, calls=notes.calls) if notes else score)
+            use = use_of(asking.trace, asking.bill)
+            if notes:
+                use["calls"] = notes.calls
+            score = await self._score(opening, found, use)
+        if notes and judging:
+            score = replace(score, calls=notes.calls, judging=judging.result or score.judging)
+        on_score(score)
 
     def _score_hit(self, opening: Opening, reply: Reply) -> Score | None:
         """None if it takes more than the answer, or judging it takes time."""
@@ -153,11 +170,12 @@ class Executor:
         return self._score_at_once(opening, hit, use_of([CACHE_HIT], bill))
 
     async def _judge_again(self, trial: Trial, work: Slice, on_score: OnScore) -> None:
-        """Past the cache: what the judge said last time may be why it failed."""
+        """Past the cache where judging it failed: what the judge said may be why."""
         kept = work.kept[trial.position]
         candidate, case = work.candidates[trial.candidate], work.cases[trial.case]
-        opening = Opening(trial, candidate, case, None, "")
-        on_score(await self._score(opening, kept.reply, use_of_kept(kept), past_cache=True))
+        opening = Opening(trial, candidate, case, None, "", work.unjudged)
+        use, has_failed = use_of_kept(kept), kept.is_counted
+        on_score(await self._score(opening, kept.reply, use, past_cache=has_failed))
 
     async def _score(
         self, opening: Opening, found: Reply | Outcome, use: Use, *, past_cache: bool = False
@@ -167,13 +185,17 @@ class Executor:
             return score
         hearing = self._judges.open(opening.trial, past_cache=past_cache)
         reply = found.reply if isinstance(found, Outcome) else found
+        opening.unjudged[opening.trial] = answer_to_keep(reply, use)
         try:
-            judgements = await hearing.judge(reply.text, opening.case)
+            facts = self._facts(reply, use)
+            judgements = await hearing.judge(reply.text, opening.case, facts)
         except CallError as error:
             use["judging"] = hearing.result
+            del opening.unjudged[opening.trial]
             return failed_score(opening.trial, error, use, reply, is_unjudged=True)
         use["judging"] = hearing.result
-        return good_score(opening.trial, verdict_of(judgements), reply, use)
+        del opening.unjudged[opening.trial]
+        return judged_score(opening.trial, judgements, self._combination, reply, use)
 
     def _score_at_once(self, opening: Opening, found: Reply | Outcome, use: Use) -> Score | None:
         """None if judging it takes time."""
@@ -183,12 +205,19 @@ class Executor:
             return begun
         reply = outcome.reply
         try:
-            judgements = self._judges.judge(reply.text, opening.case)
+            facts = self._facts(reply, use)
+            judgements = self._judges.judge(reply.text, opening.case, facts)
         except CallError as error:
             return failed_score(opening.trial, error, use, reply, is_unjudged=True)
         if judgements is None:
             return None
-        return good_score(opening.trial, verdict_of(judgements), reply, use)
+        return judged_score(opening.trial, judgements, self._combination, reply, use)
+
+    def _facts(self, reply: Reply, use: Use) -> Facts:
+        """What the answer took. Most runs have no scorer that asks for it."""
+        if not self._judges.want_facts:
+            return NO_FACTS
+        return Facts(reply.latency_ms, use["full_cost"])
 
     def _score_without_scorers(self, opening: Opening, outcome: Outcome, use: Use) -> Score | None:
         """Where the target gave a value itself, the answer is only told to the strategy, or cannot
@@ -205,89 +234,20 @@ class Executor:
         except CallError as error:
             use.pop("record", None)
             return failed_score(opening.trial, error, use, reply)
-        if opening.candidate.role != EVALUATE:
+        if opening.candidate.role not in JUDGED:
             return good_score(opening.trial, Verdict(ANSWERED, None), reply, use)
         return None
 
 
 def executor_of(configuration: Configuration, parts: AskParts, target: TargetParts) -> Executor:
     scorers = [build_scorer(scorer.name, scorer.options) for scorer in configuration.scorers]
-    return Executor(configuration.target(target), scorers, parts, target.processes)
+    combination = Combination(
+        tuple(scorer.counts for scorer in scorers), needs_all=configuration.combine == "all"
+    )
+    return Executor(configuration.target(target), scorers, combination, parts, target.processes)
 
 
 def checked_value(value: float) -> float:
     if not math.isfinite(value):
         raise ScorerFailed(f"The target gave the value {value}. A score is a finite number.")
     return float(value)
-
-
-def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
-    passed = all(judgement.passed for judgement in judgements)
-    return Verdict(mean_value(judgements), passed, tuple(judgements))
-
-
-def mean_value(judgements: Sequence[Judgement]) -> float:
-    return sum(judgement.value for judgement in judgements) / len(judgements)
-
-
-def use_of(trace: Sequence[Attempt], bill: Bill) -> Use:
-    """What a trial took, whatever became of it."""
-    return {
-        "attempts": tuple(trace),
-        "calls_sent": count_calls(trace),
-        "cost": bill.cost,
-        "cost_saved": bill.saved,
-        "unpriced": bill.count_unpriced(trace),
-        "full_cost": bill.full,
-    }
-
-
-def use_of_kept(kept: KeptAnswer) -> Use:
-    return {
-        "attempts": kept.attempts,
-        "calls": kept.calls,
-        "cost": kept.cost,
-        "full_cost": kept.full_cost,
-        "record": kept.record,
-        "is_kept": True,
-    }
-
-
-def good_score(trial: Trial, verdict: Verdict, reply: Reply, use: Use) -> Score:
-    return Score(
-        trial,
-        value=verdict.value,
-        passed=verdict.passed,
-        answer=reply.text,
-        judgements=verdict.judgements,
-        latency_ms=reply.latency_ms,
-        tokens_in=reply.tokens_in,
-        tokens_out=reply.tokens_out,
-        cached=reply.cached,
-        truncated=reply.truncated,
-        **use,
-    )
-
-
-def failed_score(
-    trial: Trial,
-    error: CallError,
-    use: Use,
-    reply: Reply | None = None,
-    *,
-    is_unjudged: bool = False,
-) -> Score:
-    """Without an answer, with one that is flawed, or with one that scorers failed to judge."""
-    return Score(
-        trial,
-        error=error.name,
-        message=str(error)[:500],
-        answer=reply.text if reply else "",
-        latency_ms=reply.latency_ms if reply else None,
-        tokens_in=reply.tokens_in if reply else None,
-        tokens_out=reply.tokens_out if reply else None,
-        cached=bool(reply and reply.cached),
-        truncated=bool(reply and reply.truncated),
-        unjudged=reply if is_unjudged else None,
-        **use,
-    )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -13,14 +14,17 @@ from workers.engine.chunks import chunk_size
 from workers.engine.clock import Clock, SystemClock
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.executor import Executor, executor_of
+from workers.engine.outside import Outside
 from workers.engine.providers import Provider
-from workers.engine.records import EVALUATE, Candidate, Case, Request, Score, Slice
+from workers.engine.providers.addresses import AddressPolicy
+from workers.engine.records import CASE, EVALUATE, Candidate, Case, Request, Score, Slice
 from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, slots_allowed
 from workers.engine.session import Session
 from workers.engine.spec.births import check_births
 from workers.engine.spec.configuration import Configuration
 from workers.engine.streaks import Streak, has_too_many_failures
 from workers.engine.targets import TargetParts
+from workers.engine.targets.slots import Slots
 from workers.engine.throttling.budget_shares import allowance_of
 from workers.engine.throttling.permits import LocalPermits, Quota
 from workers.engine.throttling.throttle import Throttle
@@ -56,6 +60,7 @@ async def run_here(
     clock: Clock | None = None,
     prices: Prices | None = None,
     model_quotas: ModelQuotas | None = None,
+    webhooks: AddressPolicy | None = None,
     on_candidate: OnCandidate = lambda candidate: None,
     on_score: OnScore = lambda score: None,
     on_stop: OnStop = lambda stop: None,
@@ -65,14 +70,17 @@ async def run_here(
     Fewer when a budget is used up, too many trials fail, or the same permanent error comes again
     and again: `on_stop` is told why, and calls in flight are waited for. `on_candidate` is told
     each candidate before its first score: those of the launch, then those that are born.
+    `webhooks` are the addresses that scorers may post to; None: public ones.
     """
     clock = clock or SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
     slots = slots_here(configuration, model_quotas or {})
+    of_run = run_quota(configuration, slots)
     quotas = build_quotas(configuration, len(cases), model_quotas or {})
     limits = configuration.limits
     rules = CallRules(quotas, limits.attempts, limits.timeout_seconds, prices or {})
-    parts = CallParts(throttle, clock, Random(configuration.seed))
+    outside = Outside(webhooks, clock)
+    parts = CallParts(throttle, clock, Random(configuration.seed), outside=outside)
     caller = Caller(providers, parts, rules)
     asking = AskParts(
         caller,
@@ -82,8 +90,10 @@ async def run_here(
         configuration.cache,
         prices=rules.prices,
         accepted=configuration.answers.accepted,
+        outside=outside,
     )
-    target = TargetParts(limits.timeout_seconds, parts.threads, parts.processes.share(QUOTA))
+    share, slots_for_work = parts.processes.share(QUOTA), Slots(throttle, lambda: (of_run,))
+    target = TargetParts(limits.timeout_seconds, parts.threads, share, slots_for_work)
     executor = executor_of(configuration, asking, target)
     watch = Watch(configuration, throttle, clock)
     drive = Drive(configuration, cases, slots, executor, watch, on_candidate, on_score)
@@ -162,7 +172,7 @@ class Drive:
         self._watch = watch
         self._on_candidate = on_candidate
         self._on_score = on_score
-        self._session = Session(configuration.open_strategy(len(cases)))
+        self._session = Session(configuration.begin(len(cases)))
         self._candidates: dict[str, Candidate] = {}
         self._take_in(self._session.candidates)
         self._flying: dict[asyncio.Task[list[Score]], str] = {}  # with a chunk's first candidate
@@ -222,6 +232,8 @@ class Drive:
         found: list[Score] = []
 
         def keep(score: Score) -> None:
+            if CASE in self._session.hears:
+                score = replace(score, fields=self._cases[score.trial.case].fields)
             found.append(score)
             self.scores.append(score)
             if self._candidates[score.trial.candidate].role == EVALUATE:
@@ -256,16 +268,20 @@ def columns_of(cases: Iterable[Case]) -> list[str]:
     return list(dict.fromkeys(name for case in cases for name in case.fields))
 
 
-def build_quotas(configuration: Configuration, cases: int, model_quotas: ModelQuotas) -> Quotas:
+def run_quota(configuration: Configuration, slots: int) -> Quota:
     limits = configuration.limits
-    slots = slots_here(configuration, model_quotas)
-    of_run = Quota(
+    return Quota(
         QUOTA,
         slots,
         limits.requests_per_minute,
         limits.tokens_per_minute,
         allowance=allowance_of(configuration.budget),
     )
+
+
+def build_quotas(configuration: Configuration, cases: int, model_quotas: ModelQuotas) -> Quotas:
+    slots = slots_here(configuration, model_quotas)
+    of_run = run_quota(configuration, slots)
     of_candidate = calls_per_candidate(configuration, cases, slots)
 
     def quotas(request: Request) -> tuple[Quota, ...]:

@@ -1,7 +1,8 @@
 """Plain parallel maps over threads, for scripts: the run machine does the same with leases.
 
 Results come in the order of the items, `None` is a result like any other, and every item is
-tried: a failure is reported after the others are done, together with what they gave.
+tried: a failure is reported after the others are done, together with what they gave. The batches
+of query mutation go through the throttle and the cache of `Models` instead of threads.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,6 +11,30 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from workers.engine.errors import EngineError
+from workers.engine.query_mutation import (
+    BatchedQueryMutationEnv,
+    batch_encode_queries,
+    batch_judge_answers,
+    batch_mutate_queries,
+    batch_query_target_model,
+)
+
+__all__ = [
+    "BatchedQueryMutationEnv",
+    "CandidateResponse",
+    "Failure",
+    "ParallelError",
+    "TextModel",
+    "batch_encode_queries",
+    "batch_judge_answers",
+    "batch_mutate_queries",
+    "batch_query_target_model",
+    "generate_candidates",
+    "generate_candidates_parallel",
+    "map_parallel",
+    "run_parallel",
+    "score_batch_parallel",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

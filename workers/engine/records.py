@@ -1,15 +1,18 @@
 """The frozen records that pass between strategy, executor and storage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 EVALUATE = "evaluate"  # the role of trials that count for leaderboard and score
 PROPOSE = "propose"  # of those in which a model writes a new candidate, told to the strategy only
+CONFIRM = "confirm"  # of the best once more, on cases that it was not chosen by
+JUDGED = frozenset({EVALUATE, CONFIRM})  # the roles whose answers scorers judge
 JUDGE = "judge"  # of calls inside a trial that ask about its answer: they are no trials themselves
 
 ANSWER = "answer"  # what a strategy may ask to hear: the answer, and what the scorers said of it
 RECORD = "record"  # or what the trial recorded, as JSON
+CASE = "case"  # or the fields of its case, to show a writer what an answer was about
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Request:
     repeat: int = 0
     candidate: str = ""  # whose call it is; not part of what is sent
     step: str = ""  # of a pipeline; nor is this
+    role: str = ""  # JUDGE where a target judges on its way: counted apart; nor is this
 
 
 TRUNCATED = "truncated"  # the one flaw with which an answer may be scored and cached
@@ -132,13 +136,39 @@ class StepCall(NamedTuple):
     truncated: bool = False  # calls stored by earlier versions do not say
 
 
-class Judgement(NamedTuple):
-    """What one scorer said of one answer."""
+class Facts(NamedTuple):
+    """What an answer took, for scorers that judge that."""
 
-    scorer: str
-    value: float
-    passed: bool
-    explanation: str
+    latency_ms: float | None = None  # of the original call, also when cached; None: unknown
+    dollars: float | None = None  # of all calls for it, paid or cached; None: a price is unknown
+
+
+class Judgement(NamedTuple):
+    """What one scorer said of one answer. Stored in this order; rows of earlier versions end after
+    the reason."""
+
+    name: str  # of the scorer
+    value: float | None  # from 0 to 1; None: not scored, which is no zero
+    passed: bool | None  # None: neither right nor wrong
+    reason: str
+    label: str = ""  # a word for the verdict, of scorers that sort answers
+    error: str = ""  # why it is not scored, where something failed
+    votes: tuple[float, ...] = ()  # of a panel, what each of its judges gave, in their order
+
+    @classmethod
+    def read(cls, row: Sequence[Any]) -> "Judgement":
+        """From a stored row: JSON knows no tuples."""
+        found = cls(*row)
+        return found._replace(votes=tuple(found.votes)) if found.votes != () else found
+
+    @property
+    def is_scored(self) -> bool:
+        return self.value is not None
+
+    @property
+    def told(self) -> str:
+        """In one text."""
+        return self.error or self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +185,8 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer that could not be judged, from before a retry: it is judged again, not asked for
-    again. What it took was counted when it came."""
+    """An answer that could not be judged, from before a retry, or whose judging was interrupted: it
+    is judged again, not asked for again."""
 
     reply: Reply
     attempts: tuple[Attempt, ...] = ()
@@ -164,6 +194,10 @@ class KeptAnswer:
     cost: float | None = None
     full_cost: float | None = None
     record: bytes | None = None
+    calls_sent: int = 0
+    cost_saved: float = 0.0
+    unpriced: int = 0
+    is_counted: bool = True  # of one that was scored before, all that it took
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +226,8 @@ class Score:
     record: bytes | None = None  # JSON, kept beside the score; None: there is none
     judging: Judging | None = None  # None: no scorer asks
     unjudged: Reply | None = None  # the answer, of a trial that failed only in being judged
-    is_kept: bool = False  # its answer is a KeptAnswer
+    is_kept: bool = False  # its answer is a KeptAnswer that was counted when it came
+    fields: Mapping[str, str] | None = None  # of its case, for a strategy that hears CASE
 
     @property
     def spent(self) -> float:
@@ -218,3 +253,5 @@ class Slice:
     cases: Mapping[int, Case]
     done: frozenset[int] = field(default_factory=frozenset)  # positions already scored
     kept: Mapping[int, KeptAnswer] = field(default_factory=dict)  # by position
+    # Answers that are being judged just now: whoever stops the work keeps them.
+    unjudged: dict[Trial, KeptAnswer] = field(default_factory=dict, compare=False)

@@ -7,12 +7,21 @@ from typing import Any, NamedTuple
 from pydantic import PydanticUserError
 
 from workers.engine.agents import AGENTS
+from workers.engine.environments import ENVIRONMENTS
+from workers.engine.kinds import KINDS
 from workers.engine.named import Registry
 from workers.engine.plugins import PLUGINS
+from workers.engine.policies import POLICIES
 from workers.engine.scorers import SCORERS
 from workers.engine.strategies import SELECTIONS
 
-REGISTRIES: tuple[Registry[Any], ...] = (SCORERS, SELECTIONS, AGENTS)
+REGISTRIES: tuple[Registry[Any], ...] = (
+    SCORERS,
+    SELECTIONS,
+    AGENTS,
+    *(own.registry for kind in KINDS.values() for own in kind.own_registries),
+)
+SENT: tuple[Registry[Any], ...] = (SCORERS, POLICIES, ENVIRONMENTS)  # to other processes
 
 
 class PluginProblem(NamedTuple):
@@ -37,8 +46,8 @@ def problem_of(name: str) -> PluginProblem | None:
         missing = ", ".join(sorted(thing.__abstractmethods__))
         told = f"The {registry.word} {name} cannot be used: it does not define {missing}."
         return PluginProblem(name, told, "Define it, or take the name out.", stops=True)
-    if registry is SCORERS and not is_importable(thing):
-        told = f"The scorer {name} cannot be sent to the process that it judges in."
+    if registry in SENT and not is_importable(thing):
+        told = f"The {registry.word} {name} cannot be sent to the process that it works in."
         hint = f"Define {thing.__qualname__} at the top level of the module {thing.__module__}."
         return PluginProblem(name, told, hint, stops=True)
     try:

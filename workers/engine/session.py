@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from workers.engine.chunks import Work
-from workers.engine.records import ANSWER, RECORD, Candidate, Score, Trial
+from workers.engine.overtime import OVERTIME, STRATEGY_SECONDS
+from workers.engine.records import ANSWER, CASE, RECORD, Candidate, Score, Trial
 from workers.engine.strategies import Rounds, Strategy
+from workers.engine.strategies.confirmed import Confirmed
 
 REPLAY_STEP = 10_000  # trials asked again at once, and dropped: a run may have a million
 LARGEST_ROUND = 2_000_000  # trials: a run has no more
@@ -56,12 +59,20 @@ class Session:
     @property
     def work(self) -> Work | None:
         """The round under way, of a strategy that decides in rounds."""
-        return self._strategy.work if isinstance(self._strategy, Rounds) else None
+        return self._strategy.work if isinstance(self._strategy, Rounds | Confirmed) else None
 
     @property
     def begun(self) -> int:
         """Candidates of which this round has asked something, of a strategy that learns."""
         return sum(trials > 0 for trials in self._begun.values())
+
+    def _in_time(self) -> AbstractContextManager[object]:
+        """A strategy of a plug-in may never come to an end; it runs where all runs are planned."""
+        chooser = self._strategy.inner if isinstance(self._strategy, Confirmed) else self._strategy
+        if type(chooser).__module__.startswith("workers."):
+            return nullcontext()
+        seconds = getattr(chooser, "planning_seconds", STRATEGY_SECONDS)
+        return OVERTIME.limit(f"The strategy {type(chooser).__name__}", seconds)
 
     def may_become(self, asked: int) -> bool:
         """Whether a session that asked so much may be this one, later."""
@@ -74,7 +85,8 @@ class Session:
                 return []
             if self.told == self.asked:
                 self._begun.clear()
-            self._held = self._strategy.ask(limit)
+            with self._in_time():
+                self._held = self._strategy.ask(limit)
         trials, self._held = self._held[:limit], self._held[limit:]
         self.asked += len(trials)
         if self.learns:
@@ -133,7 +145,8 @@ class Session:
             ready.append(self._early.pop(place))
             self._untold.pop(place, None)
         if ready:
-            self._strategy.tell(ready)
+            with self._in_time():
+                self._strategy.tell(ready)
             self.told += len(ready)
 
     def absorb_fresh(self, scores: Iterable[Score]) -> None:
@@ -177,4 +190,5 @@ def as_told(score: Score, hears: frozenset[str]) -> Score:
         answer=score.answer if is_heard else "",
         judgements=score.judgements if is_heard else (),
         record=score.record if RECORD in hears else None,
+        fields=score.fields if CASE in hears else None,
     )

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+# The last ones are as wide as Chinese characters: some spreadsheets read them as the plain signs.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def guard(cell: Any) -> Any:

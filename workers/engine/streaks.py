@@ -39,7 +39,7 @@ def hopeless_text(count: int, what: str, error: str, message: str) -> str:
 class Streak:
     """The permanent errors of one run that came in a row, in one process. Over all processes calls
     are counted where they are let go (permits.lua), and trials where they are stored
-    (runs/services/failures.py): later than here, since neither is asked for each trial.
+    (runs/services/control/failures.py): later than here, since neither is asked for each trial.
 
     Refusals come sooner than answers, so that those of one model may come in a row while another
     one works on its first answer: only when every model of the run is among them it is hopeless.

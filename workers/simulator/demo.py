@@ -3,6 +3,8 @@
 from random import Random
 from typing import NamedTuple
 
+DEMO_DATASET = "arithmetic"
+DEMO_ENDPOINT = "simulated"
 DEMO_MODELS = ("sim-small", "sim-large")
 
 

@@ -67,6 +67,11 @@ class Ledger:
         self._all_in_flight = self._peak = 0
         self._window = _BusiestWindow()
 
+    @property
+    def peak(self) -> int:
+        """The most requests that were ever in flight at once."""
+        return self._peak
+
     def times_asked(self, body_hash: int) -> int:
         """How often this very request has come so far."""
         return self._times_asked.get(body_hash, 0)

@@ -1,6 +1,7 @@
 """The provider's limits: requests and tokens in a sliding window, and requests at once."""
 
 from collections import Counter, defaultdict, deque
+from heapq import heappop, heappush
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -52,6 +53,25 @@ class SlidingWindow:
         return max(0.0, self._entries[-1][0] + length - now) if self._entries else 0.0
 
 
+class Turns:
+    """Requests that are worked on at once, of one scope: the others wait, the first come first."""
+
+    __slots__ = ("_ends",)
+
+    def __init__(self) -> None:
+        self._ends: list[float] = []  # a heap: when each of those under way is done
+
+    def due(self, now: float, seconds: float, at_once: int) -> float:
+        """When a request is answered that comes now and takes so long."""
+        while self._ends and self._ends[0] <= now:
+            heappop(self._ends)
+        begins = now
+        while len(self._ends) >= at_once:
+            begins = heappop(self._ends)
+        heappush(self._ends, begins + seconds)
+        return begins + seconds
+
+
 class Limits:
     """Admits or refuses each request; keeps one set of counts per scope (server or model)."""
 
@@ -59,6 +79,7 @@ class Limits:
         self._in_flight: Counter[str] = Counter()
         self._requests: defaultdict[str, SlidingWindow] = defaultdict(SlidingWindow)
         self._tokens: defaultdict[str, SlidingWindow] = defaultdict(SlidingWindow)
+        self._turns: defaultdict[str, Turns] = defaultdict(Turns)
 
     def admit(self, settings: Settings, scope: str, tokens: int, now: float) -> Admission:
         """Counts the request if it passes; a refused one uses up nothing."""
@@ -70,6 +91,12 @@ class Limits:
             if settings.tpm is not None:
                 self._tokens[scope].add(now, tokens)
         return Admission(refusal, self._headers(settings, scope, now))
+
+    def due(self, settings: Settings, scope: str, seconds: float, now: float) -> float:
+        """When a request that takes so long is answered."""
+        if settings.num_parallel is None:
+            return now + seconds
+        return self._turns[scope].due(now, seconds, settings.num_parallel)
 
     def release(self, scope: str) -> None:
         self._in_flight[scope] -= 1

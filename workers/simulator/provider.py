@@ -31,6 +31,7 @@ from workers.simulator.settings import Settings
 ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES
 LISTS_BY_PATH: dict[str, Callable[[], Reply]] = {"/v1/models": list_models, "/api/tags": list_tags}
 UNKNOWN_ROUTE = "(unknown)"
+MOST_WAITING_SECONDS = 60.0  # a client that never sends so many at once is answered all the same
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
@@ -46,12 +47,14 @@ class SimulatedProvider:
     def change_settings(self, settings: Settings) -> None:
         self.settings = settings
         self._fault_rates = settings.fault_rates()  # asked for every request
+        self._answered = 0  # since then
 
     def reset(self) -> None:
         """Forgets what happened; settings stay."""
         self.ledger = Ledger(self._clock())
         self.limits = Limits()
         self.script = Script([])
+        self._gathered_at: float | None = None
 
     def now(self) -> float:
         return self._clock()
@@ -90,17 +93,38 @@ class SimulatedProvider:
         if order is not None:
             arrival = arrival._replace(fault=order.name)
             seconds = seconds if order.delay_ms is None else order.delay_ms / 1000
+        self._answered += 1
+        is_held = settings.hold_after is not None and self._answered > settings.hold_after
+        due = self.limits.due(settings, scope, seconds, now)
         return Exchange(
             request=request,
             reply=route.write(ask, answer)._replace(headers=route.name_headers(headers)),
             settings=settings,
-            due=now + seconds if seconds else 0.0,
+            due=due if seconds or settings.gather or is_held else 0.0,
             account=self._open(arrival, now, scope),
             order=order,
             route=route,
             ask=ask,
             answer=answer,
+            is_held=is_held,
         )
+
+    def holds_back(self, exchange: Exchange) -> bool:
+        """Whether an answer still waits, as the settings `hold_after` and `gather` say."""
+        now = self._clock()
+        if exchange.is_held and exchange.settings is self.settings:
+            return now < exchange.due + MOST_WAITING_SECONDS
+        if self.settings.gather is None or exchange.account is None:
+            return False
+        return self._is_gathering(self.settings.gather, exchange, now)
+
+    def _is_gathering(self, wanted: int, exchange: Exchange, now: float) -> bool:
+        """Once all are there, they wait for the usual latency: one that is too many would show."""
+        if self._gathered_at is None and self.ledger.peak >= wanted:
+            self._gathered_at = now
+        if self._gathered_at is None:
+            return now < exchange.due + MOST_WAITING_SECONDS
+        return now < self._gathered_at + self.settings.latency_ms / 1000
 
     def _order(
         self, route: Route, ask: Ask, model: AskedModel, body_hash: int

@@ -29,6 +29,21 @@ class Reply(NamedTuple):
     pieces: tuple[bytes, ...] = ()
 
 
+class Tool(NamedTuple):
+    """A function that a model may call."""
+
+    name: str
+    description: str
+    parameters: Json  # a JSON Schema
+
+
+class Call(NamedTuple):
+    """The call of a tool."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
 class Ask(NamedTuple):
     """What a provider request asks for, whichever API it came through."""
 
@@ -43,6 +58,8 @@ class Ask(NamedTuple):
     max_tokens: int | None = None
     dimensions: int = 0
     base64: bool = False
+    images: tuple[str, ...] = ()  # a description of each
+    tools: tuple[Tool, ...] = ()  # that it may call
 
 
 class Answer(NamedTuple):
@@ -54,6 +71,7 @@ class Answer(NamedTuple):
     tokens_out: int
     seconds: float  # the latency the client will see
     identity: int = 0  # the same for the same request; becomes the id of the reply
+    call: Call | None = None  # instead of a text, with the ending tool_calls
     ending: str = ""  # content_filter, refusal or tool_calls; empty: done, or cut
 
 

@@ -43,6 +43,15 @@ class Settings:
     rpm: int | None = setting(None, int, "requests a minute; more get 429", least=1)
     tpm: int | None = setting(None, int, "tokens a minute; more get 429", least=1)
     max_in_flight: int | None = setting(None, int, "requests at once; more get 429", least=1)
+    num_parallel: int | None = setting(
+        None, int, "requests worked on at once; more wait for their turn, as at Ollama", least=1
+    )
+    gather: int | None = setting(
+        None, int, "answers wait until so many requests are there at once, the first time", least=1
+    )
+    hold_after: int | None = setting(
+        None, int, "so many requests are answered; later ones wait until settings are changed"
+    )
     limit_scope: str = setting("server", str, "limits count per 'server' or per 'model'")
     limit_headers: str = setting("sent", str, "headers that tell the limits: 'sent' or 'hidden'")
     window_seconds: float = setting(

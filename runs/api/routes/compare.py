@@ -1,4 +1,4 @@
-"""Comparing runs over the same cases, regressions first."""
+"""Comparing runs, and candidates of runs, over the same cases, regressions first."""
 
 from typing import Annotated, Any
 
@@ -6,43 +6,55 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import BaseModel, Field
 
-from runs.access import get_run_for
 from runs.api.doors import caller, needs
 from runs.api.pages import answer
 from runs.api.problems import refuse
 from runs.api.router import Routes
-from runs.api.routes.runs import RunId
+from runs.forms.compared import LAST, MOST_COMPARED, PATTERN, find_compared, read_others
 from runs.models import Scope
-from runs.selectors.runs.compare import compare_runs
+from runs.selectors.comparing.several import compare_all
+from workers.engine.errors import EngineError
 
 routes = Routes(tags=["Compare"])
 
-MOST_RUNS = 10
-LARGEST_ID = 2**63 - 1
-
 
 class CompareQuery(BaseModel):
-    base: RunId
+    base: Annotated[
+        str,
+        Field(
+            pattern=rf"^({LAST}|{PATTERN})$",
+            description="A run by its number, as `118`; one of its candidates by its position, as "
+            "`118:3`; or `last`: the complete run of the same name and scorers before the first "
+            "one in `with`.",
+        ),
+    ]
     others: Annotated[
         str,
         Field(
             alias="with",
-            pattern=r"^[0-9]{1,19}(,[0-9]{1,19})*$",
-            max_length=200,
-            description="Runs to compare with it, separated by commas.",
+            pattern=rf"^{PATTERN}(,{PATTERN})*$",
+            max_length=300,
+            description=f"1 to {MOST_COMPARED - 1} runs or candidates to compare with it, "
+            "separated by commas.",
         ),
     ]
     limit: Annotated[int, Field(ge=1, le=500, description="Changed trials of each.")] = 100
 
 
 class ComparisonAnswer(BaseModel):
-    """`overall` and the `difference` of candidates: mean, 95 % interval and p, over cases.
-    `changed` has the largest fall first. `marks` say why the runs are not fully comparable."""
+    """`verdict` says it in a sentence, `marks` why the two are not fully comparable. `overall`, the
+    `difference` of candidates and of `metrics`: mean, 95 % interval and p, over cases, repeats
+    folded; `p_corrected` is Holm's, for the number of sides in the request. `changed` has the
+    largest fall first. `provisional`: one of them still goes on."""
 
     base: dict[str, Any]
     other: dict[str, Any]
     comparable: bool
+    provisional: bool
     marks: list[str]
+    verdict: str
+    cases: dict[str, int]
+    metrics: list[dict[str, Any]]
     overall: dict[str, Any] | None
     candidates: list[dict[str, Any]]
     only_before: list[str]
@@ -60,12 +72,11 @@ class Comparisons(BaseModel):
 
 @routes.get("/compare", auth=needs(Scope.READ), response=Comparisons, summary="Compare runs")
 def compare(request: HttpRequest, query: Query[CompareQuery]) -> HttpResponse:
-    """The baseline with each of the others, trial by trial: candidates by name, cases by content.
-    Failed trials are left out and counted in `marks`."""
-    numbers = list(dict.fromkeys(int(number) for number in query.others.split(",")))
-    if len(numbers) > MOST_RUNS or max(numbers) > LARGEST_ID:
-        raise refuse("with", f"Name 1 to {MOST_RUNS} runs by their numbers.")
-    base = get_run_for(caller(request), query.base)
-    others = [get_run_for(caller(request), number) for number in numbers]
-    found = [compare_runs(base, other).as_record(query.limit) for other in others]
-    return answer({"data": found})
+    """The base with each of the others: candidates by name, cases by content. Failed trials are
+    left out and counted in `marks`; a case that only one has is never counted as passed."""
+    try:
+        chosen = find_compared(caller(request), query.base, read_others(query.others))
+        found = compare_all(chosen.sides())
+    except EngineError as error:
+        raise refuse("with", str(error)) from None
+    return answer({"data": [one.as_record(query.limit) for one in found]})

@@ -12,11 +12,11 @@ from runs.api.router import Routes
 from runs.api.routes.runs import RunId
 from runs.models import Run, Scope
 from runs.selectors.limits.limits import configuration_now
-from runs.services.budgets import BudgetSpent
-from runs.services.limits import LONGEST_REASON, retune_run
-from runs.services.pauses import pause_run
-from runs.services.resuming import resume_run, retune_and_resume
-from runs.services.retrying import rerun_trial, retry_failed
+from runs.services.control.budgets import BudgetSpent
+from runs.services.control.limits import LONGEST_REASON, retune_run
+from runs.services.control.pauses import pause_run
+from runs.services.control.resuming import resume_run, retune_and_resume
+from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.runs import cancel_run
 from workers.engine.errors import ConfigurationError
 from workers.engine.spec.configuration import Budget, PriorityName, Strict
@@ -114,7 +114,8 @@ def resume(request: HttpRequest, run_id: RunId, body: NoBody = NOTHING) -> Appli
 )
 def cancel(request: HttpRequest, run_id: RunId, body: NoBody = NOTHING) -> Applied:
     """What is scored stays."""
-    return Applied(changed=cancel_run(get_run_for(caller(request), run_id, write=True)))
+    run = get_run_for(caller(request), run_id, write=True)
+    return Applied(changed=cancel_run(run, caller(request)))
 
 
 @routes.post(

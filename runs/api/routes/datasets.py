@@ -1,90 +1,54 @@
 """Datasets: import rows as JSON or as a file, list, read, archive and delete them."""
 
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Query
 from pydantic import BaseModel, Field, ValidationError
 
 from runs.access import datasets_for, find_dataset_for, get_dataset_to_erase_for
 from runs.api.bodies import address_of, json_of, media_type_of
+from runs.api.dataset_shapes import (
+    DatasetAnswer,
+    DatasetBody,
+    DatasetChanges,
+    DatasetName,
+    DatasetPage,
+    RowAnswer,
+    dataset_answer,
+    row_answer,
+)
 from runs.api.doors import caller, needs
+from runs.api.files import FILE_FORMS, also_as_files, wanted_form
 from runs.api.pages import ApiList, ArchiveQuery, Page, PageQuery, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Applied
-from runs.models import Case, Dataset, Scope
+from runs.models import AuditAction, Dataset, Scope
+from runs.models.dataset import ColumnRole
+from runs.reports.dataset_files import send_rows
 from runs.roles import Permission
 from runs.selectors.api_lists import list_cases_from, list_datasets
 from runs.selectors.erasures import Erasure, dataset_erasure, obstacle_to_erasing_dataset
 from runs.selectors.named_parts import split_choice
-from runs.services.archiving import (
+from runs.services.audit import Subject, record
+from runs.services.datasets.roles import RoleError, describe_columns
+from runs.services.datasets.storing import guess_format, import_dataset, store_rows
+from runs.services.people.sharing import share_dataset
+from runs.services.removing.archiving import (
     InUseError,
     archive_dataset,
     delete_dataset,
     delete_version,
     restore_dataset,
 )
-from runs.services.datasets.storing import guess_format, import_dataset, store_rows
-from runs.services.erasing import erase_dataset
-from runs.services.people.sharing import share_dataset
-from workers.engine.spec.configuration import Strict
+from runs.services.removing.erasing import erase_dataset
 from workers.engine.spec.problems import explain
 
 routes = Routes(tags=["Datasets"])
-
-DatasetName = Annotated[
-    str, Field(max_length=140, description="A name, its newest version, or `name@3`.")
-]
-
-
-Expected = Annotated[
-    str,
-    Field(
-        max_length=100,
-        description="The column with the right answers. Empty: the one of the version before, else "
-        "a column named expected, answer, target, label or output.",
-    ),
-]
-
-
-Shared = Annotated[
-    bool,
-    Field(
-        strict=True,
-        description="Everybody on this site may see it, in all its versions. False: it stays as it "
-        "is; a new one is private.",
-    ),
-]
-
-
-class DatasetBody(Strict):
-    name: Annotated[str, Field(min_length=1, max_length=120)]
-    rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100_000)]
-    expected: Expected = ""
-    shared: Shared = False
-
-
-class DatasetAnswer(BaseModel):
-    name: str
-    version: int
-    rows: int
-    columns: list[str]
-    expected: Annotated[str, Field(description="The column with the right answers; empty: none.")]
-    owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
-    shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
-    created: datetime
-    archived: datetime | None
-
-
-class DatasetChanges(Strict):
-    """Of all its versions; only what is given is changed."""
-
-    archived: Annotated[bool, Field(strict=True)] | None = None
-    shared: Annotated[bool, Field(strict=True)] | None = None
 
 
 class DeleteQuery(BaseModel):
@@ -102,15 +66,6 @@ class Deleted(Applied):
     """`erasure` is null for a dataset that nothing used."""
 
     erasure: Erasure | None = None
-
-
-class RowAnswer(BaseModel):
-    case: int
-    fields: dict[str, str]
-
-
-class DatasetPage(Page[RowAnswer]):
-    dataset: DatasetAnswer
 
 
 FORMATS = "CSV, JSON or JSONL"
@@ -165,11 +120,23 @@ def list_all_datasets(request: HttpRequest, query: Query[ArchiveQuery]) -> HttpR
 
 
 @routes.get(
-    "/datasets/{path:name}", auth=needs(Scope.READ), response=DatasetPage, summary="Show a dataset"
+    "/datasets/{path:name}",
+    auth=needs(Scope.READ),
+    response=DatasetPage,
+    summary="Show a dataset",
+    openapi_extra=also_as_files("DatasetPage"),
 )
-def show_dataset(request: HttpRequest, name: DatasetName, query: Query[PageQuery]) -> HttpResponse:
-    """One version, with its rows page by page."""
+def show_dataset(
+    request: HttpRequest, name: DatasetName, query: Query[PageQuery]
+) -> HttpResponseBase:
+    """One version, with its rows page by page. `Accept: text/csv` and `Accept:
+    application/x-ndjson` give all rows as one file; `limit` and `cursor` are for JSON."""
+    form = wanted_form(request, FILE_FORMS)
     dataset = find_dataset_for(caller(request), name)
+    if form is not None:
+        told = f"v{dataset.version}, rows.{form}"
+        record(AuditAction.EXPORTED, Subject("dataset", dataset.name), told)
+        return send_rows(request, dataset, form)
     start = ROWS.place(query.cursor, dataset.pk)
     found = list_cases_from(dataset, query.limit + 1, start)
     about = dataset_answer(dataset).model_dump()
@@ -180,21 +147,31 @@ def show_dataset(request: HttpRequest, name: DatasetName, query: Query[PageQuery
     "/datasets/{path:name}",
     auth=needs(Scope.MANAGE, Permission.IMPORT),
     response=Applied,
-    summary="Share or archive a dataset",
+    summary="Change a dataset",
 )
 def change_dataset(request: HttpRequest, name: DatasetName, body: DatasetChanges) -> Applied:
-    """All its versions, for its owner and operators. An archived dataset is refused for new runs,
-    as is one that is no longer shared for those of others; runs that use it go on."""
+    """Share or archive all its versions, or say what the columns of one are for; for its owner and
+    operators. An archived dataset is refused for new runs, as is one that is no longer shared for
+    those of others; runs that use it go on."""
     found = find_dataset_for(caller(request), name, write=True)
-    if body.shared is None and body.archived is None:
-        raise refuse("", "Give shared or archived.")
+    if body.shared is None and body.archived is None and body.roles is None:
+        raise refuse("", "Give shared, archived or roles.")
     changed = False
+    if body.roles is not None:
+        changed |= say_roles(found, body.roles)
     if body.shared is not None:
         changed |= share_dataset(found, caller(request), is_shared=body.shared)
     if body.archived is not None:
         change = archive_dataset if body.archived else restore_dataset
         changed |= change(caller(request), found.name)
     return Applied(changed=changed)
+
+
+def say_roles(dataset: Dataset, roles: dict[str, ColumnRole]) -> bool:
+    try:
+        return describe_columns(dataset, roles)
+    except RoleError as error:
+        raise refuse("roles", str(error)) from None
 
 
 @routes.delete(
@@ -256,21 +233,3 @@ def from_upload(request: HttpRequest) -> Dataset:
         raise refuse("shared", "Send true or false.")
     format, share = guess_format(file), shared == "true"
     return import_dataset(caller(request), name, file, format, expected, share=share)
-
-
-def dataset_answer(dataset: Dataset) -> DatasetAnswer:
-    return DatasetAnswer(
-        name=dataset.name,
-        version=dataset.version,
-        rows=dataset.rows,
-        columns=dataset.columns,
-        expected=dataset.expected_column,
-        owner=dataset.owner.get_username() if dataset.owner else None,
-        shared=dataset.is_shared,
-        created=dataset.created,
-        archived=dataset.archived,
-    )
-
-
-def row_answer(case: Case) -> RowAnswer:
-    return RowAnswer.model_construct(case=case.position, fields=case.fields)

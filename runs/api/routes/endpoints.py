@@ -14,11 +14,12 @@ from runs.api.pages import ApiList, ArchiveQuery, Page, answer
 from runs.api.router import Routes
 from runs.api.routes.control import NOTHING, Applied, NoBody
 from runs.models import Endpoint, EndpointKind, Scope
+from runs.outbound import places_of
 from runs.roles import Permission
 from runs.selectors.api_lists import list_endpoints_from
-from runs.services.archiving import archive_endpoint, delete_endpoint, restore_endpoint
-from runs.services.endpoint_pauses import pause_endpoint, resume_endpoint
+from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.endpoints import LONGEST_KEY, save_endpoint
+from runs.services.removing.archiving import archive_endpoint, delete_endpoint, restore_endpoint
 from workers.engine.spec.configuration import Concurrency, NotSwitch, RequestRate, Strict, TokenRate
 
 routes = Routes(tags=["Endpoints"])
@@ -56,6 +57,13 @@ class EndpointChanges(Strict):
             "lets this endpoint call. One that is left out may no longer be called.",
         ),
     ] = []
+    allow_private: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description="Instead of private_addresses: true names all of its servers, false none.",
+        ),
+    ] = False
     models: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=1000)
     ] = []
@@ -69,6 +77,8 @@ class EndpointChanges(Strict):
     def check_one_address(self) -> "EndpointChanges":
         if {"base_url", "base_urls"} <= self.model_fields_set:
             raise ValueError("Give base_url or base_urls: one of the two.")
+        if {"allow_private", "private_addresses"} <= self.model_fields_set:
+            raise ValueError("Give allow_private or private_addresses: one of the two.")
         return self
 
 
@@ -208,6 +218,8 @@ def save(request: HttpRequest, endpoint: Endpoint, body: EndpointChanges) -> End
         endpoint.base_url = given["base_url"]
     if "base_urls" in given:
         endpoint.base_url, *endpoint.more_urls = given["base_urls"]
+    if "allow_private" in given:
+        endpoint.private_addresses = places_of(endpoint.urls) if given["allow_private"] else []
     return save_endpoint(caller(request), endpoint, given.get("api_key"))
 
 

@@ -20,6 +20,7 @@ class QuotaAnswer(BaseModel):
     dollars_per_day: float | None
     stored_megabytes: int | None
     slots: int | None
+    sockets: int
 
 
 class UseAnswer(BaseModel):

@@ -13,8 +13,8 @@ from runs.api.routes.control import Applied
 from runs.models import Scope
 from runs.roles import Permission
 from runs.selectors.erasures import Erasure, obstacle_to_erasing_person, person_erasure
-from runs.services.archiving import InUseError
-from runs.services.erasing import erase_person
+from runs.services.removing.archiving import InUseError
+from runs.services.removing.erasing import erase_person
 
 routes = Routes(tags=["People"])
 

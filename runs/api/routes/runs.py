@@ -9,7 +9,13 @@ from ninja import P, Query
 from ninja.params import HeaderEx
 from pydantic import BaseModel, Field, SkipValidation
 
-from runs.access import datasets_to_run_on, get_configuration_for, get_run_for, runs_for
+from runs.access import (
+    datasets_to_run_on,
+    get_configuration_for,
+    get_run_for,
+    prompts_for,
+    runs_for,
+)
 from runs.api.doors import caller, needs
 from runs.api.pages import ApiList, Fields, Page, PageQuery, Since, answer
 from runs.api.problems import of_problems, refuse
@@ -60,25 +66,32 @@ class EstimateAnswer(BaseModel):
     """What a run would take. Nothing is started. `trials` and `calls_to_send` are at most: who
     chooses among combinations may need as few as `trials_low` and `calls_low`. `cases` are
     those taken of the dataset's `rows`; `expected` is the column that answers are compared with.
-    `judge_calls`, at most, and `judge_cost` are those of scorers that ask a model, apart from the
-    others."""
+    `held_out` cases come beside those: the best is scored on them (of kind mutate, the trained
+    policy and two simpler ones), in `confirming` trials more.
+    `proposals`, at most, are those of the calls that ask a model for new candidates, and
+    `proposals_cost` is their part of the cost. `judge_calls`, at most, and `judge_cost` are those
+    of scorers that ask a model, apart from the others."""
 
     candidates: int
     cases: int
     rows: int
     expected: str
     repeats: int
+    held_out: int
+    confirming: int
     trials_low: int
     trials: int
     calls_cached: int
     calls_low: int
     calls_to_send: int
+    proposals: int
     judge_calls: int
     max_concurrent: int | None
     seconds_low: float
     seconds_high: float
     limited_by: str
     cost: str
+    proposals_cost: str
     judge_cost: str
     over_budget: list[str]
     basis: str
@@ -142,10 +155,15 @@ def start_run(
 def estimate_run(request: HttpRequest, body: RunBody) -> EstimateAnswer:
     """Calls, cached calls, money, time and the limit that binds. Nothing is started."""
     document, _ = document_of(request, body)
-    found = estimate(document, datasets_to_run_on(caller(request)))
+    person = caller(request)
+    found = estimate(document, datasets_to_run_on(person), person, prompts_for(person))
     if found.problems:
         raise of_problems(found.problems)
-    costs = {"cost": found.cost_text, "judge_cost": found.judge_cost_text}
+    costs = {
+        "cost": found.cost_text,
+        "proposals_cost": found.proposals_cost_text,
+        "judge_cost": found.judge_cost_text,
+    }
     same = EstimateAnswer.model_fields.keys() - costs.keys()
     return EstimateAnswer(**{name: getattr(found, name) for name in same}, **costs)
 

@@ -18,9 +18,10 @@ def lost(trials: int, *found: Measurement) -> Bar:
     return exactly("trials lost", 0, sum(trials - each.n + each.failed for each in found))
 
 
-def ratio(level: int, bar: float, found: Measurement) -> Bar:
+def ratio(level: int, bar: float, found: Measurement, calls: int = 1) -> Bar:
+    """`calls` of each trial, all counted."""
     measured = f"wall / ideal, {level} in flight"
-    return at_most(measured, bar, found.wall_seconds / found.ideal_seconds)
+    return at_most(measured, bar, found.wall_seconds / (calls * found.ideal_seconds))
 
 
 def processor(level: int, bar: float, found: Measurement) -> Bar:

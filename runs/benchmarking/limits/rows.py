@@ -1,28 +1,19 @@
 """The rows of the limits suite, in the order in which they are measured."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from runs.benchmarking.limits.bars import Outcome
 from runs.benchmarking.limits.cluster import PROCESSES, equal, shared
+from runs.benchmarking.limits.critics import critics
 from runs.benchmarking.limits.faults import errors, hangs
 from runs.benchmarking.limits.memory import million
 from runs.benchmarking.limits.quotas import rpm600, rpm3500, rpm_unknown, tpm
 from runs.benchmarking.limits.rounds import rounds
+from runs.benchmarking.limits.row import Row
 from runs.benchmarking.limits.speed import in_flight, many, schedules
-from runs.benchmarking.limits.stage import Stage
-
-
-class Row(NamedTuple):
-    title: str
-    measure: Callable[[Stage], Outcome]
-    fewest_workers: int = 1
-
 
 ROWS: dict[str, Row] = {
     # First: memory that other rows have used and freed would hide how much this one takes.
     "million": Row("one million planned trials", million),
     "in_flight": Row("200 ms answers, 20 to 200 in flight", in_flight),
+    "critics": Row("200 ms answers, each judged by a model", critics),
     "many": Row("a thousand in flight, then from the cache", many),
     "schedules": Row("work-conserving against two-level", schedules),
     "rounds": Row("rounds of one trial", rounds),

@@ -7,12 +7,13 @@ from typing import Any
 from django.conf import settings
 
 from runs.benchmarking.conditions import conditions_of
-from runs.benchmarking.limits.rows import ROWS
+from runs.benchmarking.limits.row import Row
 from runs.benchmarking.limits.stage import Stage, clear
 from runs.benchmarking.measuring import MeasuringFailed, Watch
 from runs.benchmarking.parts import Say, Setup, warm_up
 from runs.benchmarking.plan import Plan
 from runs.benchmarking.process_times import ProcessGone
+from runs.benchmarking.suites import SUITES
 from runs.benchmarking.whole import set_up
 from runs.models import Run, RunState
 from runs.services.runs import cancel_run
@@ -24,25 +25,26 @@ def measure_rows(plan: Plan, worker_pids: list[int], watch: Watch, say: Say) -> 
     conditions = conditions_of(plan)
     setup = set_up(plan, worker_pids, watch, say)
     warm_up(setup)
-    rows = [measure_row(setup, name) for name in plan.rows]
+    suite = SUITES[plan.suite]
+    rows = [measure_row(setup, name, suite) for name in plan.rows]
     conditions["load_after"] = round(os.getloadavg()[0], 2)
     return {"conditions": conditions, "rows": rows}
 
 
-def measure_row(setup: Setup, name: str) -> dict[str, Any]:
+def measure_row(setup: Setup, name: str, suite: dict[str, Row]) -> dict[str, Any]:
     """A row that cannot be measured is missed, and says why; the others go on."""
     simulator = SimulatorClient(settings.SIMULATOR_URL, settings.SIMULATOR_SECRET)
     clear(simulator)
-    stage = Stage(name, list(ROWS).index(name) + 1, setup, simulator)
+    stage = Stage(name, list(suite).index(name) + 1, setup, simulator)
     began, load = time.monotonic(), os.getloadavg()[0]
     row: dict[str, Any] = {
         "name": name,
-        "title": ROWS[name].title,
+        "title": suite[name].title,
         "workers": setup.plan.workers,
         "load_before": round(load, 2),
     }
     try:
-        outcome = ROWS[name].measure(stage)
+        outcome = suite[name].measure(stage)
     except (MeasuringFailed, ProcessGone) as problem:
         cancel_what_goes_on()
         row.update(bars=[], met=False, conditions="", problem=str(problem))

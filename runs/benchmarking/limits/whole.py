@@ -1,4 +1,4 @@
-"""The limits suite from outside: a laboratory for each number of workers, one report of all."""
+"""A suite with bars from outside: a laboratory for each number of workers, one report of all."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -7,21 +7,21 @@ from typing import Any
 from runs.benchmarking.driving import Tell, drive
 from runs.benchmarking.laboratory import running_laboratory
 from runs.benchmarking.limits.bars import are_met
-from runs.benchmarking.limits.rows import ROWS
 from runs.benchmarking.plan import Plan, PlanError
+from runs.benchmarking.suites import LIMITS, SUITES
 
-SUITE = "limits"
 SHAPE = 1  # of the results; grows when a reader of older ones would misread them
 
 
-def choose_rows(names: str) -> tuple[str, ...]:
+def choose_rows(names: str, suite: str = LIMITS) -> tuple[str, ...]:
     """The rows named in a list with commas, in the suite's order; all of them for none."""
-    chosen = {name.strip() for name in names.split(",")} if names else set(ROWS)
-    if unknown := sorted(chosen - set(ROWS)):
+    rows = SUITES[suite]
+    chosen = {name.strip() for name in names.split(",")} if names else set(rows)
+    if unknown := sorted(chosen - set(rows)):
         raise PlanError(
-            f"--rows: there is no {', '.join(unknown)}. Choose from: {', '.join(ROWS)}."
+            f"--rows: there is no {', '.join(unknown)}. Choose from: {', '.join(rows)}."
         )
-    return tuple(name for name in ROWS if name in chosen)
+    return tuple(name for name in rows if name in chosen)
 
 
 def measure_limits(plan: Plan, tell: Tell) -> dict[str, Any]:
@@ -30,22 +30,22 @@ def measure_limits(plan: Plan, tell: Tell) -> dict[str, Any]:
     for part in split_by_workers(plan):
         with running_laboratory(part) as laboratory:
             parts.append(drive(laboratory, part, tell))
-    return join(parts)
+    return join(parts, plan.suite)
 
 
 def split_by_workers(plan: Plan) -> list[Plan]:
     rows: dict[int, list[str]] = defaultdict(list)
     for name in plan.rows:
-        rows[max(plan.workers, ROWS[name].fewest_workers)].append(name)
+        rows[max(plan.workers, SUITES[plan.suite][name].fewest_workers)].append(name)
     return [replace(plan, workers=workers, rows=tuple(names)) for workers, names in rows.items()]
 
 
-def join(parts: list[dict[str, Any]]) -> dict[str, Any]:
+def join(parts: list[dict[str, Any]], suite: str = LIMITS) -> dict[str, Any]:
     rows = [row for part in parts for row in part["rows"]]
     conditions = {
         **parts[0]["conditions"],
         "load_after": parts[-1]["conditions"]["load_after"],
         "workers": sorted({row["workers"] for row in rows}),
     }
-    results = {"shape": SHAPE, "suite": SUITE, "met": are_met(rows), "rows": rows}
+    results = {"shape": SHAPE, "suite": suite, "met": are_met(rows), "rows": rows}
     return {"conditions": conditions, "results": results}

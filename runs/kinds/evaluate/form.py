@@ -6,26 +6,19 @@ from typing import Any, ClassVar
 
 from django.http import QueryDict
 
+from runs.forms.prompts import PromptFields, filled_prompt, posted_prompt
 from runs.kinds.section import TEMPLATE_ROW, FormSection, Place, next_number, row_numbers
 from workers.engine.kinds.evaluate import Evaluation
 
 MOST_PROMPTS = 500
 
 
-@dataclass(slots=True)
-class PromptInput:
-    index: int
-    name: str = ""
-    system: str = ""
-    user: str = ""
-
-    @property
-    def field(self) -> str:
-        return f"id_prompt-{self.index}"
+class PromptInput(PromptFields):
+    __slots__ = ()
 
     @property
     def is_blank(self) -> bool:
-        return not (self.name or self.system or self.user)
+        return self.is_untouched and not self.user
 
 
 @dataclass(slots=True)
@@ -43,17 +36,12 @@ class PromptsSection(FormSection):
 
     @classmethod
     def blank(cls) -> "PromptsSection":
-        return cls(prompts=[PromptInput(0, "plain", "", "{{question}}")])
+        return cls(prompts=[PromptInput(0, "plain", user="{{question}}")])
 
     @classmethod
     def read(cls, post: QueryDict) -> "PromptsSection":
         prompts = [
-            PromptInput(
-                number,
-                name=post.get(f"prompt-{number}-name", "").strip(),
-                system=post.get(f"prompt-{number}-system", ""),
-                user=post.get(f"prompt-{number}-user", ""),
-            )
+            PromptInput(number, **posted_prompt(post, "prompt", number))
             for number in row_numbers(post, "prompts", MOST_PROMPTS)
         ]
         return cls(prompts, post.getlist("models"), post.get("other_models", ""))
@@ -61,7 +49,7 @@ class PromptsSection(FormSection):
     @classmethod
     def of(cls, configuration: Evaluation) -> "PromptsSection":
         prompts = [
-            PromptInput(index, prompt.name, prompt.system, prompt.user)
+            PromptInput(index, **filled_prompt(prompt, "prompt", index))
             for index, prompt in enumerate(configuration.prompts)
         ]
         return cls(prompts, [model.label for model in configuration.models])
@@ -70,10 +58,7 @@ class PromptsSection(FormSection):
         typed = (line.strip() for line in self.other_models.splitlines())
         labels = (*self.models, *(line for line in typed if line))
         return {
-            "prompts": [
-                {"name": prompt.name, "system": prompt.system, "user": prompt.user}
-                for prompt in self.filled_prompts
-            ],
+            "prompts": [prompt.prompt_document() for prompt in self.filled_prompts],
             "models": [entry(label) for label in labels],
         }
 
@@ -86,7 +71,8 @@ class PromptsSection(FormSection):
             self.prompts.append(PromptInput(next_number(self.prompts), user="{{question}}"))
         gone = post.get("remove_prompt")
         self.prompts = [prompt for prompt in self.prompts if str(prompt.index) != gone]
-        return "add_prompt" in post or gone is not None
+        changes = [prompt.change_messages(post) for prompt in self.prompts]
+        return "add_prompt" in post or gone is not None or any(changes)
 
     def find_field(self, parts: Sequence[str]) -> Place | None:
         """Blank rows are not sent, so a place in the document need not be the row's number."""
@@ -97,8 +83,8 @@ class PromptsSection(FormSection):
         place = int(parts[1])
         if place >= len(self.filled_prompts):
             return self.fields["prompts"]
-        part = parts[2] if len(parts) > 2 and parts[2] in ("name", "system", "user") else "user"
-        return f"{self.filled_prompts[place].field}-{part}", f"Prompt {place + 1}, {part}"
+        found = self.filled_prompts[place].find_part(parts[2:])
+        return found, f"Prompt {place + 1}, {found.rpartition('-')[2].replace('_', ' ')}"
 
     def unlisted(self, offered: Collection[str]) -> list[str]:
         return [model for model in self.models if model not in offered]

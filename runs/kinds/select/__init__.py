@@ -22,6 +22,7 @@ class SelectKind(SiteKind):
     title: ClassVar[str] = "Select"
     purpose: ClassVar[str] = "Choose models for steps"
     chooses: ClassVar[bool] = True
+    counts_failures: ClassVar[bool] = True
     candidate_word: ClassVar[str] = "combination"
     section: ClassVar[type[FormSection] | None] = StepsSection
     style: ClassVar[str] = "css/kinds/select.css"
@@ -42,7 +43,7 @@ class SelectKind(SiteKind):
             stands_first=True,
         )
 
-    def in_order(self, run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def own_order(self, run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The winner, then those that saw most cases."""
         places = {row.key: place for place, row in enumerate(selection_of(run).rows)}
         return sorted(candidates, key=lambda candidate: places[candidate.key])

@@ -14,6 +14,7 @@ from runs.forms.options import (
     option_text,
     posted_options,
 )
+from runs.forms.prompts import PromptFields, filled_prompt, posted_prompt
 from runs.kinds.section import TEMPLATE_ROW, FormSection, Place, next_number, row_numbers
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.steps import Step
@@ -27,17 +28,11 @@ AIM = "objective"
 
 
 @dataclass(slots=True)
-class StepInput:
-    index: int
-    name: str = ""
-    system: str = ""
-    user: str = ""
+class StepInput(PromptFields):
+    thing: ClassVar[str] = "step"
+
     models: list[str] = field(default_factory=list)
     other_models: str = ""
-
-    @property
-    def field(self) -> str:
-        return f"id_step-{self.index}"
 
     @property
     def all_models(self) -> list[str]:
@@ -46,7 +41,7 @@ class StepInput:
 
     @property
     def is_blank(self) -> bool:
-        return not (self.name or self.system or self.all_models)
+        return self.is_untouched and not self.all_models
 
 
 @dataclass(slots=True)
@@ -66,7 +61,7 @@ class StepsSection(FormSection):
 
     @classmethod
     def blank(cls) -> "StepsSection":
-        step = StepInput(0, "solver", "", "{{question}}")
+        step = StepInput(0, "solver", user="{{question}}")
         return with_defaults(cls(steps=[step], strategy=SELECTIONS.recommended))
 
     @classmethod
@@ -89,7 +84,9 @@ class StepsSection(FormSection):
         texts = {name: option_text(value) for name, value in chosen.options.items()}
         aims = {name: option_text(value) for name, value in configuration.objective}
         steps = [
-            StepInput(index, step.name, step.system, step.user, [m.label for m in step.models])
+            StepInput(
+                index, **filled_prompt(step, "step", index), models=[m.label for m in step.models]
+            )
             for index, step in enumerate(calls)
         ]
         return with_defaults(cls(steps, chosen.name, {chosen.name: texts}, aims))
@@ -105,12 +102,7 @@ class StepsSection(FormSection):
         aims = given_options(describe_options(Objective), self.objective)
         return {
             "steps": [
-                {
-                    "name": step.name,
-                    "system": step.system,
-                    "user": step.user,
-                    "models": [entry(label) for label in step.all_models],
-                }
+                {**step.prompt_document(), "models": [entry(label) for label in step.all_models]}
                 for step in self.filled_steps
             ],
             "strategy": {"name": self.strategy, **options} if options else self.strategy,
@@ -136,7 +128,8 @@ class StepsSection(FormSection):
             self.steps.append(StepInput(next_number(self.steps), user="{{question}}"))
         gone = post.get("remove_step")
         self.steps = [step for step in self.steps if str(step.index) != gone]
-        return "add_step" in post or gone is not None
+        changes = [step.change_messages(post) for step in self.steps]
+        return "add_step" in post or gone is not None or any(changes)
 
     def find_field(self, parts: Sequence[str]) -> Place | None:
         if parts[0] == "steps" and "parameters" in parts:
@@ -151,8 +144,9 @@ class StepsSection(FormSection):
     def find_step(self, place: int, parts: Sequence[str]) -> Place:
         if place >= len(self.filled_steps):
             return self.fields["steps"]
-        part = parts[0] if parts and parts[0] in ("name", "system", "user", "models") else "name"
-        return f"{self.filled_steps[place].field}-{part}", f"Step {place + 1}, {part}"
+        step, part = self.filled_steps[place], parts[0] if parts else "name"
+        found = f"{step.field}-models" if part == "models" else step.find_part([part])
+        return found, f"Step {place + 1}, {found.rpartition('-')[2].replace('_', ' ')}"
 
     def unlisted(self, offered: Collection[str]) -> list[str]:
         named = dict.fromkeys(model for step in self.steps for model in step.models)
@@ -177,9 +171,7 @@ def read_steps(post: QueryDict) -> list[StepInput]:
     return [
         StepInput(
             number,
-            name=post.get(f"step-{number}-name", "").strip(),
-            system=post.get(f"step-{number}-system", ""),
-            user=post.get(f"step-{number}-user", ""),
+            **posted_prompt(post, "step", number),
             models=post.getlist(f"step-{number}-models"),
             other_models=post.get(f"step-{number}-other_models", ""),
         )

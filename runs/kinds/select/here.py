@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from runs.kinds.base import RunHere
-from workers.engine.kinds.select import Selection
+from workers.engine.kinds.select import Selection, rounds_in
 from workers.engine.kinds.select.report import SelectionReport, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
@@ -14,10 +14,12 @@ from workers.engine.session import Session
 def selection_here(run: RunHere) -> SelectionReport:
     configuration = run.configuration
     assert isinstance(configuration, Selection)  # its kind was asked
-    strategy = configuration.open_strategy(run.cases)
-    session = Session(strategy)
+    begun = configuration.begin(run.cases)
+    strategy, session = rounds_in(begun), Session(begun)
     session.replay(len(run.scores), run.scores)
-    early = [score for score in run.scores if score.trial.position >= session.told]
+    known = {candidate.key for candidate in strategy.candidates}  # not the best once more
+    scores = [score for score in run.scores if score.trial.candidate in known]
+    early = [score for score in scores if score.trial.position >= session.told]
     cost = sum(score.spent for score in run.scores)
     is_unknown = not cost and any(score.unpriced_in_all for score in run.scores)
     return report_of(
@@ -25,7 +27,7 @@ def selection_here(run: RunHere) -> SelectionReport:
         rows_of(strategy, early, tokens_of(run.scores)),
         rounds_of(strategy, run.slots, share_by(configuration, run.cases)),
         name=configuration.strategy.name,
-        evaluations=len(run.scores),
+        evaluations=len(scores),
         objective=configuration.objective,
         dollars=None if is_unknown else cost,
         seconds=run.seconds,

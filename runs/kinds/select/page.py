@@ -6,10 +6,10 @@ from typing import ClassVar
 from urllib.parse import urlencode
 
 from runs import formatting
+from runs.kinds.plots import Plot
 from runs.kinds.select.pictures import (
     AlivePicture,
     ArmsPicture,
-    Plot,
     by_upper_bound,
     draw_alive,
     draw_arms,
@@ -87,7 +87,7 @@ def selection_page(run: Run, wanted: Wanted) -> SelectionPage:
         rows=cut(found, is_cut=is_cut),
         hidden=len(found) - FIRST_ROWS - LAST_ROWS if is_cut else 0,
         alive=draw_alive(report.rounds, len(report.rows)),
-        plots=draw_plots(report.rows),
+        plots=draw_plots(report.rows, prefix),
         layers=[
             layer._replace(rows=layer.rows[:LAYER_ROWS]) for layer in report.layers[-MOST_LAYERS:]
         ],

@@ -4,29 +4,17 @@ Places are in percent of a picture, so that plain SVG draws them without a scrip
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from typing import NamedTuple
 
 from runs import formatting
-from runs.kinds.select.scales import Scale, scale_of
+from runs.kinds.plots import Dot, Plot, Tick, draw_plot
+from runs.kinds.scales import Scale, scale_of
 from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow
-from workers.engine.statistics.pareto import Point, front_of
 from workers.engine.strategies.bayesian import Forecast
-
-MOST_TITLE = 200  # characters of a name
-
-
-class Tick(NamedTuple):
-    place: float
-    text: str
-
-    @property
-    def up(self) -> float:
-        """From the top, where SVG begins."""
-        return round(100 - self.place, 2)
 
 
 class ArmPicture(NamedTuple):
@@ -47,62 +35,6 @@ class ArmsPicture:
     ticks: list[Tick]
     line: float | None  # where who is wholly below it leaves
     line_value: float | None
-
-
-class PlotPoint(NamedTuple):
-    row: CombinationRow
-    x: float
-    y: float
-    top: float  # of the 95 % interval
-    bottom: float
-    x_text: str
-    is_front: bool
-
-    @property
-    def look(self) -> str:
-        """The classes of its dot."""
-        kind = " plot-point-front" if self.is_front else ""
-        few = "" if self.row.saw_most else " plot-point-few"
-        return f"plot-point{kind}{few}{' plot-point-best' if self.row.is_best else ''}"
-
-    @property
-    def radius(self) -> int:
-        return 5 if self.is_front else 4
-
-    @property
-    def title(self) -> str:
-        row = self.row
-        interval = formatting.score_interval(row.low, row.high)
-        told = f"{formatting.score(row.accuracy)} ({interval}), {self.x_text}, n {row.n:,}"
-        return f"{row.name[:MOST_TITLE]}: {told}"
-
-
-class FrontLine(NamedTuple):
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Accuracy against what is better when lower."""
-
-    name: str
-    points: list[PlotPoint]
-    front: list[PlotPoint]  # the lowest first
-    lines: list[FrontLine]
-    x_ticks: list[Tick]
-    y_ticks: list[Tick]
-    unknown: int  # tried, but not drawn
-
-    @property
-    def summary(self) -> str:
-        """What a screen reader says instead of the picture."""
-        return (
-            f"Accuracy against {self.name}: {len(self.front)} of {len(self.points)} combinations "
-            "are on the front, listed below; the table has all."
-        )
 
 
 class AlivePicture(NamedTuple):
@@ -182,52 +114,26 @@ def whole_ticks(scale: Scale) -> list[Tick]:
     return [Tick(scale.place(tick), formatting.count(tick)) for tick in whole]
 
 
-def draw_plots(rows: Sequence[CombinationRow]) -> list[Plot]:
-    return [
-        draw_plot("latency", rows, lambda row: row.latency_ms, formatting.milliseconds),
-        draw_plot("price", rows, lambda row: row.dollars_per_sample, formatting.dollars),
-    ]
-
-
-def draw_plot(
-    name: str,
-    rows: Sequence[CombinationRow],
-    cost_of: Callable[[CombinationRow], float | None],
-    write: Callable[[float | None], str],
-) -> Plot:
+def draw_plots(rows: Sequence[CombinationRow], prefix: str) -> list[Plot]:
     tried = [row for row in rows if row.n]
-    costs = [(row, cost) for row in tried if (cost := cost_of(row)) is not None]
-    across = scale_of([0.0, *(cost for _, cost in costs)], ticks=3)
-    up = scale_of([row.accuracy or 0.0 for row, _ in costs])
-    front = front_of(
-        [Point(row.accuracy if row.saw_most else None, cost, None) for row, cost in costs]
-    )
-    points = [
-        plot_point(row, cost, across, up, write(cost), is_front=place in front)
-        for place, (row, cost) in enumerate(costs)
+    latency = [dot_of(row, row.latency_ms, prefix) for row in tried]
+    price = [dot_of(row, row.dollars_per_sample, prefix) for row in tried]
+    draw = partial(draw_plot, quality="Accuracy", word="combination")
+    return [
+        draw("latency", latency, formatting.milliseconds),
+        draw("price", price, formatting.dollars),
     ]
-    line = sorted((point for point in points if point.is_front), key=lambda point: point.x)
-    return Plot(
-        name=name,
-        points=sorted(points, key=lambda point: (point.is_front, point.row.saw_most)),
-        front=line,
-        lines=[FrontLine(a.x, a.y, b.x, b.y) for a, b in pairwise(line)],
-        x_ticks=[Tick(across.place(tick), write(tick)) for tick in across.ticks],
-        y_ticks=[Tick(up.place(tick), f"{tick:.3g}") for tick in up.ticks],
-        unknown=len(tried) - len(costs),
-    )
 
 
-def plot_point(
-    row: CombinationRow, cost: float, across: Scale, up: Scale, text: str, *, is_front: bool
-) -> PlotPoint:
-    accuracy = row.accuracy or 0.0
-    return PlotPoint(
-        row=row,
-        x=across.place(cost),
-        y=round(100 - up.place(accuracy), 2),
-        top=round(100 - up.place(accuracy if row.high is None else row.high), 2),
-        bottom=round(100 - up.place(accuracy if row.low is None else row.low), 2),
-        x_text=text,
-        is_front=is_front,
+def dot_of(row: CombinationRow, cost: float | None, prefix: str) -> Dot:
+    return Dot(
+        name=row.name,
+        short=formatting.without_endpoint(row.name, prefix),
+        value=row.accuracy or 0.0,
+        low=row.low,
+        high=row.high,
+        n=row.n,
+        cost=cost,
+        is_compared=row.saw_most,
+        is_best=row.is_best,
     )

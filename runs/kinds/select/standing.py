@@ -1,127 +1,64 @@
-"""What a selection has found: by replay of what is stored, at any time.
+"""What a selection has found: by replay of what is stored, at any time."""
 
-A page asks again every second, so the strategy is kept where it stands and is told only what came
-since; unless something that it was told was taken back: then all is replayed.
-"""
+from functools import partial
+from typing import Any
 
-from collections import OrderedDict
-from dataclasses import dataclass
-from datetime import datetime
-from threading import Lock
-from typing import Any, NamedTuple
-
-from django.db.models import Count, Max
 from django.utils import timezone
 
+from runs.kinds.following import Followed, follow
 from runs.models import Run
 from runs.selectors.case_sources import positions_of
 from runs.selectors.limits.limits import configuration_now, slots_at_launch
-from runs.selectors.runs.stored_history import stored_history
-from workers.engine.kinds.select import Selection
+from workers.engine.kinds.select import Selection, rounds_in
 from workers.engine.kinds.select.report import SelectionReport, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.records import Score
 from workers.engine.schedule import share_by
-from workers.engine.session import Session
-from workers.engine.strategies import SELECTIONS, Rounds
+from workers.engine.strategies import SELECTIONS, Rounds, Strategy
 from workers.engine.strategies.bystander import Bystander
-
-WARM_SELECTIONS = 8  # some megabytes each with tens of thousands of scores
-
-
-class Told(NamedTuple):
-    """The scores of the trials that a strategy was told of, as they are stored."""
-
-    rows: int
-    newest: int | None  # what is scored anew gets a greater number
-
-
-@dataclass
-class Followed:
-    """A selection as far as it was read, and the report of that moment."""
-
-    strategy: Rounds[Any]
-    session: Session
-    lock: Lock
-    told: Told
-    asked_for: tuple[Any, ...] = ()
-    report: SelectionReport | None = None
-
-
-_warm: OrderedDict[tuple[int, datetime], Followed] = OrderedDict()  # a cache: else it is replayed
-_warm_lock = Lock()
 
 
 def selection_of(run: Run) -> SelectionReport:
     configuration = configuration_now(run)
     assert isinstance(configuration, Selection)  # the caller has looked at the kind
-    followed = follow(run, configuration)
+    followed = follow(run, partial(begin, run, configuration))
     slots = slots_at_launch(run, configuration)
-    asked_for = (run.asked, run.done, run.state, run.ended, slots)
-    with followed.lock:
-        if followed.report is None or followed.asked_for != asked_for:
-            followed.report = read_on(run, configuration, followed, slots)
-            followed.asked_for = asked_for
-        return followed.report
+    make = partial(read_on, run, configuration, followed, slots)
+    found: SelectionReport = followed.reported(
+        make, run.asked, run.done, run.state, run.ended, slots
+    )
+    return found
 
 
-def follow(run: Run, configuration: Selection) -> Followed:
-    """By the moment of its launch, too: a database that is emptied gives its numbers again."""
-    key = (run.pk, run.created)
-    with _warm_lock:
-        followed = _warm.pop(key, None) or begin(run, configuration)
-        _warm[key] = followed
-        while len(_warm) > WARM_SELECTIONS:
-            _warm.popitem(last=False)
-        return followed
-
-
-def begin(run: Run, configuration: Selection) -> Followed:
+def begin(run: Run, configuration: Selection) -> Strategy:
     cases = len(positions_of(run))
-    strategy: Rounds[Any]
     if configuration.strategy.name in SELECTIONS:
-        strategy = configuration.open_strategy(cases)
-    else:
-        strategy = configuration.stand_in(cases, run.chosen)
-    return Followed(strategy, Session(strategy), Lock(), Told(0, None))
+        return configuration.begin(cases)
+    return configuration.stand_in(configuration.count_ranked(cases), run.chosen)
 
 
-def begin_anew_if_rewound(run: Run, configuration: Selection, followed: Followed) -> None:
-    told = followed.session.told
-    if followed.session.asked <= run.asked and followed.told == told_of(run, told):
-        return
-    fresh = begin(run, configuration)
-    followed.strategy, followed.session, followed.told = fresh.strategy, fresh.session, fresh.told
-
-
-def told_of(run: Run, told: int) -> Told:
-    found = run.scores.filter(position__lt=told).aggregate(rows=Count("pk"), newest=Max("pk"))
-    return Told(**found)
-
-
-def read_on(run: Run, configuration: Selection, followed: Followed, slots: int) -> SelectionReport:
-    begin_anew_if_rewound(run, configuration, followed)
-    strategy, session = followed.strategy, followed.session
-    # The run was read before its scores: there may be some of a round that it does not know yet.
-    news = [s for s in stored_history(run, session.told) if s.trial.position < run.asked]
-    session.replay(run.asked, news)
-    early = [score for score in news if score.trial.position >= session.told]
+def read_on(
+    run: Run, configuration: Selection, followed: Followed[Strategy], slots: int
+) -> SelectionReport:
+    waiting = followed.read_on(run)
+    strategy = rounds_in(followed.strategy)
+    known = {candidate.key for candidate in strategy.candidates}  # not the best once more
+    early = [score for score in waiting if score.trial.candidate in known]
     if isinstance(strategy, Bystander):
         strategy.watch(early)
-        return report(run, configuration, followed, slots, [], len(early))
-    followed.told = told_of(run, session.told)
-    return report(run, configuration, followed, slots, early, session.told + len(early))
+        return report(run, configuration, strategy, slots, [], len(early))
+    told = sum(map(len, strategy.board.samples))
+    return report(run, configuration, strategy, slots, early, told + len(early))
 
 
 def report(
     run: Run,
     configuration: Selection,
-    followed: Followed,
+    strategy: Rounds[Any],
     slots: int,
     early: list[Score],
     evaluations: int,
 ) -> SelectionReport:
-    strategy = followed.strategy
     return report_of(
         strategy,
         rows_of(strategy, early, tokens_of(run)),

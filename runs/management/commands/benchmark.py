@@ -21,8 +21,10 @@ from runs.benchmarking.plan import (
     Plan,
     PlanError,
     RealEndpoint,
+    Size,
 )
 from runs.benchmarking.spending import check_budget, take_endpoint
+from runs.benchmarking.suites import LIMITS, SPEED, SUITES
 from runs.benchmarking.table import write_report
 from runs.secrets import SecretsError
 from runs.selectors.benchmarks import can_store_benchmarks
@@ -31,7 +33,6 @@ from runs.services.benchmarks import store_benchmark
 
 BAR_MISSED, BAD_INPUT = 1, 2
 ENDED_BY_SIGTERM = 143  # 128 + SIGTERM, as shells have it
-SUITES = (SPEED, LIMITS) = ("speed", "limits")
 TRIALS_HELP = f"trials a measurement; default {DEFAULT_TRIALS:,}, limits {DEFAULT_LIMIT_TRIALS:,}"
 
 
@@ -40,14 +41,24 @@ class Command(BaseCommand):
         "Measures speed and limits with a simulated provider and workers of its own. Nothing "
         "else should run on the machine meanwhile. The suite speed compares sequential and "
         "parallel calls, cold and warm caches, and the two schedules; the suite limits checks "
-        "limits, cache, retries and memory against set bars, and the exit code is 1 if one is "
-        "missed."
+        "limits, cache, retries and memory against set bars, the suite evolution generations of "
+        "prompts against the figures of the guide that the presets come from, the suite mutation "
+        "how much faster environments train at once; the exit code is 1 if a bar is missed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--suite", choices=SUITES, default=SPEED, help="what to measure")
         parser.add_argument(
-            "--rows", default="", help="rows of the limits suite, as a list; default: all"
+            "--suite", choices=(SPEED, *SUITES), default=SPEED, help="what to measure"
+        )
+        parser.add_argument(
+            "--rows",
+            default="",
+            help="rows of a suite with bars, as a list; default: all",
+        )
+        parser.add_argument(
+            "--sizes",
+            default="30x50,50x100,100x100",
+            help="population x problems, of the row sizes of the evolution suite",
         )
         parser.add_argument("--trials", type=int, help=TRIALS_HELP)
         parser.add_argument(
@@ -94,7 +105,9 @@ class Command(BaseCommand):
     def _plan(self, options: dict[str, Any]) -> Plan:
         try:
             plan = Plan(
+                suite=options["suite"],
                 rows=chosen_rows(options),  # first: it refuses what the other suite wants
+                sizes=read_sizes(options["sizes"]),
                 trials=trials_of(options),
                 latency_ms=options["latency_ms"],
                 jitter=options["jitter"],
@@ -152,14 +165,17 @@ class Command(BaseCommand):
 
 
 def chosen_rows(options: dict[str, Any]) -> tuple[str, ...]:
-    if options["suite"] == LIMITS and options["endpoint"]:
+    suite = options["suite"]
+    if suite in SUITES and options["endpoint"]:
         raise PlanError(
-            "--suite limits measures the simulated provider only. Leave out --endpoint."
+            f"--suite {suite} measures the simulated provider only. Leave out --endpoint."
         )
-    if options["suite"] == LIMITS:
-        return choose_rows(options["rows"])
+    if suite in SUITES:
+        return choose_rows(options["rows"], suite)
     if options["rows"]:
-        raise PlanError("--rows chooses from the limits suite. Add --suite limits.")
+        raise PlanError(
+            f"--rows chooses from a suite with bars. Add --suite {' or --suite '.join(SUITES)}."
+        )
     return ()
 
 
@@ -174,6 +190,15 @@ def read_levels(text: str) -> tuple[int, ...]:
     except ValueError:
         raise PlanError(
             f"--concurrency is {text!r}. Give whole numbers separated by commas, as in 1,5,20,100."
+        ) from None
+
+
+def read_sizes(text: str) -> tuple[Size, ...]:
+    try:
+        return tuple(Size(*map(int, part.split("x"))) for part in text.split(","))
+    except (TypeError, ValueError):
+        raise PlanError(
+            f"--sizes is {text!r}. Give population x problems, as in 30x50,50x100."
         ) from None
 
 

@@ -9,16 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from runs import formatting
-from runs.access import get_run_for
+from runs.forms.compared import LAST, MOST_COMPARED, find_compared, read_compared
 from runs.management.site_command import SiteCommand, add_person
 from runs.reports.plain import one_line
-from runs.selectors.runs.compare import (
-    ChangedTrial,
-    RunComparison,
-    SideFacts,
-    compare_sides,
-    side_of,
-)
+from runs.selectors.comparing.comparison import ChangedTrial, RunComparison, SideFacts
+from runs.selectors.comparing.metrics import MeasuredChange
+from runs.selectors.comparing.several import compare_all
 from runs.services.people.local_account import person_for_command
 from workers.engine.statistics.paired import Difference
 
@@ -27,17 +23,24 @@ WIDTH = 120  # columns, where no terminal says how many it has
 
 class Command(SiteCommand):
     help = (
-        "Compares runs with a base run on the cases that both have. Prints the mean difference "
-        "with its 95 % interval and p-value, the regressions, and what keeps two runs from "
-        "being fully comparable."
+        "Compares runs with a base run on the cases that both have. Prints the differences of "
+        "score, errors, cost and latency with their 95 % intervals and p-values, the regressions, "
+        "and what keeps two runs from being fully comparable. A run is its number, as 118; one of "
+        "its candidates is named by its position, as 118:3."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "base", type=int, metavar="BASE", help="number of the run to compare with"
+            "base",
+            metavar="BASE",
+            help=f"run or candidate to compare with, or {LAST}: the complete run of the same name "
+            "before the first WITH",
         )
         parser.add_argument(
-            "others", type=int, nargs="+", metavar="WITH", help="numbers of the other runs"
+            "others",
+            nargs="+",
+            metavar="WITH",
+            help=f"1 to {MOST_COMPARED - 1} other runs or candidates",
         )
         parser.add_argument(
             "--show",
@@ -51,10 +54,8 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         person = person_for_command(options["user"])
-        base, *others = (get_run_for(person, pk) for pk in (options["base"], *options["others"]))
-        base_side = side_of(base)
-        for other in others:
-            found = compare_sides(base_side, side_of(other))
+        others = list(dict.fromkeys(map(read_compared, options["others"])))
+        for found in compare_all(find_compared(person, options["base"], others).sides()):
             if options["json"]:
                 self.stdout.write(json.dumps(found.as_record(options["show"])))
             else:
@@ -66,22 +67,25 @@ class Command(SiteCommand):
 
 
 def show(console: Console, found: RunComparison, most: int) -> None:
-    console.print(Text(f"Run {found.other.run_id} against run {found.base.run_id}", style="bold"))
+    base, other = found.base_side.label, found.other_side.label
+    console.print(Text(f"Run {other} against run {base}", style="bold"))
     for word, side in (("base", found.base), ("with", found.other)):
         console.print(Text(f"  {word}  {side_text(side)}"))
     worse = formatting.counted(found.regressions, "regression")
     better = formatting.counted(found.improvements, "improvement")
-    console.print(Text(f"  {difference_text(found.overall)}", style=style_of(found.overall)))
+    console.print(Text(f"  {one_line(found.verdict, 400)}", style=style_of(found.overall)))
+    for metric in found.metrics:
+        console.print(Text(f"  {metric_text(metric)}"))
     pairs = formatting.counted(found.pairs, "trial")
     console.print(Text(f"  {worse} and {better} in {pairs} that both runs have"))
     for mark in found.marks:
         console.print(Text(f"  Not fully comparable: {one_line(mark, 400)}", style="yellow"))
     if len(found.candidates) > 1:
         console.print(candidate_table(found))
-    if found.changed and most > 0:
-        console.print(changed_table(found.changed[:most]))
-    if len(found.changed) > most:
-        more = formatting.counted(len(found.changed) - most, "more trial")
+    if found.changed_total and most > 0:
+        console.print(changed_table(found.changed(most)))
+    if found.changed_total > most:
+        more = formatting.counted(found.changed_total - most, "more trial")
         console.print(Text(f"{more} changed: --show N shows more, --json all of them."))
     console.print()
 
@@ -90,6 +94,19 @@ def side_text(side: SideFacts) -> str:
     failed = f", {side.failed:,} failed" if side.failed else ""
     score = f"score {formatting.score(side.value)}, n = {side.n:,}{failed}"
     return f"{one_line(side.name)} on {one_line(side.dataset)}: {score}"
+
+
+def metric_text(metric: MeasuredChange) -> str:
+    """Score: 0.810 -> 0.842, +0.032 (+0.011 to +0.053), better; 20 wins, 8 losses, 172 ties."""
+    write = metric.measure.write
+    text = f"{metric.measure.title}: {write(metric.base)} -> {write(metric.value)}"
+    if metric.difference:
+        text += f", {metric.change_text} ({metric.interval_text})"
+    text += f", {metric.word}"
+    if metric.tally and metric.difference:
+        tally = metric.tally
+        text += f"; {tally.wins:,} wins, {tally.losses:,} losses, {tally.ties:,} ties"
+    return text
 
 
 def difference_text(found: Difference | None) -> str:

@@ -18,9 +18,9 @@ from runs.selectors.erasures import (
     obstacle_to_erasing_person,
     person_erasure,
 )
-from runs.services.archiving import InUseError
-from runs.services.erasing import erase_dataset, erase_person
 from runs.services.people.local_account import person_for_command
+from runs.services.removing.archiving import InUseError
+from runs.services.removing.erasing import erase_dataset, erase_person
 
 
 class Command(SiteCommand):

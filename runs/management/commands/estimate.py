@@ -11,6 +11,7 @@ from runs.management.documents import add_document, load_document
 from runs.management.site_command import SiteCommand
 from runs.selectors.estimates.estimate import Estimate, estimate
 from runs.selectors.named_parts import every_dataset
+from runs.selectors.prompts import every_prompt
 from workers.engine.errors import ConfigurationError
 
 
@@ -25,7 +26,7 @@ class Command(SiteCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = estimate(load_document(options), every_dataset())
+        found = estimate(load_document(options), every_dataset(), prompts=every_prompt())
         if found.problems:
             raise ConfigurationError(found.problems)
         self.stdout.write(json.dumps(record_of(found)) if options["json"] else text_of(found))
@@ -49,15 +50,26 @@ def text_of(found: Estimate) -> str:
     lines = {
         "Trials": f"{range_text(found.trials_low, found.trials)}  ({product})",
         "Rows": f"{found.cases:,} of {found.rows:,}; expected answer: {found.expected or 'none'}",
+        **({"Held out": held_out_text(found)} if found.held_out else {}),
         "Cached": found.calls_cached_text,
         "Calls": range_text(found.calls_low, found.calls_to_send),
         "Cost": found.cost_text,
+        **({"Proposals": proposals_text(found)} if found.proposals else {}),
         **({"Judges": judges_text(found)} if found.judge_calls else {}),
         "Time": time_text(found),
         "Limited by": found.limited_by,
         "Basis": found.basis,
     }
     return "\n".join([*(f"{name:11} {text}" for name, text in lines.items()), *found.over_budget])
+
+
+def held_out_text(found: Estimate) -> str:
+    cases = formatting.counted(found.held_out, "case")
+    return f"{cases}, on which {found.on_held_out}: {found.confirming:,} trials more"
+
+
+def proposals_text(found: Estimate) -> str:
+    return f"at most {found.proposals:,} of the calls, {found.proposals_cost_text} of the cost"
 
 
 def judges_text(found: Estimate) -> str:

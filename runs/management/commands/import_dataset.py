@@ -8,6 +8,7 @@ from runs.formatting import counted
 from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand, add_person
 from runs.services.datasets.reading import Format
+from runs.services.datasets.roles import RoleError, describe_columns
 from runs.services.datasets.storing import (
     DatasetError,
     guess_format,
@@ -22,6 +23,11 @@ FORMATS: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+
+
+def read_role(text: str) -> tuple[str, str]:
+    column, _, role = text.rpartition("=")
+    return column, role
 
 
 class Command(SiteCommand):
@@ -42,6 +48,15 @@ class Command(SiteCommand):
         )
 
         parser.add_argument(
+            "--role",
+            action="append",
+            default=[],
+            metavar="COLUMN=ROLE",
+            help="what a column is for: input, metadata, split, tags or id; may be given again. "
+            "Others are as in the version before, or found by their names",
+        )
+
+        parser.add_argument(
             "--share",
             action="store_true",
             help="let everybody on the site see it, in all its versions; else it is as it was, and "
@@ -57,8 +72,11 @@ class Command(SiteCommand):
                 format = FORMATS.get(file.suffix.lower()) or guess_format(source)
                 owner = person_for_command(options["user"])
                 dataset = import_dataset(owner, name, source, format, expected, share=share)
+                describe_columns(dataset, dict(map(read_role, options["role"])))
         except OSError as error:
             raise bad_input(f"{file} cannot be read: {error.strerror}.") from None
+        except RoleError as error:
+            raise bad_input(f"Imported, but --role was not applied: {error}") from None
         except DatasetError as error:
             lines = "\n".join(f"  line {line}: {message}" for line, message in error.problems)
             raise bad_input(f"Nothing was imported from {file}:\n{lines}") from None

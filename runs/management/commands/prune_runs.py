@@ -9,7 +9,7 @@ from django.utils import timezone
 from runs import formatting
 from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand
-from runs.services.retention import count_old, prune_runs
+from runs.services.removing.retention import count_old, prune_runs
 
 
 class Command(SiteCommand):

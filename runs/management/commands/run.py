@@ -33,7 +33,7 @@ class Command(SiteCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_document(parser)
+        self.add_subject(parser)
         add_person(parser)
         parser.add_argument(
             "--json", action="store_true", help="print JSON lines, also on a terminal"
@@ -52,10 +52,17 @@ class Command(SiteCommand):
         )
         add_gates(parser)
 
+    def add_subject(self, parser: CommandParser) -> None:
+        """What is to be run."""
+        add_document(parser)
+
+    def read_subject(self, options: dict[str, Any]) -> dict[str, Any]:
+        return load_document(options)
+
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_contradictions(options)
         owner = person_for_command(options["user"])
-        document = load_document(options)
+        document = self.read_subject(options)
         asked = read_gates(options, owner, document)
         voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
         try:
@@ -115,6 +122,7 @@ def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
         voice.tell("cancelled", told)
         return INTERRUPTED
     report = report_of_here(run, asked)
-    hand_out(report, asked, here_results.read_lines(run, with_records=asked.records))
+    lines = here_results.read_lines(run, with_records=asked.records)
+    hand_out(report, asked, lines, document)
     voice.done(report)
     return int(report.exit)

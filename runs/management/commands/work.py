@@ -8,13 +8,17 @@ from argparse import ArgumentParser
 from typing import Any
 
 import uvloop
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from dramatiq import Worker
 from dramatiq.asyncio import get_event_loop_thread
 
+from workers.engine.lanes.child_program import limit_memory
+
 POLL_MILLISECONDS = 200  # how long an idle worker may take to see a message
 STOP_MILLISECONDS = 25_000
 PATIENCE_SECONDS = 1.0
+PLUGIN_MEGABYTES = 4096  # a worker has some 150, with thousands of calls in flight some 500
 STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -33,6 +37,7 @@ class Command(BaseCommand):
         from workers import actors  # connects to Redis on import
         from workers.broker import broker
 
+        bound_memory()
         stop = listen_for_stop()
         broker.delay_queues.clear()  # nothing is ever delayed: no thread need look for it
         worker = Worker(broker, worker_threads=threads, worker_timeout=POLL_MILLISECONDS)
@@ -42,9 +47,18 @@ class Command(BaseCommand):
         wait_patiently(worker)
         on_loop(actors.open_runtime())
         self.stdout.write(f"Worker ready, {threads} chunks at once.")
+        self.stdout.flush()  # whoever waits for this line may be reading a file or a pipe
         wait_for_stop(stop)
         on_loop(actors.close_runtime())
         worker.stop(timeout=STOP_MILLISECONDS)
+
+
+def bound_memory() -> None:
+    """Strategies and agents of plug-ins run in this process: what they ask for beyond the limit
+    raises MemoryError there, before the machine has none left for anybody."""
+    most = settings.WORKER_MEGABYTES or (PLUGIN_MEGABYTES if settings.PLUGINS else None)
+    if most:
+        limit_memory(most * 1024 * 1024)
 
 
 def listen_for_stop() -> int:

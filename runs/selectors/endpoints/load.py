@@ -9,6 +9,7 @@ from runs.models import Endpoint
 from runs.selectors.endpoints.called import LiveRun, live_runs
 from runs.selectors.endpoints.permit_state import PermitState, read_permits
 from runs.selectors.estimates.past_calls import ModelHistory, history_of
+from workers.engine.batch_sizes import WHAT_TO_DO
 
 IDLE_MODELS_SHOWN = 4  # of one endpoint, on the page with all of them
 
@@ -155,6 +156,9 @@ def condition_of(use: ModelUse) -> Condition:
         return Condition("warning", "clock", "Told to wait", f"429: no calls for {left}.")
     if use.limit_now < use.endpoint.max_concurrent and state.throttled >= 1:
         return Condition("warning", "down", "Slowed down", "The provider answers 429.")
+    if state.bears:
+        detail = f"It works on no more than about {state.bears:,} at once. {WHAT_TO_DO}"
+        return Condition("warning", "clock", "Calls wait at the server", detail)
     if use.in_flight:
         return Condition("running", "activity", "Working")
     return Condition("idle", "clock", "Idle")

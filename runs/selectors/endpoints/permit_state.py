@@ -13,6 +13,7 @@ from redis.retry import Retry
 
 TIMEOUT_SECONDS = 1.0  # a page must not wait long for numbers that are only for a look
 TOLD_MS = 600_000  # how long a provider's word about its own limits is believed
+QUEUEING_MS = 60_000  # how long what was seen to wait at the server holds
 MINUTE_MS = 60_000
 TEXTS = (b"refusal", b"refusing")  # why calls are refused in a row, and of which models
 
@@ -32,6 +33,7 @@ class PermitState:
     tokens: float = 0.0
     told_requests: int = 0  # a minute, by the provider's own word; 0: it did not say
     told_tokens: int = 0
+    bears: int = 0  # calls that the server works on at once, where more were seen to wait there
     is_broken: bool = False
     broken_seconds: float = 0.0  # until one call is tried; 0: one is tried now
     failing_seconds: float = 0.0  # since the breaker opened
@@ -120,6 +122,7 @@ def read_state(answers: "Answers", now: float) -> PermitState:
         tokens=last_minute(state, "tokens", now),
         told_requests=int(state.get("rpm", 0)) if is_told else 0,
         told_tokens=int(state.get("tpm", 0)) if is_told else 0,
+        bears=int(state.get("bears", 0)) if now - state.get("bore", 0.0) < QUEUEING_MS else 0,
         is_broken=is_broken,
         failing_seconds=(now - state.get("opened", now)) / 1000 if is_broken else 0.0,
         broken_seconds=max(0.0, state.get("until", 0.0) - now) / 1000,

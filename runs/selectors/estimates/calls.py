@@ -1,8 +1,9 @@
 """How many calls a run would send: counted exactly for small runs, from a sample for large ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
+from typing import NamedTuple
 
 from runs.models import Endpoint
 from runs.selectors.cache import cached_among
@@ -11,12 +12,17 @@ from runs.selectors.endpoints.service import service_of
 from workers.engine.calling.cache import cache_key
 from workers.engine.errors import EngineError
 from workers.engine.records import Candidate, Case, Request
-from workers.engine.spec.configuration import Configuration, TrialRange
+from workers.engine.spec.configuration import Configuration, ModelChoice, ModelTrials, TrialRange
 from workers.engine.statistics.intervals import wilson
 from workers.engine.targets import TargetParts
 
 MAX_KEYS = 5000  # looked up one by one; above it, a sample tells
 SAMPLE = 2000
+
+
+class ModelCalls(NamedTuple):
+    model: ModelChoice
+    calls: float
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,22 @@ class Calls:
     to_send: int  # at most; equal calls fly once
     is_sampled: bool
     requests: list[Request] = field(default_factory=list)  # some of them, to guess tokens from
-    least_share: float = 1.0  # of those to send, where a strategy may need fewer
+    fewer: int = 0  # a strategy may need so many fewer
+    told: Sequence[ModelTrials] = ()  # of those to send, the ones that make candidates
+
+    @property
+    def least_share(self) -> float:
+        return 1 - self.fewer / self.to_send if self.to_send else 1.0
+
+    def plus(self, most: int, fewer: int = 0) -> "Calls":
+        return replace(self, to_send=self.to_send + most, fewer=self.fewer + fewer)
+
+    def by_model(self, configuration: Configuration) -> list[ModelCalls]:
+        """Models that answer cases get an even share of the calls that make no candidates."""
+        rest = self.to_send - sum(each.trials for each in self.told)
+        answering = configuration.answering
+        shares = [ModelCalls(model, rest / len(answering)) for model in answering]
+        return [*shares, *(ModelCalls(*each) for each in self.told)]
 
 
 def count_calls(
@@ -48,9 +69,9 @@ def count_calls(
     requests = [request for _, request in pairs[:50]]
     if configuration.bears or not configuration.target.is_one_call:
         # At most: nobody knows yet what is asked of candidates to be born, or by later calls.
-        told = configuration.count_told(len(source.positions))
-        most = trials * configuration.calls_per_trial() + told
-        return Calls(0, 0, 0, most, True, requests, bounds.least / trials)
+        told, each = configuration.told(len(source.positions)), configuration.calls_per_trial()
+        most = trials * each + sum(one.trials for one in told)
+        return Calls(0, 0, 0, most, True, requests, most - bounds.least * each, told)
     if configuration.cache == "off":
         return Calls(0, 0, 0, trials, is_sampled, requests)
     found = cached_among(list(set(keys))) if configuration.cache == "use" else set()
@@ -95,8 +116,10 @@ def keys_of_candidate(
     services: Mapping[str, str],
 ) -> Iterator[tuple[str, Request]]:
     target = configuration.target(TargetParts())
-    opening = configuration.models_called(candidate.document)[0]
-    service = services[opening["endpoint"]]
+    called = configuration.models_called(candidate.document)
+    if not called:
+        return  # it computes, and asks no model
+    service = services[called[0]["endpoint"]]
     for case in cases:
         for repeat in range(configuration.repeats):
             try:

@@ -1,37 +1,47 @@
 """What a run would take, before it is started: calls, cached calls, money, time, and its limit."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 
 from runs import formatting
-from runs.models import Dataset, Endpoint
+from runs.kinds import kind_named
+from runs.models import Dataset, Endpoint, Prompt
 from runs.selectors.case_sources import CaseSource, source_of
-from runs.selectors.estimates.calls import Calls, count_calls
+from runs.selectors.estimates.calls import Calls, ModelCalls, count_calls
+from runs.selectors.estimates.computing import estimate_computing
+from runs.selectors.estimates.costs import Asked, asked_models, at_most, cost_of_calls
 from runs.selectors.estimates.judges import estimate_judges
 from runs.selectors.estimates.limits import binding_limit
-from runs.selectors.estimates.past_calls import ModelHistory, history_of, merged_latency
-from runs.selectors.estimates.slots import product_text, slots_of, slots_text
+from runs.selectors.estimates.past_calls import ModelHistory, merged_latency
+from runs.selectors.estimates.slots import (
+    bounds_text,
+    count_every,
+    product_text,
+    slots_of,
+    slots_text,
+)
 from runs.selectors.limits.budgets import amount_text
-from runs.selectors.named_parts import refuse_archived
+from runs.selectors.named_parts import refuse_archived, refuse_webhooks, refuse_written_code
+from runs.selectors.prompts import read_with_library
 from workers.engine.calling.calls import expected_tokens
-from workers.engine.calling.prices import cost_of, read_prices
 from workers.engine.chunks import Allocation
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.kinds import read_configuration
+from workers.engine.spec.checks import check_against
 from workers.engine.spec.configuration import (
     Budget,
     Configuration,
     TrialRange,
-    check_against,
     with_expected,
 )
 from workers.engine.spec.line_ends import with_plain_line_ends
 from workers.engine.statistics.intervals import percentile
+from workers.engine.strategies.confirmed import split_cases
 
 ASSUMED_SECONDS = 1.0  # a call's latency when there is no history
-COST_SPREAD = 0.25  # answers differ in length; the range says by how much the cost may
 NO_SPLIT = Allocation(candidates=1, cases_per_candidate=1)
 
 
@@ -41,15 +51,22 @@ class Estimate:
     candidates: int = 0
     cases: int = 0
     rows: int = 0  # of the dataset, of which the cases are the first
+    held_out: int = 0  # cases beside those
+    on_held_out: str = ""  # what happens on them at the end
+    confirming: int = 0  # trials that this takes
     expected: str = ""  # the column that answers are compared with
     repeats: int = 1
     product: str = ""
+    everything: int = 0  # what it comes to: trials, if none is spared
+    bounds_text: str = ""  # why there may be fewer trials than the product
     trials_low: int = 0
     trials: int = 0  # at most
     calls_cached: int = 0
     calls_cached_text: str = ""
     calls_low: int = 0
     calls_to_send: int = 0  # at most, without those of judges
+    proposals: int = 0  # of these, at most: they make candidates
+    proposals_cost_text: str = ""  # a part of the cost
     judge_calls: int = 0  # at most
     judge_cost_text: str = ""
     max_concurrent: int | None = 0  # None: as many as the endpoints allow
@@ -65,21 +82,26 @@ class Estimate:
     seconds_high: float = 0.0
     limited_by: str = ""
     basis: str = ""
-
-    @property
-    def everything(self) -> int:
-        return self.candidates * self.cases * self.repeats
+    calls_models: bool = True  # else it only computes
 
 
-def estimate(document: dict[str, Any], datasets: QuerySet[Dataset]) -> Estimate:
-    """For somebody who may use these datasets. Never raises for a bad document: its problems are
-    part of the answer."""
+def estimate(
+    document: dict[str, Any],
+    datasets: QuerySet[Dataset],
+    person: AbstractBaseUser | None = None,
+    prompts: QuerySet[Prompt] | None = None,
+) -> Estimate:
+    """For a person who may use these datasets, and these prompts of the library; without a person
+    for a command. Never raises for a bad document: its problems are part of the answer."""
     try:
-        configuration = read_configuration(with_plain_line_ends(document))
+        library = Prompt.objects.none() if prompts is None else prompts
+        configuration = read_with_library(with_plain_line_ends(document), library).configuration
         source = source_of(configuration, datasets)
         configuration = with_expected(configuration, source.expected)
         endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
         refuse_archived(configuration, source.dataset, endpoints)
+        refuse_written_code(person, configuration)
+        refuse_webhooks(configuration)
         check_against(
             configuration,
             endpoints={name: endpoint.prices for name, endpoint in endpoints.items()},
@@ -94,15 +116,24 @@ def estimate(document: dict[str, Any], datasets: QuerySet[Dataset]) -> Estimate:
 def measure(
     configuration: Configuration, source: CaseSource, endpoints: dict[str, Endpoint]
 ) -> Estimate:
+    every = len(source.positions)
+    confirming = configuration.count_confirming(every)
+    source = without_held_out(configuration, source)
     cases = len(source.positions)
     bounds = configuration.bound_trials(cases)
-    calls = count_calls(configuration, source, endpoints, bounds)
-    histories = [history_of(model.endpoint, model.model) for model in configuration.called]
+    # At most: nobody knows yet who is best, and whether its answers are cached.
+    calls = count_calls(configuration, source, endpoints, bounds).plus(
+        confirming * configuration.calls_per_trial()
+    )
+    asked = asked_models(configuration, calls)
     plan = slots_of(configuration, cases, endpoints)
-    judges = estimate_judges(configuration, endpoints, bounds, calls.requests)
-    all_calls = replace(calls, to_send=calls.to_send + judges.calls)
-    time = time_of(configuration, endpoints, histories, all_calls)
-    cost = cost_of_run(configuration, endpoints, histories, calls)
+    judged = answers_judged(configuration, bounds, confirming)
+    judges = estimate_judges(configuration, endpoints, judged, calls.requests)
+    all_calls = calls.plus(judges.calls, round(judges.calls * (1 - judged.least / judged.most)))
+    time = time_of(configuration, endpoints, asked, all_calls, bounds)
+    cost = cost_of_calls(asked, endpoints, calls)
+    dollars = cost.high + judges.dollars
+    told = cost_of_calls(asked[len(configuration.answering) :], endpoints, calls)
     return Estimate(
         candidates=configuration.candidates,
         cases=cases,
@@ -110,12 +141,19 @@ def measure(
         expected=configuration.expected_column,
         repeats=configuration.repeats,
         product=product_text(configuration, cases, source.rows),
+        everything=count_every(configuration, cases),
+        bounds_text=bounds_text(configuration, cases, bounds),
+        held_out=configuration.count_held_out(every),
+        on_held_out=kind_named(configuration.kind).on_held_out(configuration),
+        confirming=confirming,
         trials_low=bounds.least,
         trials=bounds.most,
         calls_cached=calls.cached,
         calls_cached_text=cached_text(calls),
-        calls_low=round(calls.to_send * calls.least_share),
+        calls_low=calls.to_send - calls.fewer,
         calls_to_send=calls.to_send,
+        proposals=sum(each.trials for each in calls.told),
+        proposals_cost_text=at_most(told),
         judge_calls=judges.calls,
         judge_cost_text=judges.cost_text,
         max_concurrent=configuration.limits.max_concurrent,
@@ -125,43 +163,65 @@ def measure(
         slots_lent=plan.lent,
         slots_text=slots_text(configuration, plan),
         cost_text=cost.text,
-        dollars=cost.high + judges.dollars,
+        dollars=dollars,
         over_budget=over_budget(
-            configuration.budget,
-            calls=all_calls.to_send,
-            dollars=cost.high + judges.dollars,
-            seconds=time.high,
+            configuration.budget, calls=all_calls.to_send, dollars=dollars, seconds=time.high
         ),
         seconds_low=time.low,
         seconds_high=time.high,
         limited_by=time.limited_by,
-        basis=basis_of(histories) + range_text(bounds),
+        basis=time.basis + range_text(bounds),
+        calls_models=bool(configuration.every_model),
     )
+
+
+def answers_judged(configuration: Configuration, bounds: TrialRange, confirming: int) -> TrialRange:
+    each = configuration.answers_per_trial()
+    return TrialRange((bounds.least + confirming) * each, (bounds.most + confirming) * each)
+
+
+def without_held_out(configuration: Configuration, source: CaseSource) -> CaseSource:
+    """With the cases that candidates are ranked by."""
+    if configuration.held_out is None:
+        return source
+    cases = len(source.positions)
+    split = split_cases(cases, configuration.count_held_out(cases), configuration.seed)
+    return source._replace(positions=[source.positions[case] for case in split.ranked])
 
 
 class Time(NamedTuple):
     low: float
     high: float
     limited_by: str
+    basis: str
 
 
 def time_of(
     configuration: Configuration,
     endpoints: dict[str, Endpoint],
-    histories: list[ModelHistory],
+    asked: Sequence[Asked],
     calls: Calls,
+    bounds: TrialRange,
 ) -> Time:
     """From the middle half of the latencies seen; at least one call's time."""
+    histories = [each.history for each in asked]
+    basis = basis_of(histories)
+    if not configuration.every_model:
+        return Time(*estimate_computing(configuration, bounds.most))
     if not calls.to_send:
-        return Time(0.0, 0.0, "nothing: every answer is in the cache")
+        return Time(0.0, 0.0, "nothing: every answer is in the cache", basis)
+    shares = [ModelCalls(each.model, each.calls) for each in asked]
     bins = merged_latency(histories)
     seconds = [(percentile(bins, q) or ASSUMED_SECONDS * 1000) / 1000 for q in (0.25, 0.5, 0.75)]
     tokens = tokens_each(histories, calls)
-    low, middle, high = (binding_limit(configuration, endpoints, each, tokens) for each in seconds)
+    low, middle, high = (
+        binding_limit(configuration, endpoints, shares, each, tokens) for each in seconds
+    )
     return Time(
         max(seconds[0], calls.least_share * calls.to_send / low.calls_per_second),
         max(seconds[2], calls.to_send / high.calls_per_second),
         f"{middle.name}; {middle.lever}",
+        basis,
     )
 
 
@@ -188,47 +248,6 @@ def over_budget(budget: Budget, **needed: float) -> list[str]:
         for name, total in budget
         if total is not None and needed[name] > total
     ]
-
-
-class Cost(NamedTuple):
-    text: str
-    high: float
-
-
-def cost_of_run(
-    configuration: Configuration,
-    endpoints: dict[str, Endpoint],
-    histories: list[ModelHistory],
-    calls: Calls,
-) -> Cost:
-    """A range in dollars, or why it cannot be known."""
-    if not calls.to_send:
-        return Cost(formatting.dollars(0.0), 0.0)
-    each = calls.to_send / len(configuration.called)
-    costs: list[float] = []
-    unpriced: list[str] = []
-    for model, history in zip(configuration.called, histories, strict=True):
-        price = read_prices(endpoints[model.endpoint].prices).get(model.model)
-        one = cost_of(price, *call_tokens(history, calls))
-        if one is None:
-            unpriced.append(model.label)
-        else:
-            costs.append(one * each)
-    if unpriced:
-        return Cost(f"unknown: no price for {', '.join(unpriced)}", 0.0)
-    total = sum(costs)
-    low, high = total * calls.least_share * (1 - COST_SPREAD), total * (1 + COST_SPREAD)
-    return Cost(f"{formatting.dollars(low)} – {formatting.dollars(high)}", high)
-
-
-def call_tokens(history: ModelHistory, calls: Calls) -> tuple[int, int]:
-    """Of one call: as seen, or guessed from what would be sent."""
-    if history.tokens_in:
-        return round(history.tokens_in), round(history.tokens_out or 0)
-    if not calls.requests:
-        return 0, 0
-    guessed = sum(expected_tokens(request) for request in calls.requests) / len(calls.requests)
-    return round(guessed / 2), round(guessed / 2)
 
 
 def range_text(bounds: TrialRange) -> str:

@@ -32,17 +32,23 @@ def estimate_judges(
     if not asking:
         return JudgeEstimate()
     shown = sum(map(prompt_tokens, requests)) / len(requests) if requests else 0.0
-    costs = [cost_of_call(scorer, endpoints, shown) for scorer in asking]
-    calls = [scorer.calls * trials.most for scorer in asking]
+    costs = [cost_of_answer(scorer, endpoints, shown) for scorer in asking]
+    calls = sum(calls_for(scorer) for scorer in asking) * trials.most
     if None in costs:
-        models = [m.label for scorer, one in zip(asking, costs, strict=True)
-                  if one is None for m in scorer.models.values()]  # fmt: skip
-        return JudgeEstimate(sum(calls), f"unknown: no price for {', '.join(models)}")
-    dollars = sum(n * (each or 0.0) for n, each in zip(calls, costs, strict=True))
-    return JudgeEstimate(sum(calls), f"about {formatting.dollars(dollars)}", dollars)
+        unknown = [scorer for scorer, one in zip(asking, costs, strict=True) if one is None]
+        models = [model.label for scorer in unknown for model in scorer.models.values()]
+        told = ", ".join(dict.fromkeys(models))
+        return JudgeEstimate(calls, f"unknown: no price for {told}")
+    dollars = sum(each or 0.0 for each in costs) * trials.most
+    return JudgeEstimate(calls, f"about {formatting.dollars(dollars)}", dollars)
 
 
-def cost_of_call(
+def calls_for(scorer: AskingScorer) -> int:
+    """For one answer. Replies that must be asked for again are too rare to be counted."""
+    return scorer.calls * (len(scorer.models) if scorer.calls_are_each else 1)
+
+
+def cost_of_answer(
     scorer: AskingScorer, endpoints: Mapping[str, Endpoint], shown: float
 ) -> float | None:
     """None if one of its models has no price."""
@@ -52,4 +58,8 @@ def cost_of_call(
         for model in scorer.models.values()
     ]
     costs = [cost_of(price, *use) for price in prices]
-    return None if None in costs else max((cost or 0.0 for cost in costs), default=0.0)
+    if None in costs:
+        return None
+    known = [cost or 0.0 for cost in costs]
+    each = sum(known) if scorer.calls_are_each else max(known, default=0.0)
+    return scorer.calls * each

@@ -1,8 +1,11 @@
 """Which limit a run would meet first, how fast it would be, and what would help."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from runs.kinds import kind_named
 from runs.models import Endpoint
+from runs.selectors.estimates.calls import ModelCalls
 from workers.engine.spec.configuration import Configuration
 
 
@@ -15,17 +18,19 @@ class Limit(NamedTuple):
 def binding_limit(
     configuration: Configuration,
     endpoints: dict[str, Endpoint],
+    asked: Sequence[ModelCalls],
     latency_seconds: float,
     tokens_each: float,
 ) -> Limit:
-    """The slowest of all limits that the run falls under."""
+    """The slowest of all limits that the run falls under; `asked` are the models of candidates."""
     found = [*limits_of_run(configuration, latency_seconds, tokens_each)]
     judges = [model for _, model in configuration.judges]
     parts = 1 + len(judges)  # the calls of candidates are one of them
-    for model in [*configuration.called, *judges]:
+    every = sum(each.calls for each in asked)
+    shares = [(each.model, parts * every / each.calls) for each in asked if each.calls]
+    for model, share in [*shares, *((model, float(parts)) for model in judges)]:
         endpoint = endpoints[model.endpoint]
-        shares = parts if model in judges else parts * len(configuration.called)
-        found += limits_of_model(endpoint, model.label, latency_seconds, tokens_each, shares)
+        found += limits_of_model(endpoint, model.label, latency_seconds, tokens_each, share)
     found.sort(key=lambda limit: limit.calls_per_second)
     return found[0]._replace(lever=lever_text(found))
 
@@ -33,8 +38,8 @@ def binding_limit(
 def limits_of_run(
     configuration: Configuration, latency_seconds: float, tokens_each: float
 ) -> list[Limit]:
-    limits = configuration.limits
-    found = []
+    limits, own = configuration.limits, kind_named(configuration.kind).at_once(configuration)
+    found = [Limit(own.calls / latency_seconds, own.name, own.lever)] if own else []
     if limits.max_concurrent:
         slots = limits.max_concurrent
         name = f"{slots:,} calls at once of this run"
@@ -52,9 +57,9 @@ def limits_of_run(
 
 
 def limits_of_model(
-    endpoint: Endpoint, label: str, latency_seconds: float, tokens_each: float, shares: int
+    endpoint: Endpoint, label: str, latency_seconds: float, tokens_each: float, shares: float
 ) -> list[Limit]:
-    """An even share of the calls goes to each model, so its limit counts that many times."""
+    """A model gets one in so many of the calls, so its limit counts that many times."""
     slots = endpoint.max_concurrent
     found = [
         Limit(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from runs.models import Candidate
+from workers.engine.records import JUDGED
 from workers.engine.statistics.intervals import merge_bins, percentile
 
 NEWEST_CANDIDATES = 20  # older ones say less about today
@@ -21,10 +22,13 @@ class ModelHistory:
         return percentile(self.latency_bins, share)
 
 
-def history_of(endpoint: str, model: str) -> ModelHistory:
-    rows = Candidate.objects.filter(
+def history_of(endpoint: str, model: str, *, answering: bool = True) -> ModelHistory:
+    """Of calls that answered cases, or of those that made candidates: these are much longer."""
+    mine = Candidate.objects.filter(
         document__model__endpoint=endpoint, document__model__model=model, scored__gt=0
-    ).order_by("-pk")
+    )
+    chosen = mine.filter(role__in=JUDGED) if answering else mine.exclude(role__in=JUDGED)
+    rows = chosen.order_by("-pk")
     bins: dict[str, int] = {}
     calls = tokens_in = tokens_out = 0
     for row in rows.values_list("scored", "latency_bins", "tokens_in", "tokens_out")[

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from runs import formatting
 from runs.models import Run, RunState
+from runs.selectors.limits.limits import decides
 from runs.selectors.runs.planned import planned_text
-from workers.engine.kinds import KINDS
 from workers.engine.spec.configuration import Budget
 from workers.engine.throttling.retuning import change_budget
 
@@ -100,7 +100,7 @@ def raise_of(run: Run, line: BudgetLine) -> Raise:
 def needed_in_all(run: Run, line: BudgetLine) -> float | None:
     """If the trials left take as much as those before, and a tenth more. A choice ends when it is
     decided, so nobody knows what it takes."""
-    if not run.done or not line.used or KINDS[run.kind].learns:
+    if not run.done or not line.used or decides(run):
         return None
     return 1.1 * max(line.total, line.used * run.planned / run.done)
 

@@ -55,11 +55,18 @@ class Now:
     configuration: Configuration
     models: Sequence[ModelNow]
     own: PermitState
+    of_owner: PermitState | None  # all their runs together; None: nobody limits them
     has_pending: bool  # chunks that no worker has taken
 
     @property
     def held(self) -> int:
         return sum(model.state.held[self.run.pk] for model in self.models)
+
+    @property
+    def owner_slots(self) -> int | None:
+        """Calls in flight of all runs of its owner, as it was when the run began."""
+        slots: int | None = self.run.quota.get("slots")
+        return slots
 
 
 def key_of(endpoint: Endpoint, model: str) -> str:
@@ -80,7 +87,8 @@ def read_now(runs: Iterable[Run]) -> dict[int, Now]:
         for run_id, configuration in configurations.items()
     }
     keys = {key for found in places.values() for key in found}
-    states = read_keys([*keys, *(f"run:{run.pk}" for run in going)])
+    owners = {f"person:{run.owner_id}" for run in going if "slots" in run.quota}
+    states = read_keys([*keys, *owners, *(f"run:{run.pk}" for run in going)])
     if states is None:
         return {}
     pending = Chunk.objects.filter(run__in=going, state=ChunkState.PENDING).order_by()
@@ -94,6 +102,7 @@ def read_now(runs: Iterable[Run]) -> dict[int, Now]:
                 for key, place in places[run.pk].items()
             ],
             states[f"run:{run.pk}"],
+            states.get(f"person:{run.owner_id}"),
             run.pk in waiting,
         )
         for run in going

@@ -22,6 +22,7 @@ from workers.engine.throttling.permits import burst_of, interval_of
 
 Cause = Literal[
     "run_slots",
+    "owner_slots",
     "schedule",
     "run_requests",
     "run_tokens",
@@ -138,7 +139,19 @@ def slots_in_use(now: Now, model: ModelNow) -> list[Full]:
         text = f"Limited by the run's own {calls} at once. {lever}"
         limited = LimitedBy(cause="run_slots", limit=own, text=text)
         found.insert(0, Full(now.held / own, limited))
-    return found
+    return [*found, *slots_of_owner(now)]
+
+
+def slots_of_owner(now: Now) -> list[Full]:
+    """What an administrator allows the run's owner, over all of their runs."""
+    slots = now.owner_slots
+    if slots is None or now.of_owner is None:
+        return []
+    held = now.of_owner.held.total()
+    calls, others = formatting.counted(slots, "call"), held - now.held
+    shared = f" Other runs of theirs use {others:,} of them." if others > 0 else ""
+    text = f"Limited by its owner's {calls} at once. An administrator can raise it.{shared}"
+    return [Full(held / max(1, slots), LimitedBy(cause="owner_slots", limit=slots, text=text))]
 
 
 def slots_of_schedule(now: Now) -> Full:

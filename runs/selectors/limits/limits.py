@@ -6,7 +6,7 @@ from typing import NamedTuple
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.case_sources import positions_of
 from runs.selectors.endpoints.called import endpoints_of
-from workers.engine.kinds import read_configuration
+from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.schedule import slots_allowed
 from workers.engine.spec.configuration import Configuration
 from workers.engine.throttling.retuning import retune
@@ -20,7 +20,13 @@ def configuration_now(run: Run) -> Configuration:
 
 def trials_each(run: Run) -> int:
     """How many trials a candidate has if it is not given up, however many are born meanwhile."""
-    return len(positions_of(run)) * read_configuration(run.document).repeats
+    configuration = read_configuration(run.document)
+    return configuration.count_ranked(len(positions_of(run))) * configuration.repeats
+
+
+def decides(run: Run) -> bool:
+    """Whether what it asks for depends on scores, so that none can be taken back under way."""
+    return KINDS[run.kind].learns or run.document.get("held_out") is not None
 
 
 def limits_text(configuration: Configuration) -> str:

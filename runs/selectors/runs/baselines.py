@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from runs.models import Run, RunState
-from runs.selectors.runs.compare import scorers_of
+from runs.selectors.comparing.sides import scorers_of
 from workers.engine.kinds import read_configuration
 
 COMPARABLE = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)

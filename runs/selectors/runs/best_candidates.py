@@ -18,7 +18,8 @@ from django.db.models.functions import Cast
 from runs.kinds import choosing_kinds, kind_of
 from runs.models import Candidate, Run, RunState
 from workers.engine.records import EVALUATE
-from workers.engine.statistics.intervals import Estimate, estimate_mean
+from workers.engine.statistics.clusters import estimate_widely
+from workers.engine.statistics.intervals import Estimate
 
 DECIDED = (RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS)
 
@@ -37,10 +38,7 @@ def find_leaders(runs: Sequence[Run]) -> Mapping[int, Candidate]:
     leaders = listed.annotate(best=Subquery(ordered.values("pk")[:1]))
     found = dict(leaders.values_list("pk", "best"))
     wanted = [pk for pk in found.values() if pk is not None]
-    read = Candidate.objects.select_related("run").defer(
-        "document", "latency_bins", "run__document"
-    )
-    candidates = read.in_bulk(wanted)
+    candidates = for_scores(Candidate.objects.all()).in_bulk(wanted)
     return {run_id: candidates[pk] for run_id, pk in found.items() if pk is not None}
 
 
@@ -50,7 +48,7 @@ def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
     total = Cast("value_sum", FloatField())
     chooses = Q(run__kind__in=choosing_kinds())
     return (
-        candidates.filter(scored__gt=0, role=EVALUATE)
+        for_scores(candidates.filter(scored__gt=0, role=EVALUATE))
         .annotate(
             is_chosen=Case(When(position=F("run__chosen"), then=1), default=0),
             with_failures=total / F("done"),
@@ -58,11 +56,17 @@ def in_order(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
             mean=Case(When(chooses, then=total / F("done")), default=total / F("scored")),
         )
         .order_by("-is_chosen", "-seen", "-mean", "-with_failures", "position")
-        .select_related("run")
-        .defer("document", "latency_bins", "run__document")
     )
 
 
+def for_scores(candidates: QuerySet[Candidate]) -> QuerySet[Candidate]:
+    """With their runs, but for documents, which may be long."""
+    read = candidates.annotate(asked_times=F("run__document__repeats")).select_related("run")
+    return read.defer("document", "latency_bins", "run__document")
+
+
 def leader_score(candidate: Candidate) -> Estimate | None:
-    n = candidate.done if kind_of(candidate.run).chooses else candidate.scored
-    return estimate_mean(n, candidate.value_sum, candidate.value_square_sum)
+    """From counters: the repeats of a case count once, as if they agreed."""
+    n = candidate.done if kind_of(candidate.run).counts_failures else candidate.scored
+    repeats = getattr(candidate, "asked_times", None) or 1
+    return estimate_widely(n, candidate.value_sum, candidate.value_square_sum, repeats)

@@ -2,10 +2,17 @@
 
 from typing import NamedTuple
 
-from runs.models import EventLevel, Run, RunEvent
+from runs.models import ADVICE, EventLevel, Run, RunEvent
 from runs.selectors.paging import NEWEST_FIRST, place, read_page
 
 PAGE_SIZE = 100
+MOST_ADVICE = 5  # of a run
+
+
+def advice_for(run: Run) -> list[str]:
+    """What a person could do, so that it goes faster; each thing once."""
+    told = run.events.filter(kind=ADVICE).order_by("pk")
+    return list(told.values_list("message", flat=True)[:MOST_ADVICE])
 
 
 class EventPage(NamedTuple):

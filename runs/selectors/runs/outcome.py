@@ -7,8 +7,9 @@ from django.db.models import Count
 
 from runs.models import Run, RunState
 from runs.selectors.limits.budgets import spent_lines
+from runs.selectors.runs.board_figures import figures_of
 from workers.engine.statistics.gates import Ending, Outcome
-from workers.engine.statistics.intervals import Estimate, estimate_mean
+from workers.engine.statistics.intervals import Estimate
 
 PAUSED_BY = "Paused by "  # how the reason begins when a person paused a run
 _ENDINGS: dict[str, Ending] = {
@@ -49,8 +50,9 @@ def outcome_of(run: Run, now: datetime, found: Found | None = None) -> Outcome:
 
 
 def run_score(run: Run) -> dict[str, Any]:
+    """Its interval is for cases like these: answers to one case belong together."""
     return {
-        "score": estimate_mean(run.scored, run.value_sum, run.value_square_sum),
+        "score": figures_of(run).overall,
         "value_failures_wrong": run.value_sum / run.done if run.done else None,
     }
 

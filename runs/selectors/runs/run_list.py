@@ -1,9 +1,10 @@
 """The runs page: four counters and one page of runs, in a fixed number of queries."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
@@ -13,7 +14,11 @@ from runs.models import Candidate, Run, RunState
 from runs.selectors.limits.rates import Answered, mean_rate, read_newest, recent_rate
 from runs.selectors.paging import NEWEST_FIRST, place, read_page
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
+from runs.selectors.runs.board_figures import stored_scores
 from workers.engine.statistics.intervals import Estimate, estimate_mean
+
+if TYPE_CHECKING:
+    from runs.kinds.base import SiteKind
 
 PAGE_SIZE = 50
 
@@ -141,6 +146,16 @@ def read_news(
     return RunNews(describe(for_rows(runs.filter(pk__in=shown))) if shown else [], new)
 
 
+def pickable_runs(runs: QuerySet[Run], beside: Run | None) -> list[RunRow]:
+    """The newest ones to compare; those on the same dataset as a given run first."""
+    newest = for_rows(runs).order_by("-pk")
+    if beside is None:
+        return describe(newest[:PAGE_SIZE])
+    alike = Q(dataset__name=beside.dataset.name)
+    first = list(newest.filter(alike)[:PAGE_SIZE])
+    return describe([*first, *newest.exclude(alike)[: PAGE_SIZE - len(first)]])
+
+
 def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.select_related("owner", "dataset").defer("document")
 
@@ -148,16 +163,26 @@ def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
 def describe(runs: Iterable[Run]) -> list[RunRow]:
     read, now = list(runs), timezone.now()
     newest = read_newest(read, now)
-    leaders = find_leaders([run for run in read if kind_of(run).chooses])
-    return [describe_one(run, newest.get(run.pk, ()), now, leaders.get(run.pk)) for run in read]
+    leaders, scores = (
+        find_leaders([run for run in read if kind_of(run).chooses]),
+        headline_scores(read),
+    )
+    return [
+        describe_one(run, newest.get(run.pk, ()), now, leaders.get(run.pk), scores.get(run.pk))
+        for run in read
+    ]
 
 
 def describe_one(
-    run: Run, newest: Sequence[Answered], now: datetime, leader: Candidate | None = None
+    run: Run,
+    newest: Sequence[Answered],
+    now: datetime,
+    leader: Candidate | None = None,
+    stored: Estimate | None = None,
 ) -> RunRow:
     return RunRow(
         run,
-        score=score_of(run, leader),
+        score=score_of(run, leader, stored),
         failed_share=run.failed / run.done if run.done else None,
         cached_share=run.cached / run.done if run.done else None,
         seconds=run.running_seconds(now) if run.started else None,
@@ -165,7 +190,20 @@ def describe_one(
     )
 
 
-def score_of(run: Run, leader: Candidate | None) -> Estimate | None:
+def headline_scores(runs: Iterable[Run]) -> dict[int, Estimate]:
+    """The means of those that have ended, with their intervals; of a kind that has another number
+    for lists, that one."""
+    read, by_kind = list(runs), defaultdict["SiteKind", list[Run]](list)
+    for run in read:
+        by_kind[kind_of(run)].append(run)
+    found = stored_scores(read)
+    for kind, mine in by_kind.items():
+        found |= kind.headlines(mine)
+    return found
+
+
+def score_of(run: Run, leader: Candidate | None, stored: Estimate | None) -> Estimate | None:
+    """`stored`: with the interval that is clustered by case, of a run that has ended."""
     if kind_of(run).chooses:
         return leader_score(leader) if leader else None
-    return estimate_mean(run.scored, run.value_sum, run.value_square_sum)
+    return stored or estimate_mean(run.scored, run.value_sum, run.value_square_sum)

@@ -17,9 +17,12 @@ from runs.selectors.limits.limits import WAITING
 from runs.selectors.limits.rates import mean_rate, read_newest
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
+from runs.selectors.runs.confirmation import ConfirmationFacts, held_out_of
+from runs.selectors.runs.events import advice_for
 from runs.selectors.runs.ran_on import RanOn, ran_on
-from runs.selectors.runs.run_list import RunRow, describe_one
+from runs.selectors.runs.run_list import RunRow, describe_one, headline_scores
 from runs.selectors.runs.trial_roles import RoleLine, role_lines
+from workers.engine.records import EVALUATE
 from workers.engine.statistics.intervals import percentile
 
 SAMPLED_SECONDS = 5  # how old the newest sample may be to tell what is in flight
@@ -38,7 +41,9 @@ class Counts(BaseModel):
 
 
 class ScoreSummary(BaseModel):
-    """The mean with its 95 % interval, over the trials that have a score."""
+    """The mean with its 95 % interval, over the trials that have a score.
+    `value_failures_wrong` counts failed trials as wrong; null where a score is a reward, as in runs
+    of kind mutate and rollout."""
 
     value: float | None
     low: float | None
@@ -59,11 +64,19 @@ class Rates(BaseModel):
     latency_p95: float | None
 
 
+class RoleCalls(BaseModel):
+    """Of trials of one role, or of the judges; dollars, as far as prices are known."""
+
+    sent: int
+    cost: float
+
+
 class CallCounts(BaseModel):
     sent: int
     retried: int
     throttled: int
     saved: int
+    by_role: dict[str, RoleCalls]
 
 
 class Best(BaseModel):
@@ -101,14 +114,27 @@ class RunSummary(Pickable):
 
 
 class RunDetail(RunSummary):
-    """One run, also with what it ran on."""
+    """One run, also with what it ran on, and of which run it reran which trials."""
 
+    rerun_of: int | None
+    rerun_what: str
     ran_on: RanOn
+    advice: list[str]  # what was seen to slow it down, and what a person could do about it
+    confirmation: ConfirmationFacts | None  # of the best, where the run holds cases out
 
 
 def run_detail(run: Run) -> RunDetail:
     (found,) = summarise([run])
-    return RunDetail(**found.model_dump(), ran_on=ran_on(run))
+    held_out = held_out_of(run)
+    confirmation = held_out.confirmation if held_out else None
+    return RunDetail(
+        **found.model_dump(),
+        rerun_of=run.rerun_of_id,
+        rerun_what=run.rerun_what,
+        ran_on=ran_on(run),
+        advice=advice_for(run),
+        confirmation=confirmation.as_facts() if confirmation else None,
+    )
 
 
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
@@ -116,9 +142,10 @@ def summarise(runs: Sequence[Run]) -> list[RunSummary]:
     now = timezone.now()
     calls = read_now(runs)
     newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
+    scores = headline_scores(runs)
     return [
         summary_of(
-            describe_one(run, newest.get(run.pk, ()), now, best.get(run.pk)),
+            describe_one(run, newest.get(run.pk, ()), now, best.get(run.pk), scores.get(run.pk)),
             in_flight_of(run, flying.get(run.pk, 0)),
             best.get(run.pk),
             limit_of(run, calls.get(run.pk)),
@@ -156,6 +183,7 @@ def summary_of(
             retried=run.calls_retried,
             throttled=run.calls_throttled,
             saved=run.cached,
+            by_role=calls_by_role(run),
         ),
         limited_by=limited_by,
         roles=role_lines(run),
@@ -167,6 +195,11 @@ def summary_of(
         started=run.started,
         ended=run.ended,
     )
+
+
+def calls_by_role(run: Run) -> dict[str, RoleCalls]:
+    found = role_lines(run) or {EVALUATE: RoleLine(sent=run.calls_sent, cost=run.cost)}
+    return {role: RoleCalls(sent=line.sent, cost=line.cost) for role, line in found.items()}
 
 
 def counts_of(run: Run, in_flight: int) -> Counts:
@@ -194,6 +227,8 @@ def score_of(row: RunRow) -> ScoreSummary:
 
 
 def value_failures_wrong(row: RunRow) -> float | None:
+    if not kind_of(row.run).can_be_wrong:
+        return None
     if kind_of(row.run).chooses:
         return row.score.value if row.score else None
     return row.run.value_sum / row.run.done if row.run.done else None

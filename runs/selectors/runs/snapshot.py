@@ -16,21 +16,25 @@ from runs.selectors.limits.budgets import budget_frame, notice_text, raises_of, 
 from runs.selectors.limits.calls_now import read_now, slots_over_time, trials_per_second_allowed
 from runs.selectors.limits.limit_changes import MOST_MARKS, TICK_MARKS, read_limit_changes
 from runs.selectors.limits.limited_by import limit_of
-from runs.selectors.limits.limits import WAITING, configuration_now, limits_text
+from runs.selectors.limits.limits import WAITING, configuration_now, decides, limits_text
 from runs.selectors.limits.rates import mean_rate, recent_rate
+from runs.selectors.runs.board_figures import figures_of, stored_scores
 from runs.selectors.runs.costs import cost_text
+from runs.selectors.runs.events import advice_for
 from runs.selectors.runs.planned import most_word, planned_text
 from runs.selectors.runs.series import Series, read_series
 from runs.selectors.runs.trial_roles import role_lines, role_texts
-from workers.engine.kinds import KINDS
+from workers.engine.kinds import read_configuration
 from workers.engine.records import EVALUATE
-from workers.engine.statistics.intervals import estimate_mean, percentile
+from workers.engine.statistics.clusters import estimate_widely
+from workers.engine.statistics.intervals import Estimate, percentile
 
 TICK_ROWS = 5  # a tick repeats the newest seconds, so that a lost one heals
 
 
-def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
-    """Everything about a run at this moment; the chart in full, or only its end."""
+def take_snapshot(run: Run, *, series: bool = True, advice: bool = True) -> dict[str, Any]:
+    """Everything about a run at this moment; the chart in full, or only its end. Tabs that show no
+    `advice` do not ask for it."""
     now = timezone.now()
     chart = read_series(run)
     configuration = configuration_now(run)
@@ -60,6 +64,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
             **text_of(run, chart, now, in_flight, slots.possible),
             "limits": limits_text(configuration),
             "limited_by": limited_by.text if limited_by else "",
+            "advice": "\n".join(advice_for(run)) if advice else "",
             "notice": notice_text(run, budget),
             "cut": cut_text(run),
             "roles": "\n".join(role_texts(role_lines(run), run.unpriced)),
@@ -75,7 +80,7 @@ def take_snapshot(run: Run, *, series: bool = True) -> dict[str, Any]:
 
 def can_retry(run: Run) -> bool:
     """A choice has decided by its failures, so they are retried only while it decides nothing."""
-    if KINDS[run.kind].learns and not run.is_finished and run.state != RunState.PAUSED:
+    if decides(run) and not run.is_finished and run.state != RunState.PAUSED:
         return False
     failed = run.failed + run.told("failed")
     return failed > 0 and run.state not in [RunState.CANCELLED, RunState.FAILED]
@@ -137,7 +142,7 @@ def progress_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:
 def eta_text(run: Run, chart: Series, now: datetime) -> str:
     elapsed = formatting.duration(run.running_seconds(now))
     if run.state == RunState.QUEUED:
-        return "waiting for a worker"
+        return queue_text(run)
     if run.is_finished:
         verb = "finished in" if run.state.startswith("completed") else "stopped after"
         return f"{verb} {elapsed}"
@@ -157,8 +162,16 @@ def eta_text(run: Run, chart: Series, now: datetime) -> str:
     return f"{word}{formatting.duration((run.planned - run.done) / rate)} left"
 
 
+def queue_text(run: Run) -> str:
+    """Workers take queued runs in the order in which they were launched."""
+    before = Run.objects.filter(state=RunState.QUEUED, pk__lt=run.pk).count()
+    if not before:
+        return "waiting for a worker"
+    return f"waiting for a worker, after {formatting.counted(before, 'other run')}"
+
+
 def score_text(run: Run) -> dict[str, str]:
-    found = estimate_mean(run.scored, run.value_sum, run.value_square_sum)
+    found = score_now(run)
     context = f"95 % interval, n = {run.scored:,}"
     if run.failed:
         wrong = formatting.score(run.value_sum / run.done)
@@ -170,6 +183,16 @@ def score_text(run: Run) -> dict[str, str]:
         ),
         "score_context": context if found else "no trial scored yet",
     }
+
+
+def score_now(run: Run) -> Estimate | None:
+    """While it goes on from counters alone: all answers to a case count once, as if they agreed.
+    At its end what the scores say, also in the moment before that is stored."""
+    if run.is_finished and run.scored:
+        return stored_scores([run]).get(run.pk) or figures_of(run).overall
+    configuration = read_configuration(run.document)
+    answers_a_case = configuration.candidates * configuration.repeats
+    return estimate_widely(run.scored, run.value_sum, run.value_square_sum, answers_a_case)
 
 
 def speed_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 from runs.models import Run
 from runs.selectors.case_sources import positions_of
 from runs.selectors.scores.score_records import records_from
-from workers.engine.records import ANSWER, RECORD, Judgement, Score, Trial
+from workers.engine.records import ANSWER, CASE, RECORD, Judgement, Score, Trial
 
 NOTHING: frozenset[str] = frozenset()
 FIELDS = (
@@ -20,21 +20,26 @@ FIELDS = (
     "latency_ms",
     "full_cost",
 )
-HEARD = {ANSWER: ("answer", "details")}  # columns that are read only for a strategy that hears them
+# Columns that are read only for a strategy that hears them.
+HEARD = {ANSWER: ("answer", "details"), CASE: ("case__fields",)}
 
 
-def stored_history(run: Run, start: int = 0, hears: frozenset[str] = NOTHING) -> list[Score]:
-    """Cases by their numbers in the run, as its strategy asked for them."""
-    scores = read_scores(run, start, hears)
+def stored_history(
+    run: Run, start: int = 0, hears: frozenset[str] = NOTHING, end: int | None = None
+) -> list[Score]:
+    """Cases by their numbers in the run, as its strategy asked for them; before `end`."""
+    scores = read_scores(run, start, hears, end)
     if RECORD not in hears:
         return scores
-    records = records_from(run, start)
+    records = records_from(run, start, end)
     return [replace(score, record=records.get(score.trial.position)) for score in scores]
 
 
-def read_scores(run: Run, start: int, hears: frozenset[str]) -> list[Score]:
+def read_scores(run: Run, start: int, hears: frozenset[str], end: int | None) -> list[Score]:
     more = [column for name, columns in HEARD.items() if name in hears for column in columns]
-    rows = run.scores.filter(position__gte=start).order_by("position").values_list(*FIELDS, *more)
+    wanted = run.scores.filter(position__gte=start)
+    wanted = wanted if end is None else wanted.filter(position__lt=end)
+    rows = wanted.order_by("position").values_list(*FIELDS, *more)
     positions = positions_of(run)
     if not more and isinstance(positions, range):  # from 0 on: a row's number is its position
         return [score_of(*row) for row in rows]
@@ -63,6 +68,7 @@ def score_of(
     *,
     answer: str = "",
     details: list[Any] | tuple[Any, ...] = (),
+    case__fields: dict[str, str] | None = None,
 ) -> Score:
     """In the order of FIELDS, then what is heard besides."""
     return Score(
@@ -72,5 +78,6 @@ def score_of(
         latency_ms=latency_ms,
         full_cost=full_cost,
         answer=answer,
-        judgements=tuple(Judgement(*row) for row in details),
+        judgements=tuple(Judgement.read(row) for row in details),
+        fields=case__fields,
     )

@@ -10,8 +10,8 @@ from workers.engine.records import EVALUATE, JUDGE
 
 
 class RoleLine(BaseModel):
-    """Trials of one role; of the role judge, calls inside trials. `sent` and `cost` stay when a
-    trial is retried: they were paid."""
+    """Trials of one role; of the role judge, calls inside trials, with the mean latency of those
+    that were made and answered. `sent` and `cost` stay when a trial is retried: they were paid."""
 
     done: int = 0
     failed: int = 0
@@ -20,11 +20,12 @@ class RoleLine(BaseModel):
     cost: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
+    latency_mean_ms: float | None = None
 
 
 def role_lines(run: Run) -> dict[str, RoleLine]:
     """By role, evaluate first. Empty where there is no other: the run's own numbers tell all."""
-    others = {role: RoleLine(**counts) for role, counts in run.by_role.items()}
+    others = {role: read_line(counts) for role, counts in run.by_role.items()}
     if not others:
         return {}
     evaluate = RoleLine(
@@ -39,6 +40,14 @@ def role_lines(run: Run) -> dict[str, RoleLine]:
     return {EVALUATE: evaluate, **others}
 
 
+def read_line(counts: Mapping[str, float]) -> RoleLine:
+    line = RoleLine.model_validate(counts)
+    made = line.done - line.failed - line.cached
+    if made > 0 and "latency_ms" in counts:
+        line.latency_mean_ms = counts["latency_ms"] / made
+    return line
+
+
 def role_texts(lines: Mapping[str, RoleLine], unpriced: int) -> list[str]:
     return [f"{role}: {line_text(role, line, unpriced)}" for role, line in lines.items()]
 
@@ -49,6 +58,8 @@ def line_text(role: str, line: RoleLine, unpriced: int) -> str:
     if line.failed:
         parts.append(f"{line.failed:,} failed")
     parts += [f"{line.sent:,} sent", cost]
+    if line.latency_mean_ms is not None:
+        parts.append(f"{formatting.milliseconds(line.latency_mean_ms)} each")
     if line.cached:
         parts.append(f"{line.cached:,} from the cache")
     return ", ".join(parts)

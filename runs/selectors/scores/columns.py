@@ -9,7 +9,8 @@ from typing_extensions import TypedDict
 
 from runs.models.dataset import question_in
 from runs.selectors.pickable import Pickable
-from workers.engine.records import EVALUATE, Judgement, Trial
+from runs.selectors.scores.overrides import NO_HUMAN
+from workers.engine.records import JUDGED, Judgement, Trial
 
 # `class` is a word of Python's own, so it cannot be written as a class with fields.
 TrialError = TypedDict("TrialError", {"class": str, "message": str})
@@ -48,7 +49,8 @@ CARRIED = tuple(name for name in ScoreRow.model_fields if name not in _MADE)
 _BEHIND = {
     "candidate": ("candidate_name",),
     "repeat": ("question", "expected"),
-    "passed": ("judgements",),
+    "passed": ("judgements", *NO_HUMAN),
+    "full_cost": ("judge_cost",),
 }
 LINE = tuple(
     column
@@ -86,13 +88,19 @@ def score_line(
     fields: Mapping[str, str],
     expected: str | None,
     judgements: Sequence[Judgement],
+    judge_cost: float | None,
+    human: Mapping[str, Any] = NO_HUMAN,
 ) -> ScoreLine:
-    is_evaluated = row["role"] == EVALUATE  # others are asked something of their own
+    """`judge_cost` are the dollars that were spent on judging the answer; None: no model judged
+    it."""
+    is_evaluated = row["role"] in JUDGED  # others are asked something of their own
     known = {
         **row,
         "candidate_name": candidate_name,
         "question": question_in(fields) if is_evaluated else "",
         "expected": expected if is_evaluated else None,
         "judgements": [judgement._asdict() for judgement in judgements],
+        "judge_cost": judge_cost,
+        **human,
     }
     return {name: known[name] for name in LINE}

@@ -9,12 +9,14 @@ from pydantic import BaseModel
 from runs.models import Run, Score
 from runs.selectors.paging import BY_POSITION, place
 from runs.selectors.scores.columns import CARRIED, ScoreRow, row_of
+from runs.selectors.scores.overrides import OverrideRow, override_row, overrides_of
+from runs.selectors.scores.prompts import shown_messages
 from runs.selectors.scores.score_records import record_size
 from runs.selectors.scores.trials import (
     TrialFilters,
+    case_of,
     filter_scores,
     judge_calls,
-    rendered_prompt,
     step_calls,
 )
 from workers.engine import records
@@ -52,10 +54,16 @@ class StepCallRow(BaseModel):
 
 
 class JudgementRow(BaseModel):
-    scorer: str
-    value: float
-    passed: bool
-    explanation: str
+    """What one scorer said. Without a value the answer is not scored by it, which is no zero;
+    `error` says why, where something failed. `votes` are what each judge of a panel gave."""
+
+    name: str
+    value: float | None
+    passed: bool | None
+    label: str
+    reason: str
+    error: str
+    votes: list[float]
 
 
 class JudgeUse(BaseModel):
@@ -87,6 +95,7 @@ class TrialDetail(ScoreRow):
     record_bytes: int | None
     judge_calls: list[StepCallRow]
     judge_use: JudgeUse | None
+    overrides: list[OverrideRow]
 
 
 STORED = (
@@ -138,11 +147,15 @@ def trial_detail(score: Score) -> TrialDetail:
         finished=score.finished,
         candidate_name=score.candidate.name,
         fields=score.case.fields,
-        prompt=[Message(**message) for message in rendered_prompt(score)],
+        prompt=[
+            Message(role=one.role, content=one.content)
+            for one in shown_messages(score, case_of(score))
+        ],
         calls=[StepCallRow.model_validate(call._asdict()) for call in step_calls(score)],
         attempt_log=[AttemptRow(**records.Attempt(*row)._asdict()) for row in score.attempts],
-        judgements=[JudgementRow(**records.Judgement(*row)._asdict()) for row in score.details],
+        judgements=[JudgementRow(**records.Judgement.read(row)._asdict()) for row in score.details],
         record_bytes=record_size(score),
         judge_calls=[StepCallRow.model_validate(call._asdict()) for call in judge_calls(score)],
         judge_use=(score.judging or {}).get("use"),
+        overrides=[override_row(one) for one in overrides_of(score)],
     )

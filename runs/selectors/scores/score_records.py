@@ -27,9 +27,10 @@ def read_record(run: Run, position: int) -> bytes | None:
     return None if packed is None else zlib.decompress(packed)
 
 
-def records_from(run: Run, start: int) -> Mapping[int, bytes]:
+def records_from(run: Run, start: int, end: int | None = None) -> Mapping[int, bytes]:
     """As JSON, by the positions of their trials."""
     rows = ScoreRecord.objects.filter(run=run, score__position__gte=start)
+    rows = rows if end is None else rows.filter(score__position__lt=end)
     found = rows.values_list("score__position", "packed")
     return {position: zlib.decompress(packed) for position, packed in found}
 

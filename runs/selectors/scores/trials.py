@@ -3,17 +3,16 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import F, FloatField, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, Left
 
-from runs.models import Run, Score
+from runs.models import Case, Run, Score
 from runs.selectors.paging import Order, read_page
+from runs.selectors.scores.overrides import flags
 from workers.engine import records
 from workers.engine.records import EVALUATE
-from workers.engine.spec.template import TemplateError
-from workers.engine.targets.chat import messages_of
 
 PAGE_SIZE = 50
 SHORTEST_SEARCH = 3  # shorter texts match nearly everything and read the whole table
@@ -31,6 +30,7 @@ STATUSES: dict[str, str] = {
     "truncated": "Cut at length limit",
     "filtered": "Withheld by a filter",
     "no_text": "Without text",
+    "flagged": "Flagged",
 }
 
 _STATUS_QUERIES: dict[str, Q] = {
@@ -42,6 +42,7 @@ _STATUS_QUERIES: dict[str, Q] = {
     "truncated": Q(truncated=True),
     "filtered": Q(error_class="filtered"),
     "no_text": Q(error_class="no_text"),
+    "flagged": Q(pk__in=flags().values("score")),
 }
 
 SORTS: dict[str, str] = {
@@ -60,6 +61,7 @@ _SORT_COLUMNS = {"position": "position", "score": "value", "latency": "latency_m
 class TrialFilters:
     status: str = ""
     candidate: int | None = None  # its position
+    cases: tuple[int, ...] = ()  # their rows in the dataset; empty: all
     error: str = ""
     score_min: float | None = None
     score_max: float | None = None
@@ -71,7 +73,7 @@ class TrialFilters:
     def are_set(self) -> int:
         values = (self.status, self.candidate, self.error, self.score_min, self.score_max)
         filled = sum(1 for value in values if value not in ("", None))
-        return filled + bool(self.text) + bool(self.role)
+        return filled + bool(self.text) + bool(self.role) + bool(self.cases)
 
     @property
     def wanted_role(self) -> str:
@@ -129,22 +131,34 @@ class Neighbours(NamedTuple):
 
 def filter_scores(run: Run, filters: TrialFilters) -> QuerySet[Score]:
     found = Score.objects.filter(run=run)
-    if filters.status in _STATUS_QUERIES:
-        found = found.filter(_STATUS_QUERIES[filters.status])
     if filters.candidate is not None:
         found = found.filter(candidate__position=filters.candidate, candidate__run=run)
+    if filters.cases:
+        found = found.filter(_is_of_cases(run, filters.cases))
     role = filters.wanted_role
     if role and (role != EVALUATE or run.told("done")):  # no join where all are evaluations
         found = found.filter(candidate__role=role)
+    return found.filter(asked_of_a_try(filters))
+
+
+def asked_of_a_try(filters: TrialFilters) -> Q:
+    """What differs between the repeats of a candidate on a case."""
+    asked = _STATUS_QUERIES.get(filters.status, Q())
     if filters.error:
-        found = found.filter(error_class=filters.error)
+        asked &= Q(error_class=filters.error)
     if filters.score_min is not None:
-        found = found.filter(value__gte=filters.score_min)
+        asked &= Q(value__gte=filters.score_min)
     if filters.score_max is not None:
-        found = found.filter(value__lte=filters.score_max)
+        asked &= Q(value__lte=filters.score_max)
     if len(filters.text) >= SHORTEST_SEARCH:
-        found = found.filter(_mentions(filters.text))
-    return found
+        asked &= _mentions(filters.text)
+    return asked
+
+
+def _is_of_cases(run: Run, positions: tuple[int, ...]) -> Q:
+    # All candidates are named, so that the index over candidate and case is used.
+    cases = Case.objects.filter(dataset=run.dataset_id, position__in=positions)
+    return Q(candidate__in=run.candidates.values("pk"), case__in=cases.values("pk"))
 
 
 def _mentions(text: str) -> Q:
@@ -181,10 +195,21 @@ def list_scores(
     run: Run, filters: TrialFilters, after: Cursor | None = None, before: Cursor | None = None
 ) -> TrialPage:
     """One page of the table."""
-    scores = filter_scores(run, filters).select_related("candidate", "case")
+    return page_of(with_texts(filter_scores(run, filters)), filters, after, before)
+
+
+def with_texts(scores: QuerySet[Score]) -> QuerySet[Score]:
+    """What a row of the table shows; of an answer its beginning."""
+    scores = scores.select_related("candidate", "case")
     scores = scores.defer("attempts", "calls", "judging", "answer", "candidate__document")
-    scores = _with_key(scores.annotate(answer_start=Left("answer", ANSWER_START)), filters)
-    page = read_page(scores, filters.order, PAGE_SIZE, after=after, before=before)
+    return scores.annotate(answer_start=Left("answer", ANSWER_START))
+
+
+def page_of(
+    scores: QuerySet[Score], filters: TrialFilters, after: Cursor | None, before: Cursor | None
+) -> TrialPage:
+    sorted_by = _with_key(scores, filters)
+    page = read_page(sorted_by, filters.order, PAGE_SIZE, after=after, before=before)
     return TrialPage(
         page.rows,
         previous=cursor_of(page.rows[0], filters) if page.has_previous else None,
@@ -195,6 +220,12 @@ def list_scores(
 def get_trial(run: Run, position: int) -> Score | None:
     scores = run.scores.select_related("candidate", "case", "case__dataset")
     return scores.filter(position=position).first()
+
+
+def only_trial(run: Run, filters: TrialFilters) -> Score | None:
+    """The one that matches; None if several do, or none."""
+    found = filter_scores(run, filters)[:2]
+    return found[0] if len(found) == 1 else None
 
 
 def find_candidate(run: Run, key: str) -> int | None:
@@ -212,7 +243,7 @@ def neighbours(score: Score, filters: TrialFilters) -> Neighbours:
 
 def is_evaluated(score: Score) -> bool:
     """Whether it counts; else its answer was only told to the strategy, and no case was asked."""
-    return score.candidate.is_evaluated
+    return score.candidate.is_judged
 
 
 def step_calls(score: Score) -> list[records.StepCall]:
@@ -235,11 +266,3 @@ def steps_not_run(score: Score) -> list[str]:
 def case_of(score: Score) -> records.Case:
     """As the scorers saw it: with the expected answer that the run was launched with."""
     return records.Case(score.case.position, score.case.fields, score.run.expected_column)
-
-
-def rendered_prompt(score: Score) -> list[dict[str, Any]]:
-    """The messages as they were sent; a prompt that cannot be filled says why instead."""
-    try:
-        return messages_of(score.candidate.as_engine, case_of(score))
-    except TemplateError as error:
-        return [{"role": "error", "content": str(error)}]

@@ -39,7 +39,7 @@ def may_grow(lease: Lease) -> bool:
     Not where candidates are born: those are stored by planning, under the run's lock."""
     trials = len(lease.work.trials) + len(lease.growth.trials)
     configuration = lease.parts.configuration
-    if not configuration.learns or configuration.bears or counts_candidates(configuration):
+    if not configuration.decides or configuration.grows or counts_candidates(configuration):
         return False
     return trials <= LARGEST_GROWN_CHUNK
 
@@ -66,6 +66,8 @@ def take_session(lease: Lease, found: Sequence[Score]) -> Session | None:
     if run is None or is_open_elsewhere(run, lease):
         return None
     session = session_of(run, configuration_now(run))
+    if session is None:
+        return None
     is_behind = session.asked < run.asked or session.first_difference(run.asked) is not None
     if is_behind or not session.unscored() <= {score.trial.position for score in found}:
         return None
@@ -92,7 +94,8 @@ def plan_round(
     if not trials:
         return None
     read_ahead(lease, {trial.case for trial in trials})
-    work = Slice(trials, lease.parts.candidates, lease.growth.cases)
+    unjudged = lease.work.unjudged
+    work = Slice(trials, lease.parts.candidates, lease.growth.cases, unjudged=unjudged)
     return Round(work, find_replies(keys(work)))
 
 

@@ -1,10 +1,13 @@
-"""Keeps answers that could not be judged over a retry, in the chunk that judges them again."""
+"""Keeps answers that are not judged yet, over a retry or an interruption, in the chunk that judges
+them again."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from runs.models import Score
+from runs.models import Chunk, ChunkState, Score
 from workers.engine.json_text import to_json
-from workers.engine.records import TRUNCATED, Attempt, KeptAnswer, Reply, StepCall
+from workers.engine.records import TRUNCATED, Attempt, KeptAnswer, Reply, StepCall, Trial
 
 Document = dict[str, Any]
 
@@ -27,6 +30,33 @@ def answer_to_keep(score: Score, record: Any = None) -> Document | None:
     }
 
 
+def keep_unjudged(chunk_id: int, token: int, answers: Mapping[Trial, KeptAnswer]) -> None:
+    """Of a chunk that is given back: also without a cache nobody asks for them again."""
+    held = Chunk.objects.filter(pk=chunk_id, token=token, state=ChunkState.LEASED)
+    for chunk in held:
+        kept = {str(trial.position): written(answer) for trial, answer in answers.items()}
+        held.update(kept={**(chunk.kept or {}), **kept})
+
+
+def written(answer: KeptAnswer) -> Document:
+    reply = answer.reply
+    return {
+        "answer": reply.text,
+        "reply": (reply.latency_ms, reply.tokens_in, reply.tokens_out),
+        "cached": reply.cached,
+        "truncated": reply.truncated,
+        "attempts": answer.attempts,
+        "calls": answer.calls,
+        "cost": answer.cost,
+        "full_cost": answer.full_cost,
+        "record": None if answer.record is None else json.loads(answer.record),
+        "calls_sent": answer.calls_sent,
+        "cost_saved": answer.cost_saved,
+        "unpriced": answer.unpriced,
+        "is_counted": answer.is_counted,
+    }
+
+
 def read_kept(document: Document) -> KeptAnswer:
     latency_ms, tokens_in, tokens_out = document["reply"]
     reply = Reply(
@@ -44,6 +74,10 @@ def read_kept(document: Document) -> KeptAnswer:
         cost=document["cost"],
         full_cost=document["full_cost"],
         record=None if document["record"] is None else to_json(document["record"]),
+        calls_sent=document.get("calls_sent", 0),
+        cost_saved=document.get("cost_saved", 0.0),
+        unpriced=document.get("unpriced", 0),
+        is_counted=document.get("is_counted", True),
     )
 
 

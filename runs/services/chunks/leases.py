@@ -84,10 +84,8 @@ def lease_chunk(chunk_id: int, owner: str) -> Lease | None:
     A message stands for one chunk's work, whichever that is. None if nothing is left to take.
     """
     with transaction.atomic():
-        paused = paused_endpoints()
-        going = Chunk.objects.filter(run__state__in=RunState.going())
-        chunk = fairest_chunk(paused) or going.filter(pk=chunk_id).first()
-        if chunk is None or chunk.state != ChunkState.PENDING or waits(chunk.run_id, paused):
+        chunk = next_chunk(chunk_id, paused_endpoints())
+        if chunk is None:
             return None
         if chunk.deaths >= SUSPICIOUS_DEATHS and has_suspect(owner):
             hand_on_chunk(chunk.pk)
@@ -113,17 +111,20 @@ def waits(run_id: int, paused: set[str]) -> bool:
     return bool(paused) and is_waiting(load_parts(run_id).configuration, paused)
 
 
-def fairest_chunk(paused: set[str]) -> Chunk | None:
+def next_chunk(chunk_id: int, paused: set[str]) -> Chunk | None:
     """The next chunk of the live run that has the fewest in work for its priority; among equals,
     of the one that waits longest.
 
-    None while only one run has chunks to take: then the order of the messages will do.
+    While only one run has chunks to take, it is the one that the message names, unless that went
+    for the message of another: then that one's chunk waits, and no other message will come for it.
     """
     pending = Chunk.objects.filter(state=ChunkState.PENDING, run__state__in=RunState.going())
     runs = pending.order_by().values_list("run_id", "run__priority").annotate(first=Min("pk"))
     waiting = {pk: (priority, first) for pk, priority, first in runs if not waits(pk, paused)}
-    if len(waiting) < 2:
+    if not waiting:
         return None
+    if len(waiting) == 1 and (named := pending.filter(pk=chunk_id, run_id__in=waiting).first()):
+        return named
     in_work = Chunk.objects.filter(state=ChunkState.LEASED, run_id__in=waiting).order_by()
     busy = dict(in_work.values_list("run_id").annotate(Count("pk")))
 
@@ -131,18 +132,13 @@ def fairest_chunk(paused: set[str]) -> Chunk | None:
         priority, first = waiting[run_id]
         return busy.get(run_id, 0) / PRIORITY_WEIGHTS[priority], first
 
-    run_id = min(waiting, key=turn)
-    return (
-        pending.filter(run_id=run_id)
-        .select_for_update(skip_locked=True, of=("self",))
-        .order_by("start")
-        .first()
-    )
+    of_run = pending.filter(run_id=min(waiting, key=turn))
+    return of_run.select_for_update(skip_locked=True, of=("self",)).order_by("start").first()
 
 
 def read_lease(chunk: Chunk) -> Lease:
     parts = load_parts(chunk.run_id)
-    if parts.configuration.bears:
+    if parts.configuration.grows:
         positions = {trial[1] for trial in chunk.trials}
         born = Candidate.objects.filter(run_id=chunk.run_id, position__in=positions)
         parts = parts.with_candidates(born)
@@ -186,7 +182,7 @@ def load_parts(run_id: int) -> RunParts:
     configuration = read_configuration(run.document)
     slots = slots_at_launch(run, configuration)
     parts = RunParts(run.pk, configuration, run.dataset_id, positions_of(run), slots)
-    return parts if configuration.bears else parts.with_candidates(run.candidates.all())
+    return parts if configuration.grows else parts.with_candidates(run.candidates.all())
 
 
 def renew_leases(tokens: dict[int, int]) -> None:

@@ -1,11 +1,14 @@
 """Advances a run: asks its strategy for trials, cuts them into chunks, finishes it at the end."""
 
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from math import inf
 
+from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
@@ -16,26 +19,28 @@ from runs.selectors.limits.limits import configuration_now, read_slots, waiting_
 from runs.selectors.runs.performance import performance_text
 from runs.selectors.runs.stored_history import stored_history
 from runs.selectors.runs.trial_roles import role_lines, role_texts
+from runs.services.board_figures import keep_figures_soon
 from runs.services.chunks.candidates import forget_births, store_births
 from runs.services.chunks.leases import SUSPICIOUS_DEATHS
+from runs.services.control.rewinding import forget_from
 from runs.services.events import note, note_reopened
-from runs.services.rewinding import forget_from
 from runs.services.runs import fail_run
 from runs.services.webhooks import announce_end
-from workers.engine.chunks import chunk_size
+from workers.engine.chunks import chunk_size, chunks_ahead
 from workers.engine.errors import ConfigurationError
-from workers.engine.records import Trial
+from workers.engine.overtime import Overdue
+from workers.engine.records import RECORD, Trial
 from workers.engine.schedule import Room, plan_chunks
 from workers.engine.session import Session
 from workers.engine.spec.configuration import Configuration
 from workers.engine.statistics.intervals import percentile
-from workers.queue import enqueue_chunk
+from workers.queue import enqueue_advance, enqueue_chunk
 
 logger = logging.getLogger(__name__)
 
-CHUNKS_AHEAD = 64  # chunks of one run that wait or work at once; bounds what a run takes of a queue
-FIRST_CHUNKS = 20  # the same while the latency is unknown, and with it the best size of a chunk
 WARM_SESSIONS = 8
+TURN_SECONDS = 2.0  # of a replay: leases are renewed, and other runs planned, by the same thread
+RECORDS_AT_ONCE = 256  # of a replay: each may be a megabyte
 SET_ASIDE_FOR = timedelta(seconds=5)
 TAKEN_UP_AT_ONCE = 8
 
@@ -51,7 +56,7 @@ def advance_run(run_id: int) -> None:
         _advance(run_id)
     except DatabaseError:
         raise  # not the run's fault: the sweep tries again
-    except ConfigurationError as error:
+    except (ConfigurationError, Overdue) as error:
         fail_run(Run(pk=run_id), f"It could not be planned: {error}")
     except Exception as error:
         logger.exception("Run %s could not be planned.", run_id)
@@ -74,6 +79,9 @@ def _advance(run_id: int) -> None:
         _start(run, waiting_reason(configuration))
     take_up_set_aside(run)
     session = agreeing_session_of(run, configuration)
+    if session is None:
+        transaction.on_commit(partial(enqueue_advance, run.pk))
+        return
     open_chunks = run.chunks.filter(state__in=ChunkState.at_work())
     at_work = list(open_chunks.values_list("trials__0__1", flat=True))  # candidate of the first
     if session.learns and (session.asked < run.asked or (at_work and not session.unscored())):
@@ -81,7 +89,7 @@ def _advance(run_id: int) -> None:
     latency_ms = _usual_latency_ms(run)
     slots = read_slots(configuration)
     size = chunk_size(slots, (latency_ms or 0) / 1000)
-    ahead = CHUNKS_AHEAD if latency_ms else FIRST_CHUNKS
+    ahead = chunks_ahead(slots, size, _slot_seconds(run, latency_ms), settings.WORKERS)
     room = Room(max(0, ahead - len(at_work)), size, slots)
     open_keys = {session.candidates[position].key for position in at_work}
     cases = len(positions_of(run))
@@ -98,6 +106,13 @@ def _usual_latency_ms(run: Run) -> float | None:
         return percentile(run.latency_bins, 0.5)
     cached = run.candidates.filter(cached__gt=0).values_list("latency_bins", flat=True)
     return percentile(cached.first() or {}, 0.5)
+
+
+def _slot_seconds(run: Run, latency_ms: float | None) -> float | None:
+    """For how long a usual trial holds a slot; a cached answer holds none."""
+    if not latency_ms or not run.done:
+        return None
+    return latency_ms / 1000 * (1 - run.cached / run.done)
 
 
 def take_up_set_aside(run: Run) -> None:
@@ -121,26 +136,46 @@ def _start(run: Run, reason: str) -> None:
     transaction.on_commit(partial(publish, run.pk, always=True))
 
 
-def session_of(run: Run, configuration: Configuration) -> Session:
-    """Where the strategy stands: kept warm in this process, else replayed."""
+def session_of(
+    run: Run, configuration: Configuration, turn_seconds: float = TURN_SECONDS
+) -> Session | None:
+    """Where the strategy stands: kept warm in this process, else replayed. None: its replay takes
+    longer than a turn, and goes on from there when it is asked for again."""
     since, session = _warm.pop(run.pk, (None, None))
     if session is None or since != run.going_since or not session.may_become(run.asked):
-        session = Session(configuration.open_strategy(len(positions_of(run))))
-    history = stored_history(run, session.told, session.hears) if session.learns else []
-    session.replay(run.asked, history)
+        session = Session(configuration.begin(len(positions_of(run))))
+    is_there = catch_up(run, session, time.monotonic() + turn_seconds)
     keep_warm(run.pk, run.going_since, session)
-    return session
+    return session if is_there else None
 
 
-def agreeing_session_of(run: Run, configuration: Configuration) -> Session:
+def catch_up(run: Run, session: Session, end_of_turn: float) -> bool:
+    """Tell a session what is stored since; records by and by. False: there is more, but the turn is
+    over. What a strategy learns from records may take a second for each round."""
+    if not session.learns:
+        session.replay(run.asked, [])
+        return True
+    while True:
+        start, end = session.told, run.asked
+        if RECORD in session.hears:
+            end = min(end, start + RECORDS_AT_ONCE)
+        session.replay(end, stored_history(run, start, session.hears, end))
+        if end == run.asked or session.told < end:  # else nothing is missing so far
+            return True
+        if time.monotonic() > end_of_turn:
+            return False
+
+
+def agreeing_session_of(run: Run, configuration: Configuration) -> Session | None:
     """After a retry a strategy may decide differently: what it does not ask for any more goes."""
     session = session_of(run, configuration)
-    place = session.first_difference(run.asked)
-    if not session.learns or place is None:
+    place = session.first_difference(run.asked) if session else None
+    if session is None or not session.learns or place is None:
         return session
     forget_from(run, place)
     take_warm(run.pk)
-    session = session_of(run, configuration)
+    session = session_of(run, configuration, turn_seconds=inf)
+    assert session is not None  # it had all the time
     forget_births(run, session.candidates)
     return session
 
@@ -233,3 +268,4 @@ def _finish(run: Run, configuration: Configuration, chosen: int | None) -> None:
         note(run, performance_text(run, configuration))
     announce_end(run)
     transaction.on_commit(partial(publish, run.pk, always=True))
+    keep_figures_soon(run.pk)

@@ -18,7 +18,6 @@ from django.utils import timezone
 from runs.live import publish
 from runs.models import CachedReply, Chunk, ChunkState, Run, RunState
 from runs.models import Score as ScoreRow
-from runs.services.budgets import watch_budget
 from runs.services.chunks.grown_chunks import hand_back_sessions, store_growth
 from runs.services.chunks.inserting import Row, insert_rows, moment
 from runs.services.chunks.judge_totals import count_judging, tally_judges
@@ -34,10 +33,11 @@ from runs.services.chunks.totals import (
     tally_by_candidate,
     tally_calls,
 )
+from runs.services.control.budgets import watch_budget
+from runs.services.control.failures import watch_failures, watch_row
+from runs.services.control.pauses import settle_pause
 from runs.services.day_dollars import watch_day
 from runs.services.events import note_discarded
-from runs.services.failures import watch_failures, watch_row
-from runs.services.pauses import settle_pause
 from workers.engine.calling.cache import checksum
 from workers.engine.json_text import to_json
 from workers.engine.records import Reply, Request, Score

@@ -11,14 +11,16 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
-from runs.services.budgets import watch_seconds
+from runs.selectors.system.accidents import LOST_WORKER
 from runs.services.chunks.leases import SUSPICIOUS_DEATHS, read_lease, scored_positions
 from runs.services.chunks.planning import send_chunks
 from runs.services.chunks.recording import Results, record_results
+from runs.services.control.budgets import watch_seconds
+from runs.services.control.maintenance import hold_for_maintenance
+from runs.services.control.outages import pause_hopeless
+from runs.services.control.pauses import settle_pauses
 from runs.services.events import note
-from runs.services.outages import pause_hopeless
-from runs.services.pauses import settle_pauses
-from runs.services.retention import prune_audit
+from runs.services.removing.retention import prune_audit
 from workers.engine.errors import Poison
 from workers.engine.records import Score
 from workers.queue import count_queued_chunks, enqueue_advance
@@ -36,6 +38,7 @@ def sweep(*, may_reclaim: bool = True) -> None:
     """
     if may_reclaim:
         reclaim_expired()
+    hold_for_maintenance()
     settle_pauses()
     watch_seconds()
     pause_hopeless()
@@ -51,7 +54,7 @@ def reclaim_expired() -> None:
     lost = Counter(chunk.run_id for chunk in chunks if take_back(chunk, expired))
     for run_id, count in lost.items():
         those = "1 chunk is" if count == 1 else f"{count} chunks are"
-        told = f"A worker was lost; {those} handed to another one."
+        told = f"{LOST_WORKER}; {those} handed to another one."
         note(Run(pk=run_id), told, EventLevel.WARNING)
 
 

@@ -3,12 +3,13 @@
 import zlib
 from collections.abc import Iterable
 
-from runs.models import Run, ScoreRecord
+from runs.models import Override, Run, ScoreRecord
 from runs.models import Score as ScoreRow
 from runs.services.chunks.inserting import insert_rows
 from workers.engine.records import Score
 
 FIELDS = ("score", "run", "size", "packed")
+QUICKEST = 1  # of zlib: a quarter of the usual time, for an eighth more bytes
 
 
 def store_records(run: Run, scores: Iterable[Score]) -> None:
@@ -19,12 +20,13 @@ def store_records(run: Run, scores: Iterable[Score]) -> None:
         return
     stored = ScoreRow.objects.filter(run=run, position__in=list(records))
     rows = [
-        (pk, run.pk, len(records[position]), zlib.compress(records[position]))
+        (pk, run.pk, len(records[position]), zlib.compress(records[position], QUICKEST))
         for position, pk in stored.values_list("position", "pk")
     ]
     insert_rows(ScoreRecord, FIELDS, rows)
 
 
 def forget_records(score_ids: list[int]) -> None:
-    """Before their scores go."""
+    """Before their scores go; with what people said of the answers."""
+    Override.objects.filter(score__in=score_ids).delete()
     ScoreRecord.objects.filter(score__in=score_ids).delete()

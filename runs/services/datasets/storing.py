@@ -1,10 +1,7 @@
 """Imports datasets: all of a file or nothing of it, every import a version that never changes."""
 
-import hashlib
-import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -14,8 +11,10 @@ from django.db.models import QuerySet
 from runs.models import Case, Dataset
 from runs.selectors.quotas import quota_of
 from runs.services.datasets.names import MADE_BY, PASTED, is_taken, problem_with_name
-from runs.services.datasets.reading import Format, Line, Row, guess_format, read_lines, read_rows
-from runs.services.datasets.sources import LineProblem, Source, UnreadableError
+from runs.services.datasets.reading import Format, guess_format, read_lines, read_rows
+from runs.services.datasets.roles import settle_roles
+from runs.services.datasets.sources import LineProblem, Source
+from runs.services.datasets.surveying import Lines, Preview, survey_lines
 from runs.services.people.sharing import share_dataset
 from runs.services.quotas import QuotaExceeded, check_storage, lock_person
 from workers.engine.spec.expected import guess_expected
@@ -28,6 +27,7 @@ __all__ = [
     "Preview",
     "guess_format",
     "import_dataset",
+    "newest_version",
     "preview_dataset",
     "refuse_taken",
     "set_expected_column",
@@ -37,13 +37,11 @@ __all__ = [
     "store_rows",
 ]
 
-MOST_PROBLEMS = 50  # shown; a wrong separator makes one problem per row
 # In one INSERT: rows are held in memory several times over.
 ROWS_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 1_000_000
+LONGEST_ORIGIN = 300  # characters, as in the table
 VERSION_TRIES = 5  # when several people import under one name at the same moment
-
-Lines = Callable[[], Iterator[Line]]
 
 
 class DatasetError(Exception):
@@ -60,20 +58,6 @@ class NoColumnError(DatasetError):
 
 class NameTakenError(DatasetError):
     """The name is that of somebody else's dataset."""
-
-
-@dataclass(slots=True)
-class Preview:
-    """The first rows of a dataset, how many there are, and everything wrong with them."""
-
-    columns: list[str] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    total: int = 0
-    problems: list[LineProblem] = field(default_factory=list)
-    digest: str = ""
-    size: int = 0  # bytes
-    expected: str = ""  # the column with the expected answers; empty: none
-    nested: list[str] = field(default_factory=list)  # columns with lists or objects, as JSON text
 
 
 def import_dataset(
@@ -95,13 +79,15 @@ def import_dataset(
 def store_rows(
     owner: AbstractBaseUser | None,
     name: str,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Collection[Mapping[str, Any]],
     expected: str = "",
     *,
     share: bool = False,
+    origin: str = "",
 ) -> Dataset:
-    """The same for rows that are already in memory; problems count rows from 1."""
-    return _store(owner, name, lambda: read_rows(rows), expected, share=share)
+    """The same for rows that are no file: they are gone through twice. Problems count rows from 1.
+    `origin` says in words where they come from."""
+    return _store(owner, name, lambda: read_rows(rows), expected, share=share, origin=origin)
 
 
 def store_made_cases(kind: str, rows: Sequence[Mapping[str, str]]) -> Dataset:
@@ -120,7 +106,7 @@ def store_pasted_rows(owner: AbstractBaseUser, rows: Sequence[Mapping[str, Any]]
 
 def preview_dataset(source: Source, format: Format, limit: int = 20) -> Preview:
     """Read everything, keep the first rows, store nothing."""
-    return _survey(lambda: read_lines(source, format), limit)
+    return survey_lines(lambda: read_lines(source, format), limit)
 
 
 def refuse_taken(owner: AbstractBaseUser | None, name: str) -> None:
@@ -136,7 +122,7 @@ def settle_expected(name: str, columns: Sequence[str], chosen: str) -> str:
     if chosen and chosen not in columns:
         told = f"There is no column {chosen!r} for the expected answer. The columns are: "
         raise NoColumnError([LineProblem(1, f"{told}{', '.join(columns)}.")])
-    newest = _newest(name.strip())
+    newest = newest_version(name.strip())
     before = newest.expected_column if newest else ""
     return chosen or (before if before in columns else "") or guess_expected(columns)
 
@@ -150,7 +136,7 @@ def set_expected_column(dataset: Dataset, column: str) -> None:
     dataset.save(update_fields=["expected_column"])
 
 
-def _newest(name: str) -> Dataset | None:
+def newest_version(name: str) -> Dataset | None:
     return Dataset.objects.filter(name=name).order_by("-version").first()
 
 
@@ -170,12 +156,13 @@ def _store(
     expected: str = "",
     *,
     share: bool = False,
+    origin: str = "",
     twins: QuerySet[Dataset] | None = None,
 ) -> Dataset:
     """With `twins` it is hidden, and one of them if it has the same rows."""
     is_hidden = twins is not None
     # Two passes over the rows instead of a copy of them: memory stays flat.
-    survey = _survey(lines, limit=0)
+    survey = survey_lines(lines, limit=0)
     wrong_name = "" if is_hidden else problem_with_name(name)
     problems = [LineProblem(1, wrong_name)] if wrong_name else []
     if problems or survey.problems:
@@ -186,7 +173,7 @@ def _store(
         try:
             if twins is not None and (same := _same_rows(twins, survey.digest)):
                 return same
-            dataset = _add_version(owner, name.strip(), survey, lines, expected, is_hidden)
+            dataset = _add_version(owner, name.strip(), survey, lines, expected, origin, is_hidden)
             if share:
                 share_dataset(dataset, owner, is_shared=True)
             return dataset
@@ -204,10 +191,11 @@ def _add_version(
     survey: Preview,
     lines: Lines,
     chosen: str,
+    origin: str,
     is_hidden: bool,
 ) -> Dataset:
     refuse_taken(owner, name)  # again: somebody may have been faster
-    newest = _newest(name)
+    newest = newest_version(name)
     if newest is not None and newest.archived:  # who imports a name wants to use it
         Dataset.objects.filter(name=name).update(archived=None)
         newest.archived = None
@@ -223,6 +211,8 @@ def _add_version(
         columns=survey.columns,
         rows=survey.total,
         expected_column=survey.expected,
+        roles=settle_roles(newest, survey.columns, survey.expected),
+        origin=origin[:LONGEST_ORIGIN],
         digest=survey.digest,
         size=survey.size,
         owner_id=newest.owner_id if newest else owner.pk if owner else None,
@@ -259,36 +249,3 @@ def _batches(cases: Iterator[Case]) -> Iterator[list[Case]]:
             batch, characters = [], 0
     if batch:
         yield batch
-
-
-def _survey(lines: Lines, limit: int) -> Preview:
-    """One pass: count, check, and take the digest."""
-    found, digest, left_out = Preview(), hashlib.sha256(), 0
-    try:
-        for line in lines():
-            if line.row is None:
-                left_out += _note(found, LineProblem(line.number, line.problem))
-                continue
-            found.columns = found.columns or list(line.row)
-            found.total += 1
-            found.nested += [name for name in line.nested if name not in found.nested]
-            if len(found.rows) < limit:
-                found.rows.append(line.row)
-            text = json.dumps(list(line.row.items())).encode() + b"\n"
-            found.size += len(text)
-            digest.update(text)
-    except UnreadableError as error:
-        left_out += _note(found, error.problem)
-    if left_out:
-        last = found.problems[-1].line
-        found.problems.append(LineProblem(last, f"… and {left_out:,} more problems after this."))
-    found.digest = digest.hexdigest()
-    return found
-
-
-def _note(found: Preview, problem: LineProblem) -> int:
-    """Keep the problem, or count it if there are enough."""
-    if len(found.problems) >= MOST_PROBLEMS:
-        return 1
-    found.problems.append(problem)
-    return 0

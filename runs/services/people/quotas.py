@@ -12,7 +12,12 @@ from runs.roles import Permission, Role, check_permission
 from runs.selectors.quotas import quota_of
 from runs.services.audit import Subject, record
 
-SMALLEST = {"trials_per_run": 1, "active_runs": 1, "slots": 1}  # of others 0 says: nothing
+SMALLEST = {
+    "trials_per_run": 1,
+    "active_runs": 1,
+    "slots": 1,
+    "sockets": 1,
+}  # of others 0 says: nothing
 
 
 @transaction.atomic

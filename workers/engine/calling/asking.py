@@ -7,6 +7,7 @@ from workers.engine.calling.cache import Flights, ReplyCache, cache_key
 from workers.engine.calling.calls import Caller
 from workers.engine.calling.flaws import check_whole, is_kept
 from workers.engine.calling.prices import Bill, Prices
+from workers.engine.outside import Outside
 from workers.engine.providers import Provider
 from workers.engine.records import JOINED, Attempt, Reply, Request
 
@@ -26,6 +27,7 @@ class AskParts:
     prices: Prices = field(default_factory=dict)
     accepted: Collection[str] = ()  # the flaws of answers that are scored all the same
     services: Mapping[str, str] = field(default_factory=dict)  # at first: providers may change
+    outside: Outside = field(default_factory=Outside)  # for scorers that ask what is no model
 
     def key(self, request: Request) -> str:
         return cache_key(self.service_of(request), request)

@@ -7,9 +7,12 @@ from typing import Any
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH, describe_vector
 from workers.engine.calling.prices import Bill
 from workers.engine.errors import CallError, FlawedAnswer
+from workers.engine.messages.contents import as_text
 from workers.engine.records import CANCELLED, Reply, Request, StepCall
 
 KEPT_CHARACTERS = 10_000  # of a prompt's message, and of an answer
+WHOLE_CALLS = 40  # of a trial; of an episode's or segment's later ones only the beginnings are kept
+BRIEF_CHARACTERS = 160
 
 Ask = Callable[[Request], Awaitable[Reply]]
 
@@ -32,25 +35,26 @@ class CallNotes:
             try:
                 reply = await ask(request)
             except FlawedAnswer as error:
-                self._notes[number] = self._call(request, error.reply)._replace(error=error.name)
+                flawed = self._call(request, error.reply, most_of(number))
+                self._notes[number] = flawed._replace(error=error.name)
                 raise
             except CallError as error:
-                self._notes[number] = failed_call(request, error.name)
+                self._notes[number] = failed_call(request, error.name, most_of(number))
                 raise
             except asyncio.CancelledError:  # by its own agent: else nobody reads this
-                self._notes[number] = failed_call(request, CANCELLED)
+                self._notes[number] = failed_call(request, CANCELLED, most_of(number))
                 raise
-            self._notes[number] = self._call(request, reply)
+            self._notes[number] = self._call(request, reply, most_of(number))
             return reply
 
         return noted
 
-    def _call(self, request: Request, reply: Reply) -> StepCall:
+    def _call(self, request: Request, reply: Reply, most: int) -> StepCall:
         return StepCall(
             request.step,
             model_of(request),
-            prompt_of(request),
-            answer_of(request, reply),
+            prompt_of(request, most),
+            answer_of(request, reply, most),
             "",
             reply.latency_ms,
             reply.tokens_in,
@@ -61,8 +65,13 @@ class CallNotes:
         )
 
 
-def failed_call(request: Request, error: str) -> StepCall:
-    prompt, model = prompt_of(request), model_of(request)
+def most_of(number: int) -> int:
+    """Characters that are kept of each text of a trial's call of this number."""
+    return KEPT_CHARACTERS if number <= WHOLE_CALLS else BRIEF_CHARACTERS
+
+
+def failed_call(request: Request, error: str, most: int = KEPT_CHARACTERS) -> StepCall:
+    prompt, model = prompt_of(request, most), model_of(request)
     return StepCall(request.step, model, prompt, "", error, None, None, None, None, False)
 
 
@@ -70,19 +79,19 @@ def model_of(request: Request) -> str:
     return f"{request.endpoint}/{request.model}"
 
 
-def answer_of(request: Request, reply: Reply) -> str:
+def answer_of(request: Request, reply: Reply, most: int) -> str:
     is_vector = request.path == EMBEDDINGS_PATH
-    return describe_vector(reply.text) if is_vector else shorten(reply.text)
+    return describe_vector(reply.text) if is_vector else shorten(reply.text, most)
 
 
-def prompt_of(request: Request) -> list[dict[str, Any]]:
+def prompt_of(request: Request, most: int = KEPT_CHARACTERS) -> list[dict[str, Any]]:
     if request.path == EMBEDDINGS_PATH:
-        return [{"role": "text", "content": shorten(request.body["input"])}]
+        return [{"role": "text", "content": shorten(request.body["input"], most)}]
     return [
-        {"role": message["role"], "content": shorten(message["content"])}
+        {"role": message["role"], "content": shorten(as_text(message["content"]), most)}
         for message in request.body.get("messages", ())
     ]
 
 
-def shorten(text: str) -> str:
-    return text if len(text) <= KEPT_CHARACTERS else f"{text[:KEPT_CHARACTERS]}…"
+def shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

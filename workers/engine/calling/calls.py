@@ -13,6 +13,8 @@ from workers.engine.clock import Clock
 from workers.engine.errors import CallError, RateLimited, TimedOut
 from workers.engine.json_text import to_json
 from workers.engine.lanes import AsyncLane, ProcessLane, ThreadLane
+from workers.engine.messages.contents import guess_tokens
+from workers.engine.outside import Outside
 from workers.engine.providers import Provider
 from workers.engine.records import CANCELLED, Attempt, Reply, Request
 from workers.engine.throttling.permits import Quota
@@ -51,11 +53,13 @@ class CallParts:
     threads: ThreadLane = field(default_factory=ThreadLane)
     processes: ProcessLane = field(default_factory=ProcessLane)
     batches: TextBatches = field(default_factory=TextBatches)
+    outside: Outside = field(default_factory=Outside)
 
     async def close(self) -> None:
         """What was opened here. Threads cannot be ended; they end with the process."""
         await self.processes.close()
         await self.batches.close()
+        await self.outside.close()
         await self.throttle.close()
 
 
@@ -186,7 +190,9 @@ def prompt_tokens(request: Request) -> float:
     if request.path == EMBEDDINGS_PATH:
         return sum(map(len, request.body["input"])) / CHARACTERS_PER_TOKEN
     messages = request.body.get("messages", ())
-    return sum(len(message["content"]) for message in messages) / CHARACTERS_PER_TOKEN
+    tokens = sum(guess_tokens(message["content"], CHARACTERS_PER_TOKEN) for message in messages)
+    tools = request.body.get("tools")  # their description is part of the prompt, and is paid for
+    return tokens + len(to_json(tools)) / CHARACTERS_PER_TOKEN if tools else tokens
 
 
 def answer_tokens(request: Request) -> int:

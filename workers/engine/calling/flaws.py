@@ -20,12 +20,16 @@ ENDINGS: dict[str, str] = {
     "function_call": NoText.name,
     "tool_use": NoText.name,
 }
+TOOL_ENDINGS = frozenset({"tool_calls", "function_call", "tool_use"})
 # How providers name the limit on an answer's length.
 LENGTH_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 
 
-def flaw_of(text: str, ending: str) -> str:
-    """By the provider's own word for the ending; an empty text is a flaw whatever that says."""
+def flaw_of(text: str, ending: str, *, is_call: bool = False) -> str:
+    """By the provider's own word for the ending; an empty text is a flaw whatever that says.
+    `is_call`: the text is a tool call that was asked for."""
+    if is_call and ending in TOOL_ENDINGS:
+        return ""
     return ENDINGS.get(ending) or ("" if text.strip() else NoText.name)
 
 

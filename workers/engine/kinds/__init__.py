@@ -7,6 +7,9 @@ from pydantic import ValidationError
 
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds.evaluate import Evaluation
+from workers.engine.kinds.evolve import Evolution
+from workers.engine.kinds.mutate import Mutation
+from workers.engine.kinds.rollout import Rollout
 from workers.engine.kinds.select import Selection
 from workers.engine.spec.configuration import Configuration
 from workers.engine.spec.problems import explain
@@ -16,6 +19,9 @@ __all__ = ["DEFAULT_KIND", "KINDS", "read_configuration"]
 KINDS: dict[str, type[Configuration]] = {
     "evaluate": Evaluation,
     "select": Selection,
+    "evolve": Evolution,
+    "rollout": Rollout,
+    "mutate": Mutation,
 }
 DEFAULT_KIND = "evaluate"  # of a document that names none
 

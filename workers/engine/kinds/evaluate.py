@@ -1,8 +1,8 @@
 """Kind `evaluate`: every prompt with every model on every case."""
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -19,6 +19,7 @@ from workers.engine.spec.configuration import (
     check_models,
     refuse_twins,
 )
+from workers.engine.spec.prompts import PromptParts
 from workers.engine.strategies import Grid, Strategy
 from workers.engine.targets import ChatTarget, Target
 
@@ -57,10 +58,12 @@ class Evaluation(Configuration):
     def candidates(self) -> int:
         return len(self.prompts) * len(self.models)
 
+    def written_prompts(self) -> Iterator[tuple[str, PromptParts]]:
+        return ((f"prompts.{index}", prompt) for index, prompt in enumerate(self.prompts))
+
     def templates(self) -> Iterator[Template]:
-        for index, prompt in enumerate(self.prompts):
-            yield Template(f"prompts.{index}.system", prompt.system, ())
-            yield Template(f"prompts.{index}.user", prompt.user, ())
+        for path, prompt in self.written_prompts():
+            yield from prompt.templates(path)
 
     def make_candidates(self) -> list[Candidate]:
         """In the order given. A model's parameters are shown only if it appears twice: otherwise
@@ -69,11 +72,31 @@ class Evaluation(Configuration):
         candidates = []
         for prompt in self.prompts:
             for model in self.models:
-                document = {"prompt": prompt.model_dump(), "model": model.model_dump()}
+                document = {"prompt": prompt.document(), "model": model.model_dump()}
                 label = model.full_label if labels[model.label] > 1 else model.label
                 name = f"{prompt.name} · {label}"
                 candidates.append(Candidate(digest(document)[:16], name, document))
         return candidates
+
+    def narrow(
+        self, document: Mapping[str, Any], candidates: Collection[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """The prompts and models that occur among them; each prompt is tried with each model."""
+        prompts = {candidate["prompt"]["name"] for candidate in candidates}
+        models = [candidate["model"] for candidate in candidates]
+        return {
+            **document,
+            "prompts": [
+                written
+                for written, prompt in zip(document["prompts"], self.prompts, strict=True)
+                if prompt.name in prompts
+            ],
+            "models": [
+                written
+                for written, model in zip(document["models"], self.models, strict=True)
+                if model.model_dump() in models
+            ],
+        }
 
     def open_strategy(self, cases: int) -> Strategy:
         by_candidate = self.limits.schedule == "two_level"

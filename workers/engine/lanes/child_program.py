@@ -5,6 +5,7 @@ parent imports it for the frames that both sides send. Neither reads a pickle of
 """
 
 import faulthandler
+import gc
 import os
 import pickle  # noqa: TID251 - between a process and its own children; nothing is stored
 import resource
@@ -18,8 +19,18 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO, NoReturn
 
+NAME = "workers.engine.lanes.child_program"
 LENGTH = struct.Struct("!Q")  # comes before each frame
 LONGEST_MESSAGE = 300  # characters of an exception that are shown
+
+_is_last = False  # whether the piece under way is the last one of this process
+
+
+def retire() -> None:
+    """For a piece that leaves something behind which nobody can end, such as a thread: its result
+    counts, and its process takes no other piece. Elsewhere it changes nothing."""
+    global _is_last
+    _is_last = True
 
 
 def pack(content: object) -> bytes:
@@ -45,6 +56,7 @@ def read_frame(pipe: BinaryIO) -> bytes | None:
 
 
 def main() -> None:
+    sys.modules[NAME] = sys.modules["__main__"]  # what the work imports is this module, not a twin
     keep_signals_for_the_parent()
     questions, answers = take_pipes()
     sys.path[:], most_memory = unpack(read_frame(questions) or end())
@@ -63,6 +75,8 @@ def main() -> None:
             os._exit(0)
         faulthandler.cancel_dump_traceback_later()
         send(answers, answer)
+        if _is_last:
+            end()
 
 
 def keep_signals_for_the_parent() -> None:
@@ -86,6 +100,7 @@ def load(modules: Sequence[str]) -> None:
     """A piece of work of its own, before one that needs them."""
     for name in modules:
         import_module(name)
+    gc.freeze()  # they stay: looking through them again and again would take time of every piece
 
 
 def take_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -110,12 +125,14 @@ def attempt(work: bytes) -> bytes:
     itself may not survive pickling."""
     try:
         function, arguments = unpack(work)
-        return pack((True, function(*arguments)))
+        result = function(*arguments)
+        return pack((True, result, _is_last))
     except MemoryError:
         most, _ = resource.getrlimit(resource.RLIMIT_DATA)
-        return pack((False, f"MemoryError: a process may use {most // 1024**2:,} MB."))
+        told = f"MemoryError: a process may use {most // 1024**2:,} MB."
+        return pack((False, told, _is_last))
     except BaseException as error:  # noqa: BLE001 - the edge of a process: told to the parent
-        return pack((False, describe(error)))
+        return pack((False, describe(error), _is_last))
 
 
 def describe(error: BaseException) -> str:

@@ -43,8 +43,8 @@ class ProcessLane:
         self._seconds = timeout_seconds
         self._most_bytes = most_bytes
         self._most_memory = most_memory
-        self._size = size or min(MOST_CHILDREN, os.cpu_count() or 1)
-        self._places = asyncio.Semaphore(self._size)
+        self.size = size or min(MOST_CHILDREN, os.cpu_count() or 1)
+        self._places = asyncio.Semaphore(self.size)
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._children: set[ChildProcess] = set()
         self._idle: list[ChildProcess] = []
@@ -52,7 +52,7 @@ class ProcessLane:
 
     def share(self, group: str) -> "ProcessShare":
         """What one of several users of the lane may have of it."""
-        turns = self._turns.get(group) or asyncio.Semaphore(self._size)
+        turns = self._turns.get(group) or asyncio.Semaphore(self.size)
         self._turns[group] = turns
         return ProcessShare(self, turns)
 
@@ -72,9 +72,9 @@ class ProcessLane:
             try:
                 if missing := modules - child.loaded:
                     order = pack_piece(load, (sorted(missing),), LOAD_SECONDS)
-                    read_answer(await self._ask(child, order, LOAD_SECONDS))
+                    read_answer(child, await self._ask(child, order, LOAD_SECONDS))
                     child.loaded |= missing
-                return cast(T, read_answer(await self._ask(child, piece, seconds)))
+                return cast(T, read_answer(child, await self._ask(child, piece, seconds)))
             finally:
                 if child.is_usable:
                     self._idle.append(child)
@@ -134,6 +134,7 @@ class ProcessShare:
     def __init__(self, lane: ProcessLane, turns: asyncio.Semaphore) -> None:
         self._lane = lane
         self._turns = turns
+        self.size = lane.size
 
     async def call(
         self,
@@ -163,11 +164,13 @@ def pack_piece(
         raise WorkFailed(f"{told} {allowed}") from None
 
 
-def read_answer(answer: bytes) -> object:
+def read_answer(child: ChildProcess, answer: bytes) -> object:
     try:
-        is_result, content = unpack(answer)
+        is_result, content, is_last = unpack(answer)
     except Exception as error:  # noqa: BLE001 - results may be anything, and unpickle their own way
         raise WorkFailed(f"Its result cannot be read: {describe(error)}.") from None
+    if is_last:
+        child.kill()
     if not is_result:
         raise WorkFailed(content)
     return content

@@ -6,6 +6,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from workers.engine.overtime import interrupt
+
 T = TypeVar("T")
 
 MOST_THREADS = 200  # of a process; they wait for calls, which limits of their own hold
@@ -22,6 +24,7 @@ class ThreadLane:
 
     def __init__(self, most: int = MOST_THREADS) -> None:
         self._free = asyncio.Semaphore(most)
+        self._threads: dict[asyncio.Future[Any], Thread] = {}
 
     async def start(self, work: Callable[[], T]) -> asyncio.Future[Outcome[T]]:
         """Wait for a free place, then begin. A thread keeps its place until it really ends, also
@@ -35,11 +38,19 @@ class ThreadLane:
             with suppress(RuntimeError):  # the loop was closed meanwhile: nobody listens
                 loop.call_soon_threadsafe(self._end, ended, outcome)
 
-        Thread(target=run, daemon=True, name="thread-lane").start()
+        self._threads[ended] = thread = Thread(target=run, daemon=True, name="thread-lane")
+        thread.start()
         return ended
+
+    def interrupt(self, ended: asyncio.Future[Any]) -> None:
+        """Nobody waits for it any more: one that computes for ever would slow all others down."""
+        thread = self._threads.get(ended)
+        if thread is not None and thread.ident is not None:
+            interrupt(thread.ident)
 
     def _end(self, ended: asyncio.Future[Any], outcome: Outcome[Any]) -> None:
         self._free.release()
+        self._threads.pop(ended, None)
         if not ended.done():
             ended.set_result(outcome)
 

@@ -1,9 +1,11 @@
 """A named thing as a part of a configuration's schema."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from workers.engine.errors import Problem
 from workers.engine.named.named import Named
 from workers.engine.named.options import properties_of
 from workers.engine.named.registry import Registry
@@ -61,3 +63,14 @@ class NamedChoice(BaseModel):
     @classmethod
     def read_short_form(cls, value: Any) -> Any:
         return cls.registry.read(value)._asdict()
+
+
+def numbered(path: str, choices: Sequence[NamedChoice]) -> dict[str, NamedChoice]:
+    """By their places in the document."""
+    return {f"{path}.{index}": choice for index, choice in enumerate(choices)}
+
+
+def problems_with(named: Mapping[str, NamedChoice]) -> list[Problem]:
+    """What only the installed plug-ins can tell, of choices by their places."""
+    found = {path: one.registry.problem_with(one.name, one.options) for path, one in named.items()}
+    return [Problem(path, told) for path, told in found.items() if told]

@@ -1,12 +1,12 @@
 """The registry itself: finds a thing by its name, checks its options, and describes them all."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from workers.engine.named.named import Description, Named, label_of, summary_of
-from workers.engine.named.options import describe_options
+from workers.engine.named.options import describe_options, option_names
 from workers.engine.plugins import PLUGINS, SETTING, is_plugin_name
 
 Thing = TypeVar("Thing", bound=Named)
@@ -16,8 +16,17 @@ class UnknownName(ValueError):
     """Nothing of this name is there. Says what is."""
 
 
+class WrongOption(NamedTuple):
+    option: str  # where it is; empty: about several of them
+    message: str  # with the name of the thing
+
+
 class WrongOptions(ValueError):
     """Lists everything wrong with the options, and which there are."""
+
+    def __init__(self, message: str, each: Sequence[WrongOption] = ()) -> None:
+        super().__init__(message)
+        self.each = each  # where it is known what is wrong with which one
 
 
 class Entry(NamedTuple):
@@ -87,8 +96,9 @@ class Registry(Mapping[str, type[Thing]]):
         """The thing with its options, checked."""
         thing = self.find(name)
         model = thing.options_model()
-        if unknown := [option for option in options if option not in model.model_fields]:
-            takes = ", ".join(model.model_fields)
+        known = option_names(model)
+        if unknown := [option for option in options if option not in known]:
+            takes = ", ".join(known)
             raise WrongOptions(
                 f"The {self.word} {name} has no option {', '.join(map(repr, unknown))}. "
                 + (f"It takes: {takes}." if takes else "It takes none.")
@@ -96,7 +106,8 @@ class Registry(Mapping[str, type[Thing]]):
         try:
             return Chosen(name, thing, model.model_validate(dict(options)))
         except ValidationError as error:
-            raise WrongOptions("; ".join(complaints(name, error))) from None
+            found = complaints(name, error)
+            raise WrongOptions("; ".join(one.message for one in found), found) from None
 
     def read(self, document: object) -> Entry:
         """What a configuration names, checked as far as that needs no plug-in: one that was taken
@@ -172,10 +183,13 @@ class Registry(Mapping[str, type[Thing]]):
         )
 
 
-def complaints(name: str, error: ValidationError) -> Iterator[str]:
+def complaints(name: str, error: ValidationError) -> list[WrongOption]:
+    found = []
     for problem in error.errors(include_url=False, include_context=False):
-        where = ".".join([name, *map(str, problem["loc"])])
-        yield f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+        where = [name, *map(str, problem["loc"])]
+        told = problem["msg"].removeprefix("Value error, ")
+        found.append(WrongOption(".".join(where[1:]), f"{'.'.join(where)}: {told}"))
+    return found
 
 
 def subclass_of(base: type[Any]) -> Callable[[object], Any]:

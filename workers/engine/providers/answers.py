@@ -1,9 +1,9 @@
 """Reads what providers send back: answers, and errors in whatever shape they come."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -16,6 +16,7 @@ from workers.engine.errors import (
     ServerError,
 )
 from workers.engine.http import Answer
+from workers.engine.messages.tool_calls import ToolCall, call_text, declares_tools
 from workers.engine.providers.retry_after import read_retry_after
 
 MESSAGE_CHARACTERS = 300
@@ -92,6 +93,21 @@ def text_of_parts(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content or () if part.get("type") == "text")
+
+
+class Said(NamedTuple):
+    """What an answer says: its text, or the tool calls that were asked for as a text."""
+
+    text: str
+    is_call: bool
+
+
+def said(text: str, calls: Sequence[ToolCall], body: Mapping[str, Any]) -> Said:
+    """Where tools were declared, a call is the answer; what the model says beside it is not.
+    Where none were, a call is no answer, and the text is what there is."""
+    if calls and declares_tools(body):
+        return Said(clean_text(call_text(calls)), True)
+    return Said(clean_text(text), False)
 
 
 def ending_of(reason: Any) -> str:

@@ -1,21 +1,26 @@
 """Ollama's own protocol, usually on several servers behind one endpoint."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.calling.flaws import flaw_of
+from workers.engine.errors import Refused
+from workers.engine.messages.contents import images_in
+from workers.engine.messages.images import data_of
+from workers.engine.messages.tool_calls import openai_calls
 from workers.engine.providers.answers import (
-    clean_text,
     ending_of,
     pick,
     read_json_answer,
     read_vectors,
+    said,
     text_of_parts,
     whole_number,
 )
 from workers.engine.providers.model_lists import ModelList, ollama_names
-from workers.engine.providers.wire import HttpProvider, bearer
+from workers.engine.providers.wire import HttpProvider, Written, bearer
 from workers.engine.records import Reply, Request
 
 # Fields of the request itself; every other parameter is an option of the model.
@@ -28,6 +33,14 @@ TRANSLATED = (
     "stop",
     "stream",
     "options",
+    "tool_choice",
+)
+NO_ADDRESSES = (
+    "Ollama takes images as data, not as addresses. Put data:image/png;base64,… into the column, "
+    "or leave Ollama's models out."
+)
+NO_TOOL_CHOICE = (
+    "Ollama cannot be told to call a tool, or not to. Leave tool_choice out, or Ollama's models."
 )
 
 
@@ -39,11 +52,16 @@ class Ollama(HttpProvider):
         "Check that the base URL is the server's address alone, as in http://gpu-1.example:11434.",
     )
 
+    @staticmethod
+    def written(request: Request) -> Written:
+        return Written("/api/chat", body_of(request))
+
     async def send(self, request: Request) -> Reply:
         if request.path == EMBEDDINGS_PATH:
             return await self._embed(request)
-        answer = await self._post("/api/chat", body_of(request))
-        return read_json_answer(answer.body, reply_of, "a chat answer of Ollama")
+        answer = await self._post(*self.written(request))
+        read = partial(reply_of, asked=request.body)
+        return read_json_answer(answer.body, read, "a chat answer of Ollama")
 
     async def _embed(self, request: Request) -> Reply:
         answer = await self._post("/api/embed", request.body)
@@ -55,15 +73,35 @@ def body_of(request: Request) -> dict[str, Any]:
     """Of an OpenAI request. Ollama streams unless told not to."""
     given = request.body
     body = {name: given[name] for name in OWN_FIELDS if name in given}
-    body["messages"] = [
-        {**message, "content": text_of_parts(message["content"])} for message in given["messages"]
-    ]
+    body["messages"] = [message_of(message) for message in given["messages"]]
+    refuse_tool_choice(given.get("tool_choice"))
     body["stream"] = False
     if options := options_of(given):
         body["options"] = options
     if (wanted := format_of(given.get("response_format"))) is not None:
         body["format"] = wanted
     return body
+
+
+def message_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Images stand beside the text, as bare base64."""
+    translated = {**message, "content": text_of_parts(message["content"])}
+    if sources := images_in(message["content"]):
+        translated["images"] = [image_data(source) for source in sources]
+    return translated
+
+
+def image_data(source: str) -> str:
+    data = data_of(source)
+    if data is None:
+        raise Refused(NO_ADDRESSES)
+    return data.base64
+
+
+def refuse_tool_choice(choice: Any) -> None:
+    """It has none: a model that may choose would be compared with one that must."""
+    if choice not in (None, "auto"):
+        raise Refused(NO_TOOL_CHOICE)
 
 
 def options_of(given: Any) -> dict[str, Any]:
@@ -85,17 +123,17 @@ def format_of(response_format: Any) -> Any:
     return "json" if response_format.get("type") == "json_object" else None
 
 
-def reply_of(document: Any) -> Reply:
+def reply_of(document: Any, asked: Mapping[str, Any]) -> Reply:
     """Ollama says "stop" of a tool call, too."""
     message = document["message"]
-    text = clean_text(message.get("content") or "")
+    text, is_call = said(message.get("content") or "", openai_calls(message), asked)
     ending = "tool_calls" if message.get("tool_calls") else ending_of(document.get("done_reason"))
     return Reply(
         text,
         latency_ms=0.0,
         tokens_in=whole_number(document.get("prompt_eval_count")),
         tokens_out=whole_number(document.get("eval_count")),
-        flaw=flaw_of(text, ending),
+        flaw=flaw_of(text, ending, is_call=is_call),
         ending=ending,
     )
 

@@ -6,29 +6,35 @@ from typing import Any
 
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.calling.flaws import flaw_of
+from workers.engine.messages.tool_calls import openai_calls
 from workers.engine.providers.answers import (
-    clean_text,
     ending_of,
     read_json_answer,
     read_vectors,
+    said,
     whole_number,
 )
 from workers.engine.providers.model_lists import VERSIONED, ModelList, openai_names
 from workers.engine.providers.told_limits import read_told_limits
-from workers.engine.providers.wire import HttpProvider, bearer
+from workers.engine.providers.wire import HttpProvider, Written, bearer
 from workers.engine.records import Reply, Request, ToldLimits
 
 
 class OpenAI(HttpProvider):
     model_list = ModelList("/models", bearer, openai_names, VERSIONED)
 
+    @staticmethod
+    def written(request: Request) -> Written:
+        return Written(request.path, body_of(request))
+
     async def send(self, request: Request) -> Reply:
-        answer = await self._post(request.path, body_of(request))
+        answer = await self._post(*self.written(request))
         told = read_told_limits(answer.headers)
         if request.path == EMBEDDINGS_PATH:
             read = partial(embeddings_of, texts=len(request.body["input"]), told=told)
             return read_json_answer(answer.body, read, "a list of embeddings")
-        return read_json_answer(answer.body, partial(reply_of, told=told), "a chat completion")
+        read = partial(reply_of, told=told, asked=request.body)
+        return read_json_answer(answer.body, read, "a chat completion")
 
 
 def body_of(request: Request) -> Mapping[str, Any]:
@@ -36,11 +42,11 @@ def body_of(request: Request) -> Mapping[str, Any]:
     return request.body
 
 
-def reply_of(document: Any, told: ToldLimits | None) -> Reply:
+def reply_of(document: Any, told: ToldLimits | None, asked: Mapping[str, Any]) -> Reply:
     choice = document["choices"][0]
     message = choice.get("message") or {"content": choice["text"]}
     refusal = message.get("refusal")
-    text = clean_text(content_of(message) or refusal or "")
+    text, is_call = said(content_of(message) or refusal or "", openai_calls(message), asked)
     ending = "refusal" if refusal else ending_of(choice.get("finish_reason"))
     usage = document.get("usage") or {}
     return Reply(
@@ -49,7 +55,7 @@ def reply_of(document: Any, told: ToldLimits | None) -> Reply:
         tokens_in=whole_number(usage.get("prompt_tokens")),
         tokens_out=whole_number(usage.get("completion_tokens")),
         told=told,
-        flaw=flaw_of(text, ending),
+        flaw=flaw_of(text, ending, is_call=is_call),
         ending=ending,
     )
 

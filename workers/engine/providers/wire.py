@@ -1,7 +1,7 @@
 """What all providers share: one JSON request to the best server of an endpoint, and its answer."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
@@ -12,6 +12,13 @@ from workers.engine.providers.servers import Servers
 
 def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+class Written(NamedTuple):
+    """A request as a provider's own protocol writes it."""
+
+    path: str  # behind the base URL
+    body: Mapping[str, Any]
 
 
 class HttpProvider:

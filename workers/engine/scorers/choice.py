@@ -25,6 +25,7 @@ PLACES = (BOXED, ANSWERED, ALONE, BRACKETED)
 
 class Choice(Scorer):
     name: ClassVar[str] = "choice"
+    compares_answers: ClassVar[bool] = False  # a letter is expected
     summary: ClassVar[str] = (
         "The answer names the expected letter of a multiple choice, as in B, (B), Answer: B."
     )

@@ -3,29 +3,47 @@
 The schema is read by a library in Rust: its patterns cannot backtrack, and it fetches nothing.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import jsonschema_rs
 import orjson
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from workers.engine.json_text import to_json
 from workers.engine.records import Case, Judgement
 from workers.engine.scorers.base import Scorer, quote
 
 LONGEST_SCHEMA = 50_000  # characters
 STEPS_PER_CHARACTER = 10
 SCHEMAS_KEPT = 64
-MOST_NAMED = 3  # problems that an explanation lists
+MOST_NAMED = 3  # problems that a reason lists
 BLOCK = "```"
+
+
+def as_text(schema: object) -> object:
+    """In YAML and JSON a schema may stand as it is; in a form it is a text."""
+    return to_json(schema).decode() if isinstance(schema, Mapping) else schema
+
+
+Schema = Annotated[
+    str,
+    BeforeValidator(as_text),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "maxLength": LONGEST_SCHEMA}, {"type": "object"}]}
+    ),
+]
 
 
 class Json(Scorer):
     name: ClassVar[str] = "json"
+    label: ClassVar[str] = "JSON"
     summary: ClassVar[str] = "The answer is JSON, in the form of your JSON Schema if you give one."
     needs_expected: ClassVar[bool] = False
+    compares_answers: ClassVar[bool] = False
 
-    json_schema: str = Field(
+    json_schema: Schema = Field(
         default="",
         max_length=LONGEST_SCHEMA,
         title="JSON Schema",
@@ -43,18 +61,26 @@ class Json(Scorer):
         return self
 
     def steps(self, answer: str, case: Case) -> float:
-        return STEPS_PER_CHARACTER * len(answer) * (1 + self.json_schema.count("{"))
+        return steps_of(answer, self.json_schema)
 
     def judge(self, answer: str, case: Case) -> Judgement:
-        text = without_block(answer) if self.in_block else answer
-        try:
-            value = orjson.loads(text.encode("utf-8", "replace"))
-        except orjson.JSONDecodeError as error:
-            return self.verdict(False, f"is no JSON ({error}): {quote(answer)}")
-        problems = problems_of(compiled(self.json_schema), value)
-        if problems:
-            return self.verdict(False, "; ".join(problems))
-        return self.verdict(True, "has the form of the schema" if self.json_schema else "is JSON")
+        wrong = wrong_with(answer, self.json_schema, in_block=self.in_block)
+        right = "has the form of the schema" if self.json_schema else "is JSON"
+        return self.verdict(not wrong, wrong or right)
+
+
+def steps_of(answer: str, schema: str) -> float:
+    return STEPS_PER_CHARACTER * len(answer) * (1 + schema.count("{"))
+
+
+def wrong_with(answer: str, schema: str, *, in_block: bool) -> str:
+    """Why the answer is no JSON of this form. Empty: it is."""
+    text = without_block(answer) if in_block else answer
+    try:
+        value = orjson.loads(text.encode("utf-8", "replace"))
+    except orjson.JSONDecodeError as error:
+        return f"is no JSON ({error}): {quote(answer)}"
+    return "; ".join(problems_of(compiled(schema), value))
 
 
 @lru_cache(maxsize=SCHEMAS_KEPT)

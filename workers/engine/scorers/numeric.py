@@ -26,6 +26,7 @@ NUMBER = (
 MARKED = re.compile(r"####[ \t]{0,10}" + NUMBER)
 ANSWERED = re.compile(r"\banswer[\s:=*_`]{0,10}(?:is[\s:=*_`]{0,10})?" + NUMBER, re.IGNORECASE)
 ANYWHERE = re.compile(NUMBER)
+DIGITS, SPACES = "0123456789", " \n\t"
 DECORATION = str.maketrans("", "", ",$€£")
 
 
@@ -36,6 +37,7 @@ class Numeric(Scorer):
         "is the expected number."
     )
     needs_expected: ClassVar[bool] = True
+    compares_answers: ClassVar[bool] = False  # a number is expected
 
     tolerance: float = Field(
         default=0.001,
@@ -75,7 +77,15 @@ def number_in(text: str) -> Decimal | None:
     number = _last(MARKED, plain) if "####" in plain else None
     if number is None and "answer" in plain.lower():
         number = _last(ANSWERED, plain)
-    return _last(ANYWHERE, plain) if number is None else number
+    return _last(ANYWHERE, end_with_number(plain)) if number is None else number
+
+
+def end_with_number(text: str) -> str:
+    """The part in which the last number is: no number has a space in it, nor does it end without a
+    digit. Looking for numbers in all of the text takes ten times as long."""
+    end = max(text.rfind(digit) for digit in DIGITS) + 1
+    start = max(text.rfind(space, 0, end) for space in SPACES) + 1
+    return text[start:end]
 
 
 def _last(pattern: re.Pattern[str], text: str) -> Decimal | None:

@@ -45,6 +45,7 @@ class Regex(Scorer):
         "is the expected text."
     )
     needs_expected: ClassVar[bool] = False  # without one, finding the pattern is enough
+    compares_answers: ClassVar[bool] = False
 
     pattern: str = Field(
         default="",

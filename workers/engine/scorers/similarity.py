@@ -35,4 +35,4 @@ class Similarity(AskingScorer):
             raise given.error or wanted.error or ValueError("There is no vector.")
         near = min(1.0, max(0.0, cosine(given.vector, wanted.vector)))
         told = f"cosine {near:.2f}, right from {self.threshold:.2f}"
-        return Judgement(self.own_name, near, near >= self.threshold, told)
+        return self.graded(near, told)

@@ -20,7 +20,7 @@ class Answers(Strict):
         False, description="Score what a content filter, or a refusal of the model, left."
     )
     score_no_text: Switch = Field(
-        False, description="Score empty answers, and tool calls where text was expected."
+        False, description="Score empty answers, and tool calls where no tools were declared."
     )
 
     @property

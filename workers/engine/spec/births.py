@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.records import Candidate
-from workers.engine.spec.configuration import Configuration, unknown_name
+from workers.engine.spec.checks import unknown_name
+from workers.engine.spec.configuration import Configuration
 from workers.engine.spec.template import names_in
 
 

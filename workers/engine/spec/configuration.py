@@ -2,17 +2,18 @@
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
 from workers.engine.chunks import Work
-from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.errors import Problem
+from workers.engine.messages.filling import texts_of
+from workers.engine.named import Registry
 from workers.engine.records import Candidate
 from workers.engine.scorers import problem_with_scorer
 from workers.engine.spec.answers import Answers
 from workers.engine.spec.dataset_choice import DatasetChoice
-from workers.engine.spec.expected import expected_problems
 from workers.engine.spec.model_choice import ModelChoice, Name, Strict
 from workers.engine.spec.parts import (
     Amount,
@@ -22,7 +23,6 @@ from workers.engine.spec.parts import (
     Limits,
     NotSwitch,
     PriorityName,
-    Prompt,
     RequestRate,
     ScorerChoice,
     Seed,
@@ -30,10 +30,12 @@ from workers.engine.spec.parts import (
     Template,
     TokenRate,
     check_models,
+    check_scorers,
     refuse_twins,
 )
-from workers.engine.spec.template import names_in
+from workers.engine.spec.prompts import Prompt, PromptParts
 from workers.engine.strategies import Strategy
+from workers.engine.strategies.confirmed import Confirmed, split_cases
 from workers.engine.targets import Target
 
 __all__ = [
@@ -44,7 +46,9 @@ __all__ = [
     "DatasetChoice",
     "Limits",
     "ModelChoice",
+    "ModelTrials",
     "NotSwitch",
+    "OwnRegistry",
     "PriorityName",
     "Prompt",
     "RequestRate",
@@ -54,7 +58,6 @@ __all__ = [
     "Template",
     "TokenRate",
     "TrialRange",
-    "check_against",
     "check_models",
     "count_trials",
     "refuse_twins",
@@ -62,14 +65,24 @@ __all__ = [
 ]
 
 NAME = "The name of the run. A file without one takes the file's own name."
-KIND = "evaluate compares prompts and models; select finds the best models for a pipeline."
+KIND = (
+    "evaluate compares prompts and models; select finds the best models for a pipeline; evolve "
+    "breeds better prompts; rollout lets policies play missions; mutate learns which rewriting of "
+    "a query changes the answer."
+)
 CACHE = (
     "use reads and stores answers; refresh asks again and stores; off does neither. YAML reads off "
     "without quotes as false, which means the same."
 )
-NO_ENDPOINTS = "none yet; add one under Endpoints or with `manage.py save_endpoint`"
+COMBINE = (
+    "How several scorers become one score. mean: the mean of their values by their weights; all: 1 "
+    "if every one of them passes, else 0. What is not scored is left out."
+)
 CASES = "The cases that every candidate is tried on."
-MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
+HELD_OUT = (
+    "Cases that nobody is ranked by, drawn by the seed: below 1 a share of them, from 1 on a whole "
+    "number. When all else is done, the best is scored on them: who is best of many was also lucky."
+)
 
 
 class TrialRange(NamedTuple):
@@ -77,6 +90,21 @@ class TrialRange(NamedTuple):
 
     least: int
     most: int
+
+
+class ModelTrials(NamedTuple):
+    """Trials that ask one model."""
+
+    model: ModelChoice
+    trials: int
+
+
+class OwnRegistry(NamedTuple):
+    """Named things that only one kind knows, as the reference describes them."""
+
+    title: str  # as in operators
+    registry: Registry[Any]
+    about: str
 
 
 class Configuration(Strict):
@@ -89,6 +117,8 @@ class Configuration(Strict):
     """Whether its strategy brings new candidates while it runs."""
     keeps_records: ClassVar[bool] = False
     """Whether its target gives records: then exports offer them."""
+    own_registries: ClassVar[Sequence[OwnRegistry]] = ()
+    """Their plug-ins are checked, and the reference describes them."""
     target: ClassVar[type[Target]]
     """What turns a candidate and a case into an answer."""
 
@@ -105,8 +135,9 @@ class Configuration(Strict):
         1, description="How often each candidate answers each case."
     )
     scorers: Annotated[list[ScorerChoice], Field(min_length=1, max_length=10)] = Field(
-        description="How an answer becomes a score. With several, the score is their mean."
+        description="How an answer becomes a score."
     )
+    combine: Literal["mean", "all"] = Field("mean", description=COMBINE)
     limits: Limits = Field(
         default_factory=lambda: Limits.model_validate({}),
         description="How fast calls are made, how long they may take and how often they are tried.",
@@ -125,6 +156,10 @@ class Configuration(Strict):
         "a whole number of them.",
     )
 
+    held_out: Annotated[float, Field(gt=0, le=2_000_000), NotSwitch] | None = Field(
+        None, description=HELD_OUT
+    )
+
     @field_validator("fail_on_error")
     @classmethod
     def check_share_or_count(cls, most: float | None) -> float | None:
@@ -132,15 +167,64 @@ class Configuration(Strict):
             raise ValueError("Give a share of the trials, as in 0.1, or a whole number of them.")
         return most
 
+    @field_validator("held_out")
+    @classmethod
+    def check_held_out(cls, held_out: float | None) -> float | None:
+        if held_out is not None and held_out >= 1 and held_out != int(held_out):
+            raise ValueError("Give a share of the cases, as in 0.2, or a whole number of them.")
+        return held_out
+
+    @field_validator("scorers")
+    @classmethod
+    def check_scorers(cls, scorers: list[ScorerChoice]) -> list[ScorerChoice]:
+        return check_scorers(scorers)
+
     @property
     def expected_column(self) -> str:
         """Runs from before it could be chosen name none in their documents: it was `expected`."""
         return "expected" if self.expected is None else self.expected
 
     @property
+    def decides(self) -> bool:
+        """Whether what is asked depends on scores: on those of all candidates, who is best."""
+        return self.learns or self.held_out is not None
+
+    @property
+    def grows(self) -> bool:
+        """Whether candidates come while it runs: new ones, or the best to be confirmed."""
+        return self.bears or self.held_out is not None
+
+    def count_held_out(self, cases: int) -> int:
+        """Of so many."""
+        if self.held_out is None:
+            return 0
+        is_share = self.held_out < 1
+        return max(1, round(self.held_out * cases)) if is_share else int(self.held_out)
+
+    def count_ranked(self, cases: int) -> int:
+        """The cases that candidates are tried on. All that counts trials asks for this number."""
+        return cases - self.count_held_out(cases)
+
+    def count_confirming(self, cases: int) -> int:
+        """Trials of the best on held-out cases."""
+        return self.count_held_out(cases) * self.repeats
+
+    def begin(self, cases: int) -> Strategy:
+        """What a run asks for, from its first trial to the last."""
+        if self.held_out is None:
+            return self.open_strategy(cases)
+        split = split_cases(cases, self.count_held_out(cases), self.seed)
+        return Confirmed(self.open_strategy(len(split.ranked)), split, self.repeats)
+
+    @property
     @abstractmethod
     def called(self) -> list[ModelChoice]:
         """The models that its candidates may call."""
+
+    @property
+    def answering(self) -> list[ModelChoice]:
+        """Those of them that answer cases. The others make candidates."""
+        return self.called
 
     @property
     def judges(self) -> list[tuple[str, ModelChoice]]:
@@ -162,6 +246,10 @@ class Configuration(Strict):
     def candidates(self) -> int:
         """How many there are to be tried."""
 
+    def written_prompts(self) -> Iterator[tuple[str, PromptParts]]:
+        """Every prompt that it holds, with its path in the document."""
+        return iter(())
+
     @abstractmethod
     def templates(self) -> Iterator[Template]:
         """Every text that is filled from a case."""
@@ -177,16 +265,24 @@ class Configuration(Strict):
 
     @abstractmethod
     def open_strategy(self, cases: int) -> Strategy:
-        """At its beginning."""
+        """At its beginning, on the cases that candidates are ranked by."""
+
+    def most_trials(self, cases: int) -> int:
+        """Of those that evaluate, on so many cases."""
+        return self.candidates * cases * self.repeats
 
     def bound_trials(self, cases: int) -> TrialRange:
         """How many there may be."""
         trials = count_trials(self, cases)
         return TrialRange(trials, trials)
 
+    def told(self, cases: int) -> list[ModelTrials]:
+        """The trials of other roles, beside those that evaluate, by the model that they ask."""
+        return []
+
     def count_told(self, cases: int) -> int:
-        """At most so many trials of other roles, beside those that evaluate."""
-        return 0
+        """At most so many trials of other roles."""
+        return sum(each.trials for each in self.told(cases))
 
     def first_round(self, cases: int) -> Work | None:
         """The work that can be done at once at the beginning, of kinds that decide in rounds."""
@@ -194,6 +290,10 @@ class Configuration(Strict):
 
     def calls_per_trial(self) -> int:
         """At most: that a router skips some is not known before."""
+        return 1
+
+    def answers_per_trial(self) -> int:
+        """That are judged."""
         return 1
 
     @staticmethod
@@ -204,8 +304,14 @@ class Configuration(Strict):
     @staticmethod
     def texts_of(document: Mapping[str, Any]) -> list[str]:
         """The texts of a candidate that are filled from a case, by its document."""
-        prompt = document.get("prompt", {})
-        return [prompt[name] for name in ("system", "user") if name in prompt]
+        return texts_of(document.get("prompt", {}))
+
+    def narrow(
+        self, document: Mapping[str, Any], candidates: Collection[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Its own document with as few other candidates than these, given by their documents, as
+        its kind can say: of one that searches among all of them, none is left out."""
+        return dict(document)
 
     def problems(self) -> list[Problem]:
         """What is wrong between its parts, each of which is right by itself."""
@@ -222,81 +328,6 @@ class Configuration(Strict):
         return f"models.{index}"
 
 
-def check_against(
-    configuration: Configuration,
-    *,
-    endpoints: Mapping[str, Collection[str]],
-    columns: Sequence[str],
-    cases: int,
-) -> None:
-    """Refuse what only the stored parts can tell: endpoints, with the models whose price is known;
-    dataset columns, among them the expected answer; size."""
-    named = [
-        (f"{configuration.model_path(index)}.endpoint", model)
-        for index, model in enumerate(configuration.called)
-    ]
-    problems = [
-        Problem(
-            path,
-            f"There is no endpoint {model.endpoint!r}. "
-            f"Choose one of: {', '.join(endpoints) or NO_ENDPOINTS}.",
-        )
-        for path, model in [*named, *configuration.judges]
-        if model.endpoint not in endpoints
-    ]
-    problems += configuration.plugin_problems()
-    problems += template_problems(configuration, columns)
-    problems += expected_problems(
-        configuration.expected_column,
-        [scorer.name for scorer in configuration.scorers],
-        columns,
-        {name for template in configuration.templates() for name in names_in(template.text)},
-    )
-    problems += budget_problems(configuration, endpoints)
-    trials = count_trials(configuration, cases) + configuration.count_told(cases)
-    if trials > MAX_TRIALS:
-        problems.append(
-            Problem("", f"{trials:,} trials are more than the {MAX_TRIALS:,} a run may have.")
-        )
-    if problems:
-        raise ConfigurationError(problems)
-
-
-def budget_problems(
-    configuration: Configuration, priced: Mapping[str, Collection[str]]
-) -> list[Problem]:
-    """Dollars can only be kept to where every price is known, by endpoint and model."""
-    if configuration.budget.dollars is None:
-        return []
-    unpriced = {
-        model.label: model.endpoint
-        for model in configuration.every_model
-        if model.model not in priced.get(model.endpoint, ())
-    }
-    if not unpriced:
-        return []
-    places = ", ".join(sorted(set(unpriced.values())))
-    told = (
-        f"A budget in dollars needs the price of every model; unknown: {', '.join(unpriced)}. "
-        f"Enter it under Endpoints ({places}), or set a budget of calls instead."
-    )
-    return [Problem("budget.dollars", told)]
-
-
-def template_problems(configuration: Configuration, columns: Sequence[str]) -> list[Problem]:
-    return [
-        Problem(template.path, unknown_name(name, columns, template.known))
-        for template in configuration.templates()
-        for name in names_in(template.text)
-        if name not in columns and name not in template.known
-    ]
-
-
-def unknown_name(name: str, columns: Sequence[str], steps: Sequence[str]) -> str:
-    told = f"{{{{{name}}}}} is not a column of the dataset. It has: {', '.join(columns)}."
-    return f"{told} Earlier steps: {', '.join(steps)}." if steps else told
-
-
 def with_expected(configuration: Configuration, column: str) -> Configuration:
     """With the column that its dataset names, unless it names one itself."""
     if configuration.expected is not None:
@@ -306,4 +337,4 @@ def with_expected(configuration: Configuration, column: str) -> Configuration:
 
 def count_trials(configuration: Configuration, cases: int) -> int:
     """Of those that evaluate, at most: who chooses among candidates need not run them all."""
-    return configuration.candidates * cases * configuration.repeats
+    return configuration.most_trials(cases)

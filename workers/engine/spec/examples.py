@@ -96,4 +96,19 @@ scorers: [numeric]
 limits: {max_concurrent: 20, requests_per_minute: null}
 """,
     ),
+    Example(
+        "example-rollout",
+        "Policies that play missions",
+        "On the grid world, which needs nothing else to be installed. More in docs/ROLLOUT.md.",
+        """\
+name: foragers
+kind: rollout
+seed: 42
+missions:
+  - {environment: "grid/*", max_steps: 50}
+policies: [random, seeker, {linear: {seed: 3}}]
+episodes: 2
+jobs: 4
+""",
+    ),
 )

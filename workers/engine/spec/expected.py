@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 
 from workers.engine.errors import Problem
-from workers.engine.scorers import SCORERS
 
 USUAL_NAMES = ("expected", "answer", "target", "label", "output")  # in this order
 
@@ -18,13 +17,14 @@ def guess_expected(columns: Sequence[str]) -> str:
 
 
 def expected_problems(
-    expected: str, scorers: Sequence[str], columns: Sequence[str], used: Collection[str]
+    expected: str, comparing: Sequence[str], columns: Sequence[str], used: Collection[str]
 ) -> list[Problem]:
-    """What is wrong with the column that scorers compare with. `used`: the columns in prompts."""
+    """What is wrong with the column that scorers compare with. `comparing`: their names; `used`:
+    the columns in prompts."""
     listed = f"Its columns: {', '.join(columns)}."
     if expected and expected not in columns:
         return [Problem("expected", f"The dataset has no column {expected!r}. {listed}")]
-    needing = [name for name in dict.fromkeys(scorers) if needs_expected(name)]
+    needing = list(dict.fromkeys(comparing))
     if expected or not needing:
         return []
     which = f"The scorer {needing[0]} compares"
@@ -34,8 +34,3 @@ def expected_problems(
     what = f"Say which one it is: expected: {rest[-1]}." if rest else "Import it with one."
     told = f"{which} with an expected answer, and the dataset has no such column. {listed} {what}"
     return [Problem("expected", told)]
-
-
-def needs_expected(scorer: str) -> bool:
-    """One that is not installed needs nothing: that it is missing is said elsewhere."""
-    return scorer in SCORERS and SCORERS[scorer].needs_expected

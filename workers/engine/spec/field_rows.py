@@ -20,6 +20,8 @@ TITLES = {
     "StrategyChoice": "Strategy",
     "AgentStep": "Agent step",
     "ChatCall": "Call of an agent",
+    "TextPart": "Text part",
+    "ImagePart": "Image part",
 }
 MOST_SHOWN = 2**31  # bounds beyond are those of the machine, not of a person
 
@@ -141,7 +143,7 @@ def number(value: float) -> str:
 
 
 def title_of(name: str) -> str:
-    return TITLES.get(name, name)
+    return TITLES.get(name) or name.removesuffix("Choice")
 
 
 def anchor_of(name: str) -> str:

@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from workers.engine.named import NamedChoice, Registry, WrongOptions
-from workers.engine.scorers import SCORERS, build_scorer
-from workers.engine.spec.model_choice import ModelChoice, Name, Strict
+from workers.engine.named import NamedChoice, Registry, UnknownName, WrongOptions
+from workers.engine.scorers import SCORERS, AnyScorer, build_scorer
+from workers.engine.spec.model_choice import ModelChoice, Strict
 from workers.engine.spec.presets import MOST_CONCURRENT, fill_limits
 
 
@@ -61,32 +61,42 @@ class Template(NamedTuple):
     known: tuple[str, ...]  # what it may name besides the columns of the dataset
 
 
-class Prompt(Strict):
-    """A prompt: what is sent for a case. {{column}} stands for a field of the case."""
-
-    name: Name = Field(description="How the prompt is called in results.")
-    system: Annotated[str, Field(max_length=100_000)] = Field("", description=SYSTEM)
-    user: Annotated[str, Field(min_length=1, max_length=100_000)] = Field(
-        "{{question}}", description=USER
-    )
-
-
 class ScorerChoice(NamedChoice):
     """A scorer by name, or with its options, as in {numeric: {tolerance: 0.001}}."""
 
     registry: ClassVar[Registry[Any]] = SCORERS
 
     @property
-    def models(self) -> dict[str, ModelChoice]:
-        """Those it asks, by the option that names them. What is wrong with a plug-in is told by
-        `plugin_problems`."""
-        scorer = SCORERS.get(self.name)
-        if scorer is None or not scorer.asks:
-            return {}
+    def scorer(self) -> AnyScorer | None:
+        """Ready to judge. None of a plug-in that is not there, or takes other options than it did:
+        that is told by `plugin_problems`."""
         try:
-            return build_scorer(self.name, self.options).models
-        except WrongOptions:
-            return {}
+            return build_scorer(self.name, self.options)
+        except (UnknownName, WrongOptions):
+            return None
+
+    @property
+    def compares(self) -> bool:
+        """Whether it needs an expected answer."""
+        scorer = self.scorer
+        return scorer is not None and scorer.compares
+
+    @property
+    def models(self) -> dict[str, ModelChoice]:
+        """Those it asks, by the option that names them."""
+        scorer = self.scorer
+        return scorer.models if scorer is not None else {}
+
+
+def check_scorers(scorers: list[ScorerChoice]) -> list[ScorerChoice]:
+    """What is wrong among them, as far as their plug-ins are installed."""
+    built = [choice.scorer for choice in scorers]
+    if all(scorer is not None and not scorer.counts for scorer in built):
+        raise ValueError("All scorers have the weight 0. At least one must count.")
+    known = [scorer for scorer in built if scorer is not None]
+    given = {scorer.called for scorer in known} - {""}
+    refuse_twins(scorer.own_name for scorer in known if scorer.own_name in given)
+    return scorers
 
 
 class Limits(Strict):

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from workers.engine.errors import Problem
+from workers.engine.named import WrongOptions
 
 TOO_SHORT = ("string_too_short", "too_short")
 # What to do about a field that is empty, by its name, or by that of its parent and its own.
@@ -27,10 +28,16 @@ EMPTY = {
 
 def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     """Every problem of a document at once."""
-    return [
-        Problem(path_of(item["loc"], model), sentence(dict(item), model))
-        for item in error.errors(include_url=False)
-    ]
+    found = []
+    for item in error.errors(include_url=False):
+        path, cause = path_of(item["loc"], model), item.get("ctx", {}).get("error")
+        if isinstance(cause, WrongOptions) and cause.each:
+            found += [
+                Problem(f"{path}.{one.option}".rstrip("."), one.message) for one in cause.each
+            ]
+        else:
+            found.append(Problem(path, sentence(dict(item), model)))
+    return found
 
 
 def sentence(item: dict[str, Any], model: type[BaseModel]) -> str:

@@ -5,16 +5,16 @@ Everything comes from the pydantic models, so that a new field is described when
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from workers.engine.agents import AGENTS
 from workers.engine.kinds import DEFAULT_KIND, KINDS
-from workers.engine.named import Named, Registry
+from workers.engine.named import Named, NamedChoice, Registry
 from workers.engine.named.named import summary_of
-from workers.engine.named.options import properties_of
-from workers.engine.scorers import SCORERS
-from workers.engine.spec.configuration import Configuration, Limits
+from workers.engine.named.options import properties_of, schema_of
+from workers.engine.scorers import SCORERS, BaseScorer
+from workers.engine.spec.configuration import Configuration, Limits, OwnRegistry
 from workers.engine.spec.field_rows import FieldRow, Piece, anchor_of, fields_of, title_of, yaml_of
 from workers.engine.spec.presets import DEFAULT_PRESET, EFFECTS, PRESETS, written_otherwise
 from workers.engine.strategies import SELECTIONS
@@ -47,6 +47,9 @@ class Table(NamedTuple):
         return list(zip(self.rows, self.effects or [""] * len(self.rows), strict=True))
 
 
+Schema = Mapping[str, Any]
+
+
 class Part(NamedTuple):
     """A group of sections on the page."""
 
@@ -58,13 +61,15 @@ class Part(NamedTuple):
 
 
 def reference() -> list[Part]:
-    named = [scorers_part(), strategies_part(), agents_part()]
-    return [kinds_part(), objects_part(), limits_part(), *named]
+    named = [scorers_part(), strategies_part(), agents_part(), *own_parts()]
+    schemas = {name: kind.model_json_schema() for name, kind in KINDS.items()}
+    objects = definitions(schemas.values())
+    return [kinds_part(schemas), objects_part(objects), limits_part(objects["Limits"]), *named]
 
 
-def kinds_part() -> Part:
+def kinds_part(schemas: Mapping[str, Schema]) -> Part:
     common = Configuration.model_fields.keys()
-    every = fields_of(KINDS[DEFAULT_KIND].model_json_schema(), only=common)
+    every = fields_of(schemas[DEFAULT_KIND], only=common)
     sections = [
         Section("every-kind", "Fields of every kind", "", every),
         *(
@@ -72,7 +77,7 @@ def kinds_part() -> Part:
                 f"kind-{name}",
                 f"Kind {name}",
                 about_kind(name, kind),
-                fields_of(kind.model_json_schema(), leave_out=common),
+                fields_of(schemas[name], leave_out=common),
             )
             for name, kind in KINDS.items()
         ),
@@ -86,17 +91,16 @@ def about_kind(name: str, kind: type[Configuration]) -> str:
     return told.removeprefix(f"Kind `{name}`: ").capitalize()
 
 
-def objects_part() -> Part:
+def objects_part(objects: Mapping[str, Schema]) -> Part:
     """What fields hold, in the order in which they are met."""
+    elsewhere = {"Limits", *(choice.__name__ for choice in NamedChoice.__subclasses__())}
     sections = [
-        object_section(name, schema)
-        for name, schema in definitions().items()
-        if name not in ("Limits", "ScorerChoice", "StrategyChoice")
+        object_section(name, schema) for name, schema in objects.items() if name not in elsewhere
     ]
     return Part("objects", "Objects", "What the fields above hold.", sections)
 
 
-def limits_part() -> Part:
+def limits_part(limits: Schema) -> Part:
     names = list(PRESETS[DEFAULT_PRESET])
     presets = Table(
         "presets",
@@ -115,7 +119,7 @@ def limits_part() -> Part:
         [*map(list, written_otherwise().items())],
         [EFFECTS[name] for name in written_otherwise()],
     )
-    section = object_section("Limits", definitions()["Limits"])
+    section = object_section("Limits", limits)
     fields = [row._replace(default=limit_default(row.name)) for row in section.fields]
     about = "How fast a run goes, and what it does when a call fails or takes long."
     described = section._replace(title="Fields of limits", fields=fields)
@@ -134,8 +138,9 @@ def scorers_part() -> Part:
         "scorer",
         "How a scorer is written",
         "By its name, as in exact; with its options under the name, as in "
-        "{numeric: {tolerance: 0.001}}, or beside it, as in {name: numeric, tolerance: 0.001}.",
-        [],
+        "{numeric: {tolerance: 0.001}}, or beside it, as in {name: numeric, tolerance: 0.001}. "
+        "These options hold for every scorer; first the threshold, then not.",
+        options_of(BaseScorer),
     )
     return named_part("scorers", SCORERS, "How an answer becomes a score.", written)
 
@@ -157,6 +162,22 @@ def agents_part() -> Part:
         "Others come with packages that EVALSITE_PLUGINS names."
     )
     return named_part("agents", AGENTS, about)
+
+
+def own_parts() -> list[Part]:
+    """Of what only one kind knows."""
+    own = [one for kind in KINDS.values() for one in kind.own_registries]
+    return [named_part(one.title, one.registry, one.about, how_written(one)) for one in own]
+
+
+def a_word(word: str) -> str:
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
+def how_written(own: OwnRegistry) -> Section:
+    """What the fields that name one link to."""
+    title = f"How {a_word(own.registry.word)} is written"
+    return Section(own.registry.word, title, own.registry.how_written, [])
 
 
 def named_part(
@@ -187,16 +208,15 @@ def about_entry(thing: type[Named]) -> str:
 
 def options_of(thing: type[Named]) -> list[FieldRow]:
     model = thing.options_model()
-    needed = model.model_json_schema().get("required", [])
+    needed = schema_of(model).get("required", [])
     return fields_of({"properties": properties_of(model), "required": needed})
 
 
-def definitions() -> dict[str, dict[str, Any]]:
+def definitions(schemas: Iterable[Schema]) -> dict[str, Schema]:
     """Every object that a configuration may hold, by the name of its model, in the order in which
     a reader meets them."""
-    found: dict[str, dict[str, Any]] = {}
-    for kind in KINDS.values():
-        schema = kind.model_json_schema()
+    found: dict[str, Schema] = {}
+    for schema in schemas:
         names = names_in(schema["properties"])
         while names:
             name = names.pop(0)

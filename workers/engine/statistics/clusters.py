@@ -42,12 +42,27 @@ def estimate_clustered(found: Clusters) -> Estimate | None:
     if found.n == found.cases:
         return estimate_mean(found.n, found.total, found.square_total)
     mean = found.total / found.n
-    is_share = 0 <= mean <= 1 and math.isclose(found.total, found.square_total, abs_tol=1e-9)
     variance = variance_of_mean(found)
-    if is_share or variance == 0.0:
+    if is_share(found) or variance == 0.0:
         return Estimate(mean, *wilson(mean, worth_in_answers(found, mean, variance)), found.n)
     half = t_quantile(found.cases - 1) * math.sqrt(variance)
     return Estimate(mean, mean - half, mean + half, found.n)
+
+
+def estimate_widely(
+    n: int, total: float, square_total: float, answers_a_case: float
+) -> Estimate | None:
+    """From counters alone: as if all answers to a case agreed, so that they count once."""
+    cases = max(1, round(n / answers_a_case)) if n else 0
+    share = cases / n if n else 0.0
+    found = estimate_mean(cases, total * share, square_total * share)
+    return found._replace(n=n) if found else None
+
+
+def is_share(found: Clusters) -> bool:
+    """Whether every score is 0 or 1."""
+    is_within = 0 <= found.total <= found.n
+    return is_within and math.isclose(found.total, found.square_total, abs_tol=1e-9)
 
 
 def variance_of_mean(found: Clusters) -> float:

@@ -1,41 +1,21 @@
-"""Compares two runs trial by trial: the same case and repeat, by the candidates that match."""
+"""Compares two runs over the same cases, by the candidates that match."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from workers.engine.statistics.columns import (
+    CASES,
+    REPEATS,
+    Cells,
+    Columns,
+    Numbers,
+    cell_keys,
+    fold,
+    mean_by,
+)
 from workers.engine.statistics.paired import CLOSE, Difference, estimate_difference
-
-
-class Result(NamedTuple):
-    """What a comparison needs of a score. `case` is equal where the case is the same."""
-
-    candidate: str
-    case: str | int
-    repeat: int
-    value: float | None  # None: the trial failed
-    passed: bool | None
-    position: int
-
-
-class Pair(NamedTuple):
-    """The same trial in two runs, scored in both."""
-
-    before: Result
-    after: Result
-
-    @property
-    def change(self) -> float:
-        return (self.after.value or 0.0) - (self.before.value or 0.0)
-
-    @property
-    def is_regression(self) -> bool:
-        return bool(self.before.passed and not self.after.passed)
-
-    @property
-    def is_improvement(self) -> bool:
-        return bool(self.after.passed and not self.before.passed)
 
 
 class CandidatePair(NamedTuple):
@@ -45,19 +25,38 @@ class CandidatePair(NamedTuple):
     after: str
 
 
+class PlacePair(NamedTuple):
+    """Places of the candidates that are compared, each in its own run."""
+
+    before: int
+    after: int
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """`changed` holds the largest fall first."""
+    """Differences are of cases, repeats folded; `pairs` to `unmatched` count single trials.
+    `changed_before` and `changed_after` are rows of the two runs, the largest fall first."""
 
     overall: Difference | None
-    by_candidate: Mapping[CandidatePair, Difference | None]
-    changed: Sequence[Pair]
+    by_candidate: Sequence[Difference | None]
+    cells_before: Cells  # of the candidates that match
+    cells_after: Cells
+    changed_before: Numbers
+    changed_after: Numbers
+    fallen: int  # of those that changed: scored lower
     pairs: int
     regressions: int
     improvements: int
     failed_before: int  # trials that have no value in the one run, but in the other
     failed_after: int
     unmatched: int  # trials of which the other run has no counterpart
+
+
+class SharedCells(NamedTuple):
+    """Rows of the same cells in two runs."""
+
+    before: Numbers
+    after: Numbers
 
 
 def match_candidates(before: Mapping[str, str], after: Mapping[str, str]) -> list[CandidatePair]:
@@ -79,41 +78,83 @@ def is_unique(name: str, names: Mapping[str, str]) -> bool:
     return Counter(names.values())[name] == 1
 
 
-def compare(
-    before: Iterable[Result], after: Iterable[Result], candidates: Sequence[CandidatePair]
-) -> Comparison:
-    old, new = index(before), index(after)
-    twins = {pair.before: pair.after for pair in candidates}
-    matched = [
-        Pair(result, new[twins[key[0]], key[1], key[2]])
-        for key, result in old.items()
-        if key[0] in twins and (twins[key[0]], key[1], key[2]) in new
-    ]
-    scored = [p for p in matched if p.before.value is not None and p.after.value is not None]
-    of_candidate: dict[str, list[Pair]] = defaultdict(list)
-    for pair in scored:
-        of_candidate[pair.before.candidate].append(pair)
-    changed = [p for p in scored if abs(p.change) > CLOSE or p.before.passed != p.after.passed]
-    changed.sort(key=lambda pair: (pair.change, not pair.is_regression, pair.before.position))
+def compare(before: Columns, after: Columns, candidates: Sequence[PlacePair]) -> Comparison:
+    import numpy
+
+    groups_before = groups_of(before, {pair.before: pair.before for pair in candidates})
+    groups_after = groups_of(after, {pair.after: pair.before for pair in candidates})
+    is_paired_before = groups_before[before.candidate] >= 0
+    is_paired_after = groups_after[after.candidate] >= 0
+    cells_before = fold(before.only(is_paired_before), groups_before)
+    cells_after = fold(after.only(is_paired_after), groups_after)
+    places = (numpy.flatnonzero(is_paired_before), numpy.flatnonzero(is_paired_after))
+    old_keys = trial_keys(before, groups_before)[places[0]]
+    new_keys = trial_keys(after, groups_after)[places[1]]
+    _, of_old, of_new = numpy.intersect1d(
+        old_keys, new_keys, assume_unique=True, return_indices=True
+    )
+    rows = (places[0][of_old], places[1][of_new])
+    scored = before.is_scored[rows[0]] & after.is_scored[rows[1]]
+    old, new = before.only(rows[0][scored]), after.only(rows[1][scored])
+    is_regression = (old.passed == 1) & (new.passed != 1)
+    is_improvement = (new.passed == 1) & (old.passed != 1)
+    change = new.value - old.value
+    has_changed = (numpy.abs(change) > CLOSE) | is_regression | is_improvement
+    changed = numpy.flatnonzero(has_changed)
+    order = (old.position[changed], ~is_regression[changed], change[changed])
+    changed = changed[numpy.lexsort(order)]
+    shared = shared_cells(cells_before, cells_after)
+    change_of_cells = cells_after.value[shared.after] - cells_before.value[shared.before]
+    keys = cells_before.key[shared.before]
+    overall = difference_of(keys, change_of_cells)
     return Comparison(
-        overall=difference_of(scored),
-        by_candidate={c: difference_of(of_candidate[c.before]) for c in candidates},
-        changed=changed,
-        pairs=len(scored),
-        regressions=sum(pair.is_regression for pair in scored),
-        improvements=sum(pair.is_improvement for pair in scored),
-        failed_before=sum(p.before.value is None and p.after.value is not None for p in matched),
-        failed_after=sum(p.after.value is None and p.before.value is not None for p in matched),
-        unmatched=len(old) + len(new) - 2 * len(matched),
+        overall=overall,
+        by_candidate=[overall]
+        if len(candidates) == 1
+        else [
+            difference_of(keys[of_pair], change_of_cells[of_pair])
+            for of_pair in (keys // CASES == pair.before for pair in candidates)
+        ],
+        cells_before=cells_before,
+        cells_after=cells_after,
+        changed_before=rows[0][scored][changed],
+        changed_after=rows[1][scored][changed],
+        fallen=int((change[changed] < -CLOSE).sum()),
+        pairs=int(scored.sum()),
+        regressions=int(is_regression.sum()),
+        improvements=int(is_improvement.sum()),
+        failed_before=int((~before.is_scored[rows[0]] & after.is_scored[rows[1]]).sum()),
+        failed_after=int((before.is_scored[rows[0]] & ~after.is_scored[rows[1]]).sum()),
+        unmatched=len(before.case) + len(after.case) - 2 * len(rows[0]),
     )
 
 
-def index(results: Iterable[Result]) -> dict[tuple[str, str | int, int], Result]:
-    return {(r.candidate, r.case, r.repeat): r for r in results}
+def groups_of(trials: Columns, groups: Mapping[int, int]) -> Numbers:
+    """By a candidate's place, its group; -1: it is compared with nothing."""
+    import numpy
+
+    places = 1 + max([*groups, int(trials.candidate.max(initial=-1))])
+    found = numpy.full(places, -1, dtype=numpy.int64)
+    for place, group in groups.items():
+        found[place] = group
+    return found
 
 
-def difference_of(pairs: Iterable[Pair]) -> Difference | None:
-    by_case: dict[str | int, list[float]] = defaultdict(list)
-    for pair in pairs:
-        by_case[pair.before.case].append(pair.change)
-    return estimate_difference([sum(each) / len(each) for each in by_case.values()])
+def trial_keys(trials: Columns, groups: Numbers) -> Numbers:
+    return cell_keys(trials, groups) * REPEATS + trials.repeat
+
+
+def shared_cells(before: Cells, after: Cells) -> SharedCells:
+    import numpy
+
+    _, old, new = numpy.intersect1d(before.key, after.key, assume_unique=True, return_indices=True)
+    return SharedCells(old, new)
+
+
+def difference_of(keys: Numbers, changes: Numbers) -> Difference | None:
+    """Over cases: candidates that answered the same case count as one. nan is left out."""
+    import numpy
+
+    known = ~numpy.isnan(changes)
+    by_case = mean_by(keys[known] % CASES, changes[known])
+    return estimate_difference(by_case.tolist())

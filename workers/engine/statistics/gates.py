@@ -79,18 +79,26 @@ class Check(NamedTuple):
     exit: Exit = Exit.GATE_FAILED
 
 
-def judge(gates: Gates, outcome: Outcome, comparison: Comparison | None = None) -> list[Check]:
-    """Everything that was asked, in the order in which people read it."""
+def judge(
+    gates: Gates, outcome: Outcome, comparison: Comparison | None = None, held_out: str = ""
+) -> list[Check]:
+    """Everything that was asked, in the order in which people read it. `held_out` says how the best
+    did on cases that it was not chosen by: no gate, but told where a score is judged."""
     checks = [judge_ending(outcome), judge_errors(gates.max_error_rate, outcome)]
     if gates.min_score is not None:
-        checks.append(judge_score(gates.min_score, outcome))
+        checks.append(telling(judge_score(gates.min_score, outcome), held_out))
     if comparison is not None:
-        checks.append(judge_baseline(gates.alpha or DEFAULT_ALPHA, comparison))
+        found = judge_baseline(gates.alpha or DEFAULT_ALPHA, comparison)
+        checks.append(telling(found, held_out))
     if comparison is not None and gates.max_regressions is not None:
         checks.append(judge_regressions(gates.max_regressions, comparison))
     if gates.max_cost is not None:
         checks.append(judge_cost(gates.max_cost, outcome))
     return checks
+
+
+def telling(check: Check, held_out: str) -> Check:
+    return check._replace(told=f"{check.told} {held_out}") if held_out else check
 
 
 def exit_of(checks: Sequence[Check]) -> Exit:

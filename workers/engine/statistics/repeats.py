@@ -37,6 +37,27 @@ def pass_hat_k(tries: int, passed: int, k: int) -> float:
     return math.comb(passed, k) / math.comb(tries, k)
 
 
+class Alike(NamedTuple):
+    """Cases with equally many tries, of which equally many are right: a few groups stand for
+    thousands of cases."""
+
+    tries: int
+    passed: int
+    cases: int
+    mean_total: float  # the sum of the cases' means
+
+
+def count_alike(cases: Iterable[tuple[int, int, float]]) -> list[Alike]:
+    """Of tries, right ones and mean of each case."""
+    numbers: dict[tuple[int, int], int] = {}
+    totals: dict[tuple[int, int], float] = {}
+    for tries, passed, mean in cases:
+        key = (tries, passed)
+        numbers[key] = numbers.get(key, 0) + 1
+        totals[key] = totals.get(key, 0.0) + mean
+    return [Alike(*key, numbers[key], totals[key]) for key in sorted(numbers)]
+
+
 class RepeatFigures(NamedTuple):
     """Means over the cases that have k tries or more."""
 
@@ -50,15 +71,20 @@ class RepeatFigures(NamedTuple):
 
 def figures_at(k: int, cases: Sequence[Folded]) -> RepeatFigures | None:
     """None: no case has so many tries."""
-    enough = [case for case in cases if case.tries >= k]
-    if not enough:
+    return figures_of_groups(k, count_alike(cases))
+
+
+def figures_of_groups(k: int, groups: Iterable[Alike]) -> RepeatFigures | None:
+    enough = [group for group in groups if group.tries >= k]
+    n = sum(group.cases for group in enough)
+    if not n:
         return None
-    n = len(enough)
+    right = sum(group.cases for group in enough if 2 * group.passed > group.tries)
     return RepeatFigures(
         k=k,
         cases=n,
-        mean=math.fsum(case.mean for case in enough) / n,
-        majority=sum(case.by_majority for case in enough) / n,
-        pass_at_k=math.fsum(pass_at_k(case.tries, case.passed, k) for case in enough) / n,
-        pass_hat_k=math.fsum(pass_hat_k(case.tries, case.passed, k) for case in enough) / n,
+        mean=math.fsum(group.mean_total for group in enough) / n,
+        majority=right / n,
+        pass_at_k=math.fsum(g.cases * pass_at_k(g.tries, g.passed, k) for g in enough) / n,
+        pass_hat_k=math.fsum(g.cases * pass_hat_k(g.tries, g.passed, k) for g in enough) / n,
     )

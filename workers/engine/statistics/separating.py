@@ -29,6 +29,19 @@ class Separation(NamedTuple):
     def is_separable(self) -> bool:
         return self.p < LEVEL
 
+    @property
+    def is_behind(self) -> bool:
+        """Worse than the best, beyond chance."""
+        return self.is_separable and self.difference is not None and self.difference.mean > 0
+
+    @property
+    def more_cases(self) -> int | None:
+        """About how many more would separate it. None: it is separable, or it cannot be said."""
+        if self.is_separable or self.difference is None or self.cases_needed is None:
+            return None
+        more = self.cases_needed - self.difference.cases
+        return more if more > 0 else None
+
 
 def separate(
     best: Mapping[Case, float], others: Mapping[Key, Mapping[Case, float]]

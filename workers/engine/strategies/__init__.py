@@ -43,8 +43,8 @@ class Strategy(Protocol):
 
     @property
     def hears(self) -> frozenset[str]:
-        """What it is told of a score besides value, error, latency and price: ANSWER, RECORD.
-        A replay reads it from the stored scores, so it is read only where it is used."""
+        """What it is told of a score besides value, error, latency and price: ANSWER, CASE,
+        RECORD. A replay reads it from the stored scores, so it is read only where it is used."""
         ...
 
     @property

@@ -19,6 +19,11 @@ class Sample(NamedTuple):
     value: float | None
     latency_ms: float | None
     cost: float | None
+    case: int  # repeats of one case belong together
+
+    @classmethod
+    def of(cls, score: Score) -> "Sample":
+        return cls(score.value, score.latency_ms, score.full_cost, score.trial.case)
 
 
 class Span(NamedTuple):
@@ -48,7 +53,7 @@ class Board:
         self._costs: dict[int, tuple[float, float]] = {}  # latency and price, likewise
 
     def add(self, arm: int, score: Score) -> None:
-        sample = Sample(score.value, score.latency_ms, score.full_cost)
+        sample = Sample.of(score)
         self.samples[arm].append(sample)
         self._worth[arm].append(self._quality(sample))
         self._means.pop(arm, None)

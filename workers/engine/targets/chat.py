@@ -2,10 +2,13 @@
 sent as they are."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
+from workers.engine.messages.filling import fill, texts_of
 from workers.engine.records import Candidate, Case, Reply, Request
-from workers.engine.spec.template import names_in, render
+from workers.engine.spec.template import names_in
+from workers.engine.spec.tools import tool_fields
 from workers.engine.targets.parts import TargetParts
 
 CHAT_PATH = "/chat/completions"
@@ -19,7 +22,10 @@ class ChatTarget:
 
     def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request:
         messages = messages_of(candidate, case)
-        return chat_request(candidate.document["model"], messages, repeat, candidate.key)
+        tools = tool_fields(candidate.document.get("prompt", {}))
+        return chat_request(
+            candidate.document["model"], messages, repeat, candidate.key, tools=tools
+        )
 
     async def answer(
         self,
@@ -38,17 +44,10 @@ def chat_request(
     repeat: int,
     candidate: str,
     step: str = "",
+    tools: Mapping[str, Any] = MappingProxyType({}),
 ) -> Request:
-    body = {**model["parameters"], "model": model["model"], "messages": messages}
+    body = {**model["parameters"], **tools, "model": model["model"], "messages": messages}
     return Request(model["endpoint"], model["model"], CHAT_PATH, body, repeat, candidate, step)
-
-
-def fill(prompt: Mapping[str, str], fields: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The messages as they are sent."""
-    messages = [{"role": "user", "content": render(prompt["user"], fields)}]
-    if prompt["system"]:
-        messages.insert(0, {"role": "system", "content": render(prompt["system"], fields)})
-    return messages
 
 
 def messages_of(candidate: Candidate, case: Case) -> list[dict[str, Any]]:
@@ -58,8 +57,8 @@ def messages_of(candidate: Candidate, case: Case) -> list[dict[str, Any]]:
         return list(candidate.document["messages"])
     if "prompt" in candidate.document:
         return fill(candidate.document["prompt"], case.fields)
-    steps = candidate.document["steps"]
+    steps = candidate.document.get("steps", ())
     calls = [call for step in steps for call in step.get("calls", [step])]
-    names = [name for call in calls for name in names_in(call["system"] + call["user"])]
+    names = [name for call in calls for name in names_in("\n".join(texts_of(call)))]
     fields = {**{name: f"{{{{{name}}}}}" for name in names}, **case.fields}
     return [message for call in calls for message in fill(call, fields)]

@@ -28,6 +28,7 @@ class Quota(NamedTuple):
     is_adaptive: bool = False  # starts gently, grows, and is cut when the provider says 429
     is_guarded: bool = False  # has a breaker: failing in a row stops the calls for a while
     allowance: Allowance | None = None
+    may_queue: bool = False  # its server lets calls wait that it cannot work on yet, as Ollama
     models: int = 0  # called under it: when all of them refuse in a row, no more calls start
 
     @property
@@ -51,6 +52,7 @@ class Report:
     nanos: int = 0  # dollars used beyond what was reserved; negative: given back
     refused: int = 0  # for good, in a row, since any other call ended
     refusal: str = ""  # the name of their error
+    bears: int = 0  # calls that the server works on at once, if more were seen to wait there
 
     @property
     def is_urgent(self) -> bool:

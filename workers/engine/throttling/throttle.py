@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
+from workers.engine.batch_sizes import LatencyByFlight, Queueing
 from workers.engine.clock import Clock
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import CallError
@@ -27,6 +28,8 @@ OnChange = Callable[[LimitChange, set[str]], None]
 """Told of a changed limit and of the groups (runs) of this process that it concerns."""
 OnRefusals = Callable[[str, int, CallError], None]
 """Told of the key under which calls are refused, how many were in a row, and the last error."""
+OnQueueing = Callable[[str, Queueing, set[str]], None]
+"""Told of the key under which calls wait at the server, and of the groups (runs) that make them."""
 Guess = Callable[[], tuple[int, int]]
 """The tokens, and billionths of a dollar, that a call is expected to use."""
 
@@ -42,17 +45,21 @@ class Throttle:
         clock: Clock,
         on_change: OnChange = lambda change, groups: None,
         on_refusals: OnRefusals = lambda key, count, error: None,
+        on_queueing: OnQueueing = lambda key, found, groups: None,
         spacing_seconds: float = SPACING_SECONDS,
     ) -> None:
         self._permits = permits
         self._clock = clock
         self._on_change = on_change
         self._on_refusals = on_refusals
+        self._on_queueing = on_queueing
         self._spacing_seconds = spacing_seconds
         self._pools: dict[Places, Pool] = {}
         self._holding: Counter[tuple[str, str]] = Counter()
         self._in_use: dict[str, int] = {}
         self._gates: dict[str, float] = {}
+        self._latencies: dict[str, LatencyByFlight] = {}  # of keys whose server may let calls wait
+        self._told_queueing: dict[tuple[str, str], int] = {}  # the size, by key and group
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()  # somebody waits and nothing flies: the spacing is over
         self._keeper: asyncio.Task[None] | None = None
@@ -69,6 +76,22 @@ class Throttle:
             self._close_gate(pool)
             self._wake.set()
         self._release(pool)
+
+    def note_latency(self, pool: Pool, in_flight: int, seconds: float) -> None:
+        """Of an answer to a call that started as one of so many."""
+        key = pool.quotas[-1].key
+        found = self._latencies.setdefault(key, LatencyByFlight())
+        found.note(in_flight, seconds)
+        queueing = found.queueing()
+        if queueing is None:
+            return
+        pool.report.bears = queueing.size
+        told, size = self._told_queueing, queueing.size
+        # Told again where it became much clearer: at first few calls were made a few at a time.
+        groups = {g for g in self._groups_under(key) if told.get((key, g), 2 * size) >= 2 * size}
+        if groups:
+            told.update({(key, group): size for group in groups})
+            self._on_queueing(key, queueing, groups)
 
     def change(self, quota: Quota) -> None:
         """A limit was changed by a person: it holds for the next call, also of those who wait."""
@@ -95,6 +118,9 @@ class Throttle:
     def held_here(self, key: str) -> int:
         """Calls under a key that this process makes."""
         return sum(held for (name, _), held in self._holding.items() if name == key)
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
 
     def count_held(self) -> int:
         """Calls that this process makes, or may make at once."""
@@ -247,7 +273,7 @@ class Slot:
     """A permit for one call, on which the call notes what became of it. Written out, because one
     is made for every call and a decorated generator costs several times as much."""
 
-    __slots__ = ("_guess", "_permit", "_pool", "_quotas", "_throttle")
+    __slots__ = ("_guess", "_in_flight", "_permit", "_pool", "_quotas", "_started", "_throttle")
 
     def __init__(self, throttle: Throttle, quotas: tuple[Quota, ...], guess: Guess) -> None:
         self._throttle = throttle
@@ -257,9 +283,15 @@ class Slot:
     async def __aenter__(self) -> Permit:
         pool = self._pool = await self._throttle.acquire(self._quotas, self._guess)
         self._permit = Permit(pool.tokens_each, nanos_reserved=pool.nanos_reserved)
+        if self._quotas[-1].may_queue:
+            self._in_flight = self._throttle.in_flight(self._quotas[-1].key)
+            self._started = self._throttle.monotonic()
         return self._permit
 
     async def __aexit__(self, *_: object) -> None:
+        if self._permit.is_good and self._quotas[-1].may_queue:
+            seconds = self._throttle.monotonic() - self._started
+            self._throttle.note_latency(self._pool, self._in_flight, seconds)
         self._throttle.end_call(self._pool, self._permit)
 
 

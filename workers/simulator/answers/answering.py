@@ -3,6 +3,7 @@
 from workers.simulator.answers.embeddings import embed
 from workers.simulator.answers.texts import Prompt, answer_to
 from workers.simulator.answers.tokens import count_tokens, cut_to_tokens
+from workers.simulator.answers.tool_calls import choose_call, text_of_call
 from workers.simulator.records import Answer, Ask
 
 
@@ -10,12 +11,22 @@ def answer_ask(ask: Ask, model: str, seed: int, seconds: float, identity: int) -
     if ask.dimensions:
         vectors = tuple(embed(text, ask.dimensions) for text in ask.prompts)
         return Answer((), (), vectors, tokens_out=0, seconds=seconds, identity=identity)
+    if ask.tools:
+        return tool_answer(ask, seconds, identity)
     full = [
-        answer_to(Prompt(ask.system, prompt, model, seed, _variant(ask, choice)))
+        answer_to(Prompt(ask.system, prompt, model, seed, _variant(ask, choice), ask.images))
         for prompt in ask.prompts
         for choice in range(ask.choices)
     ]
     return text_answer(ask, full, seconds, identity)
+
+
+def tool_answer(ask: Ask, seconds: float, identity: int) -> Answer:
+    """Who is given tools calls one."""
+    call = choose_call(ask.tools, ask.prompts[-1])
+    texts, tokens = ("",) * ask.choices, count_tokens(text_of_call(call)) * ask.choices
+    is_cut = (False,) * ask.choices
+    return Answer(texts, is_cut, (), tokens, seconds, identity, call=call, ending="tool_calls")
 
 
 def text_answer(ask: Ask, full: list[str], seconds: float, identity: int) -> Answer:

@@ -62,7 +62,7 @@ def rewrite(system: str, user: str, seed: int, variant: str) -> str:
     instructions = f"{system}\n{user.replace(text, ' ')}"
     if _shorter.search(instructions):
         return _filler.sub("", text).strip() or text
-    swapped = _swap_words(text, seed, variant)
+    swapped = swap_words(text, seed, variant)
     if _polite.search(instructions):
         return f"Could you please help me with this? {swapped}"
     if _about_a_prompt.search(instructions):
@@ -81,7 +81,7 @@ def _text_to_rewrite(user: str) -> str:
     return tail.strip() if tail.strip() and _task.search(head) else user.strip()
 
 
-def _swap_words(text: str, seed: int, variant: str) -> str:
+def swap_words(text: str, seed: int, variant: str) -> str:
     def swap(found: re.Match[str]) -> str:
         word = found.group()
         synonyms = SYNONYMS.get(word.lower())

@@ -5,6 +5,7 @@ from functools import lru_cache
 from math import exp
 from typing import Literal, NamedTuple
 
+from workers.simulator.answers.advice import advice_in
 from workers.simulator.answers.judging import is_judging_task
 from workers.simulator.answers.rewriting import is_rewriting_task
 from workers.simulator.answers.seeded import draw
@@ -57,6 +58,7 @@ class Style(NamedTuple):
     wording: str  # the sentences without numbers: how the prompt is worded
     skill_change: float
     name: str  # the same for prompts with the same qualities
+    advice: frozenset[str]  # the sorts of questions that it helps with
 
 
 def style_of(prompt: str) -> Style:
@@ -93,7 +95,8 @@ def _read_style(skeleton: str) -> Style:
         change += LONG_PROMPT_CHANGE
     sentences = _sentence_end.split(skeleton)
     wording = "".join(sentence for sentence in sentences if "0" not in sentence)
-    return Style(_task_of(skeleton), qualities, wording, change, ",".join(sorted(qualities)))
+    name = ",".join(sorted(qualities))
+    return Style(_task_of(skeleton), qualities, wording, change, name, advice_in(skeleton))
 
 
 _remembered_style = lru_cache(maxsize=4096)(_read_style)

@@ -4,8 +4,12 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from workers.simulator.answers.advice import help_of, sorts_of
 from workers.simulator.answers.arithmetic import Problem, find_problem, show_number
+from workers.simulator.answers.critics import judge_as_asked, read_asked
+from workers.simulator.answers.improving import improve
 from workers.simulator.answers.judging import judge
+from workers.simulator.answers.mutating import confusion_of, is_rewritten, mutate
 from workers.simulator.answers.rewriting import rewrite
 from workers.simulator.answers.seeded import draw, pick
 from workers.simulator.answers.style import Style, chance_of, difficulty_of, skill_of, style_of
@@ -14,6 +18,7 @@ _word = re.compile(r"[^\W\d_]{4,}")
 MOST_ECHOED_WORDS = 4
 # Of a huge prompt only the beginning of the instructions and the end, where the question stands.
 READ_CHARACTERS = 8000
+LONGEST_TASK = 50_000  # of what a judge is told: its rubric may be long
 
 
 class Prompt(NamedTuple):
@@ -24,6 +29,7 @@ class Prompt(NamedTuple):
     model: str
     seed: int
     variant: str = ""
+    images: tuple[str, ...] = ()  # a description of each
 
     @property
     def instructions(self) -> str:
@@ -32,9 +38,17 @@ class Prompt(NamedTuple):
 
 def answer_to(prompt: Prompt) -> str:
     """The text a model says."""
+    if (asked := read_asked(prompt.system[:LONGEST_TASK], prompt.user)) is not None:
+        return judge_as_asked(asked, prompt.model, prompt.seed, prompt.variant)
+    for write in (improve, mutate):
+        written = write(prompt.system, prompt.user, prompt.seed, prompt.variant)
+        if written is not None:
+            return written
     if len(prompt.system) > READ_CHARACTERS or len(prompt.user) > READ_CHARACTERS:
         system, user = prompt.system[:READ_CHARACTERS], prompt.user[-READ_CHARACTERS:]
         prompt = prompt._replace(system=system, user=user)
+    if prompt.images:
+        return f"I see {len(prompt.images)} image(s): {'; '.join(prompt.images)}."
     style = style_of(prompt.instructions)
     if style.task == "judge":
         return judge(prompt.instructions, prompt.model, prompt.seed, prompt.variant)
@@ -49,6 +63,9 @@ def answer_to(prompt: Prompt) -> str:
 def _answer_problem(problem: Problem, prompt: Prompt, style: Style) -> str:
     compact = problem.sum_text.replace(" ", "")
     skill = skill_of(prompt.model, style, prompt.seed)
+    if style.advice or is_rewritten(prompt.user):
+        sorts = sorts_of(prompt.user, compact)
+        skill += help_of(style.advice, sorts) + confusion_of(prompt.user, sorts)
     luck = draw(prompt.seed, prompt.model, style.name, compact, prompt.variant)
     is_right = luck < chance_of(skill - difficulty_of(compact))
     value = problem.value if is_right else _mistake(problem, prompt.seed, prompt.model)

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from workers.simulator.answers.tokens import count_message_tokens
-from workers.simulator.protocols.openai_routes import MOST_TOKENS, TOOL
+from workers.simulator.protocols.message_parts import read_images, read_tools, text_of_tools
+from workers.simulator.protocols.openai_routes import MOST_TOKENS, NO_CALL
 from workers.simulator.protocols.reading import (
     read_integer,
     read_messages,
@@ -37,14 +38,17 @@ def read_message(body: Json) -> Ask:
         raise refuse("The simulated provider does not stream here. Leave 'stream' out.", "stream")
     system = read_text(body, "system", "")
     users = [text for role, text in messages if role == "user"]
-    texts = [text for _, text in messages]
+    texts, images = [text for _, text in messages], read_images(body)
+    counted = [*texts, *([system] if system else []), *text_of_tools(body)]
     return Ask(
         model=read_text(body, "model"),
         prompts=(users[-1] if users else texts[-1],),
-        tokens_in=count_message_tokens([*texts, system] if system else texts),
+        tokens_in=count_message_tokens(counted, len(images)),
         system=system,
         variant=read_variant(body),
         max_tokens=limit,
+        images=images,
+        tools=read_tools(body),
     )
 
 
@@ -64,7 +68,8 @@ def write_message(ask: Ask, answer: Answer) -> Reply:
 
 def _content(answer: Answer) -> list[dict[str, Any]]:
     if answer.ending == "tool_calls":
-        return [{"type": "tool_use", "id": "toolu_1", "name": TOOL, "input": {}}]
+        call = answer.call or NO_CALL
+        return [{"type": "tool_use", "id": "toolu_1", "name": call.name, "input": call.arguments}]
     return [{"type": "text", "text": answer.texts[0]}] if answer.texts[0] else []
 
 

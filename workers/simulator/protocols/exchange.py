@@ -61,6 +61,7 @@ class Exchange(NamedTuple):
     route: Route | None = None
     ask: Ask | None = None
     answer: Answer | None = None
+    is_held: bool = False  # until settings are changed
 
     def close(self, status: int, is_aborted: bool = False) -> None:
         if self.account is not None:

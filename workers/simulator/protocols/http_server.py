@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 MOST_BODY_BYTES = 64 * 1024 * 1024
 MOST_WAITING = 64  # pipelined requests read ahead of the one being answered
 FROM_A_PAGE = (b"origin", b"sec-fetch-site", b"sec-fetch-mode")  # headers that only browsers send
+WAITING_PAUSE_SECONDS = 0.005  # between two looks whether enough requests have come
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -158,9 +159,13 @@ class Connection(asyncio.Protocol):
 
     def _deliver_when_due(self) -> None:
         self._timer = None
-        if self._current is not None:
-            self._deliver(self._current)
-            self._serve_waiting()
+        if self._current is None:
+            return
+        if self._provider.holds_back(self._current):
+            self._timer = self._loop.call_later(WAITING_PAUSE_SECONDS, self._deliver_when_due)
+            return
+        self._deliver(self._current)
+        self._serve_waiting()
 
     def _deliver(self, exchange: Exchange) -> None:
         if exchange.order is not None:

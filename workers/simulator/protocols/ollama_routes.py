@@ -8,7 +8,8 @@ from workers.simulator.answers.embeddings import DEFAULT_DIMENSIONS, MOST_DIMENS
 from workers.simulator.answers.seeded import counted
 from workers.simulator.answers.tokens import count_message_tokens, count_tokens
 from workers.simulator.models import MODELS
-from workers.simulator.protocols.openai_routes import MOST_TOKENS, TOOL, words_with_spaces
+from workers.simulator.protocols.message_parts import read_images, read_tools, text_of_tools
+from workers.simulator.protocols.openai_routes import MOST_TOKENS, NO_CALL, words_with_spaces
 from workers.simulator.protocols.reading import (
     read_integer,
     read_messages,
@@ -24,13 +25,16 @@ NANOSECONDS = 1_000_000_000
 
 
 def read_chat(body: Json) -> Ask:
-    messages = read_messages(body)
+    messages, images = read_messages(body), read_images(body)
+    texts = [*(text for _, text in messages), *text_of_tools(body)]
     users = [text for role, text in messages if role == "user"]
     return Ask(
         model=read_text(body, "model"),
         prompts=(users[-1] if users else messages[-1][1],),
-        tokens_in=count_message_tokens([text for _, text in messages]),
+        tokens_in=count_message_tokens(texts, len(images)),
         system="\n".join(text for role, text in messages if role == "system"),
+        images=images,
+        tools=read_tools(body),
         **_read_common(body),
     )
 
@@ -70,7 +74,7 @@ def read_embed(body: Json) -> Ask:
 def write_chat(ask: Ask, answer: Answer) -> Reply:
     called: dict[str, Any] = {}
     if answer.ending == "tool_calls":  # the only other ending that it has a word for
-        called = {"tool_calls": [{"function": {"name": TOOL, "arguments": {}}}]}
+        called = {"tool_calls": [{"function": (answer.call or NO_CALL)._asdict()}]}
     return _write_text(
         ask, answer, lambda text: {"message": {"role": "assistant", "content": text, **called}}
     )

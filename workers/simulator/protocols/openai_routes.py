@@ -10,6 +10,7 @@ from typing import Any
 from workers.simulator.answers.embeddings import DEFAULT_DIMENSIONS, MOST_DIMENSIONS
 from workers.simulator.answers.tokens import count_message_tokens, count_tokens
 from workers.simulator.models import MODELS
+from workers.simulator.protocols.message_parts import read_images, read_tools, text_of_tools
 from workers.simulator.protocols.reading import (
     read_integer,
     read_messages,
@@ -17,22 +18,25 @@ from workers.simulator.protocols.reading import (
     read_texts,
     read_variant,
 )
-from workers.simulator.records import Answer, Ask, Json, Refusal, Reply, Route
+from workers.simulator.records import Answer, Ask, Call, Json, Refusal, Reply, Route
 
 MOST_CHOICES = 16
 MOST_TOKENS = 1_000_000
-TOOL = "look_up"  # that a model calls where it is told to
+NO_CALL = Call("look_up", {})  # what a model calls where it is told to, and no tools are given
 MODELS_CREATED = 1_700_000_000  # a fixed date, so that two servers list the same
 
 
 def read_chat(body: Json) -> Ask:
-    messages = read_messages(body)
+    messages, images = read_messages(body), read_images(body)
+    texts = [*(text for _, text in messages), *text_of_tools(body)]
     users = [text for role, text in messages if role == "user"]
     return Ask(
         model=read_text(body, "model"),
         prompts=(users[-1] if users else messages[-1][1],),
-        tokens_in=count_message_tokens([text for _, text in messages]),
+        tokens_in=count_message_tokens(texts, len(images)),
         system="\n".join(text for role, text in messages if role in ("system", "developer")),
+        images=images,
+        tools=read_tools(body),
         **_read_common(body, "max_completion_tokens"),
     )
 
@@ -78,7 +82,7 @@ def write_chat(ask: Ask, answer: Answer) -> Reply:
     choices = [
         {
             "index": place,
-            "message": _message(text, answer.ending),
+            "message": _message(text, answer),
             "logprobs": None,
             "finish_reason": _finish_reason(answer, place),
         }
@@ -147,14 +151,19 @@ def _usage(ask: Ask, answer: Answer) -> dict[str, int]:
     }
 
 
-def _message(text: str, ending: str) -> dict[str, Any]:
+def _message(text: str, answer: Answer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-    if ending == "refusal":
+    if answer.ending == "refusal":
         message |= {"content": None, "refusal": text}
-    if ending == "tool_calls":
-        call = {"id": "call_1", "type": "function", "function": {"name": TOOL, "arguments": "{}"}}
-        message |= {"content": None, "tool_calls": [call]}
+    if answer.ending == "tool_calls":
+        message |= {"content": None, "tool_calls": _tool_calls(answer)}
     return message
+
+
+def _tool_calls(answer: Answer) -> list[dict[str, Any]]:
+    name, arguments = answer.call or NO_CALL
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return [{"index": 0, "id": "call_1", "type": "function", "function": function}]
 
 
 def _finish_reason(answer: Answer, place: int) -> str:
@@ -170,13 +179,15 @@ def _completion_choice(place: int, text: str, finish_reason: str | None) -> dict
 def _chat_deltas(answer: Answer) -> Iterator[dict[str, Any]]:
     """The choices of a chat stream: the role, the words, and why it ended."""
 
-    def choice(place: int, delta: dict[str, str], reason: str | None = None) -> dict[str, Any]:
+    def choice(place: int, delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
         return {"index": place, "delta": delta, "logprobs": None, "finish_reason": reason}
 
     for place, text in enumerate(answer.texts):
         yield choice(place, {"role": "assistant", "content": ""})
         for word in words_with_spaces(text):
             yield choice(place, {"content": word})
+        if answer.ending == "tool_calls":
+            yield choice(place, {"tool_calls": _tool_calls(answer)})
         yield choice(place, {}, _finish_reason(answer, place))
 
 

@@ -30,10 +30,25 @@ from workers.engine.spec.configuration import (
     Template,
     TrialRange,
 )
-from workers.engine.strategies import SELECTIONS, Rounds, build_selection, check_objective
+from workers.engine.spec.prompts import PromptParts
+from workers.engine.strategies import (
+    SELECTIONS,
+    Rounds,
+    Strategy,
+    build_selection,
+    check_objective,
+)
 from workers.engine.strategies.bystander import Bystander
+from workers.engine.strategies.confirmed import Confirmed
 from workers.engine.strategies.options import Objective
 from workers.engine.targets import Target
+
+
+def rounds_in(begun: Strategy) -> Rounds[Any]:
+    """The strategy that chooses, also where the best is confirmed after it."""
+    strategy = begun.inner if isinstance(begun, Confirmed) else begun
+    assert isinstance(strategy, Rounds)  # every strategy of a selection is one
+    return strategy
 
 
 class Selection(Configuration):
@@ -68,6 +83,9 @@ class Selection(Configuration):
     @property
     def candidates(self) -> int:
         return prod(len(slot.call.models) for slot in slots_of(self.steps))
+
+    def written_prompts(self) -> Iterator[tuple[str, PromptParts]]:
+        return ((slot.path, slot.call) for slot in slots_of(self.steps))
 
     def templates(self) -> Iterator[Template]:
         return templates_of(self.steps)

@@ -6,11 +6,14 @@ never wait for a slot that it keeps.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from workers.engine.agents import Agent, build_agent
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import AgentFailed, CallError, TimedOut
+from workers.engine.overtime import LOOP_SECONDS, Overdue, guarding_loop
+from workers.engine.plugins import is_plugin_name
 from workers.engine.providers.answers import clean_text
 from workers.engine.records import Reply, Request
 from workers.engine.targets.parts import TargetParts
@@ -21,7 +24,13 @@ MOST_REPEATS = 1000  # of one trial, as the schema has it
 LONGEST_ANSWER = 1_000_000  # characters, that are stored
 LONGEST_MESSAGE = 300  # characters of an exception that are shown
 
+BLOCKING = (
+    f"It kept the worker for more than {LOOP_SECONDS:g} s without awaiting, and was interrupted. "
+    "Await what takes long, or write the agent as a plain function, which has a thread of its own."
+)
+
 Ask = Callable[[Request], Awaitable[Reply]]
+Guard = AbstractAsyncContextManager[None]
 MakeRequest = Callable[[str, Mapping[str, str], int], Request]
 
 
@@ -101,7 +110,7 @@ async def run_agent(
         agent = build_agent(step["agent"], step["options"])
     except ValueError as error:  # it was there when the run was made
         raise AgentFailed(str(error)) from None
-    work = await start_agent(agent, fields, calls, parts)
+    work = await start_agent(step["agent"], agent, fields, calls, parts)
     try:
         answer = await wait_for(work, calls, parts.timeout_seconds)
     except asyncio.CancelledError:
@@ -120,10 +129,11 @@ async def run_agent(
 
 
 async def start_agent(
-    agent: Agent, fields: Mapping[str, str], calls: AgentCalls, parts: TargetParts
+    name: str, agent: Agent, fields: Mapping[str, str], calls: AgentCalls, parts: TargetParts
 ) -> asyncio.Task[Any]:
     if agent.is_async:
-        return asyncio.create_task(run_async(agent, fields, calls))
+        guard = guarding_loop() if is_plugin_name(name) else nullcontext()
+        return asyncio.create_task(run_async(agent, fields, calls, guard))
     loop = asyncio.get_running_loop()
 
     def call(name: str, /, *, sample: int = 0, **given: str) -> str:
@@ -134,7 +144,11 @@ async def start_agent(
     calls.quiet_since = loop.time()  # waiting for a thread was not its fault
 
     async def outcome() -> Any:
-        value, error = await ended
+        try:
+            value, error = await ended
+        except asyncio.CancelledError:
+            parts.threads.interrupt(ended)
+            raise
         if error is not None:
             raise error if isinstance(error, Exception) else AgentFailed(repr(error))
         return value
@@ -142,10 +156,15 @@ async def start_agent(
     return asyncio.create_task(outcome())
 
 
-async def run_async(agent: Agent, fields: Mapping[str, str], calls: AgentCalls) -> Any:
+async def run_async(
+    agent: Agent, fields: Mapping[str, str], calls: AgentCalls, guard: Guard
+) -> Any:
     try:
-        answer: Any = agent.run(fields, calls)
-        return await answer
+        async with guard:
+            answer: Any = agent.run(fields, calls)
+            return await answer
+    except Overdue:
+        raise AgentFailed(BLOCKING) from None
     except SystemExit as error:  # of an agent, not of the worker
         raise AgentFailed(repr(error)) from None
 

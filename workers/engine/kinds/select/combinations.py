@@ -45,4 +45,4 @@ def models_called(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def call_document(call: ChatCall, model: ModelChoice) -> dict[str, Any]:
-    return {**call.model_dump(include={"name", "system", "user"}), "model": model.model_dump()}
+    return {**call.document(), "model": model.model_dump()}

@@ -12,10 +12,12 @@ from workers.engine.calling.flaws import flaw_of
 from workers.engine.errors import AgentFailed, Refused
 from workers.engine.kinds.select.agent_steps import AgentCalls, run_agent, sample_repeat
 from workers.engine.kinds.select.routing import pick_route, routed_steps
+from workers.engine.messages.filling import fill
 from workers.engine.providers.answers import clean_text
 from workers.engine.records import TRUNCATED, Candidate, Case, Reply, Request
 from workers.engine.spec.template import TemplateError
-from workers.engine.targets.chat import chat_request, fill
+from workers.engine.spec.tools import tool_fields
+from workers.engine.targets.chat import chat_request
 from workers.engine.targets.parts import TargetParts
 
 Ask = Callable[[Request], Awaitable[Reply]]
@@ -126,7 +128,9 @@ def request_of(
     repeat: int,
     label: str,
 ) -> Request:
-    return chat_request(call["model"], fill(call, fields), repeat, candidate.key, label)
+    return chat_request(
+        call["model"], fill(call, fields), repeat, candidate.key, label, tool_fields(call)
+    )
 
 
 def whole_of(text: str, latency_ms: float, replies: Sequence[Reply]) -> Reply:

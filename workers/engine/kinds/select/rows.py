@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from workers.engine.chunks import Allocation, SlotPlan, Work, share_slots
 from workers.engine.records import Score
-from workers.engine.statistics.intervals import Estimate, estimate_mean
+from workers.engine.statistics.clusters import Clusters, estimate_clustered
+from workers.engine.statistics.intervals import Estimate
 from workers.engine.statistics.pareto import Point, front_of
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.board import Sample
@@ -122,7 +123,7 @@ def samples_of(strategy: Rounds[Any], early: Iterable[Score]) -> list[list[Sampl
     """By arm: what the strategy was told, and what came since."""
     late: dict[str, list[Sample]] = defaultdict(list)
     for score in early:
-        late[score.trial.candidate].append(Sample(score.value, score.latency_ms, score.full_cost))
+        late[score.trial.candidate].append(Sample.of(score))
     told = strategy.board.samples
     return [
         told[arm] + late.get(candidate.key, []) for arm, candidate in enumerate(strategy.candidates)
@@ -163,8 +164,10 @@ def row_of(
 
 
 def measure(samples: Sequence[Sample]) -> Measured:
-    values = [sample.value or 0.0 for sample in samples]
-    found = estimate_mean(len(values), sum(values), sum(value * value for value in values))
+    by_case: dict[int, list[float]] = defaultdict(list)
+    for sample in samples:
+        by_case[sample.case].append(sample.value or 0.0)
+    found = estimate_clustered(Clusters.of(by_case.values())) if samples else None
     answered = [sample for sample in samples if sample.value is not None]
     return Measured(
         accuracy=found.value if found else None,

@@ -8,7 +8,8 @@ from pydantic import Discriminator, Field, Tag, field_validator
 from workers.engine.agents import AGENTS, build_agent
 from workers.engine.errors import Problem
 from workers.engine.spec.model_choice import ModelChoice, Strict
-from workers.engine.spec.parts import SYSTEM, USER, Template, check_models
+from workers.engine.spec.parts import Template, check_models
+from workers.engine.spec.prompts import PromptParts
 
 StepName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
 RouteWord = Annotated[str, Field(min_length=1, max_length=100)]
@@ -18,14 +19,10 @@ ROUTES = "What the answer says, and the later step that then runs instead of the
 DEFAULT = "The step that runs when the answer says none of the routes. Without it, the trial fails."
 
 
-class ChatCall(Strict):
+class ChatCall(PromptParts):
     """One chat call: its templates may name columns and the answers of earlier steps."""
 
     name: StepName = Field(description=STEP)
-    system: Annotated[str, Field(max_length=100_000)] = Field("", description=SYSTEM)
-    user: Annotated[str, Field(min_length=1, max_length=100_000)] = Field(
-        "{{question}}", description=USER
-    )
     models: Annotated[list[ModelChoice], Field(min_length=1, max_length=100)] = Field(
         description="The models to choose among for this call."
     )
@@ -99,8 +96,7 @@ def templates_of(steps: Sequence[Step | AgentStep]) -> Iterator[Template]:
         if isinstance(step, AgentStep):
             known += gives_of(step)
         for slot in slots_in(step, index):
-            yield Template(f"{slot.path}.system", slot.call.system, known)
-            yield Template(f"{slot.path}.user", slot.call.user, known)
+            yield from slot.call.templates(slot.path, known)
 
 
 def gives_of(step: AgentStep) -> tuple[str, ...]:

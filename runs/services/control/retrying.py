@@ -1,0 +1,155 @@
+"""Puts trials back to be run: the failed ones of a run, or one that a person wants to see again.
+
+Their scores go, their chunks open again, and a finished run goes on. What was sent for them stays
+counted: it was paid. An answer that only could not be judged is kept, and judged again.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from runs.live import publish
+from runs.models import (
+    AuditAction,
+    CachedReply,
+    Chunk,
+    ChunkState,
+    Endpoint,
+    Run,
+    RunState,
+    Score,
+)
+from runs.selectors.case_sources import positions_of
+from runs.selectors.limits.limits import configuration_now, decides
+from runs.selectors.scores.requests import first_calls
+from runs.selectors.scores.score_records import may_have_records, records_of
+from runs.services.audit import record
+from runs.services.chunks.kept_answers import answer_to_keep
+from runs.services.chunks.planning import send_pending
+from runs.services.control.budgets import refuse_if_spent
+from runs.services.control.rewinding import parts_of, take_out
+from runs.services.events import note
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.kinds import KINDS
+from workers.engine.spec.configuration import count_trials
+
+DECIDED_ON = (
+    "What came of this trial was decided on, so it is not run again alone. Retry all that failed, "
+    "or duplicate the run: what was answered comes from the cache."
+)
+
+
+@transaction.atomic
+def retry_failed(run: Run, user: AbstractBaseUser) -> int:
+    """How many failed trials are tried again. Raises ConfigurationError if the run cannot go on."""
+    locked = lock_to_go_on(run)
+    if decides(locked):
+        _prepare_decisions(locked)
+    count = reopen(locked, locked.scores.filter(value=None), keeps_answers=True)
+    if count:
+        trials = "1 failed trial" if count == 1 else f"{count:,} failed trials"
+        note(locked, f"{user.get_username()} retried {trials}.")
+        record(AuditAction.RUN_RETRIED, locked, trials, actor=user)
+    return count
+
+
+@transaction.atomic
+def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
+    """Ask for one trial anew, past the cache. False if nothing of it can be taken back now."""
+    locked = lock_to_go_on(run)
+    if decides(locked):
+        raise ConfigurationError([Problem("", DECIDED_ON)])
+    one = locked.scores.filter(position=position).select_related("candidate", "case")
+    score = one.first()
+    if score is None or not reopen(locked, one, keeps_answers=False):
+        return False
+    _forget_answer(locked, score)
+    note(locked, f"{user.get_username()} ran trial {position} again.")
+    record(AuditAction.RUN_RETRIED, locked, f"trial {position}", actor=user)
+    return True
+
+
+def lock_to_go_on(run: Run) -> Run:
+    """ConfigurationError if the run cannot go on."""
+    locked = Run.objects.select_for_update().annotate(clock=Now()).get(pk=run.pk)
+    if locked.state in {RunState.CANCELLED, RunState.FAILED}:
+        told = f"A run that was {locked.state} does not go on. Duplicate it to run it again."
+        raise ConfigurationError([Problem("", told)])
+    refuse_if_spent(locked, locked.clock)
+    return locked
+
+
+def _prepare_decisions(run: Run) -> None:
+    """What the strategy decided may change with what failed: it is replayed when all of that has a
+    score, and goes on from the first trial that it would not ask for again."""
+    if not run.is_finished and run.state != RunState.PAUSED:
+        told = "The run decides by what failed. Let it end, or pause it, then retry what failed."
+        raise ConfigurationError([Problem("", told)])
+    configuration = configuration_now(run)
+    ranked = configuration.count_ranked(len(positions_of(run)))
+    run.planned = count_trials(configuration, ranked)
+    run.save(update_fields=["planned"])
+
+
+def _forget_answer(run: Run, score: Score) -> None:
+    """The cached answer of its first call: a person who asks again wants another one."""
+    refuse_without_endpoints(run, [score])
+    keys = [call.key for call in first_calls(run, [score]).values()]
+    CachedReply.objects.filter(key__in=keys).delete()
+
+
+def refuse_without_endpoints(run: Run, scores: Iterable[Score]) -> None:
+    """Before anything is taken back: without its endpoint a trial can only fail."""
+    documents = {score.candidate_id: score.candidate.document for score in scores}
+    called = KINDS[run.kind].models_called
+    names = {model["endpoint"] for document in documents.values() for model in called(document)}
+    there = set(Endpoint.objects.filter(name__in=names).values_list("name", flat=True))
+    if missing := sorted(names - there):
+        told = f"The endpoint {missing[0]} was removed, so these trials cannot be run again."
+        raise ConfigurationError([Problem("", told)])
+
+
+def reopen(run: Run, scores: Iterable[Score], *, keeps_answers: bool) -> int:
+    """Trials of chunks that are still worked on stay: their workers have them already."""
+    wanted = {score.position: score for score in scores}
+    chunk_ids, found = [], []
+    kept: dict[int, dict[str, Any]] = {}
+    records = records_of(list(wanted.values())) if may_have_records(run) else {}
+    closed = run.chunks.filter(state=ChunkState.DONE).values_list("pk", "trials")
+    for chunk_id, trials in closed.iterator():
+        if hits := [wanted[trial[0]] for trial in trials if trial[0] in wanted]:
+            chunk_ids.append(chunk_id)
+            found += hits
+            answers = {str(s.position): answer_to_keep(s, records.get(s.pk)) for s in hits}
+            kept[chunk_id] = {p: one for p, one in answers.items() if one and keeps_answers}
+    if not found:
+        return 0
+    take_out(run, found)
+    for part in parts_of(chunk_ids):
+        Chunk.objects.filter(pk__in=part).update(state=ChunkState.PENDING, sent=None, deaths=0)
+    for chunk_id, answers in kept.items():
+        if answers:
+            Chunk.objects.filter(pk=chunk_id).update(kept=answers)
+    _go_on(run)
+    return len(found)
+
+
+def _go_on(run: Run) -> None:
+    if run.ended is not None:
+        run.ran_seconds = run.running_seconds(run.ended)
+        Run.objects.filter(pk=run.pk).update(
+            state=RunState.RUNNING,
+            reason="",
+            ended=None,
+            ran_seconds=run.ran_seconds,
+            going_since=Now(),
+        )
+    Run.objects.filter(pk=run.pk).update(version=F("version") + 1)
+    if run.state not in RunState.held():
+        transaction.on_commit(partial(send_pending, [run.pk]))
+    transaction.on_commit(partial(publish, run.pk, always=True))

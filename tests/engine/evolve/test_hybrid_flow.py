@@ -1,0 +1,250 @@
+"""A person's own model and critic tune prompts: each test is a promise, or a defect of the system
+that these names come from."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from tests.patience import PATIENCE_SECONDS
+from workers.engine.hybrid_flow import (
+    ActorCriticParams,
+    EvolutionaryParams,
+    FlowEnded,
+    FlowStepResult,
+    HybridOptimizationFlow,
+    HybridReward,
+    RewardParts,
+)
+
+pytestmark = pytest.mark.any_database
+PROMPTS = ["You answer.\n\nBe brief.", "You check.\n\nBe exact and slow.", "You guess."]
+QUERIES = [f"What is {n} + {n}?" for n in range(24)]
+SMALL = ActorCriticParams(num_candidates=3, update_interval=4, evolution_interval=2)
+FEW = EvolutionaryParams(population_size=6, max_episodes=6)
+
+
+class Model:
+    """Says how long its prompt is; fails and remembers as it is told."""
+
+    def __init__(self, fails_on: str = "") -> None:
+        self.asked: list[str] = []
+        self._fails_on = fails_on
+        self._lock = threading.Lock()
+
+    def complete(self, prompt: str, *, max_tokens: int, temperature: float, **options: Any) -> str:
+        with self._lock:
+            self.asked.append(prompt)
+        if self._fails_on and self._fails_on in prompt:
+            raise TimeoutError("The model was silent.")
+        return f"{len(prompt.split())} words"
+
+
+class ByWords:
+    """The more words, the better."""
+
+    def score(self, prompt: str, query: str, response: str) -> float | None:
+        return min(1.0, int(response.split()[0]) / 40)
+
+
+def flow(**given: Any) -> HybridOptimizationFlow:
+    options = {"llm": Model(), "critic": ByWords(), "params": SMALL, "evolution": FEW, **given}
+    return HybridOptimizationFlow(population=options.pop("population", PROMPTS), **options)
+
+
+def lineage(one: HybridOptimizationFlow) -> list[Any]:
+    return [
+        [(each.key, each.birth, fitness) for each, fitness in generation.standing]
+        for generation in one._life.generations
+    ]
+
+
+def test_the_defaults_are_those_of_the_source() -> None:
+    params = ActorCriticParams()
+    assert (params.num_candidates, params.update_interval, params.evolution_interval) == (5, 10, 5)
+    assert (params.exploration, params.parallel_eval, params.max_workers) == (0.1, False, None)
+    how = EvolutionaryParams()
+    assert (how.population_size, how.elite_size) == (10, 2)
+    assert (how.mutation_rate, how.crossover_rate, how.patience) == (0.3, 0.5, 5)
+
+
+def test_k_prompts_answer_every_query_in_the_order_of_the_queries() -> None:
+    tuned = flow()
+    steps = tuned.run(QUERIES)
+    assert [step.query for step in steps] == QUERIES
+    assert {len(step.candidates) for step in steps} == {3}  # num_candidates is used
+    assert tuned.episodes == 6
+    assert tuned.reason == "all 6 episodes are done"
+    for step in steps:
+        texts = [one.system_prompt for one in step.candidates if one]
+        assert texts == step.system_prompts
+        assert [one.prompt_index for one in step.candidates if one] == [0, 1, 2]
+    with pytest.raises(FlowEnded, match="all 6 episodes are done"):
+        tuned.step("One more?")
+    assert tuned.run(QUERIES) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "most"),
+    [
+        pytest.param({}, 1, id="sequential by default"),
+        pytest.param({"parallel_eval": True, "max_workers": 3}, 3, id="of the flow"),
+        pytest.param({"params": ActorCriticParams(3, 4, 2, 0.1, True, 3)}, 3, id="of the params"),
+        pytest.param(
+            {"params": ActorCriticParams(3, 4, 2, 0.1, True, 3), "parallel_eval": False},
+            1,
+            id="the flow goes before the params",
+        ),
+    ],
+)
+def test_what_the_parameters_say_is_what_happens(given: dict[str, Any], most: int) -> None:
+    """Where three may run at once, they wait for each other: else none would come back."""
+    barrier, lock = threading.Barrier(most), threading.Lock()
+    in_flight, peak = 0, 0
+
+    def llm(prompt: str, **settings: Any) -> str:
+        nonlocal in_flight, peak
+        with lock:
+            in_flight += 1
+            peak = max(peak, in_flight)
+        barrier.wait(timeout=PATIENCE_SECONDS)
+        with lock:
+            in_flight -= 1
+        return "5 words"
+
+    steps = flow(llm=llm, **given).run(QUERIES[:4])
+    assert all(not step.errors for step in steps)
+    assert peak == most
+
+
+def test_parallel_and_sequential_live_the_same_life() -> None:
+    one, other = flow(seed=3), flow(seed=3, parallel_eval=True, max_workers=4)
+    assert one.run(QUERIES) == other.run(QUERIES)
+    assert lineage(one) == lineage(other)
+
+
+def test_the_seed_decides_all_chance() -> None:
+    assert lineage(ran(flow(seed=7))) == lineage(ran(flow(seed=7)))
+    assert lineage(ran(flow(seed=7))) != lineage(ran(flow(seed=8)))
+
+
+def ran(one: HybridOptimizationFlow) -> HybridOptimizationFlow:
+    one.run(QUERIES)
+    return one
+
+
+def test_one_failure_loses_only_its_own_answer() -> None:
+    class Moody(ByWords):
+        def score(self, prompt: str, query: str, response: str) -> float | None:
+            if "5 + 5" in query:
+                raise ValueError("The critic is tired.")
+            return None if "6 + 6" in query else super().score(prompt, query, response)
+
+    tuned = flow(llm=Model(fails_on="You guess."), critic=Moody())
+    first, second, *_ = steps = tuned.run(QUERIES[:8])
+    guessing = first.system_prompts.index("You guess.")
+    assert first.errors == {guessing: "TimeoutError: The model was silent."}
+    assert first.candidates[guessing] is None
+    assert first.rewards[guessing] is None
+    assert [reward is None for reward in first.rewards].count(True) == 1
+    assert len(second.candidates) == len(second.rewards) == 3  # None is kept in its place
+    tired, silent = steps[5], steps[6]
+    assert set(tired.rewards) == set(silent.rewards) == {None}
+    assert all(one is not None for one in silent.candidates if one)
+    assert "ValueError: The critic is tired." in tired.errors.values()
+    assert "The critic gave no score." in silent.errors.values()
+    assert (tired.chosen, tired.response_shown, tired.system_prompt_used) == (None, None, None)
+    guessed = [one for one in tuned.standing if one.system_prompt == "You guess."]
+    assert [one.fitness for one in guessed] == [None]  # a failure is no zero, and never best
+    assert tuned.best != "You guess."
+
+
+def test_fitness_is_a_moving_average_of_a_prompts_own_rewards() -> None:
+    tuned = flow(evolution=EvolutionaryParams(population_size=6, max_episodes=2))
+    expected: dict[str, float] = {}
+    for step in tuned.run(QUERIES):
+        for prompt, reward in zip(step.system_prompts, step.rewards, strict=True):
+            assert reward is not None
+            expected[prompt] = 0.9 * expected.get(prompt, reward) + 0.1 * reward
+    found = {one.system_prompt: one.fitness for one in tuned.standing if one.fitness is not None}
+    assert found == pytest.approx(expected)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert tuned.best == next(iter(found))
+
+
+@pytest.mark.parametrize("elite", [0, 1, 2])
+def test_any_number_of_elites_evolves(elite: int) -> None:
+    tuned = ran(flow(evolution=EvolutionaryParams(6, elite, max_episodes=6)))
+    births = {one.birth.generation for each in tuned._life.generations for one, _ in each.standing}
+    assert births - {0}
+    assert tuned.reason == "all 6 episodes are done"
+
+
+def test_feedback_is_asked_when_there_is_a_response() -> None:
+    shown: list[tuple[str, str, str]] = []
+
+    def feedback(prompt: str, query: str, response: str) -> float | None:
+        shown.append((prompt, query, response))
+        return 1.0 if "exact" in prompt else None
+
+    step = flow(feedback=feedback, reward_fn=HybridReward()).step(QUERIES[0])
+    texts = [one.text for one in step.candidates if one]
+    assert [response for _, _, response in shown] == texts
+    assert step.system_prompt_used is not None
+    assert "exact" in step.system_prompt_used
+
+
+def test_feedback_that_fails_loses_one_answer() -> None:
+    def feedback(prompt: str, query: str, response: str) -> float | None:
+        raise KeyError(prompt)
+
+    step = flow(feedback=feedback).step(QUERIES[0])
+    assert step.rewards == [None] * 3
+    assert set(step.errors) == {0, 1, 2}
+
+
+def test_a_longer_answer_is_never_worth_more_for_its_length() -> None:
+    rewards = [HybridReward()(RewardParts(0.5, 0.5, tokens)) for tokens in (0, 1, 500, 5000)]
+    assert rewards == sorted(rewards, reverse=True)
+    assert len(set(rewards)) == 4
+    assert HybridReward(lambda_critic=0.5)(RewardParts(0.0, 1.0)) == 1.0
+    harmful = HybridReward()(RewardParts(0.5, 0.5, safety_penalty=1.0))
+    assert harmful == pytest.approx(rewards[0] - 1.0)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 8, 11, 24])
+def test_a_history_brings_a_new_flow_to_the_same_place(cut: int) -> None:
+    whole, first = ran(flow(seed=2)), flow(seed=2)
+    first.run(QUERIES[:cut])
+    model = Model()
+    second = flow(seed=2, llm=model)
+    second.resume(first.history)
+    assert model.asked == []
+    second.run(QUERIES[cut:])
+    assert lineage(second) == lineage(whole)
+    with pytest.raises(ValueError, match="other prompts, options or seed"):
+        flow(population=["Another one."]).resume(first.history)
+
+
+def test_steps_one_by_one_are_the_same_as_all_at_once() -> None:
+    one, other = flow(), flow()
+    steps: list[FlowStepResult] = []
+    for query in QUERIES:
+        assert one.get_prompt_texts() != []
+        steps.append(one.step(query))
+    assert steps == other.run(QUERIES)
+    assert one.get_prompt_texts() == []
+
+
+def test_it_ends_early_only_when_told_so() -> None:
+    class Same:
+        def score(self, prompt: str, query: str, response: str) -> float | None:
+            return 0.5
+
+    how = {"population_size": 6, "max_episodes": 30, "patience": 1}
+    queries = QUERIES * 6
+    patient = flow(critic=Same(), evolution=EvolutionaryParams(**how))
+    assert len(patient.run(queries)) == 30 * 4
+    hasty = flow(critic=Same(), evolution=EvolutionaryParams(**how, min_improvement=0.01))
+    assert len(hasty.run(queries)) == 4 * 4
+    assert hasty.reason == "the best gained 0.000 in 1 evolutions"

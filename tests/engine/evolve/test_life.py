@@ -1,0 +1,255 @@
+"""An evolution asks and is told: by the same seed the same lineage, whatever happens meanwhile."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.engine.running import table_of
+from workers.engine.here import run_here
+from workers.engine.http import Client
+from workers.engine.kinds.evolve import Evolution, life_in
+from workers.engine.kinds.evolve.life import Life as AnyLife
+from workers.engine.kinds.evolve.report import report_of
+from workers.engine.providers import PROVIDERS
+from workers.engine.records import EVALUATE, PROPOSE, Case, Judgement, Score, Trial
+from workers.engine.session import Session
+from workers.engine.strategies.confirmed import confirmation_key
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.any_database
+SEEDS = ["Answer the question.", "Answer with the number only.", "Be friendly and answer."]
+Life = AnyLife[Any]
+Answer = Callable[[Life, Trial], Score]
+
+
+WRITER = {"model": "simulated/sim-large"}
+WRITERS = [{name: WRITER} for name in ("reflect", "combine", "rewrite", "paraphrase")]
+
+
+def evolution(operators: Sequence[Any] = ("words",), **options: Any) -> Evolution:
+    document = {
+        "name": "better",
+        "kind": "evolve",
+        "seed": 5,
+        "dataset": "sums",
+        "prompts": [{"name": f"p{n}", "system": text} for n, text in enumerate(SEEDS)],
+        "models": ["simulated/sim-small"],
+        "operators": list(operators),
+        "scorers": ["numeric"],
+        "limits": {"max_concurrent": 8, "requests_per_minute": None},
+        "strategy": {
+            "name": "genetic",
+            "population_size": 6,
+            "max_generations": 4,
+            "elite_size": 2,
+            "target_fitness": None,
+            **options,
+        },
+    }
+    return Evolution.model_validate(document)
+
+
+def judged(life: Life, trial: Trial) -> Score:
+    """As if longer prompts were better, and a writer gave one more word."""
+    candidate = next(one for one in life.candidates if one.key == trial.candidate)
+    if candidate.role == PROPOSE:
+        return Score(trial, value=1.0, answer=f"<prompt>Think well {candidate.name}</prompt>")
+    words = len(candidate.document["prompt"]["system"].split())
+    is_right = (trial.case * 7 + words * 3) % 11 < words
+    told = Judgement("numeric", float(is_right), is_right, "found another number")
+    return Score(
+        trial, value=float(is_right), answer="x" * words, judgements=(told,), fields={"q": "2 + 2"}
+    )
+
+
+def live(life: Life, answer: Answer = judged, step: int = 7) -> list[Score]:
+    session, history = Session(life), []
+    while not session.is_finished:
+        scores = [answer(life, trial) for trial in session.plan(step)]
+        history += scores
+        session.absorb_fresh(scores)
+    return history
+
+
+def lineage(life: Life) -> list[Any]:
+    return [
+        (one.number, [(each.key, each.birth, fitness) for each, fitness in one.standing])
+        for one in life.generations
+    ]
+
+
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"operators": ["words", *WRITERS]},
+    {"operators": [WRITERS[0]], "gate": 2},
+    {"operators": ["words", WRITERS[0], WRITERS[1]], "kinship": 0.03, "elite_size": 1},
+    {"is_random_search": True},
+    {"elite_size": 0, "selection": "rank", "crossover": "uniform"},
+]
+
+
+@pytest.mark.parametrize("evolving", WAYS)
+def test_a_replay_lives_the_same_life_from_any_point(evolving: dict[str, Any]) -> None:
+    first = evolution(**evolving).open_strategy(12)
+    history = live(first)
+    assert len(first.generations) == 4
+    for asked in (1, 10, len(history) // 2, len(history) - 1):
+        life = evolution(**evolving).open_strategy(12)
+        session = Session(life)
+        session.replay(asked, history[: asked - asked % 3])  # the last ones were lost
+        assert session.first_difference(asked) is None
+        session.absorb_fresh(one for one in history[asked - asked % 3 : asked])
+        while not session.is_finished:
+            session.absorb_fresh([judged(life, trial) for trial in session.plan(100)])
+        assert lineage(life) == lineage(first)
+        assert [one.key for one in life.candidates] == [one.key for one in first.candidates]
+
+
+@pytest.mark.parametrize("evolving", WAYS)
+def test_nothing_is_asked_twice(evolving: dict[str, Any]) -> None:
+    history = live(evolution(**evolving).open_strategy(12))
+    asked = Counter(score.trial[1:] for score in history)
+    assert set(asked.values()) == {1}
+    assert [score.trial.position for score in history] == list(range(len(history)))
+
+
+def test_the_best_live_on_and_cost_nothing() -> None:
+    life = evolution().open_strategy(12)
+    live(life)
+    for before, after in zip(life.generations, life.generations[1:], strict=False):
+        best = [one.key for one, _ in before.standing[:2]]
+        assert set(best) <= {one.key for one, _ in after.standing}
+    fittest = [max(one.fitnesses) for one in life.generations]
+    assert fittest == sorted(fittest)
+    assert life.best is not None
+    assert life.candidates[life.best].key == life.generations[-1].standing[0][0].key
+
+
+def test_all_of_a_generation_are_measured_on_the_same_cases() -> None:
+    def better_and_better(life: Life, trial: Trial) -> Score:
+        name = next(one.name for one in life.candidates if one.key == trial.candidate)
+        born = int(name[1:].partition(".")[0])  # as in g7.03, or p2 of a first prompt
+        return replace(judged(life, trial), value=0.05 * born)
+
+    life = evolution(max_generations=13).open_strategy(12)
+    live(life, better_and_better)
+    assert [one.cases for one in life.generations] == [6] * 11 + [9] * 2
+    for one, _ in life.generations[-1].standing:
+        assert len(one.samples) == 9
+
+
+def test_a_writer_that_fails_leaves_the_child_to_chance() -> None:
+    def silent(life: Life, trial: Trial) -> Score:
+        score = judged(life, trial)
+        is_proposal = score.answer.startswith("<prompt>")
+        return Score(trial, error="server_error") if is_proposal else score
+
+    life = evolution(operators=["rewrite"]).open_strategy(12)
+    live(life, silent)
+    operators = {one.birth.operator for each in life.generations for one, _ in each.standing}
+    assert operators == {"seed", "mutation"}
+
+
+def test_what_a_writer_may_not_name_is_not_tried() -> None:
+    def leaking(life: Life, trial: Trial) -> Score:
+        score = judged(life, trial)
+        return replace(score, answer=score.answer.replace("Think", "{{expected}}"))
+
+    life = evolution(operators=["rewrite"]).open_strategy(12)
+    live(life, leaking)
+    assert not any("{{expected}}" in one.document.get("prompt", {}).get("system", "")
+                   for one in life.candidates)  # fmt: skip
+
+
+def test_failed_trials_are_never_best_and_end_it_when_there_is_nothing_else() -> None:
+    def one_fails(life: Life, trial: Trial) -> Score:
+        is_first = trial.candidate == life.candidates[1].key
+        return Score(trial, error="timeout") if is_first else judged(life, trial)
+
+    life = evolution(max_generations=1).open_strategy(12)
+    live(life, one_fails)
+    assert life.generations[0].standing[-1][0].key == life.candidates[1].key
+    assert life.generations[0].standing[-1][1] is None
+    dead = evolution().open_strategy(12)
+    live(dead, lambda _, trial: Score(trial, error="timeout"))
+    assert dead.best is None
+    assert "all of its trials failed" in dead.reason
+
+
+def test_a_child_that_fails_at_the_gate_is_tried_no_further() -> None:
+    life = evolution(operators=["rewrite"], gate=3).open_strategy(12)
+    live(life, lambda life, trial: replace(judged(life, trial), value=worse(life, trial)))
+    tried = Counter(
+        len(one.samples) for one in life._people.by_key.values() if one.birth.operator == "rewrite"
+    )
+    assert set(tried) == {3}
+
+
+def worse(life: Life, trial: Trial) -> float:
+    """Only the first prompts are any good."""
+    return 1.0 if trial.candidate in [one.key for one in life.candidates[:3]] else 0.0
+
+
+async def test_reflecting_finds_a_better_prompt(
+    simulator: SimulatorClient, cases: list[Case]
+) -> None:
+    spec = evolution(
+        [{"reflect": {**WRITER, "weight": 2}}, {"combine": WRITER}],
+        preset="reflective",
+        max_generations=6,
+        elite_size=4,
+        population_size=8,
+    )
+    many = [replace(case, position=n) for n, case in enumerate(cases * 2)]
+    async with Client() as client:
+        provider = PROVIDERS["simulated"](client, "simulated", f"{simulator.url}/v1")
+        at_once = await run_here(spec, many, {"simulated": provider})
+        limits = spec.limits.model_copy(update={"schedule": "sequential", "max_concurrent": 1})
+        slow = spec.model_copy(update={"limits": limits})
+        assert table_of(at_once) == table_of(await run_here(slow, many, {"simulated": provider}))
+    life = spec.open_strategy(len(many))
+    session = Session(life)
+    session.replay(len(at_once), at_once)
+    assert session.plan(1) == []
+    first, last = life.generations[0], life.generations[-1]
+    assert max(last.fitnesses) > max(first.fitnesses) + 0.05
+    assert last.standing[0][0].birth.operator in ("reflect", "combine")
+    roles = Counter(one.role for one in life.candidates)
+    assert roles[PROPOSE] > 0
+    assert roles[EVALUATE] > 8
+
+
+def test_the_report_tells_when_another_is_fitter_by_its_own_answers() -> None:
+    life = evolution(population_size=6, max_generations=2).open_strategy(16)
+    live(life)
+    report = report_of(life, told=0, max_generations=2)
+    assert not report.is_best_by_kin
+    best = report.population[0]
+    assert best.fitness is not None
+    fitter = best._replace(fitness=best.fitness._replace(total=2.0))
+    assert report._replace(population=[best, fitter]).is_best_by_kin
+
+
+def test_the_best_is_confirmed_beside_the_best_of_the_first_prompts() -> None:
+    spec = evolution().model_copy(update={"held_out": 4.0})
+    begun = spec.begin(16)
+    session = Session(begun)
+    trials: list[Trial] = []
+    while not session.is_finished:
+        asked = session.plan(7)
+        trials += asked
+        session.absorb_fresh([judged(begun, trial) for trial in asked])  # type: ignore[arg-type]
+    life = life_in(begun)
+    assert life.best is not None
+    assert life.rival is not None
+    assert life.candidates[life.rival].name in {"p0", "p1", "p2"}
+    places = [life.best] if life.best == life.rival else [life.best, life.rival]
+    keys = [confirmation_key(life.candidates[place].key) for place in places]
+    confirming = [trial for trial in trials if trial.candidate in keys]
+    assert Counter(trial.candidate for trial in confirming) == dict.fromkeys(keys, 4)
+    held_out = {trial.case for trial in confirming}
+    assert not held_out & {trial.case for trial in trials if trial not in confirming}
+    assert len(confirming) <= spec.count_confirming(16)

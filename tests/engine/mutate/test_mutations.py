@@ -1,0 +1,173 @@
+"""Mutations through the whole engine, over real HTTP: what they learn, and what failures do."""
+
+import orjson
+import pytest
+
+from tests.engine.mutate.training_runs import SMALL, mutation, train
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.mutate.report import as_record
+from workers.engine.kinds.mutate.segments import read_told
+from workers.engine.records import EVALUATE
+from workers.engine.session import Session, as_told
+from workers.simulator.testing import SimulatorClient
+
+pytestmark = pytest.mark.any_database
+BOARD = {"updates", "fallback_rate", "held_out", "weights"}
+
+
+async def test_a_run_trains_compares_and_reports(simulator: SimulatorClient) -> None:
+    found = await train(mutation(held_out=2), simulator.url)
+    names = ["update 1", "update 2", "ppo", "uniform", "ucb"]
+    assert [one.name for one in found.candidates] == names
+    assert len({one.key for one in found.candidates}) == 5
+    assert len(found.scores) == 2 * 3 + 3 * 2
+    assert not any(score.error for score in found.scores)
+    board = as_record(found.report)
+    assert board.keys() >= BOARD
+    assert [row["update"] for row in board["updates"]] == [1, 2]
+    assert all(row["kl"] >= 0 and row["entropy"] > 0 for row in board["updates"])
+    assert all(row["transitions"] == 3 * 4 for row in board["updates"])
+    assert all(0 <= value <= 1 for value in board["held_out"].values())
+    assert set(board["held_out"]) == {"ppo", "uniform", "ucb"}
+    assert len(board["weights"]) == 64
+    orjson.dumps(board)
+
+
+async def test_every_call_is_counted_by_its_role(simulator: SimulatorClient) -> None:
+    scorers = [{"factuality": {"judge": "simulated/sim-large"}}]
+    found = await train(mutation(scorers=scorers, held_out=None), simulator.url)
+    calls = found.report.calls
+    assert set(calls) == {"mutator", "target", "judge", "embedder"}
+    sent = sum(score.judging.sent for score in found.scores if score.judging)
+    assert sent == calls["judge"].asked - calls["judge"].cached > 0
+    others = [calls["mutator"], calls["target"]]
+    attempts = [one for score in found.scores for one in score.attempts if one.what == "call"]
+    made = sum(one.step != "embedder" for one in attempts)  # texts travel together
+    assert made == sum(one.asked - one.cached for one in others)
+
+
+async def test_batching_changes_nothing_but_time(simulator: SimulatorClient) -> None:
+    simulator.change(latency_ms=3, jitter=0.9)
+    at_once = await train(mutation(), simulator.url)
+    simulator.reset()
+    one_by_one = await train(mutation(use_batching=False), simulator.url)
+    assert simulator.ledger()["peak_in_flight"] == 1
+    assert one_by_one.weights == at_once.weights
+    assert one_by_one.transitions == at_once.transitions
+    another_seed = await train(mutation(seed=8), simulator.url)
+    assert another_seed.weights != at_once.weights
+
+
+async def test_a_replay_from_records_comes_to_the_same_weights(simulator: SimulatorClient) -> None:
+    found = await train(mutation(), simulator.url)
+    session = Session(read_configuration(mutation()).begin(8))
+    history = [as_told(score, session.hears) for score in found.scores]
+    session.replay(len(history), history)
+    session.plan(100)
+    assert session.is_finished
+    assert [one.key for one in session.candidates] == [one.key for one in found.candidates]
+
+
+async def test_what_the_last_update_learnt_is_kept_where_nothing_is_held_out(
+    simulator: SimulatorClient,
+) -> None:
+    found = await train(mutation(held_out=None), simulator.url)
+    assert [one.name for one in found.candidates[:3]] == ["update 1", "update 2", "ppo"]
+    assert len({one.document["weights"] for one in found.candidates[:3]}) == 3
+    assert found.report.updates[-1].kl is not None
+    assert as_record(found.report)["held_out"] == {"ppo": None, "uniform": None, "ucb": None}
+
+
+async def test_failed_calls_are_excluded_and_counted(simulator: SimulatorClient) -> None:
+    whole = await train(mutation(), simulator.url)
+    simulator.play({"do": "error", "status": 400, "times": 4, "match": {"model": "sim-large"}})
+    found = await train(mutation(cache="off"), simulator.url)
+    excluded = [row for row in found.transitions if row["excluded"]]
+    assert len(excluded) == 4 == found.report.excluded
+    assert found.report.failures == {"mutator/refused": 4}
+    assert found.report.fallback_rate == 4 / found.report.transitions
+    assert found.report.transitions == whole.report.transitions
+    for row in excluded:
+        assert row["reward"] is row["value"] is None
+        assert row["after"] == row["query"]
+    trained = {one.key for one in found.candidates if one.role == EVALUATE}
+    told = [read_told(one.answer) for one in found.scores if one.trial.candidate in trained]
+    learned = [one.document["learned"]["samples"] for one in found.candidates[1:3]]
+    assert sum(learned) == sum(one.transitions - one.excluded for one in told)
+
+
+async def test_a_segment_that_lost_everything_is_a_failed_trial(simulator: SimulatorClient) -> None:
+    simulator.play({"do": "error", "status": 400, "times": 99, "match": {"model": "sim-small"}})
+    found = await train(mutation(held_out=None), simulator.url)
+    assert {score.error for score in found.scores} == {"refused"}
+    assert found.report.fallback_rate == 1.0
+    assert all(row.reward is None for row in found.report.updates)
+    first, last = found.candidates[0].document, found.candidates[-1].document
+    assert last["weights"] == first["weights"]  # there was nothing to learn from
+
+
+@pytest.mark.parametrize(
+    ("match", "role"),
+    [
+        pytest.param({"model": "sim-large"}, "mutator", id="rewrite"),
+        pytest.param({"model": "sim-small"}, "target", id="target"),
+        pytest.param({"model": "sim-embed"}, "embedder", id="embedding"),
+        pytest.param({"model": "sim-medium"}, "judge", id="judge"),
+    ],
+)
+async def test_every_role_may_fail(
+    simulator: SimulatorClient, match: dict[str, str], role: str
+) -> None:
+    simulator.play({"do": "error", "status": 400, "times": 6, "match": match})
+    scorers = [{"factuality": {"judge": "simulated/sim-medium"}}]
+    strategy = {**SMALL, "num_processes": 1, "num_steps": 8}
+    found = await train(mutation(scorers=scorers, strategy=strategy, held_out=None), simulator.url)
+    assert {name.partition("/")[0] for name in found.report.failures} == {role}
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "ucb"])
+async def test_a_baseline_is_a_strategy_of_its_own(
+    simulator: SimulatorClient, strategy: str
+) -> None:
+    options = {name: SMALL[name] for name in ("num_processes", "num_steps", "updates")}
+    given = mutation(strategy={"name": strategy, **options}, held_out=2)
+    found = await train(given, simulator.url)
+    assert found.candidates[2].name == strategy
+    assert {one.name for one in found.candidates[2:]} == {"uniform", "ucb"}
+    assert as_record(found.report)["held_out"]["ppo"] is None
+    again = await train(given, simulator.url)
+    assert again.weights == found.weights
+
+
+@pytest.mark.parametrize("goal", ["stays_right", "turns_wrong", "consistent"])
+async def test_the_reward_is_of_the_goal(simulator: SimulatorClient, goal: str) -> None:
+    scorers = ["exact" if goal == "consistent" else "numeric"]  # two whole answers are compared
+    found = await train(mutation(goal=goal, scorers=scorers, held_out=None), simulator.url)
+    for row in found.transitions:
+        if goal == "turns_wrong":
+            assert row["reward"] in (0.0, 1.0 - row["value"])
+        else:
+            assert row["reward"] == row["value"]
+    same = [row for row in found.transitions if row["rewritten"] == row["query"]]
+    if goal == "consistent":
+        assert {row["reward"] for row in same} == {1.0}
+    if goal == "turns_wrong":  # the query as it was has turned nothing wrong
+        assert {row["reward"] for row in same if row["query"] == 0} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("roles", "scorer"),
+    [
+        pytest.param({"judge": "simulated/sim-large"}, "factuality", id="judge"),
+        pytest.param({}, "similarity", id="embedder"),
+    ],
+)
+async def test_without_scorers_the_roles_judge(
+    simulator: SimulatorClient, roles: dict[str, str], scorer: str
+) -> None:
+    document = mutation(held_out=None)
+    del document["scorers"]
+    document["roles"] = {**document["roles"], **roles}
+    assert [one.name for one in read_configuration(document).scorers] == [scorer]
+    found = await train(document, simulator.url)
+    assert not any(score.error for score in found.scores)

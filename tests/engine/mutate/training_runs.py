@@ -1,0 +1,88 @@
+"""Small mutations in the test's own process, against a real simulated provider."""
+
+from typing import Any, NamedTuple
+
+import orjson
+
+from workers.engine.calling.cache import ReplyCache
+from workers.engine.here import run_here
+from workers.engine.http import Client
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.mutate import Mutation
+from workers.engine.kinds.mutate.report import (
+    MutationReport,
+    PolicyFacts,
+    SegmentScore,
+    report_of,
+)
+from workers.engine.providers import PROVIDERS
+from workers.engine.records import Candidate, Case, Score
+from workers.simulator.demo import make_questions
+
+SMALL = {"name": "ppo", "num_processes": 3, "num_steps": 4, "updates": 2, "hidden_size": 8}
+
+
+class Trained(NamedTuple):
+    candidates: list[Candidate]
+    scores: list[Score]
+    report: MutationReport
+
+    @property
+    def weights(self) -> str:
+        return self.report.weights
+
+    @property
+    def transitions(self) -> list[dict[str, Any]]:
+        """Of all segments that have a record, in the order of their trials."""
+        records = [orjson.loads(one.record) for one in self.scores if one.record]
+        return [row for record in records for row in record["transitions"]]
+
+
+def mutation(**given: Any) -> dict[str, Any]:
+    return {
+        "name": "rewrites",
+        "kind": "mutate",
+        "seed": 7,
+        "dataset": "questions",
+        "operators": ["noop", "passive_voice", "make_indirect", "typo_noise"],
+        "roles": {
+            "mutator": "simulated/sim-large",
+            "target": "simulated/sim-small",
+            "embedder": "simulated/sim-embed",
+        },
+        "scorers": [{"numeric": {}}],
+        "strategy": SMALL,
+        "max_steps": 2,
+        "observation_size": 16,
+        "limits": {"max_concurrent": 8, "timeout_seconds": 5},
+        **given,
+    }
+
+
+async def train(
+    document: dict[str, Any], url: str, *, questions: int = 8, cache: ReplyCache | None = None
+) -> Trained:
+    configuration = read_configuration(document)
+    assert isinstance(configuration, Mutation)
+    rows = [one._asdict() for one in make_questions(questions)]
+    cases = [Case(place, row) for place, row in enumerate(rows)]
+    born: list[Candidate] = []
+    async with Client() as client:
+        providers = {"simulated": PROVIDERS["simulated"](client, "simulated", f"{url}/v1")}
+        scores = await run_here(
+            configuration, cases, providers, cache=cache, on_candidate=born.append
+        )
+    return Trained(born, scores, report_on(configuration, born, scores))
+
+
+def report_on(
+    configuration: Mutation, born: list[Candidate], scores: list[Score]
+) -> MutationReport:
+    return report_of(
+        [PolicyFacts.read(one.key, one.name, one.role, one.document) for one in born],
+        [
+            SegmentScore(one.trial.candidate, one.trial.case, one.value, one.answer)
+            for one in scores
+        ],
+        configuration.options.count_updates,
+    )

@@ -1,0 +1,159 @@
+"""Pictures of episodes: small, within their room, and without an effect on what was played."""
+
+import struct
+import zlib
+from base64 import b64decode
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.rollout import odd_players as odd
+from tests.engine.rollout.playing import install, plan_of, played, player, record_of, rollout
+from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.rollout.drawing import ANOTHER_WAY, Film
+from workers.engine.kinds.rollout.game import play
+from workers.engine.kinds.rollout.plans import Episode, GamePlan
+from workers.engine.kinds.rollout.png import HIGHEST, WIDEST, png_of, small_picture
+from workers.engine.kinds.rollout.replay import LARGEST_REPLAY
+from workers.engine.kinds.rollout.rules import episode_of, rules_of
+from workers.engine.policies import POLICIES
+from workers.engine.records import Case
+
+PONG = "pettingzoo/butterfly/cooperative_pong_v6"
+
+
+def drawn(plan: GamePlan) -> GamePlan:
+    return plan._replace(episodes=tuple(one._replace(draws=True) for one in plan.episodes))
+
+
+def read_png(png: bytes) -> Any:
+    """As a browser does it: rows, columns and three colours. Checks every part's sum."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    parts, place = {}, 8
+    while place < len(png):
+        (length,) = struct.unpack_from("!I", png, place)
+        name, content = png[place + 4 : place + 8], png[place + 8 : place + 8 + length]
+        assert zlib.crc32(name + content) == struct.unpack_from("!I", png, place + 8 + length)[0]
+        parts[name] = content
+        place += 12 + length
+    columns, rows, depth, colour = struct.unpack_from("!IIBB", parts[b"IHDR"])
+    assert (depth, colour) == (8, 3)
+    lines = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(rows, columns + 1)
+    assert not lines[:, 0].any()
+    return np.frombuffer(parts[b"PLTE"], np.uint8).reshape(-1, 3)[lines[:, 1:]]
+
+
+@pytest.mark.parametrize("mission", ["gymnasium/CartPole-v1", PONG])
+def test_drawing_changes_nothing_that_was_played(mission: str) -> None:
+    plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=12, episodes=1)
+    (plain,) = play(plan)
+    (found,) = play(drawn(plan))
+    assert isinstance(plain, Episode)
+    assert isinstance(found, Episode)
+    assert found.digest == plain.digest
+    record = record_of(found)
+    pictures = record.pop("pictures")
+    assert record == record_of(plain)
+    assert pictures["told"] == ""
+    assert pictures["steps"] == list(range(found.steps + 1))
+    shape = (pictures["height"], pictures["width"], 3)
+    seen = [read_png(b64decode(png)) for png in pictures["png"]]
+    assert {one.shape for one in seen} == {shape}
+    assert shape[0] <= HIGHEST
+    assert shape[1] <= WIDEST
+    assert len({one.tobytes() for one in seen}) > 5  # something moves
+
+
+def test_what_has_scenes_or_draws_nothing_has_no_pictures() -> None:
+    (found,) = play(drawn(plan_of(player(POLICIES["random"]()), episodes=1)))
+    assert isinstance(found, Episode)
+    assert record_of(found)["pictures"] is None
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("raises", "OSError: no paint"), ("other", ANOTHER_WAY), ("text", "It drew something else")],
+)
+def test_what_cannot_be_drawn_says_why_and_was_played(
+    how: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, odd.Painted)
+    plan = plan_of(player(POLICIES["random"]()), steps=5, episodes=1)
+    plan = plan._replace(environment=odd.Painted(how=how))
+    (found,) = play(drawn(plan))
+    assert isinstance(found, Episode)
+    assert record_of(found)["pictures"]["png"] == []
+    assert told in record_of(found)["pictures"]["told"]
+
+
+def test_a_film_has_room_for_the_whole_episode_in_larger_steps() -> None:
+    random = np.random.default_rng(0)
+    film = Film(100, 60_000)
+    for step in range(101):
+        if film.wants(step):
+            film.add(step, random.integers(0, 255, (40, 40, 3), dtype=np.uint8))
+    kept = film.document("")
+    assert kept["every"] in (2, 4, 8)
+    assert kept["steps"] == sorted({*range(0, 101, kept["every"]), 100})
+    assert 20_000 < sum(map(len, kept["png"])) <= 60_000
+
+
+def test_pictures_and_steps_share_the_room_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, odd.Painted)
+    plan = plan_of(player(POLICIES["random"]()), mission="grid/crowd", steps=1500, episodes=1)
+    plan = plan._replace(environment=odd.Painted(how="noise"), agents=16)
+    (found,) = play(drawn(plan))
+    assert isinstance(found, Episode)
+    record = record_of(found)
+    pictures = record["pictures"]
+    assert 0 < record["kept"] < found.steps == 1500
+    assert pictures["steps"][-1] == record["kept"]
+    assert len(found.record or b"") < LARGEST_REPLAY + 50_000  # its map and its statistics
+
+
+COLOURS: list[tuple[Any, int]] = [
+    (np.zeros((400, 600, 3), np.uint8), 0),
+    (np.full((9, 7, 4), 255, np.uint8), 0),
+    (np.arange(30 * 30 * 3, dtype=np.uint16).reshape(30, 30, 3).astype(np.uint8), 64),
+]
+
+
+@pytest.mark.parametrize(("picture", "off"), COLOURS)
+def test_a_picture_keeps_its_colours(picture: Any, off: int) -> None:
+    small = small_picture(picture)
+    found = read_png(png_of(small))
+    assert found.shape == small.shape
+    assert int(np.abs(found.astype(int) - small).max()) <= off
+
+
+@pytest.mark.parametrize(
+    "drawn_thing", [None, "<svg>", np.zeros((4, 4)), np.zeros((0, 4, 3), "u1")]
+)
+def test_what_is_no_picture_is_refused(drawn_thing: Any) -> None:
+    with pytest.raises(ValueError, match="It drew"):
+        small_picture(drawn_thing)
+
+
+async def test_only_episodes_that_were_asked_for_are_drawn() -> None:
+    document = rollout(missions=[{"environment": "gymnasium/CartPole-v1", "max_steps": 5}])
+    scores = await played({**document, "policies": ["random"], "episodes": 2, "pictures": "first"})
+    assert [b'"png":["' in (score.record or b"") for score in scores] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("pictures", "expected"),
+    [("none", [False, False]), ("first", [True, False]), ("all", [True, True])],
+)
+def test_which_episodes_are_drawn(pictures: str, expected: list[bool]) -> None:
+    configuration = read_configuration(rollout(episodes=2, pictures=pictures))
+    [candidate, *_] = configuration.make_candidates()
+    cases = [Case(n, fields) for n, fields in enumerate(configuration.make_cases() or [])]
+    rules = rules_of(candidate, cases[0])
+    assert [episode_of(case, rules.pictures).draws for case in cases] == expected
+
+
+def test_pictures_need_replays() -> None:
+    with pytest.raises(ConfigurationError, match="replays: true"):
+        read_configuration(rollout(pictures="all", replays=False))

@@ -1,0 +1,280 @@
+"""Prompts of messages: what is accepted, what is sent, and that older prompts stay as they were."""
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from workers.engine.calling.cache import cache_key
+from workers.engine.calling.call_notes import prompt_of
+from workers.engine.calling.calls import prompt_tokens
+from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import read_configuration
+from workers.engine.records import Case, Request
+from workers.engine.spec.births import check_births, names_filled
+from workers.engine.spec.template import TemplateError
+from workers.engine.targets import TargetParts
+from workers.engine.targets.chat import messages_of
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
+PNG_URI = f"data:image/png;base64,{b64encode(PNG).decode()}"
+FEW_SHOT = [
+    {"role": "system", "content": "Answer with the number only."},
+    {"role": "user", "content": "2 + 2?"},
+    {"role": "assistant", "content": "4"},
+    {"role": "user", "content": "{{question}}"},
+]
+WITH_HISTORY = [FEW_SHOT[0], {"messages": "{{history}}"}, FEW_SHOT[3]]
+WITH_IMAGE = [{"role": "user", "content": [{"text": "What is it?"}, {"image": "{{picture}}"}]}]
+
+
+def document(*prompts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": "run",
+        "kind": "evaluate",
+        "dataset": "sums",
+        "prompts": [{"name": f"p{number}", **one} for number, one in enumerate(prompts)],
+        "models": [{"endpoint": "main", "model": "m", "parameters": {"temperature": 0}}],
+        "scorers": ["exact"],
+    }
+
+
+def request_of(whole: dict[str, Any], **fields: str) -> Request:
+    configuration = read_configuration(whole)
+    candidate = configuration.make_candidates()[0]
+    request = configuration.target(TargetParts()).opening(candidate, Case(0, fields), 0)
+    assert request is not None
+    return request
+
+
+def sent(messages: list[Any], **fields: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = request_of(document({"messages": messages}), **fields).body[
+        "messages"
+    ]
+    return found
+
+
+def test_keys_of_prompts_with_system_and_user_are_what_they_were() -> None:
+    """Of candidates and of cached answers: both were stored by earlier versions."""
+    terse = {"name": "terse", "system": "Be brief.", "user": "Say {{question}}"}
+    whole = document(terse, {"name": "plain"})
+    configuration = read_configuration(whole)
+    assert [one.key for one in configuration.make_candidates()] == [
+        "d046af82e49f55d8",
+        "8abce21d3c0eadb7",
+    ]
+    assert cache_key("service", request_of(whole, question="2+2?")) == (
+        "7c0c20448e82328602437498592a44c0ee71087498d30fa530dcdc273c287245"
+    )
+    step = {**terse, "name": "solver", "models": ["main/m"]}
+    select = {**document(), "kind": "select", "steps": [step]}
+    del select["prompts"], select["models"]
+    assert read_configuration(select).make_candidates()[0].key == "18e5de931dd519d9"
+    assert cache_key("service", request_of(select, question="2+2?")) == (
+        "b44e498949eaac910932e5f28a4713d2912b21e8b6fa99c331df76da67d81623"
+    )
+
+
+def test_messages_are_filled_from_the_case() -> None:
+    assert sent(FEW_SHOT, question="3 + 4?") == [
+        *FEW_SHOT[:3],
+        {**FEW_SHOT[3], "content": "3 + 4?"},
+    ]
+
+
+def test_the_same_words_are_the_same_call_however_they_are_written() -> None:
+    plain = {"system": "Be brief.", "user": "{{question}}"}
+    told = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"text": "{{question}}"}]},
+    ]
+    bodies = [
+        request_of(document(prompt), question="2?").body for prompt in (plain, {"messages": told})
+    ]
+    assert bodies[0] == bodies[1]
+
+
+@pytest.mark.parametrize(
+    ("history", "roles"),
+    [
+        pytest.param("", ["system", "user"], id="none"),
+        pytest.param("[]", ["system", "user"], id="empty"),
+        pytest.param(
+            '[{"role": "user", "content": "a {{question}}"},'
+            ' {"role": "assistant", "content": "b"}]',
+            ["system", "user", "assistant", "user"],
+            id="a turn",
+        ),
+        pytest.param(
+            '[{"role": "system", "content": "x"}, {"role": "user", "content": [{"text": "y"}]}]',
+            ["system", "system", "user", "user"],
+            id="with a system message of its own",
+        ),
+    ],
+)
+def test_a_conversation_is_put_in_its_place(history: str, roles: list[str]) -> None:
+    found = sent(WITH_HISTORY, question="3?", history=history)
+    assert [message["role"] for message in found] == roles
+    assert found[-1]["content"] == "3?"
+    if "{{question}}" in history:
+        assert found[1]["content"] == "a {{question}}"  # what a case holds is only data
+
+
+@pytest.mark.parametrize(
+    ("history", "told"),
+    [
+        ("hello", "{{history}} should hold a JSON list of messages, but is no JSON"),
+        ('{"role": "user"}', "should hold a JSON list"),
+        ('[{"role": "tool", "content": "x"}]', 'message 1: the role is "tool". Allowed: system'),
+        ('[{"role": ["user"], "content": "x"}]', 'the role is ["user"]'),
+        ('[{"role": "user"}]', "message 1: a message has a role and a content"),
+        ('[{"role": "user", "content": 5}]', "the content is a text, or a list"),
+        ('[{"role": "user", "content": [{"audio": "x"}]}]', "a part is"),
+        ('[{"role": "assistant", "content": "x"}]', "Begin with the user's"),
+        (
+            '[{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]',
+            "Message 3 is a system message after others",
+        ),
+        (
+            json.dumps([{"role": "user", "content": "x"}] * 600),
+            "more than 500 messages",
+        ),
+        (
+            json.dumps(
+                [
+                    {"role": "user", "content": "x"},
+                    {"role": "assistant", "content": [{"image": PNG_URI}]},
+                ]
+            ),
+            "message 2: only messages of the user may have images",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_conversation_is_said(history: str, told: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        sent(WITH_HISTORY, question="3?", history=history)
+    assert told in str(caught.value)
+
+
+def test_many_large_columns_do_not_make_a_huge_prompt() -> None:
+    many = [{"role": "user", "content": "{{question}}"}] * 100
+    with pytest.raises(TemplateError, match="4,000,000 characters together"):
+        sent(many, question="x" * 50_000)
+
+
+USER = {"role": "user", "content": "x"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "path", "told"),
+    [
+        ({"messages": []}, "messages", "This is empty"),
+        ({"messages": [FEW_SHOT[0]]}, "messages", "add a message with role user"),
+        ({"messages": [USER, FEW_SHOT[0]]}, "messages", "Message 2 is a system message after"),
+        ({"messages": [FEW_SHOT[2], USER]}, "messages", "Begin with the user's"),
+        ({"messages": FEW_SHOT[:3]}, "messages", "end with the user's"),
+        ({"messages": [{**USER, "role": "tool"}]}, "messages.0.role", "'system', 'user' or"),
+        ({"messages": [{**USER, "name": "x"}]}, "messages.0.name", "Allowed here: role, content"),
+        ({"messages": [{"role": "user"}]}, "messages.0.content", "needed"),
+        ({"messages": ["hello"]}, "messages.0", "Input should be a valid dictionary"),
+        ({"messages": [{**USER, "content": ""}]}, "messages.0.content.0.text", "This is empty"),
+        (
+            {"messages": [{**USER, "content": [{"txt": "x"}]}]},
+            "messages.0.content.0.text",
+            "needed",
+        ),
+        ({"messages": [{"messages": "{{a}} {{b}}"}]}, "messages.0.messages", "Name one column"),
+        ({"messages": FEW_SHOT, "system": "x"}, "", "not both"),
+        ({"messages": FEW_SHOT, "user": "x"}, "", "not both"),
+        (
+            {"messages": [{"role": "system", "content": [{"image": "{{a}}"}]}, USER]},
+            "messages.0",
+            "Only messages of the user",
+        ),
+        ({"version": 2}, "", "name it as library"),
+        ({"library": "x", "user": "y"}, "", "not both"),
+    ],
+)
+def test_problems_of_messages_are_named(prompt: dict[str, Any], path: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_configuration(document(prompt))
+    problems = {problem.path: problem.message for problem in caught.value.problems}
+    found = problems[f"prompts.0.{path}".rstrip(".")]
+    assert told in found
+
+
+def test_columns_of_messages_are_known_wherever_they_stand() -> None:
+    configuration = read_configuration(document({"messages": [*WITH_HISTORY[:2], *WITH_IMAGE]}))
+    assert names_filled(configuration) == {"history", "picture"}
+    assert [template.path for template in configuration.templates()] == [
+        "prompts.0.messages.0.content",
+        "prompts.0.messages.1.messages",
+        "prompts.0.messages.2.content.0",
+        "prompts.0.messages.2.content.1",
+    ]
+    with pytest.raises(ConfigurationError, match="picture"):
+        check_births(configuration, configuration.make_candidates(), ["history"])
+
+
+def test_an_image_is_sent_as_data_or_by_its_address() -> None:
+    for source in (
+        PNG_URI,
+        f" {PNG_URI}\n",
+        "https://example.org/a.png",
+        "HTTP://example.org/?q=1",
+    ):
+        ((message),) = sent(WITH_IMAGE, picture=source)
+        assert message["content"] == [
+            {"type": "text", "text": "What is it?"},
+            {"type": "image_url", "image_url": {"url": source.strip()}},
+        ]
+
+
+@pytest.mark.parametrize(
+    ("picture", "told"),
+    [
+        ("file:///etc/passwd", "begins with http:// or https://"),
+        ("javascript:alert(1)", "begins with http:// or https://"),
+        ("ftp://example.org/a.png", "begins with http:// or https://"),
+        ("https://example.org/a b.png", "begins with http:// or https://"),
+        ("", "begins with http:// or https://"),
+        ("data:image/svg+xml;base64,PHN2Zz4=", "PNG, JPEG, GIF or WebP"),
+        ("data:text/html;base64,PHN2Zz4=", "PNG, JPEG, GIF or WebP"),
+        ("data:image/png,abc", "PNG, JPEG, GIF or WebP"),
+        ("data:image/png;base64,not base64!", "no base64"),
+        (PNG_URI.replace("png", "jpeg"), "says image/jpeg, but by its first bytes it is PNG"),
+        ("data:image/png;base64,PHN2Zz4=", "is none of PNG, JPEG, GIF and WebP"),
+        (f"data:image/png;base64,{b64encode(PNG + b'0' * 256_000).decode()}", "larger than 256 KB"),
+    ],
+)
+def test_what_is_no_image_is_not_sent(picture: str, told: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        sent(WITH_IMAGE, picture=picture)
+    assert told in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_an_image_is_guessed_as_a_thousand_tokens_and_shown_as_text() -> None:
+    request = request_of(document({"messages": WITH_IMAGE}), picture=PNG_URI)
+    assert prompt_tokens(request) == pytest.approx(1000 + len("What is it?") / 4)
+    assert prompt_of(request) == [
+        {"role": "user", "content": f"What is it?\n[image: PNG, {len(PNG)} bytes]"}
+    ]
+
+
+def test_a_step_of_a_pipeline_may_be_made_of_messages() -> None:
+    steps = [
+        {"name": "planner", "messages": FEW_SHOT, "models": ["main/m"]},
+        {
+            "name": "solver",
+            "messages": [{"role": "user", "content": "{{planner}}"}],
+            "models": ["main/m"],
+        },
+    ]
+    select = {**document(), "kind": "select", "steps": steps}
+    del select["prompts"], select["models"]
+    assert request_of(select, question="3?").body["messages"][-1]["content"] == "3?"
+    candidate = read_configuration(select).make_candidates()[0]
+    shown = messages_of(candidate, Case(0, {"question": "3?"}))
+    assert [message["content"] for message in shown][-2:] == ["3?", "{{planner}}"]

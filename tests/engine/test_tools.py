@@ -1,0 +1,303 @@
+"""Tools: how they are declared and sent, and the call that comes back as what is scored."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from tests.engine.scoring import case, quick, value
+from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE, document, request_of
+from workers.engine.calling.calls import prompt_tokens
+from workers.engine.errors import ConfigurationError, Refused, ScorerFailed
+from workers.engine.http import Client
+from workers.engine.kinds import read_configuration
+from workers.engine.messages.tool_calls import ToolCall, call_text, read_calls
+from workers.engine.providers import PROVIDERS
+from workers.engine.providers import anthropic as anthropic_protocol
+from workers.engine.providers import ollama as ollama_protocol
+from workers.engine.providers import openai as openai_protocol
+from workers.engine.records import Request
+from workers.simulator.testing import SimulatorClient
+
+SUFFIX = {"openai": "/v1", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer"},
+        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+    },
+    "required": ["city", "days", "unit"],
+}
+WEATHER = {"name": "weather", "description": "The weather of a place.", "parameters": SCHEMA}
+TIME = {"name": "time", "description": "What time it is somewhere."}
+ASKED = "What is the weather in New York for 3 days, in fahrenheit?"
+CALLED = '{"name":"weather","arguments":{"city":"New York","days":3,"unit":"fahrenheit"}}'  # sorted
+
+
+def asking(**prompt: Any) -> Request:
+    given = {"tools": [TIME, WEATHER], **prompt}
+    return with_model(request_of(document({"user": "{{question}}", **given}), question=ASKED))
+
+
+def showing(picture: str) -> Request:
+    return with_model(request_of(document({"messages": WITH_IMAGE}), picture=picture))
+
+
+def with_model(request: Request) -> Request:
+    return replace(request, model="sim-large", body={**request.body, "model": "sim-large"})
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with Client() as session:
+        yield session
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_every_provider_gives_the_same_call_as_its_answer(
+    client: Client, simulator: SimulatorClient, kind: str
+) -> None:
+    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
+    reply = await provider.send(asking())
+    assert (reply.text, reply.flaw) == (CALLED, "")
+    assert reply.tokens_in is not None
+    assert reply.tokens_in > 60  # the tools are part of what is read
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize(("choice", "called"), [("required", "weather"), ("time", "time")])
+async def test_a_tool_can_be_demanded(
+    client: Client, simulator: SimulatorClient, kind: str, choice: str, called: str
+) -> None:
+    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
+    reply = await provider.send(asking(tool_choice=choice))
+    assert f'"name":"{called}"' in reply.text
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+async def test_a_model_that_may_call_none_answers_in_words(
+    client: Client, simulator: SimulatorClient, kind: str
+) -> None:
+    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
+    reply = await provider.send(asking(tool_choice="none"))
+    assert (reply.text[:1] != "{", reply.flaw) == (True, "")
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+async def test_every_provider_shows_the_image_to_the_model(
+    client: Client, simulator: SimulatorClient, kind: str
+) -> None:
+    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
+    reply = await provider.send(showing(PNG_URI))
+    digest = sha256(PNG).hexdigest()[:12]
+    assert reply.text == f"I see 1 image(s): PNG, {len(PNG)} bytes, digest {digest}."
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "ollama"])
+async def test_an_address_goes_to_the_provider_as_it_is_or_is_refused(
+    client: Client, simulator: SimulatorClient, kind: str
+) -> None:
+    """Ollama takes none, and nobody else fetches it."""
+    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
+    request = showing("https://example.org/a.png")
+    if kind == "ollama":
+        with pytest.raises(Refused, match="Ollama takes images as data"):
+            await provider.send(request)
+        return
+    assert "an address with digest" in (await provider.send(request)).text
+
+
+def test_anthropic_is_sent_tools_and_images_in_its_own_form() -> None:
+    body = anthropic_protocol.body_of(asking(tool_choice="weather"))
+    weather = {"name": "weather", "description": "The weather of a place.", "input_schema": SCHEMA}
+    assert body["tools"][1] == weather
+    assert body["tool_choice"] == {"type": "tool", "name": "weather"}
+    assert anthropic_protocol.body_of(asking(tool_choice="required"))["tool_choice"] == {
+        "type": "any"
+    }
+    own = {"type": "web_search_20250305", "name": "web_search"}
+    given = Request("main", "m", "/chat", {"model": "m", "messages": [], "tools": [own]})
+    assert anthropic_protocol.body_of(given)["tools"] == [own]
+    (message,) = anthropic_protocol.body_of(showing(PNG_URI))["messages"]
+    source = {"type": "base64", "media_type": "image/png", "data": PNG_URI.partition(",")[2]}
+    assert message["content"] == [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image", "source": source},
+    ]
+
+
+def test_ollama_is_sent_tools_and_images_in_its_own_form() -> None:
+    body = ollama_protocol.body_of(asking())
+    assert body["tools"][0]["function"]["name"] == "time"
+    assert body["options"] == {"temperature": 0}
+    with pytest.raises(Refused, match="cannot be told to call a tool"):
+        ollama_protocol.body_of(asking(tool_choice="required"))
+    (message,) = ollama_protocol.body_of(showing(PNG_URI))["messages"]
+    assert message == {
+        "role": "user",
+        "content": "What is it?",
+        "images": [PNG_URI.partition(",")[2]],
+    }
+
+
+def choice(message: dict[str, Any], reason: str) -> dict[str, Any]:
+    return {"choices": [{"message": {"content": None, **message}, "finish_reason": reason}]}
+
+
+def function(name: str, arguments: Any) -> dict[str, Any]:
+    return {"function": {"name": name, "arguments": arguments}}
+
+
+TWO = [function("a", "{}"), function("b", '{"y": 1, "x": "é"}')]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "text", "flaw"),
+    [
+        pytest.param(
+            {"tool_calls": TWO},
+            "tool_calls",
+            '[{"name":"a","arguments":{}},{"name":"b","arguments":{"x":"é","y":1}}]',
+            "",
+            id="two calls",
+        ),
+        pytest.param(
+            {"tool_calls": [function("a", '{"x": ')]},
+            "length",
+            '{"name":"a","arguments":"{\\"x\\": "}',
+            "truncated",
+            id="arguments that were cut off",
+        ),
+        pytest.param(
+            {"content": "Let me look.", "tool_calls": [function("a", "")]},
+            "tool_calls",
+            '{"name":"a","arguments":{}}',
+            "",
+            id="with words",
+        ),
+        pytest.param(
+            {"function_call": {"name": "a", "arguments": '{"x": 1}'}},
+            "function_call",
+            '{"name":"a","arguments":{"x":1}}',
+            "",
+            id="the older form",
+        ),
+        pytest.param({"content": "No need."}, "stop", "No need.", "", id="words alone"),
+    ],
+)
+def test_what_is_made_of_a_call(message: dict[str, Any], reason: str, text: str, flaw: str) -> None:
+    reply = openai_protocol.reply_of(choice(message, reason), None, {"tools": [{}]})
+    assert (reply.text, reply.flaw) == (text, flaw)
+
+
+def test_a_call_that_nobody_asked_for_is_no_answer() -> None:
+    reply = openai_protocol.reply_of(choice({"tool_calls": TWO}, "tool_calls"), None, {})
+    assert (reply.text, reply.flaw) == ("", "no_text")
+
+
+def test_a_call_is_read_back_as_it_was_written() -> None:
+    calls = [ToolCall("a", {"x": [1, {"y": None}]}), ToolCall("b", {})]
+    assert read_calls(call_text(calls)) == calls
+    assert read_calls("[" * 1000 + "]" * 1000) is None
+
+
+def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": "time", "parameters": schema}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "path", "told"),
+    [
+        ({"tools": [{"name": "a b"}]}, "tools.0.name", "should match pattern"),
+        ({"tools": [TIME, TIME]}, "tools", "Given twice: time"),
+        (
+            {"tools": [with_schema({"type": "string"})]},
+            "tools.0.parameters",
+            "an object",
+        ),
+        (
+            {
+                "tools": [
+                    {**TIME, "parameters": {"type": "object", "properties": {"x": {"type": 5}}}}
+                ]
+            },
+            "tools.0.parameters",
+            "The schema is not accepted",
+        ),
+        (
+            {"tools": [TIME], "tool_choice": "look_up"},
+            "",
+            "Choose one of: auto, required, none, time",
+        ),
+        ({"tool_choice": "required"}, "", "declare them"),
+    ],
+)
+def test_problems_of_tools_are_named(prompt: dict[str, Any], path: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_configuration(document(prompt))
+    problems = {problem.path: problem.message for problem in caught.value.problems}
+    assert told in problems[f"prompts.0.{path}".rstrip(".")]
+
+
+def test_tools_are_part_of_the_guessed_tokens_and_of_the_candidate() -> None:
+    plain, with_tools = (document({"user": "x", "tools": tools}) for tools in ([], [TIME]))
+    keys = [read_configuration(one).make_candidates()[0].key for one in (plain, with_tools)]
+    assert keys[0] != keys[1]
+    assert "tools" not in request_of(plain).body
+    assert prompt_tokens(request_of(with_tools)) > prompt_tokens(request_of(plain)) + 20
+
+
+ROME = '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}'
+WITH_TRUE = '{"name": "weather", "arguments": {"days": true}}'
+OSLO = '{"name": "weather", "arguments": {"city": "Oslo"}}'
+SPEC = (
+    '{"name": "weather", "arguments": {"type": "object", "required": ["city"],'
+    ' "properties": {"city": {"pattern": "^R"}}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "expected", "right"),
+    [
+        ({}, '{"arguments": {"days": 3.0, "city": "Rome"}, "name": "weather"}', ROME, True),
+        ({}, '{"name": "weather", "arguments": {"city": "Oslo", "days": 3}}', ROME, False),
+        ({}, '{"name": "weather", "arguments": {"city": "Rome"}}', ROME, False),
+        ({}, '{"name": "time", "arguments": {"city": "Rome", "days": 3}}', ROME, False),
+        ({}, WITH_TRUE, WITH_TRUE.replace("true", "1"), False),
+        ({}, "It is sunny in Rome.", ROME, False),
+        ({}, "", ROME, False),
+        ({}, ROME, "weather", True),
+        ({}, ROME, "time", False),
+        ({"arguments": "any"}, '{"name": "weather", "arguments": {}}', ROME, True),
+        ({"arguments": "schema"}, ROME, SPEC, True),
+        ({"arguments": "schema"}, OSLO, SPEC, False),
+        ({}, f'[{ROME}, {{"name": "time", "arguments": {{}}}}]', f'["time", {ROME}]', None),
+        (
+            {},
+            f'[{ROME}, {{"name": "time", "arguments": {{}}}}]',
+            f'[{{"name": "time"}}, {ROME}]',
+            True,
+        ),
+        ({}, "Nothing to call.", "[]", True),
+        ({}, ROME, "[]", False),
+        ({}, ROME, "It is sunny.", None),
+    ],
+)
+def test_the_scorer_of_tool_calls(
+    options: dict[str, Any], answer: str, expected: str, right: bool | None
+) -> None:
+    if right is None:
+        with pytest.raises(ScorerFailed, match="which is no tool call"):
+            quick("tool_call", options).judge(answer, case(expected))
+        return
+    assert value("tool_call", options, answer, case(expected)) == float(right)
+
+
+def test_the_reason_says_what_differs_and_stays_short() -> None:
+    answer = '{"name": "weather", "arguments": {"city": "' + "x" * 5000 + '"}}'
+    judged = quick("tool_call", {}).judge(answer, case(ROME))
+    assert "weather is called with" in judged.reason
+    assert len(judged.reason) < 400

@@ -1,0 +1,344 @@
+"""Each action of the audit table: how it is done, through which door, and what its row says."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import (
+    AuditAction,
+    AuditDoor,
+    Configuration,
+    Run,
+    RunState,
+    Scope,
+    Score,
+    Webhook,
+)
+from runs.roles import Role
+from runs.selectors.endpoints.permit_state import open_redis
+from runs.services import prompts
+from runs.services.people.accounts import make_setup_link
+from runs.services.people.tokens import create_token
+from tests.runs.page_parts import (
+    PASSWORD,
+    add_score,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_person_with_password,
+    make_run,
+    run_document,
+)
+
+KEY = "sk-canary-0123456789abcdef"
+HOOK = "https://hooks.example/services/T0/canary-path"
+PATH = re.compile(r"T0/canary")
+
+
+class Stage:
+    """An administrator, a run with a failed trial, and the doors."""
+
+    def __init__(self) -> None:
+        self.ada = make_person("ada", staff=True, role=Role.ADMIN)
+        User.objects.update(is_superuser=True)  # Django's own part of the admin asks for it
+        self.bob = make_person("bob")
+        self.endpoint = make_endpoint()
+        self.dataset = make_dataset(self.ada)
+        self.run = make_run(self.ada, self.dataset, state=RunState.RUNNING, ended=None)
+        self.page = client_of(self.ada)
+        token = create_token(self.ada, "script", list(Scope))
+        self.token = token.token
+        self.headers = {"Authorization": f"Bearer {token.text}"}
+        self.secrets = [token.text, KEY, PASSWORD]
+
+    def post(self, view: str, *args: Any, **data: Any) -> Any:
+        return self.page.post(reverse(view, args=args), data)
+
+    def api(self, method: str, path: str, data: Any = None) -> Any:
+        options = {"content_type": "application/json", "headers": self.headers}
+        ask = getattr(Client(), method)
+        return (
+            ask(f"/api/v1{path}", **options)
+            if data is None
+            else ask(f"/api/v1{path}", data, **options)
+        )
+
+    def endpoint_form(self, **changes: Any) -> dict[str, Any]:
+        stored = {"name": self.endpoint.name, "kind": self.endpoint.kind, "max_concurrent": 20}
+        return {**stored, "model_names": "sim-small\nsim-large", "prices": "", **changes}
+
+    def add_wrong_score(self) -> Score:
+        case, candidate = self.dataset.cases.get(position=0), self.run.candidates.get()
+        return add_score(self.run, case, candidate, 0, value=0.0, passed=False)
+
+    def hold(self, state: RunState) -> None:
+        Run.objects.filter(pk=self.run.pk).update(state=state)
+
+
+def rerun_wrong(stage: Stage) -> None:
+    score = stage.add_wrong_score()
+    Run.objects.filter(pk=stage.run.pk).update(state=RunState.COMPLETED)
+    stage.api("post", f"/runs/{stage.run.pk}/rerun", {"trials": [score.position]})
+
+
+def override(stage: Stage) -> None:
+    position = stage.add_wrong_score().position
+    stage.api("post", f"/runs/{stage.run.pk}/trials/{position}/overrides", {"verdict": "right"})
+
+
+def save_prompt(stage: Stage) -> int:
+    return int(prompts.save_prompt(stage.ada, "triage", {"user": "{{question}}"}).pk)
+
+
+def share_prompt(stage: Stage, *, times: int = 1) -> None:
+    key = save_prompt(stage)
+    for share in ("yes", "no")[:times]:
+        stage.post("prompt_share", key, share=share)
+
+
+def remove_prompt(stage: Stage) -> None:
+    stage.post("prompt_remove", save_prompt(stage), typed="triage")
+
+
+def unshare_dataset(stage: Stage) -> None:
+    stage.api("patch", "/datasets/sums", {"shared": True})
+    stage.api("patch", "/datasets/sums", {"shared": False})
+
+
+def sign_in(stage: Stage, password: str) -> None:
+    make_person_with_password("eve")
+    Client().post(reverse("sign_in"), {"username": "eve", "password": password})
+
+
+def set_key(stage: Stage, key: str = KEY) -> None:
+    stage.post("endpoint", stage.endpoint.pk, **stage.endpoint_form(new_key=key))
+
+
+def remove_key(stage: Stage) -> None:
+    set_key(stage)
+    stage.api("patch", "/endpoints/simulated", {"api_key": ""})
+
+
+def restore(kind: str) -> Callable[[Stage], object]:
+    def act(stage: Stage) -> None:
+        thing = getattr(stage, kind)
+        stage.post(f"{kind}_remove", thing.pk, action="archive")
+        stage.post(f"{kind}_restore", thing.pk)
+
+    return act
+
+
+def archive(kind: str) -> Callable[[Stage], object]:
+    return lambda s: s.post(f"{kind}_remove", getattr(s, kind).pk, action="archive")
+
+
+def remove_endpoint(stage: Stage) -> None:
+    other = make_endpoint("other")
+    stage.post("endpoint_remove", other.pk, action="delete", typed="other")
+
+
+def remove_dataset(stage: Stage) -> None:
+    other = make_dataset(stage.ada, "old")
+    stage.post("dataset_remove", other.pk, action="delete", typed="old")
+
+
+def retry(stage: Stage) -> None:
+    stage.run.chunks.create(start=0, trials=[[0, 0, 0, 0]], state="done")
+    case, candidate = stage.dataset.cases.get(position=0), stage.run.candidates.get()
+    add_score(stage.run, case, candidate, 0, error_class="timeout")
+    Run.objects.update(done=1, failed=1)
+    stage.run.candidates.update(done=1, failed=1)
+    stage.post("run_retry", stage.run.pk)
+
+
+def try_again(stage: Stage) -> None:
+    with open_redis() as shared:  # as workers leave it after many failures
+        shared.hset(f"permits:state:endpoint:{stage.endpoint.pk}/sim-small", "rest", "5")
+    stage.post("endpoint_reset", stage.endpoint.pk)
+
+
+def unshare(stage: Stage) -> None:
+    stage.post("run_share", stage.run.pk, share="yes")
+    stage.post("run_share", stage.run.pk, share="no")
+
+
+def resume(stage: Stage) -> None:
+    stage.hold(RunState.PAUSED)
+    stage.api("post", f"/runs/{stage.run.pk}/resume")
+
+
+def configuration(stage: Stage) -> Configuration:
+    return Configuration.objects.create(
+        name="kept", kind="evaluate", owner=stage.ada, document=run_document(stage.dataset)
+    )
+
+
+def remove_configuration(stage: Stage) -> None:
+    stored = configuration(stage)
+    address = reverse("admin:runs_configuration_delete", args=[stored.pk])
+    stage.page.post(address, {"post": "yes"})
+
+
+def offer_preset(stage: Stage) -> None:
+    chosen = {"action": "offer_as_preset", "_selected_action": configuration(stage).pk}
+    stage.page.post(reverse("admin:runs_configuration_changelist"), chosen)
+
+
+def remove_old_runs(stage: Stage) -> None:
+    make_run(stage.ada, stage.dataset, ended=now() - timedelta(days=90))
+    call_command("prune_runs", older_than_days=30, yes=True, verbosity=0)
+
+
+def set_up(stage: Stage) -> None:
+    User.objects.update(password=make_password(None))  # nobody can sign in, so there is a set-up
+    chosen = {"username": "root", "password": PASSWORD, "password_again": PASSWORD}
+    Client().post(make_setup_link(), chosen)
+
+
+def add_webhook(stage: Stage) -> None:
+    assert stage.api("post", "/webhooks", {"url": HOOK}).status_code == 201
+
+
+def remove_webhook(stage: Stage) -> None:
+    made = Webhook.objects.create(owner=stage.ada, url=HOOK)
+    stage.api("delete", f"/webhooks/{made.pk}")
+
+
+def change_password(stage: Stage) -> None:
+    new = "seven slow snails racing"
+    chosen = {"old_password": PASSWORD, "password": new, "password_again": new}
+    client_of(make_person_with_password("eve")).post(reverse("password"), chosen)
+    stage.secrets.append(new)
+
+
+ENDS = {"door": AuditDoor.PAGE, "actor": "ada", "address": "127.0.0.1"}
+SCRIPT = {"door": AuditDoor.API, "actor": "ada", "address": "127.0.0.1"}
+SHELL = {"door": AuditDoor.COMMAND, "actor_id": None, "address": ""}
+ADMIN = {"door": AuditDoor.ADMIN, "actor": "ada"}
+DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
+    AuditAction.SIGN_IN: (lambda s: sign_in(s, PASSWORD), ENDS | {"actor": "eve"}),
+    AuditAction.SIGN_IN_FAILED: (
+        lambda s: sign_in(s, "no"),
+        ENDS | {"actor": "", "subject": "eve"},
+    ),
+    AuditAction.PASSWORD_CHANGED: (
+        change_password,
+        ENDS | {"actor": "eve", "subject": "eve", "detail": "knowing the old one"},
+    ),
+    AuditAction.PASSWORD_LINK_MADE: (
+        lambda s: s.post("person_password", s.bob.pk),
+        ENDS | {"subject": "bob"},
+    ),
+    AuditAction.SIGN_OUT: (lambda s: s.post("sign_out"), ENDS),
+    AuditAction.DENIED: (
+        lambda s: client_of(s.bob).get(reverse("run", args=[s.run.pk])),
+        ENDS | {"actor": "bob", "detail": "GET, 404"},
+    ),
+    AuditAction.KEY_SET: (set_key, ENDS | {"subject": "simulated"}),
+    AuditAction.KEY_REMOVED: (remove_key, SCRIPT | {"subject": "simulated"}),
+    AuditAction.KEYS_ROTATED: (lambda s: call_command("rotate_keys", verbosity=0), SHELL),
+    AuditAction.ENDPOINT_ADDED: (
+        lambda s: s.post("endpoint_new", **s.endpoint_form(name="second")),
+        ENDS | {"subject": "second"},
+    ),
+    AuditAction.ENDPOINT_CHANGED: (
+        lambda s: s.post("endpoint", s.endpoint.pk, **s.endpoint_form(max_concurrent=7)),
+        ENDS | {"detail": "max_concurrent, adaptive"},
+    ),
+    AuditAction.ENDPOINT_REMOVED: (remove_endpoint, ENDS | {"subject": "other"}),
+    AuditAction.ENDPOINT_ARCHIVED: (archive("endpoint"), ENDS),
+    AuditAction.ENDPOINT_RESTORED: (restore("endpoint"), ENDS),
+    AuditAction.ENDPOINT_PAUSED: (lambda s: s.post("endpoint_pause", s.endpoint.pk), ENDS),
+    AuditAction.ENDPOINT_RESUMED: (
+        lambda s: (
+            s.post("endpoint_pause", s.endpoint.pk),
+            s.post("endpoint_resume", s.endpoint.pk),
+        ),
+        ENDS,
+    ),
+    AuditAction.MAINTENANCE_BEGUN: (
+        lambda s: s.post("maintenance", reason="a new disk"),
+        ENDS | {"subject_kind": "site", "detail": "a new disk"},
+    ),
+    AuditAction.MAINTENANCE_ENDED: (
+        lambda s: (s.post("maintenance"), s.post("maintenance", do="end")),
+        ENDS | {"subject_kind": "site"},
+    ),
+    AuditAction.ENDPOINT_TRIED_AGAIN: (try_again, ENDS),
+    AuditAction.RUN_LAUNCHED: (
+        lambda s: s.api("post", "/runs", {"configuration": run_document(s.dataset)}),
+        SCRIPT | {"detail": "3 trials on sums v1"},
+    ),
+    AuditAction.RUN_CANCELLED: (lambda s: s.post("run_cancel", s.run.pk), ENDS),
+    AuditAction.RUN_PAUSED: (lambda s: s.api("post", f"/runs/{s.run.pk}/pause"), SCRIPT),
+    AuditAction.RUN_RESUMED: (resume, SCRIPT),
+    AuditAction.RUN_RETRIED: (retry, ENDS | {"detail": "1 failed trial"}),
+    AuditAction.RUN_SHARED: (lambda s: s.post("run_share", s.run.pk, share="yes"), ENDS),
+    AuditAction.RUN_UNSHARED: (unshare, ENDS),
+    AuditAction.RUN_REMOVED: (remove_old_runs, SHELL),
+    AuditAction.LIMITS_CHANGED: (
+        lambda s: s.api("patch", f"/runs/{s.run.pk}/limits", {"max_concurrent": 3}),
+        SCRIPT | {"detail": "calls at once from no limit to 3"},
+    ),
+    AuditAction.CACHE_CLEARED: (
+        lambda s: call_command("prune_cache", run=s.run.pk, yes=True, verbosity=0),
+        SHELL | {"subject_kind": "cache"},
+    ),
+    AuditAction.EXPORTED: (
+        lambda s: s.page.get(reverse("run_scores_csv", args=[s.run.pk])),
+        ENDS | {"detail": "scores.csv"},
+    ),
+    AuditAction.DATASET_SHARED: (
+        lambda s: s.post("dataset_share", s.dataset.pk, share="yes"),
+        ENDS | {"subject": "sums"},
+    ),
+    AuditAction.DATASET_UNSHARED: (unshare_dataset, SCRIPT | {"subject": "sums"}),
+    AuditAction.DATASET_REMOVED: (remove_dataset, ENDS | {"subject": "old"}),
+    AuditAction.DATASET_ARCHIVED: (archive("dataset"), ENDS | {"subject": "sums"}),
+    AuditAction.DATASET_RESTORED: (restore("dataset"), ENDS),
+    AuditAction.CONFIGURATION_REMOVED: (remove_configuration, ADMIN | {"subject": "kept"}),
+    AuditAction.PRESET_CHANGED: (offer_preset, ADMIN | {"detail": "offered"}),
+    AuditAction.PERSON_ADDED: (set_up, {"door": AuditDoor.PAGE, "subject": "root"}),
+    AuditAction.ROLE_CHANGED: (
+        lambda s: s.post("person_role", s.bob.pk, role="operator"),
+        ENDS | {"subject": "bob", "detail": "from runner to operator"},
+    ),
+    AuditAction.ACCOUNT_CLOSED: (lambda s: s.post("person_active", s.bob.pk, active="no"), ENDS),
+    AuditAction.ACCOUNT_OPENED: (lambda s: s.post("person_active", s.bob.pk, active="yes"), ENDS),
+    AuditAction.QUOTA_CHANGED: (
+        lambda s: s.post("person_quota", s.bob.pk, slots=5),
+        ENDS | {"subject": "bob", "detail": "slots 5"},
+    ),
+    AuditAction.PERSON_ERASED: (
+        lambda s: s.post("person_erase", s.bob.pk, typed="bob"),
+        ENDS | {"subject": "bob"},
+    ),
+    AuditAction.TOKEN_MADE: (
+        lambda s: s.post("tokens", name="ci", scopes=["read"], days=30),
+        ENDS | {"subject_kind": "apitoken"},
+    ),
+    AuditAction.TOKEN_REVOKED: (lambda s: s.post("token_revoke", s.token.pk), ENDS),
+    AuditAction.RUN_RERUN: (rerun_wrong, SCRIPT | {"subject_kind": "run"}),
+    AuditAction.SCORE_OVERRIDDEN: (override, SCRIPT | {"subject_kind": "run"}),
+    AuditAction.PROMPT_SAVED: (
+        lambda s: s.api("post", "/prompts", {"name": "triage", "content": {"user": "Go."}}),
+        SCRIPT | {"subject": "triage v1"},
+    ),
+    AuditAction.PROMPT_SHARED: (share_prompt, ENDS | {"subject": "triage"}),
+    AuditAction.PROMPT_UNSHARED: (
+        lambda s: share_prompt(s, times=2),
+        ENDS | {"subject": "triage"},
+    ),
+    AuditAction.PROMPT_REMOVED: (remove_prompt, ENDS | {"subject": "triage"}),
+    AuditAction.WEBHOOK_ADDED: (add_webhook, SCRIPT | {"subject": "hooks.example"}),
+    AuditAction.WEBHOOK_REMOVED: (remove_webhook, SCRIPT | {"subject": "hooks.example"}),
+}

@@ -1,0 +1,138 @@
+"""An answer laid out as Markdown or as JSON: what is understood, and that nothing in it acts."""
+
+from html.parser import HTMLParser
+
+import pytest
+from django.template.loader import render_to_string
+
+from runs.answers import json_tree, markdown
+from runs.answers.json_tree import read_json
+from runs.answers.markdown import read_markdown
+from tests.runs.test_pages_hostile import PAYLOADS
+
+pytestmark = pytest.mark.any_database
+
+MARKDOWN_PAYLOADS = [
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](\tjavascript:alert(1))",
+    "[x](java&#x73;cript:alert(1))",
+    "[x](vbscript:x)",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "[x](file:///etc/passwd)",
+    "[x](//evil.example)",
+    "[x](/sign-out/)",
+    "<javascript:alert(1)>",
+    "[a]: javascript:alert(1)\n\n[a]",
+    '[x](https://e.example "onmouseover=alert(1)")',
+    '[x](https://e.example/"onmouseover="alert(1))',
+    "![x](https://evil.example/pixel.png)",
+    "![x][a]\n\n[a]: https://evil.example/pixel.png",
+    "[![x](https://evil.example/a.png)](javascript:alert(1))",
+    "```html onload=alert(1)\n<script>alert(1)</script>\n```",
+    '``` "><script>alert(1)</script>\nx\n```',
+    "|<script>|b|\n|:-:|-:|\n|<img src=x onerror=alert(1)>|2|",
+    "# <script>alert(1)</script>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "<https://e.example/<script>>",
+    "1. a\n<script>alert(1)</script>",
+]
+ALLOWED_TAGS = {
+    *("a", "blockquote", "br", "code", "div", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p"),
+    *("pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
+    *("b", "details", "summary"),
+}
+ALLOWED_ATTRIBUTES = {"class", "id", "tabindex", "href", "target", "rel", "open"}
+
+
+class Tags(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[dict[str, str]] = []
+        self.words = ""
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in ALLOWED_TAGS
+        assert {name for name, _ in attrs} <= ALLOWED_ATTRIBUTES
+        if tag == "a":
+            self.links.append({name: value or "" for name, value in attrs})
+        if tag not in ("br", "hr"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def as_markdown(text: str) -> Tags:
+    context = {"markdown": read_markdown(text)}
+    return Tags(render_to_string("parts/markdown.html", context))
+
+
+def as_json(text: str) -> Tags:
+    return Tags(render_to_string("parts/json_tree.html", {"json": read_json(text)}))
+
+
+@pytest.mark.parametrize("text", [*PAYLOADS, *MARKDOWN_PAYLOADS])
+def test_nothing_of_an_answer_becomes_markup(text):
+    """Only our own tags and attributes, all closed, and links only to the web, as such."""
+    for page in (as_markdown(text), as_json(text), as_json(f'{{"a": [{text!r}]}}')):
+        for link in page.links:
+            assert link["href"].startswith(("http://", "https://"))
+            assert link["rel"] == "noopener noreferrer nofollow"
+            assert link["href"] in page.words
+
+
+def test_markdown_is_laid_out():
+    text = (
+        "# Head\n\nOne **bold** `code`\n\n- a\n- b\n\n|x|\n|-|\n|1|\n\n```py\nif x:\n    y\n```\n"
+    )
+    written = render_to_string("parts/markdown.html", {"markdown": read_markdown(text)})
+    page = written.replace("\n>", ">")  # line breaks stand inside our tags
+    for part in (
+        *("<h3>Head</h3>", "<strong>bold</strong>", "<code>code</code>"),
+        *("<li>a</li>", "<td>1</td>", "if x:\n    y\n</pre>"),
+    ):
+        assert part in page
+
+
+def test_an_image_is_a_link_that_says_where_it_leads():
+    page = as_markdown("![a cat](https://pics.example/cat.png)")
+    assert [link["href"] for link in page.links] == ["https://pics.example/cat.png"]
+    assert "(https://pics.example/cat.png)" in page.words
+
+
+@pytest.mark.parametrize(
+    "text", ["- a\n" * 20_000, "**a** " * 20_000, "[a](https://e.example) " * 5_000, "> " * 20_000]
+)
+def test_a_long_answer_is_cut_with_all_tags_closed(text):
+    page = as_markdown(text)
+    assert len(read_markdown(text).parts) <= markdown.MOST_PARTS + 100
+    assert "Only the beginning is laid out" in page.words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param('{"a": [1, "x"]}', ["a", "[2]", "1", '"x"'], id="object"),
+        pytest.param('```json\n{"a": null}\n```', ["a", "null"], id="in a code block"),
+        pytest.param('"just a text"', ['"just a text"'], id="a value alone"),
+        pytest.param("The answer is 4.", ["It is not JSON"], id="no JSON"),
+        pytest.param("[" * 90_000, ["It is not JSON"], id="never closed"),
+        pytest.param("[" * 900 + "]" * 900, ["nested too deeply"], id="deep"),
+        pytest.param("1" * 300_000, ["longer than 200,000"], id="too long"),
+        pytest.param('"\ud800"', ["It is not JSON"], id="half a character"),
+        pytest.param(f"[{'[1],' * 9_000}1]", ["Only the beginning"], id="many"),
+        pytest.param(f'"{"x" * 9_000}"', ["x…"], id="one long text"),
+    ],
+)
+def test_json_is_a_tree_of_texts(text, words):
+    page = as_json(text)
+    assert all(word in page.words for word in words)
+    assert len(read_json(text).parts) <= json_tree.MOST_PARTS + 100

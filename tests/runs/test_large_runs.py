@@ -1,0 +1,62 @@
+"""A run of 100,000 trials: its pages stay small and ask few questions."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.runs.large_runs import make_large_run
+from tests.runs.page_parts import client_of, make_person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+PAGES = [
+    "",
+    "scores/",
+    "scores/?each=1",
+    "scores/?sort=-score&status=wrong",
+    "scores/?case=17",
+    "errors/",
+    "events/",
+    "configuration/",
+    "leaderboard/",
+    "pictures/",
+    "heatmap/",
+    "tries/3/17/",
+]
+MOST_QUESTIONS = 20  # to the database, of any page
+MOST_BYTES = 150_000
+
+
+def test_the_pages_of_a_large_run_are_small_and_ask_little() -> None:
+    ada = make_person("ada")
+    run = make_large_run(ada, candidates=20, cases=1000, repeats=5)
+    client = client_of(ada)
+    told = {}
+    for path in PAGES:
+        with CaptureQueriesContext(connection) as asked:
+            answer = client.get(f"/runs/{run.pk}/{path}", headers={"Accept-Encoding": "gzip"})
+        assert answer.status_code == 200, path
+        told[path] = (len(asked), len(answer.content))
+    assert max(asked for asked, _ in told.values()) <= MOST_QUESTIONS, told
+    assert max(size for _, size in told.values()) <= MOST_BYTES, told
+    last = client.get(f"/runs/{run.pk}/scores/?after=19949.0~19949")
+    assert [row.score.position for row in last.context["rows"]] == list(range(19_950, 20_000))
+    assert last.context["page"].next is None
+    drawn = client.get(f"/runs/{run.pk}/heatmap/").json()
+    assert (len(drawn["rows"]), len(drawn["columns"])) == (20, 200)
+    assert sum(sum(row["tries"]) for row in drawn["rows"]) == run.scored
+
+
+def test_a_leaderboard_of_many_candidates_is_cut_until_all_are_asked_for() -> None:
+    ada = make_person("ada")
+    run = make_large_run(ada, candidates=100, cases=3, repeats=1)
+    client = client_of(ada)
+    page = client.get(f"/runs/{run.pk}/")
+    text = page.content.decode()
+    assert len(page.context["leaderboard"].rows) == 40
+    assert "The best 40 of 100 candidates are shown." in text
+    assert 'href="?all=1">Show all' in text
+    assert len(page.content) <= MOST_BYTES
+    whole = client.get(f"/runs/{run.pk}/?all=1")
+    assert len(whole.context["leaderboard"].rows) == 100
+    assert f'data-leaderboard="/runs/{run.pk}/leaderboard/?all=1"' in whole.content.decode()

@@ -1,0 +1,353 @@
+"""The leaderboard: who is ranked how, on which cases, and what is beyond chance."""
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from runs.models import Candidate, Run, RunFigures, RunState
+from runs.reports.leaderboard_table import leaderboard_table, lines_below
+from runs.reports.markdown import write_markdown
+from runs.run_reports import report_of_run
+from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
+from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.board_figures import keep_figures
+from tests.api.asking import Asker
+from tests.runs.board_parts import fill
+from tests.runs.page_parts import (
+    add_candidate,
+    client_of,
+    make_dataset,
+    make_person,
+    make_run,
+    run_document,
+)
+from workers.engine.statistics.intervals import estimate_mean
+
+pytestmark = pytest.mark.django_db
+
+CASES = 10
+RIGHT, WRONG, FAILED, OPEN = 1.0, 0.0, None, "open"  # what becomes of a trial
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_person("ada")
+
+
+def make(owner: User, *rows: Sequence[Any], repeats: int = 1, **fields: Any) -> Run:
+    """A run with a candidate a row: what became of its cases, or of each repeat of them."""
+    cases = len(rows[0])
+    dataset = make_dataset(owner, rows=cases)
+    document = run_document(dataset, repeats=repeats)
+    run = make_run(owner, dataset, document=document, **{"planned": cases * len(rows), **fields})
+    for _ in rows[1:]:
+        add_candidate(run, f"prompt {run.candidates.count()}")
+    fill(run, [[each if isinstance(each, list) else [each] for each in row] for row in rows])
+    return run
+
+
+def names(rows: Sequence[LeaderboardRow]) -> list[tuple[int, int | None]]:
+    return [(row.position, row.rank) for row in rows]
+
+
+def page_of(run: Run, ada: User, query: str = "") -> str:
+    address = reverse("run_leaderboard", args=[run.pk])
+    return client_of(ada).get(f"{address}{query}").content.decode()
+
+
+def test_a_candidate_that_fails_can_not_win(ada: User) -> None:
+    run = make(ada, [RIGHT] + [FAILED] * 9, [RIGHT] * CASES, [FAILED] * CASES)
+    rows = leaderboard(run)
+    assert names(rows) == [(1, 1), (0, 2), (2, None)]
+    assert rows[1].failed_share == 0.9
+    assert rows[1].value_failures_wrong == 0.1
+    assert rows[2].value is None
+
+
+def test_only_clear_differences_count_as_such(ada: User) -> None:
+    row = [RIGHT] * 9 + [WRONG]
+    rows = leaderboard(make(ada, row, [RIGHT] * 8 + [WRONG] * 2, [WRONG] * CASES))
+    assert [row.separable for row in rows] == [False, False, True]
+    assert not any(row.leads for row in rows)  # the first is not separable from the second
+
+
+@pytest.mark.parametrize(
+    ("second", "leads"),
+    [
+        pytest.param([RIGHT] + [WRONG] * 9, True, id="separable"),
+        pytest.param([RIGHT] * 8 + [WRONG] * 2, False, id="not separable"),
+        pytest.param([FAILED] + [WRONG] * 9, False, id="not comparable"),
+        pytest.param([OPEN] * CASES, False, id="nobody to compare with yet"),
+    ],
+)
+def test_the_first_is_marked_when_it_is_separable_from_the_second(
+    ada: User, second: list[Any], leads: bool
+) -> None:
+    run = make(ada, [RIGHT] * CASES, second)
+    assert ('class="best"' in page_of(run, ada)) == leads
+    whole = client_of(ada).get(run.get_absolute_url()).content.decode()
+    assert ('class="best"' in whole) == leads
+
+
+def test_one_that_is_better_on_every_case_is_separable_though_intervals_overlap(ada: User) -> None:
+    hard = [case / 40 for case in range(40)]  # the same cases are hard for both
+    run = make(ada, [value + 0.1 for value in hard], hard)
+    best, other = leaderboard(run)
+    assert best.low is not None
+    assert other.high is not None
+    assert other.high > best.low
+    assert other.separable
+    assert best.leads
+    assert other.versus_best is not None
+    assert other.versus_best.difference.mean == pytest.approx(-0.1)
+    assert other.versus_best.difference.low <= -0.1 <= other.versus_best.difference.high < 0
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_repeats_that_agree_do_not_narrow_an_interval(ada: User, share: float) -> None:
+    right = round(20 * share)
+    outcomes = [RIGHT] * right + [WRONG] * (20 - right)
+    once = leaderboard(make(ada, outcomes))[0]
+    often = leaderboard(make(ada, [[each] * 9 for each in outcomes], repeats=9))[0]
+    as_if_independent = estimate_mean(180, 9.0 * right, 9.0 * right)
+    assert as_if_independent is not None
+    assert (often.value, often.n) == (once.value, 180)
+    assert width(often) >= width(once)
+    assert width(often) > 2 * (as_if_independent.high - as_if_independent.low)
+
+
+def test_repeats_that_do_not_agree_narrow_an_interval(ada: User) -> None:
+    once = leaderboard(make(ada, [RIGHT, WRONG] * 10))[0]
+    by_chance = [[RIGHT] * right + [WRONG] * (10 - right) for right in (3, 4, 5, 6, 7) * 4]
+    often = leaderboard(make(ada, by_chance, repeats=10))[0]
+    assert width(often) < width(once) / 2
+
+
+def width(row: LeaderboardRow) -> float:
+    assert row.low is not None
+    assert row.high is not None
+    return row.high - row.low
+
+
+def test_a_half_filled_board_ranks_by_the_cases_that_all_have_reached(ada: User) -> None:
+    """The first was asked the easy cases only so far: on those it is the worse one."""
+    ahead = [RIGHT] * 5 + [WRONG] * 15
+    behind = [RIGHT] * 4 + [WRONG] + [RIGHT] * 5 + [OPEN] * 10
+    going = make(ada, ahead, behind, state=RunState.RUNNING, ended=None, planned=40)
+    rows = leaderboard(going)
+    assert names(rows) == [(1, 1), (0, 2)]
+    assert [row.value for row in rows] == [0.9, 0.25]
+    assert [row.compared_value for row in rows] == [0.9, 0.5]
+    assert {row.compared_cases for row in rows} == {10}
+    assert "Ranked by the 10 cases that all have reached" in text_of(page_of(going, ada))
+
+
+def test_one_that_has_few_cases_yet_has_no_rank(ada: User) -> None:
+    going = make(
+        ada,
+        [RIGHT, WRONG] * CASES,
+        [RIGHT] * 2 + [OPEN] * 18,
+        [RIGHT] * 20,
+        state=RunState.RUNNING,
+        ended=None,
+    )
+    assert names(leaderboard(going)) == [(2, 1), (0, 2), (1, None)]
+    assert "too early" in page_of(going, ada)
+
+
+def test_a_board_that_is_even_says_nothing_of_common_cases(ada: User) -> None:
+    page = page_of(make(ada, [RIGHT] * CASES, [WRONG] * CASES), ada)
+    assert "Ranked by" not in page
+    assert "too early" not in page
+
+
+def test_how_many_more_cases_would_separate_is_said(ada: User) -> None:
+    run = make(ada, [RIGHT] * 36 + [WRONG] * 4, [RIGHT] * 33 + [WRONG] * 7)
+    close = leaderboard(run)[1]
+    assert close.versus_best is not None
+    assert not close.separable
+    assert close.versus_best.more_cases == 60  # 100 in all: 2.80² · 0.0712 / 0.075²
+    assert "about 60 more\n  cases would separate them" in page_of(run, ada)
+
+
+def test_values_that_are_no_shares_have_the_bootstrap_beside_them(ada: User) -> None:
+    run = make(ada, [case / 20 for case in range(20)], [0.0] * 19 + [0.4])
+    first, second = leaderboard(run)
+    drawn = []
+    for row in (first, second):
+        assert row.interval == "student"
+        assert row.bootstrap is not None
+        assert row.value is not None
+        assert row.low is not None
+        assert row.bootstrap.low <= row.value <= row.bootstrap.high
+        drawn.append((row.low, row.bootstrap.low))
+    assert drawn[0][1] == pytest.approx(drawn[0][0], abs=0.04)
+    assert drawn[1][0] < 0 <= drawn[1][1]  # draws stay within what was seen
+    page = page_of(run, ada)
+    assert "Student&#x27;s t for other values, below it the bootstrap" in page
+    shares = leaderboard(make(ada, [RIGHT, WRONG]))[0]
+    assert (shares.interval, shares.bootstrap) == ("wilson", None)
+
+
+REPEATED = [[RIGHT] * 4] * 5 + [[RIGHT, WRONG, WRONG, WRONG]] * 5
+
+
+def test_repeats_have_columns_of_their_own_and_k_is_chosen_by_a_link(ada: User) -> None:
+    run = make(ada, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
+    row = leaderboard(run, 2)[1]
+    assert row.repeats is not None
+    assert (row.repeats.majority, row.repeats.mean) == (0.5, 0.625)
+    assert row.repeats.pass_at_k == pytest.approx((5 + 5 * 0.5) / 10)
+    assert row.repeats.pass_hat_k == 0.5
+    whole = page_of(run, ada)
+    assert "pass@4" in whole
+    for k in (1, 2, 3):
+        assert f'href="{run.get_absolute_url()}?k={k}#' in whole
+    assert "pass@2" in page_of(run, ada, "?k=2")
+    for wrong in ("0", "5", "x", "99999999"):
+        assert "pass@4" in page_of(run, ada, f"?k={wrong}")
+    shown = client_of(ada).get(f"{run.get_absolute_url()}?k=3").content.decode()
+    assert 'leaderboard/?k=3"' in shown  # where the rows are fetched again
+
+
+def test_a_run_without_repeats_has_no_such_columns(ada: User) -> None:
+    run = make(ada, [RIGHT, WRONG])
+    assert leaderboard(run)[0].repeats is None
+    assert "pass@" not in page_of(run, ada)
+
+
+def adds_up(asked: CaptureQueriesContext) -> bool:
+    """Whether all scores were read, not only those that people gave another value."""
+    return any('FROM "runs_score"' in query["sql"] for query in asked.captured_queries)
+
+
+def test_what_ended_is_read_and_not_added_up_again(ada: User) -> None:
+    run = make(ada, REPEATED, [[0.25, 0.5, 0.5, 0.5]] * 10, repeats=4)
+    fresh = leaderboard(run)
+    keep_figures(run.pk)
+    RunFigures.objects.filter(run=run).update(run=run)
+    other = Run.objects.get(pk=run.pk)
+    other.created = other.created.replace(year=2001)  # as another process, which remembers nothing
+    with CaptureQueriesContext(connection) as asked:
+        assert leaderboard(other) == fresh
+    assert not adds_up(asked)
+    Run.objects.filter(pk=run.pk).update(version=run.version + 1, value_sum=0.0)
+    changed = Run.objects.get(pk=run.pk)
+    with CaptureQueriesContext(connection) as asked:
+        leaderboard(changed)
+    assert adds_up(asked)
+
+
+def test_a_run_that_goes_on_is_not_added_up_with_every_look(ada: User) -> None:
+    run = make(ada, [RIGHT] * 300, [WRONG] * 300, state=RunState.RUNNING, ended=None)
+    leaderboard(run)
+    looked = []
+    for version in range(20):  # within a few milliseconds: far less than what adding up took
+        run.version = version
+        with CaptureQueriesContext(connection) as asked:
+            leaderboard(run)
+        looked.append(adds_up(asked))
+    assert sum(looked) <= 1
+
+
+def test_figures_of_a_run_that_was_removed_or_goes_on_are_not_kept(ada: User) -> None:
+    run = make(ada, [RIGHT, WRONG], state=RunState.RUNNING, ended=None)
+    keep_figures(run.pk)
+    keep_figures(run.pk + 1)
+    assert not RunFigures.objects.exists()
+
+
+def test_lists_and_tiles_have_the_interval_of_the_cases(ada: User) -> None:
+    run = make(ada, [[RIGHT] * 9] * 5 + [[WRONG] * 9] * 5, repeats=9)
+    keep_figures(run.pk)
+    row = leaderboard(run)[0]
+    tile = take_snapshot(run)["text"]["score_interval"]
+    assert tile == f"{row.low:.2f} – {row.high:.2f}"
+    assert tile in client_of(ada).get(reverse("runs")).content.decode()
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, ended=None)
+    going = Run.objects.get(pk=run.pk)
+    low, high = (float(t) for t in take_snapshot(going)["text"]["score_interval"].split(" – "))
+    as_if_independent = estimate_mean(90, 45.0, 45.0)
+    assert as_if_independent is not None
+    assert high - low > 2 * (as_if_independent.high - as_if_independent.low)
+
+
+def test_the_api_tells_the_same(ada: User) -> None:
+    run = make(ada, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
+    asker = Asker(ada)
+    best, other = asker.get(f"/runs/{run.pk}/candidates", k=3).json()["data"]
+    row = leaderboard(run, 3)[1]
+    assert best["versus_best"] is None
+    assert row.versus_best is not None
+    assert other["versus_best"] == row.versus_best.as_record()
+    assert other["versus_best"]["cases"] == 10
+    assert other["repeats"] == row.repeats._asdict() if row.repeats else None
+    assert (other["low"], other["high"], other["interval"]) == (row.low, row.high, "wilson")
+    assert (other["compared_cases"], other["cases"]) == (10, 10)
+    assert asker.get(f"/runs/{run.pk}/candidates", k=0).status_code == 422
+
+
+def test_the_file_of_candidates_tells_the_same_and_holds_no_formula(ada: User) -> None:
+    run = make(ada, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
+    run.candidates.filter(position=0).update(name="=cmd() · simulated/sim-small")
+    answer = client_of(ada).get(reverse("run_file", args=[run.pk, "candidates.csv"]))
+    best, other = csv.DictReader(StringIO(answer.content.decode()))
+    row = leaderboard(run)[1]
+    assert row.versus_best is not None
+    assert row.repeats is not None
+    assert other["name"] == "'=cmd() · simulated/sim-small"
+    assert (best["rank"], other["rank"], best["to_best"]) == ("1", "2", "")
+    assert float(other["to_best"]) == row.versus_best.difference.mean
+    assert float(other["pass_at_k"]) == row.repeats.pass_at_k
+    assert float(other["low"]) == row.low
+
+
+def test_reports_tell_the_same(ada: User) -> None:
+    """In the terminal and in a pull request."""
+    run = make(ada, [RIGHT] * 36 + [WRONG] * 4, [RIGHT] * 33 + [WRONG] * 7, [WRONG] * 40)
+    report = report_of_run(run)
+    told = write_markdown(report)
+    assert "| `prompt 1 · simulated/sim-small` | 0.825 | 0.68 – 0.91 | ~−0.075 | 0 |" in told
+    assert "| `prompt 2 · simulated/sim-small` | 0.000 | 0.00 – 0.09 | −0.900 | 0 |" in told
+    assert "About 60 more cases would separate them." in told
+    assert "pass@" not in told
+    assert "About 60 more cases would separate them." in "".join(lines_below(report))
+    assert report.as_record()["candidates"][1]["versus_best"]["more_cases"] == 60
+    repeated = make(ada, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
+    report = report_of_run(repeated)
+    assert "| majority | pass@4 | pass^4 |" in write_markdown(report)
+    heads = [str(column.header) for column in leaderboard_table(report.candidates).columns]
+    assert heads[:7] == [
+        *("candidate", "score", "95 %", "to the best", "majority", "pass@4", "pass^4")
+    ]
+    assert report.outcome.score is not None
+    assert report.outcome.score.n == 80  # one score of all, its interval by case
+    assert report.outcome.score.low < 0.7
+
+
+def text_of(page: str) -> str:
+    return " ".join(page.split())
+
+
+def test_the_counters_of_these_tests_are_those_of_their_scores(ada: User) -> None:
+    run = make(ada, [RIGHT, WRONG, FAILED, OPEN])
+    one = Candidate.objects.get(run=run)
+    assert (one.done, one.scored, one.failed, one.value_sum) == (3, 2, 1, 1.0)
+
+
+def test_the_page_of_a_run_that_just_ended_has_its_last_interval(ada: User) -> None:
+    """Also in the moment before it is stored: nothing would change it on that page any more."""
+    run = make(ada, REPEATED, [[0.25, 0.5, 0.5, 0.5]] * 10, repeats=4)
+    shown = take_snapshot(run)["text"]["score_interval"]
+    keep_figures(run.pk)
+    assert take_snapshot(Run.objects.get(pk=run.pk))["text"]["score_interval"] == shown
+    live = take_snapshot(make(ada, REPEATED, [[0.25, 0.5, 0.5, 0.5]] * 10, repeats=4,
+                              state=RunState.RUNNING, ended=None))  # fmt: skip
+    assert live["text"]["score_interval"] != shown  # from counters alone, and wider

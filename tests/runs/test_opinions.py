@@ -1,0 +1,235 @@
+"""What people say of a trial: kept beside the score, shown, counted apart, in files and the API."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from runs.models import AuditAction, AuditEntry, Dataset, Override, Score
+from runs.selectors.runs.leaderboard import leaderboard
+from runs.selectors.scores.lines import read_lines
+from runs.services.removing.retention import BELONGINGS
+from tests.api.asking import Asker
+from tests.runs.page_parts import add_score, client_of, make_dataset, make_person, make_run
+
+pytestmark = pytest.mark.django_db
+
+WRONG = {"value": 0.0, "passed": False, "answer": "7"}
+FAILED = {"error_class": "timeout", "error_message": "late"}
+
+
+@pytest.fixture
+def run(alice):
+    """Trial 0 was right, 1 wrong, 2 failed: a mean of 0.5."""
+    dataset = make_dataset(alice)
+    totals = {"done": 3, "failed": 1, "scored": 2, "value_sum": 1.0, "value_square_sum": 1.0}
+    run = make_run(alice, dataset, **totals)
+    run.candidates.update(**totals)
+    became: list[dict[str, Any]] = [{}, WRONG, FAILED]
+    for place, fields in enumerate(became):
+        add_score(run, dataset.cases.get(position=place), run.candidates.get(), place, **fields)
+    return run
+
+
+def say(person, run, position, **posted):
+    address = reverse("trial_override", args=[run.pk, position])
+    return client_of(person).post(address, posted, follow=True).content.decode()
+
+
+def trial_page(person, run, position):
+    return client_of(person).get(reverse("trial", args=[run.pk, position])).content.decode()
+
+
+def board_row(run):
+    (row,) = leaderboard(run)
+    return row
+
+
+def test_a_verdict_stands_beside_the_score_which_stays(alice, run):
+    say(alice, run, 1, verdict="right", comment="7 is <b>fine</b>, too.")
+    score = run.scores.get(position=1)
+    assert (score.value, score.passed) == (0.0, False)
+    page = trial_page(alice, run, 1)
+    assert "7 is &lt;b&gt;fine&lt;/b&gt;, too." in page
+    assert "counts beside the score" in page
+    row = board_row(run)
+    assert (row.value, row.changed, row.changed_value) == (0.5, 1, 1.0)
+    shown = client_of(alice).get(run.get_absolute_url()).content.decode()
+    assert "1 changed by people" in shown
+    (entry,) = AuditEntry.objects.filter(action=AuditAction.SCORE_OVERRIDDEN.value)
+    assert (entry.actor, entry.detail) == ("alice", "trial 1: right (1)")
+
+
+def test_the_newest_verdict_counts_and_the_original_takes_it_back(alice, run):
+    say(alice, run, 1, verdict="right")
+    say(alice, run, 1, verdict="value", value="0.5")
+    say(alice, run, 1, verdict="comment", comment="Half of it.")
+    assert board_row(run).changed_value == 0.75
+    say(alice, run, 1, verdict="original")
+    assert (board_row(run).changed, board_row(run).changed_value) == (0, None)
+    assert Override.objects.count() == 4  # nothing is lost
+
+
+def test_a_failed_trial_that_somebody_judged_counts_beside_the_others(alice, run):
+    say(alice, run, 2, verdict="wrong")
+    row = board_row(run)
+    assert (row.value, row.n, row.changed) == (0.5, 2, 1)
+    assert row.changed_value == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {},
+        {"verdict": "odd"},
+        {"verdict": "comment"},
+        {"verdict": "value"},
+        {"verdict": "value", "value": "7"},
+        {"verdict": "value", "value": "nan"},
+        {"verdict": "original", "value": "1"},
+        {"verdict": "comment", "comment": "x" * 2001},
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(alice, run, posted):
+    assert "notice-error" in say(alice, run, 1, **posted)
+    assert not Override.objects.exists()
+
+
+def test_a_run_that_one_may_only_see_takes_no_opinions(alice, run):
+    run.is_shared = True
+    run.save()
+    bob = make_person("bob")
+    answer = client_of(bob).post(reverse("trial_override", args=[run.pk, 1]), {"verdict": "right"})
+    assert answer.status_code == 403
+    assert 'name="verdict"' not in trial_page(bob, run, 1)
+
+
+def test_files_have_columns_of_what_people_said(alice, run):
+    assert [line["human_value"] for line in read_lines(run)] == [None, None, None]
+    say(alice, run, 1, verdict="right", comment="=1+1")
+    lines = list(read_lines(run))
+    human = {name: value for name, value in lines[1].items() if name.startswith("human")}
+    assert human == {
+        "human_value": 1.0,
+        "human_passed": True,
+        "human_by": "alice",
+        "human_comment": "=1+1",
+    }
+    assert (lines[1]["value"], lines[0]["human_by"]) == (0.0, None)
+    address = reverse("run_scores_csv", args=[run.pk])
+    text = client_of(alice).get(address).getvalue().decode()
+    assert "human_comment" in text.splitlines()[0]
+    assert ",=1+1" not in text  # no formula for whoever opens it
+
+
+def test_the_api_writes_and_reads_them(alice, run):
+    asker = Asker(alice)
+    address = f"/runs/{run.pk}/trials/1"
+    made = asker.post(f"{address}/overrides", {"verdict": "value", "value": 0.25})
+    assert made.status_code == 201
+    given = made.json()
+    assert (given["verdict"], given["value"], given["passed"]) == ("value", 0.25, None)
+    shown = asker.get(address).json()
+    assert (shown["value"], [one["author"] for one in shown["overrides"]]) == (0.0, ["alice"])
+    assert asker.post(f"{address}/overrides", {"verdict": "value"}).status_code == 422
+    assert (
+        asker.post(f"/runs/{run.pk}/trials/99/overrides", {"verdict": "right"}).status_code == 404
+    )
+    (row,) = asker.get(f"/runs/{run.pk}/candidates").json()["data"]
+    assert (row["value"], row["changed"], row["changed_value"]) == (0.5, 1, 0.625)
+
+
+def test_they_go_with_their_scores():
+    order = list(BELONGINGS)
+    assert order.index(Override) < order.index(Score)
+
+
+@pytest.mark.parametrize(("expected", "column"), [("two, not 2", "two, not 2"), ("", "2")])
+def test_the_case_can_be_added_to_a_dataset_with_the_right_answer(alice, run, expected, column):
+    address = reverse("trial_collect", args=[run.pk, 1])
+    posted = {"name": "hard-cases", "expected": expected}
+    page = client_of(alice).post(address, posted, follow=True).content.decode()
+    assert "The case is in" in page
+    dataset = Dataset.objects.get(name="hard-cases")
+    assert [case.fields["expected"] for case in dataset.cases.all()] == [column]
+    assert (dataset.owner, dataset.expected_column) == (alice, "expected")
+    client_of(alice).post(reverse("trial_collect", args=[run.pk, 0]), posted | {"expected": ""})
+    assert Dataset.objects.filter(name="hard-cases").latest("version").rows == 2
+
+
+def test_the_name_of_somebody_else_is_refused(alice, run):
+    make_dataset(make_person("bob"), "bobs")
+    address = reverse("trial_collect", args=[run.pk, 1])
+    page = client_of(alice).post(address, {"name": "bobs"}, follow=True).content.decode()
+    assert "notice-error" in page
+    assert Dataset.objects.filter(name="bobs").count() == 1
+
+
+def test_a_flag_is_set_shown_found_and_removed(alice, run):
+    assert "Flag</button>" in trial_page(alice, run, 1)
+    assert "Flagged:" in say(alice, run, 1, verdict="flag")
+    assert "This trial is flagged already." in say(alice, run, 1, verdict="flag")
+    assert "Remove the flag" in trial_page(alice, run, 1)
+    scores = reverse("run_scores", args=[run.pk])
+    found = client_of(alice).get(scores, {"status": "flagged"})
+    assert [row.score.position for row in found.context["rows"]] == [1]
+    assert ">flagged</span>" in found.content.decode()
+    assert board_row(run).changed == 0  # a flag says nothing of the value
+    assert "The flag is removed." in say(alice, run, 1, verdict="unflag")
+    assert not client_of(alice).get(scores, {"status": "flagged"}).context["rows"]
+    assert "has no flag" in say(alice, run, 1, verdict="unflag")
+
+
+def test_rest_flags_and_filters(alice, run):
+    asker = Asker(alice)
+    assert asker.post(f"/runs/{run.pk}/trials/2/overrides", {"verdict": "flag"}).status_code == 201
+    found = asker.get(f"/runs/{run.pk}/scores?status=flagged").json()["data"]
+    assert [row["case"] for row in found] == [2]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ({"trial": ["0", "2"]}, 2),
+        ({"row": ["0,1"]}, 1),
+        ({"row": ["0,1", "7,1", "x", "0"], "trial": ["2"]}, 2),
+        ({"status": "failed"}, 1),
+        ({}, 3),
+    ],
+    ids=str,
+)
+def test_the_cases_of_many_trials_become_a_dataset(alice, run, query, rows):
+    client = client_of(alice)
+    address = reverse("run_collect_trials", args=[run.pk], query=query)
+    page = client.get(address)
+    assert f"{rows} case" in page.content.decode()
+    saved = client.post(address, {"name": "hard"}, follow=True)
+    dataset = Dataset.objects.get(name="hard")
+    assert (dataset.rows, dataset.expected_column) == (rows, "expected")
+    assert f"hard v1 has {rows} row" in saved.content.decode()
+    client.post(address, {"name": "hard"})
+    assert Dataset.objects.filter(name="hard").count() == 1, "nothing was new"
+
+
+def test_cases_need_a_name_and_somebody_who_may_import(alice, run):
+    address = reverse("run_collect_trials", args=[run.pk])
+    assert client_of(alice).post(address, {"name": " "}).status_code == 400
+    assert "None of these trials" in client_of(alice).get(f"{address}?trial=99").content.decode()
+
+
+def test_the_same_trial_is_found_in_other_runs(alice, run):
+    """Of the same candidate on the same row, also of another version; never of a stranger's run."""
+    bob = make_person("bob")
+    for owner, value, prompt in ((alice, 1.0, "plain"), (bob, 1.0, "plain"), (alice, 0.5, "other")):
+        other = make_run(owner, run.dataset, name=f"by {owner.username}, {prompt}")
+        if prompt == "other":
+            other.candidates.update(key="another")
+        fields = {"value": value, "passed": value == 1.0}
+        add_score(other, run.dataset.cases.get(position=1), other.candidates.get(), 0, **fields)
+    text = " ".join(trial_page(alice, run, 1).split())
+    assert "The same trial in other runs" in text
+    assert "by alice, plain" in text
+    assert "+1.00" in text
+    assert "by bob" not in text
+    assert "by alice, other" not in text
+    assert "The same trial in other runs" not in trial_page(alice, run, 0)

@@ -1,0 +1,291 @@
+"""The compare page: comparability first, then figures, then the cases, regressions first."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils.http import urlencode
+
+from runs.models import Dataset, Run, RunState, Score
+from runs.roles import Role
+from tests.runs.comparing_parts import make_scored, scored
+from tests.runs.page_parts import (
+    add_candidate,
+    client_of,
+    make_dataset,
+    make_person,
+    make_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_person("ada")
+
+
+@pytest.fixture
+def client(ada: User) -> Client:
+    return client_of(ada)
+
+
+@pytest.fixture
+def questions(ada: User) -> Dataset:
+    return make_dataset(ada, "questions", rows=12)
+
+
+@pytest.fixture
+def pair(ada: User, questions: Dataset) -> tuple[Run, Run]:
+    """Two fell, one rose, one failed in each, one is only in the base."""
+    base = make_scored(ada, questions, [1, 1, 0, 1, None, 1, 1, 1, 1, 1, 1, 1])
+    other = make_scored(ada, questions, [0, 0, 1, None, 1, 1, 1, 1, 1, 1, 1])
+    return base, other
+
+
+def show(client: Client, base: Any, *others: Any, status: int = 200, **query: Any) -> str:
+    given = {"base": base, "with": ",".join(map(str, others)), **query}
+    answer = client.get(f"/compare/?{urlencode(given)}")
+    assert answer.status_code == status, answer.content
+    return " ".join(unescape(answer.content.decode()).split())
+
+
+def cases_in(page: str) -> list[int]:
+    return [int(case) for case in re.findall(r"Show the answers to case (\d+) here", page)]
+
+
+def test_it_says_first_whether_they_can_be_compared(client, pair):
+    base, other = pair
+    page = show(client, base.pk, other.pk)
+    said = [
+        "11 of 12 cases shared; 1 only in the base is not counted as a pass.",
+        "2 trials are left out, since they failed in one of the runs (1 in the base, 1 in the "
+        "other).",
+        "Same dataset: questions@1.",
+    ]
+    assert all(text in page for text in said)
+    assert page.index("Can they be compared?") < page.index('id="verdict"') < page.index("Figures")
+    verdict = f"No clear difference between run {other.pk} and run {base.pk}: -0.111"
+    assert verdict in page
+    assert "provisional" not in page
+    for figure in ("Score", "Error share", "Cost per 1,000 answers", "Latency, p95"):
+        assert figure in page
+    assert "1 better, 2 worse, 6 same" in page
+    assert "no clear difference" in page
+
+
+@pytest.mark.parametrize(
+    ("show_only", "cases"),
+    [
+        pytest.param("regressed", [0, 1], id="regressed"),
+        pytest.param("improved", [2], id="improved"),
+        pytest.param("different", [0, 1, 2], id="different"),
+        pytest.param("errored", [3, 4], id="errored in either"),
+        pytest.param("missing", [11], id="missing"),
+        pytest.param("nonsense", [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2], id="all, falls first"),
+    ],
+)
+def test_cases_are_filtered(client, pair, show_only, cases):
+    page = show(client, pair[0].pk, pair[1].pk, show=show_only)
+    assert cases_in(page) == cases
+
+
+def test_repeats_of_a_case_are_one_row(client, ada, questions):
+    first, second = (make_run(ada, questions) for _ in range(2))
+    case, position = questions.cases.get(position=0), iter(range(100))
+    for run, values in ((first, [1, 1, 1]), (second, [1, 0, None])):
+        Score.objects.bulk_create(
+            scored(run, run.candidates.get(), case, next(position), value, repeat)
+            for repeat, value in enumerate(values)
+        )
+    page = show(client, first.pk, second.pk)
+    assert cases_in(page) == [0]
+    assert "3 of 3 passed" in page
+    assert "1 of 3 passed" in page
+    assert "−0.500 regressed" in page
+
+
+def test_candidates_and_datasets_that_differ_are_matched_and_warned_of(client, ada, questions):
+    moved = make_dataset(ada, "moved", rows=3)
+    base = make_scored(ada, questions, [1.0] * 12, [0.0] * 12)
+    other = make_scored(ada, moved, [0.0] * 3)
+    page = show(client, base.pk, other.pk)
+    assert "The datasets differ (questions@1 and moved@1): only cases with the same fields" in page
+    assert "3 of 12 cases shared; 9 only in the base are not counted as passes." in page
+    assert "Only in the base, and not compared: prompt 1 · simulated/sim-small ." in page
+    assert cases_in(show(client, base.pk, other.pk, show="missing")) == list(range(3, 12))
+    of_run = show(client, f"{base.pk}:1", f"{base.pk}:0")
+    assert "prompt 1 · simulated/sim-small" in of_run
+    assert "scores higher than candidate prompt 1" in of_run
+
+
+def test_a_run_that_goes_on_is_marked(client, ada, questions, pair):
+    going = make_scored(ada, questions, [1.0], state=RunState.RUNNING, ended=None)
+    page = show(client, pair[0].pk, going.pk)
+    assert "provisional" in page
+    assert f"Run {going.pk} still goes on" in page
+
+
+def test_only_keys_that_differ_are_shown(client, ada, questions, pair):
+    document = {**pair[0].document, "prompts": [{"name": "plain", "user": "Say: {{question}}"}]}
+    other = make_scored(ada, questions, [1.0] * 12, document={**document, "repeats": 2})
+    page = show(client, pair[0].pk, other.pk)
+    table = page.partition("What was set up differently")[2]
+    assert "prompts[0].user" in table
+    assert "Say: {{question}}" in table
+    assert "repeats" in table
+    assert "scorers" not in table
+    assert "Nothing: their configurations are the same." in show(client, pair[0].pk, pair[1].pk)
+
+
+def test_answers_stand_side_by_side_with_their_differences(client, pair):
+    base, other = pair
+    page = show(client, base.pk, other.pk, show="regressed")
+    [address] = re.findall(r'data-open="(/compare/trials/\?of=\d+-0&of=\d+-0)"', page)
+    part = client.get(address, headers={"X-Part": "row"}).content.decode()
+    assert "<html" not in part
+    assert "What is 0 + 1?" in part
+    assert f"The answer of run {base.pk} is 1." in part
+    assert f"[gone: </span>{base.pk}" in part
+    assert f"[new: </span>{other.pk}" in part
+    whole = client.get(address)
+    assert b"<h1>Answers compared</h1>" in whole.content
+
+
+def test_hostile_text_is_only_text(client, ada):
+    dataset = make_dataset(ada, "evil", rows=2)
+    dataset.cases.update(fields={"question": EVIL, "expected": EVIL})
+    document = {"prompts": [{"name": EVIL, "user": EVIL}], EVIL: EVIL}
+    runs = []
+    for value in (1.0, 0.0):
+        run = make_scored(ada, dataset, [value, value], name=EVIL)
+        run.candidates.update(name=EVIL)
+        run.scores.update(answer=f"{EVIL} {value}", details=[["exact", value, False, EVIL]])
+        Run.objects.filter(pk=run.pk).update(
+            document={**run.document, **document, "kind": "evaluate"},
+            snapshot_of={"endpoints": {EVIL: {"kind": EVIL, "host": f"{EVIL}{value}"}}},
+        )
+        runs.append(run)
+    base, other = runs
+    pages = [
+        f"/compare/?base={base.pk}&with={other.pk}",
+        f"/compare/?base={base.pk}:0&with={other.pk}:0",
+        f"/compare/?with={base.pk}",
+        f"/compare/?base={EVIL}&with={base.pk}",
+        f"/compare/trials/?of={base.pk}-0&of={other.pk}-0",
+    ]
+    for page in pages:
+        answer = client.get(page)
+        assert answer.status_code in (200, 400), page
+        assert EVIL not in answer.content.decode(), page
+
+
+# --- What is compared
+
+
+def test_ticked_runs_become_an_address_with_the_oldest_as_base(client, pair):
+    base, other = pair
+    answer = client.get(f"/compare/?run={other.pk}&run={base.pk}")
+    assert answer.status_code == 302
+    assert answer["Location"] == f"/compare/?base={base.pk}&with={other.pk}"
+    candidates = client.get(f"/compare/?run={other.pk}:0&run={base.pk}:0")
+    assert candidates["Location"] == f"/compare/?base={other.pk}:0&with={base.pk}:0"
+
+
+def test_one_that_is_ticked_leads_to_a_choice(client, ada, pair):
+    elsewhere = make_scored(ada, make_dataset(ada, "elsewhere"), [1.0])
+    for query in (f"run={pair[0].pk}", f"with={pair[0].pk}"):
+        page = client.get(f"/compare/?{query}").content.decode()
+        numbers = [int(n) for n in re.findall(r'name="run" value="(\d+)"', page)]
+        assert numbers == [pair[1].pk, pair[0].pk, elsewhere.pk], "the same dataset first"
+        assert re.search(rf'value="{pair[0].pk}"\s+checked', page)
+    assert "Which runs?" in client.get("/compare/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        pytest.param("base=x&with={run}", 400, "names nothing to compare", id="nonsense"),
+        pytest.param("base={run}:9&with={run}", 400, "Its candidates are 0 to 0.", id="candidate"),
+        pytest.param("base={run}&with={many}", 400, "1 to 9 others", id="too many"),
+        pytest.param("run=x", 400, "names nothing to compare", id="a tick"),
+        pytest.param("base=last&with={run}", 200, "There is no complete run of this", id="first"),
+        pytest.param("base=999999&with={run}", 404, "", id="nobody's"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(client, pair, query, status, said):
+    many = ",".join(f"{pair[0].pk}:{n}" for n in range(10))
+    answer = client.get("/compare/?" + query.format(run=pair[0].pk, many=many))
+    assert answer.status_code == status
+    assert said in unescape(answer.content.decode())
+
+
+def test_a_run_page_and_its_board_lead_here(client, ada, pair):
+    base, other = pair
+    add_candidate(other, "second")
+    page = client.get(f"/runs/{other.pk}/").content.decode()
+    assert f"/compare/?base=last&amp;with={other.pk}" in page
+    assert [f'value="{other.pk}:{n}"' in page for n in (0, 1)] == [True, True]
+    assert f"run {base.pk}" in show(client, "last", other.pk)
+    rows = client.get("/runs/").content.decode()
+    assert f'name="run" value="{base.pk}" form="compare"' in rows
+
+
+def test_a_strangers_run_is_not_compared_and_a_shared_one_is(client, ada, questions, pair):
+    bob = make_person("bob")
+    hidden = make_scored(bob, questions, [1.0] * 12)
+    show(client, pair[0].pk, hidden.pk, status=404)
+    assert client.get(f"/compare/trials/?of={pair[0].pk}-0&of={hidden.pk}-0").status_code == 404
+    assert f'value="{hidden.pk}"' not in client.get("/compare/").content.decode()
+    Run.objects.filter(pk=hidden.pk).update(is_shared=True)
+    assert f"run {hidden.pk}" in show(client, pair[0].pk, hidden.pk)
+
+
+# --- These cases as a dataset
+
+
+def test_the_cases_of_a_filter_become_a_dataset(client, ada, pair):
+    query = f"base={pair[0].pk}&with={pair[1].pk}&show=regressed"
+    answer = client.post(f"/compare/dataset/?{query}", {"name": "fell"})
+    made = Dataset.objects.get(name="fell")
+    assert answer["Location"] == made.get_absolute_url()
+    questions = [case.question for case in made.cases.order_by("position")]
+    assert questions == ["What is 0 + 1?", "What is 1 + 1?"]
+    assert made.owner == ada
+    client.post(f"/compare/dataset/?{query.replace('regressed', 'missing')}", {"name": "fell"})
+    assert Dataset.objects.filter(name="fell").latest("version").rows == 3
+    refused = client.post(f"/compare/dataset/?{query}", {"name": " "}, follow=True)
+    assert "Enter a name for the dataset." in refused.content.decode()
+
+
+def test_a_viewer_makes_no_dataset(pair):
+    Run.objects.update(is_shared=True)
+    viewer = client_of(make_person("vera", role=Role.VIEWER))
+    query = f"base={pair[0].pk}&with={pair[1].pk}"
+    assert "as a dataset" not in viewer.get(f"/compare/?{query}").content.decode()
+    assert viewer.post(f"/compare/dataset/?{query}", {"name": "mine"}).status_code == 403
+
+
+# --- Size
+
+
+def test_a_page_stays_small_and_asks_a_fixed_number_of_queries(
+    client, ada, django_assert_max_num_queries
+):
+    dataset = make_dataset(ada, "many", rows=400)
+    values = [[float((case + row) % 3 > 0) for case in range(400)] for row in range(5)]
+    runs = [make_scored(ada, dataset, *values[:2]) for _ in range(4)]
+    for number in (2, 4):
+        labels = [run.pk for run in runs[:number]]
+        with django_assert_max_num_queries(12 + 5 * number):
+            page = show(client, *labels, page=3)
+        assert len(cases_in(page)) == 50
+        assert "Page 3 of 16" in page
+    ten = [f"{run.pk}:{candidate}" for run in runs for candidate in (0, 1)]
+    answer = client.get(f"/compare/?base={ten[0]}&with={','.join(ten[1:])}")
+    assert len(answer.content) < 150_000

@@ -1,0 +1,246 @@
+"""Rollouts in the new-run form, in estimates, and on pages with failed and missing episodes."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from runs.kinds.rollout.films import film_at
+from runs.kinds.rollout.sights import sight
+from runs.kinds.rollout.standing import rollout_of
+from runs.models import Dataset, Run, Score
+from runs.selectors.estimates.estimate import estimate
+from runs.services.control.retrying import retry_failed
+from runs.services.runs import create_run
+from tests.engine.rollout.playing import rollout
+from tests.runs.page_parts import client_of, make_person
+from tests.workers.by_hand import work_through
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.rollout.answers import outcome_of
+from workers.engine.kinds.rollout.choosing import Choice
+from workers.engine.kinds.rollout.game import play
+from workers.engine.kinds.rollout.plans import Episode
+from workers.engine.kinds.rollout.rules import episode_of, rules_of
+from workers.engine.records import Case, Trial
+from workers.engine.records import Score as EngineScore
+from workers.engine.score_records import encode_record
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+FORM = {
+    "mode": "form",
+    "kind": "rollout",
+    "name": "from the form",
+    "key": "k",
+    "missions": "grid/harvest\ngrid/maze",
+    "max_steps": "40",
+    "policies": "random\nseeker",
+    "play": "each",
+    "lane": "auto",
+    "pictures": "first",
+    "episodes": "3",
+    "jobs": "2",
+    "action_timeout_ms": "500",
+    "seed": "7",
+    "preset": "endpoint",
+    "scorers": ["exact"],  # ticked before the kind was changed
+}
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_person("ada")
+
+
+def test_the_form_launches_a_rollout(ada: User) -> None:
+    client = client_of(ada)
+    assert client.post(reverse("run_new"), FORM).status_code == 302
+    run = Run.objects.get()
+    found = read_configuration(run.document)
+    assert found.kind == "rollout"
+    assert run.planned == 2 * 2 * 3
+    assert found.limits.max_concurrent == 2
+    assert run.document["pictures"] == "first"
+    assert found.scorers == []
+    again = client.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    assert 'id="mode-form"\n                checked' in again
+    assert "grid/harvest\ngrid/maze" in again
+
+
+def test_the_form_leads_to_what_is_wrong(ada: User) -> None:
+    wrong = {**FORM, "missions": "grid/nowhere", "policies": "nobody", "episodes": "many"}
+    page = client_of(ada).post(reverse("run_new"), wrong)
+    assert page.status_code == 400
+    text = page.content.decode()
+    for field in ("id_missions", "id_policies", "id_episodes"):
+        assert f'href="#{field}"' in text
+
+
+def test_what_the_form_cannot_say_is_shown_as_yaml(ada: User) -> None:
+    run = create_run(ada, rollout(policies=[{"linear": {"seed": 3}}]))
+    page = client_of(ada).get(reverse("run_new"), {"run": run.pk}).content.decode()
+    assert 'id="mode-yaml"\n                checked' in page
+
+
+@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
+def test_an_estimate_knows_what_past_episodes_took(ada: User) -> None:
+    document = rollout(episodes=5, jobs=2)
+    first = estimate(document, Dataset.objects.none(), ada)
+    assert (first.trials, first.calls_to_send, first.cost_text) == (10, 0, "$0.00")
+    assert "1 s a trial is assumed" in first.basis
+    assert first.seconds_high == 5
+    run = work_through(create_run(ada, document), Player(document))
+    assert run.state == "completed"
+    then = estimate(document, Dataset.objects.none(), ada)
+    assert "From 10 past trials of the same candidates" in then.basis
+    assert then.seconds_high < 5
+
+
+class Player:
+    """A worker's part: plays each episode in this process, or fails those of one candidate."""
+
+    def __init__(self, document: dict[str, Any], failing: str = "") -> None:
+        configuration = read_configuration(document)
+        self._candidates = {one.key: one for one in configuration.make_candidates()}
+        self._cases = configuration.make_cases() or []
+        self._failing = failing
+
+    def __call__(self, trial: Trial) -> EngineScore:
+        candidate = self._candidates[trial.candidate]
+        if candidate.name == self._failing:
+            return EngineScore(trial, error="policy_error", message="Step 3: <b>no idea")
+        case = Case(trial.case, self._cases[trial.case])
+        rules = rules_of(candidate, case)
+        (found,) = play(rules.plan((episode_of(case, rules.pictures),), ("inline",)))
+        assert isinstance(found, Episode)
+        choice = Choice("process", "inline", "<b>because", "<b>beware")
+        outcome = outcome_of(found, [choice], together=1, at_once=1)
+        return EngineScore(
+            trial,
+            value=outcome.value,
+            answer=outcome.reply.text,
+            latency_ms=outcome.reply.latency_ms,
+            record=encode_record(outcome.record),
+        )
+
+
+@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
+def test_failed_episodes_are_told_and_in_no_mean(ada: User) -> None:
+    document = rollout(episodes=2)
+    run = work_through(create_run(ada, document), Player(document, failing="random"))
+    client = client_of(ada)
+    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "4 of 4 episodes" in page
+    assert "2 failed and not in the means" in page
+    assert page.count("failed: policy error") == 2
+    assert "&lt;b&gt;because" in page
+    assert "&lt;b&gt;beware" in page
+    assert "<b>be" not in page
+    assert 'data-plot="speed"' in page
+    assert re.search(r'aria-label="Returns of seeker: median [\d.]+, half of them from', page)
+    assert re.search(r'aria-label="Steps of seeker: median [\d.]+, half of them from', page)
+    assert "Returns of random" not in page  # all of its episodes failed
+    for place, wanted in (("0", False), ("1", True), ("99", False), ("x", False)):
+        shown = client.get(reverse("run", args=[run.pk]), {"episode": place}).content.decode()
+        assert ("data-replay-play" in shown) == wanted, place
+        assert ("replay-window" in shown) == wanted, place
+    trial = client.get(reverse("trial", args=[run.pk, 1])).content.decode()
+    assert "Record" in trial
+    record = client.get(reverse("trial_record", args=[run.pk, 1])).json()
+    assert record["play"]
+    assert Score.objects.filter(error_class="policy_error", value=None).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
+def test_episodes_that_are_played_again_replace_those_that_failed(ada: User) -> None:
+    """Those that were read are not read again, unless one of them is gone."""
+    document = rollout(episodes=2)
+    run = work_through(create_run(ada, document), Player(document, failing="random"))
+    before = rollout_of(run)
+    assert before.missions[0].failed == 2
+    assert retry_failed(run, ada) == 2
+    again = work_through(Run.objects.get(pk=run.pk), Player(document))
+    (mission,) = rollout_of(again).missions
+    assert (mission.done, mission.failed) == (4, 0)
+    assert [row.position for row in mission.episodes] == [0, 1, 2, 3]
+    assert all(row.score for row in mission.policies)
+
+
+@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
+def test_a_replay_shows_the_picture_of_its_step_or_says_why_there_is_none(ada: User) -> None:
+    pole = {"environment": "gymnasium/CartPole-v1", "max_steps": 6}
+    document = rollout(missions=[pole], policies=["still"], episodes=2, pictures="first")
+    run = work_through(create_run(ada, document), Player(document))
+    client, address = client_of(ada), reverse("run", args=[run.pk])
+    page = client.get(address).content.decode()
+    assert page.count("with pictures") == 1
+    assert "At once on average" in page
+    record = client.get(reverse("trial_record", args=[run.pk, 0])).json()
+    shown = client.get(address, {"episode": "0", "step": "4"}).content.decode()
+    assert f'src="data:image/png;base64,{record["pictures"]["png"][4]}"' in shown
+    assert "After step <span data-replay-drawn>4</span>" in shown
+    assert "With pictures: first" in client.get(address, {"episode": "1"}).content.decode()
+
+
+FILMS: list[tuple[Any, int, int, str]] = [
+    ({"steps": [0, 4, 8, 9], "every": 4, "told": ""}, 7, 4, "Every 4th step was drawn; more"),
+    ({"steps": [0, 22], "every": 22, "told": "It ended."}, 50, 22, "Every 22nd step was drawn;"),
+    ({"steps": [0, 1], "every": 1, "told": "It ended."}, 1, 1, "It ended."),
+    ({"steps": [], "every": 1, "told": "OSError: <b>"}, 0, 0, "There are no pictures. OSError"),
+    (None, 3, 0, "draws no pictures"),
+]
+
+
+@pytest.mark.parametrize(("pictures", "step", "drawn", "said"), FILMS)
+def test_what_is_said_of_pictures(pictures: Any, step: int, drawn: int, said: str) -> None:
+    if pictures is not None:
+        steps = pictures["steps"]
+        pictures = {**pictures, "png": [f"png {n}" for n in steps], "width": 3, "height": 2}
+    film = film_at({"pictures": pictures}, step)
+    assert film.step == drawn
+    assert film.png == (f"png {drawn}" if pictures and pictures["png"] else "")
+    assert said in film.told
+
+
+WINDOW = """\
+# # # · A
+· · · · ·
+· · @ o ·
+· · · · ·
+· · · · ·"""
+WALLS = "11100" + 20 * "0"
+FOOD = 13 * "0" + "1" + 11 * "0"
+OTHERS = "00001" + 20 * "0"
+
+
+@pytest.mark.parametrize(
+    ("seen", "on_grid", "shown"),
+    [
+        pytest.param(WALLS + FOOD + OTHERS, True, WINDOW, id="the window of the grid world"),
+        pytest.param("0101", True, "0101", id="no window"),
+        pytest.param([0.25, -1.0, 3], False, "0.25, -1, 3", id="numbers"),
+        pytest.param(list(range(40)), False, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 … 40 in all"),
+        pytest.param("01" * 30, False, "010101010101 … 60 in all", id="zeros and ones"),
+        pytest.param(None, True, "", id="not kept"),
+    ],
+)
+def test_what_an_agent_sees_can_be_read(seen: Any, on_grid: bool, shown: str) -> None:
+    assert sight(seen, on_grid=on_grid) == shown
+
+
+def test_a_run_that_has_not_begun_has_a_page(ada: User) -> None:
+    run = create_run(ada, rollout())
+    page = client_of(ada).get(reverse("run", args=[run.pk]))
+    assert page.status_code == 200
+    assert "0 of 6 episodes" in page.content.decode()
+
+
+def test_the_empty_page_offers_a_mission(ada: User) -> None:
+    client = client_of(ada)
+    assert "Play a mission" in client.get(reverse("runs")).content.decode()
+    answer = client.post(reverse("run_demo"), {"kind": "rollout"})
+    run = Run.objects.get()
+    assert answer.headers["Location"] == run.get_absolute_url()
+    assert (run.kind, run.planned) == ("rollout", 54)

@@ -1,0 +1,139 @@
+"""The System page: processes, stores and accidents as they are, and maintenance for everybody."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import redis
+from django.core.management import call_command
+from django.urls import reverse
+
+from runs.models import Chunk, ChunkState, Maintenance, Run, RunEvent, RunState
+from runs.selectors.health import find_troubles
+from runs.selectors.metrics import read_metrics
+from runs.selectors.system.accidents import LOST_WORKER
+from runs.selectors.worker_beats import facts_key
+from runs.services.chunks.recovery import sweep
+from runs.services.control.pauses import pause_run
+from runs.services.control.resuming import resume_run
+from tests.runs.page_parts import (
+    add_candidate,
+    add_score,
+    beat,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+)
+from workers.engine.errors import ConfigurationError
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana.json"
+
+
+@pytest.fixture
+def olga():
+    return make_person("olga", staff=True)
+
+
+@pytest.fixture
+def run(alice):
+    make_endpoint()
+    return make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)
+
+
+def page_of(person) -> str:
+    answer = client_of(person).get(reverse("system"))
+    assert answer.status_code == 200
+    return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+
+
+def reason_of(run) -> str:
+    return Run.objects.get(pk=run.pk).reason
+
+
+def state_of(run) -> str:
+    return Run.objects.get(pk=run.pk).state
+
+
+def test_the_page_tells_of_workers_and_what_they_hold(olga, run, settings):
+    beat("east:4711:a1b2c3", "west:12:d4e5f6")
+    facts = {"version": "0.0.1 (old)", "started": 1_700_000_000.0, "peak_megabytes": 321}
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        client.set(facts_key("east:4711:a1b2c3"), json.dumps(facts))
+    Chunk.objects.create(
+        run=run, start=0, trials=[], state=ChunkState.LEASED, owner="east:4711:a1b2c3"
+    )
+    Chunk.objects.create(run=run, start=1, trials=[], state=ChunkState.PENDING)
+    page = page_of(olga)
+    assert "2 workers of 2 expected" in page
+    told = "east pid 4711 worker 0.0.1 (old) other than this page; restart it"
+    assert told in page
+    assert re.search(r" 1 \d s ago 321 MB west pid 12 worker – – 0 \d s ago –", page)
+    assert "1 for a worker, 0 for a model that fails" in page
+
+
+def test_without_redis_the_page_says_so(olga, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    page = page_of(olga)
+    assert "Redis does not answer, so nobody knows which workers live" in page
+    assert "does not answer, or does not tell" in page
+
+
+def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(olga, run):
+    RunEvent.objects.create(run=run, message=f"{LOST_WORKER}; 1 chunk is handed to another one.")
+    why = {"error_class": "poison", "error_message": "Its worker died 3 times."}
+    case = run.dataset.cases.first()
+    failed = add_score(run, case, add_candidate(run), 0, value=None, passed=None, **why)
+    page = client_of(olga).get(reverse("system")).content.decode()
+    assert "handed to another one" in page
+    assert "Its worker died 3 times." in page
+    assert reverse("trial_rerun", args=[run.pk, failed.position]) in page
+
+
+def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(olga, alice, run):
+    own = make_run(alice, make_dataset(alice, "other"), state=RunState.RUNNING, ended=None)
+    pause_run(own, alice)
+    browser = client_of(olga)
+    browser.post(reverse("maintenance"), {"do": "begin", "reason": "a new disk"})
+    assert state_of(run) == RunState.PAUSED
+    assert reason_of(run) == "Paused for maintenance by olga: a new disk"
+    assert reason_of(own) == "Paused by alice"
+    assert "olga paused all runs. a new disk. They go on" in find_troubles()[0].advice
+    with pytest.raises(ConfigurationError, match="go on by themselves when it ends"):
+        resume_run(run, alice)
+    Run.objects.filter(pk=own.pk).update(state=RunState.RUNNING, reason="")
+    sweep()  # whichever door let it go on
+    assert state_of(own) == RunState.PAUSED
+
+    told = browser.post(reverse("maintenance"), {"do": "end"}, follow=True).content.decode()
+    assert "Maintenance is over; 2 runs went on." in told
+    assert state_of(run) == state_of(own) == RunState.RUNNING
+    assert not Maintenance.objects.exists()
+    assert (
+        "There was no maintenance."
+        in browser.post(reverse("maintenance"), {"do": "end"}, follow=True).content.decode()
+    )
+
+
+def test_the_command_line_begins_shows_and_ends_it(olga, run, capsys):
+    call_command("maintenance", "begin", user="olga", reason="an update")
+    call_command("maintenance", "show")
+    assert state_of(run) == RunState.PAUSED
+    call_command("maintenance", "end", user="olga")
+    call_command("maintenance", "end", user="olga")
+    assert capsys.readouterr().out.splitlines() == [
+        "There is maintenance by olga: an update.",
+        "There is maintenance by olga: an update.",
+        "Maintenance is over; 1 run went on.",
+        "There was no maintenance.",
+    ]
+
+
+def test_the_dashboard_asks_for_numbers_that_there_are(run):
+    names = {f"{one.name}_total" if one.is_total else one.name for one in read_metrics()}
+    asked = set(re.findall(r"evalsite_\w+", DASHBOARD.read_text()))
+    assert asked <= names
+    assert len(names - asked) <= 1, "a number that no panel shows"

@@ -1,0 +1,24 @@
+"""Environments: where policies play. Ours are listed here, installed ones in EVALSITE_PLUGINS."""
+
+from workers.engine.environments.base import DrawnWorld, Environment, Space, Stats, Step, World
+from workers.engine.environments.grid import Grid
+from workers.engine.environments.gymnasium_world import Gymnasium
+from workers.engine.environments.mettagrid_world import Mettagrid
+from workers.engine.environments.pettingzoo_world import PettingZoo
+from workers.engine.named import Registry
+from workers.engine.named.registry import subclass_of
+
+__all__ = ["ENVIRONMENTS", "DrawnWorld", "Environment", "Space", "Stats", "Step", "World"]
+
+ENVIRONMENTS: Registry[Environment] = Registry(
+    "environment",
+    {
+        "grid": Grid,
+        "gymnasium": Gymnasium,
+        "pettingzoo": PettingZoo,
+        "mettagrid": Mettagrid,
+    },
+    adopt=subclass_of(Environment),
+    example="{grid: {size: 16}}",
+    recommended="grid",
+)

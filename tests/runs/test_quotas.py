@@ -39,6 +39,12 @@ DEAR = {"sim-small": {"input": 1000.0, "output": 1000.0}}
 NOTHING_SAID = dict.fromkeys(Quota._fields)
 
 
+@pytest.fixture(autouse=True)
+def noon(time_machine):
+    """The day does not end in the middle of a test."""
+    time_machine.move_to(now().replace(hour=12))
+
+
 @pytest.fixture
 def ada():
     return make_person("ada", staff=True, role=Role.ADMIN)

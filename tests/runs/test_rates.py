@@ -62,8 +62,9 @@ def test_a_point_of_the_chart_is_as_long_as_a_call(length, latency_ms, step):
 
 
 @pytest.fixture
-def slow_run(db):
-    """An answer every four seconds, the last one three seconds ago."""
+def slow_run(db, time_machine):
+    """An answer every four seconds, the last one three seconds ago, and the clock stands still."""
+    time_machine.move_to(timezone.now(), tick=False)
     alice = make_person("alice")
     make_endpoint()
     run = make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)

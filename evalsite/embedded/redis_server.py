@@ -6,7 +6,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 import redis
 
+from evalsite.embedded.ports import free_port
 from evalsite.env import redis_url_file
 
 POLL_SECONDS = 0.02
@@ -107,13 +107,6 @@ def stop_stale_server(data: Path) -> bool:
     stopped = _ask_to_stop(url_file.read_text().strip()) or _kill_deaf_server(data)
     url_file.unlink()
     return stopped
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _ask_to_stop(url: str) -> bool:

@@ -18,7 +18,8 @@ from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
 
 from evalsite.embedded.child_processes import die_with_parent
-from evalsite.embedded.redis_server import find_binary, free_port
+from evalsite.embedded.ports import free_port
+from evalsite.embedded.redis_server import find_binary
 from runs.open_sockets import OpenSockets, key_of
 from runs.rates import RateCounter
 from runs.selectors.endpoints.permit_state import ask

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.clock import SystemClock
 from workers.engine.targets.slots import Slots
 from workers.engine.throttling.permits import Allowance, LocalPermits, Quota
@@ -27,7 +28,7 @@ async def test_what_is_left_over_is_lent_and_no_more() -> None:
         late = asyncio.create_task(first_of(slots))
         await asyncio.sleep(0.05)
         assert not late.done()
-    assert await asyncio.wait_for(late, 5) == 1
+    assert await asyncio.wait_for(late, PATIENCE_SECONDS) == 1
     assert throttle.held_here("run") == 0
     await throttle.close()
 

@@ -14,7 +14,8 @@ from tests.patience import PATIENCE_SECONDS
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 
-# Supervises the parts of argv[1:], each "name=program", until it is told to stop.
+# Supervises the parts of argv[2:], each "name=program", until it is told to stop; then each has the
+# seconds of argv[1].
 SUPERVISING = """
 import asyncio, os, sys
 from evalsite.embedded.supervisor import Part, Supervisor
@@ -23,10 +24,10 @@ def part(index, text):
     name, _, program = text.partition("=")
     argv = [sys.executable, "-c", program]
     is_ready = (lambda: False) if name == "broken" else None
-    return Part(name, index, argv, dict(os.environ), is_ready, grace_seconds=1.0)
+    return Part(name, index, argv, dict(os.environ), is_ready, grace_seconds=float(sys.argv[1]))
 
 async def main():
-    parts = [part(index, text) for index, text in enumerate(sys.argv[1:])]
+    parts = [part(index, text) for index, text in enumerate(sys.argv[2:])]
     await Supervisor(parts).run(when_ready=lambda: print("ready", flush=True))
 
 asyncio.run(main())
@@ -50,9 +51,9 @@ HAS_A_CHILD = (
 class Supervised:
     """A supervisor in a process of its own, and the lines it prints."""
 
-    def __init__(self, *parts: str) -> None:
+    def __init__(self, *parts: str, grace_seconds: float = PATIENCE_SECONDS) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SUPERVISING, *parts],
+            [sys.executable, "-c", SUPERVISING, str(grace_seconds), *parts],
             stdout=subprocess.PIPE,
             text=True,
             cwd=BASE_DIR,

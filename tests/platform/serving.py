@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.patience import PATIENCE_SECONDS
@@ -101,13 +102,14 @@ def what_it_does(pid: int) -> str:
     return next((known[word] for word in words if word in known), "redis")
 
 
-def time_of_first_answer(url: str) -> float:
+def time_of_first_answer(url: str, is_alive: Callable[[], bool] = lambda: True) -> float:
     """When the web part said for the first time that it is ready; it tells nobody, so ask."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            urllib.request.urlopen(f"{url}/readyz", timeout=2).close()
+            urllib.request.urlopen(f"{url}/readyz", timeout=PATIENCE_SECONDS / 4).close()
             return time.time()
-        except OSError:
-            assert time.monotonic() < deadline, "the web part did not come back"
+        except OSError as error:
+            if time.monotonic() > deadline or not is_alive():
+                raise AssertionError("The web part does not answer, or has ended.") from error
             time.sleep(0.02)

@@ -15,6 +15,7 @@ import redis
 
 from evalsite.embedded import redis_server
 from evalsite.env import redis_url_file
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import is_running, wait_until_gone
 
 
@@ -23,7 +24,7 @@ def running(data: Path) -> Iterator[tuple[redis_server.EmbeddedRedis, int]]:
     server = redis_server.prepare(data)
     process = subprocess.Popen(server.argv)
     try:
-        redis_server.wait_until_answering(server.url)
+        redis_server.wait_until_answering(server.url, PATIENCE_SECONDS)
         yield server, process.pid
     finally:
         process.kill()

@@ -71,7 +71,7 @@ def test_parts_stop_in_reverse_order():
 
 
 def test_a_part_that_ignores_the_request_to_stop_is_killed_after_its_grace():
-    with Supervised(f"web={STUBBORN}") as supervised:
+    with Supervised(f"web={STUBBORN}", grace_seconds=1) as supervised:
         pid = supervised.pid_of("web")
         supervised.process.send_signal(signal.SIGINT)
         assert supervised.process.wait(PATIENCE_SECONDS) == 0
@@ -80,7 +80,7 @@ def test_a_part_that_ignores_the_request_to_stop_is_killed_after_its_grace():
 
 
 def test_what_a_part_started_itself_ends_with_it():
-    with Supervised(f"worker={HAS_A_CHILD}") as supervised:
+    with Supervised(f"worker={HAS_A_CHILD}", grace_seconds=1) as supervised:
         grandchild = supervised.pid_of("worker")
         supervised.process.send_signal(signal.SIGINT)
         supervised.process.wait(PATIENCE_SECONDS)

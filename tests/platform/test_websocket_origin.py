@@ -20,7 +20,7 @@ async def is_let_in(origin: str | None) -> bool:
         connected, _ = await communicator.connect(timeout=PATIENCE_SECONDS)
         return bool(connected)
     finally:
-        await communicator.disconnect()
+        await communicator.disconnect(timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("origin", settings.ORIGINS)

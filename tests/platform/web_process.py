@@ -41,7 +41,7 @@ def running_web() -> Iterator[Web]:
         preexec_fn=die_with_parent(),  # noqa: PLW1509  # it starts no thread before it is another program
     )
     try:
-        time_of_first_answer(plan.url)
+        time_of_first_answer(plan.url, lambda: process.poll() is None)
         yield Web(plan.url, process.pid)
     finally:
         process.kill()

@@ -13,6 +13,7 @@ from runs.benchmarking.measuring import Traffic
 from runs.benchmarking.plan import Plan, Size
 from runs.models import Benchmark
 from runs.services.benchmarks import store_benchmark
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.benchmark_parts import make_report, measured
 from tests.runs.page_parts import client_of, make_person
 from tests.runs.test_benchmarks import left_in, running_command
@@ -105,7 +106,7 @@ def test_its_page_says_what_it_is() -> None:
 def test_a_tiny_size_is_measured_with_real_parts(transactional_db, tmp_path):
     tiny = ["--suite", "evolution", "--rows", "sizes", "--sizes", "8x10", "--workers", "1"]
     with running_command(tmp_path, *tiny, "--json") as command:
-        text, said = command.communicate(timeout=120)
+        text, said = command.communicate(timeout=PATIENCE_SECONDS)
     report = json.loads(text)
     (row,) = report["results"]["rows"]
     bars = {bar["measured"]: bar for bar in row["bars"]}

@@ -62,7 +62,7 @@ async def connected(run: Run, client: Client | None) -> AsyncIterator[WebsocketC
     is_open, _ = await communicator.connect(timeout=PATIENCE_SECONDS)
     assert is_open
     yield communicator
-    await communicator.disconnect()
+    await communicator.disconnect(timeout=PATIENCE_SECONDS)
 
 
 async def next_frame(communicator: WebsocketCommunicator, *kinds: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
 from runs.services.runs import cancel_run, create_run
+from tests.patience import PATIENCE_SECONDS
 from tests.workers.working import finish, running_worker
 from workers.engine.plugins import PLUGINS
 from workers.simulator.testing import SimulatorClient
@@ -46,6 +47,6 @@ def test_a_strategy_that_never_ends_fails_its_own_run_only(
         assert worker.is_alive()
         # Where no exception reaches it, the worker ends instead of doing nothing for ever.
         asleep = create_run(ada, {**selection, "strategy": f"{PACKAGE}.Sleeps"})
-        worker.join(timeout=60)
+        worker.join(timeout=PATIENCE_SECONDS)
         assert worker.exitcode == EXIT_BROKEN
         assert cancel_run(asleep)

@@ -22,7 +22,7 @@ import uvloop
 from workers.simulator.server import SimulatorServer, allow_many_connections
 from workers.simulator.settings import Settings
 
-CONTROL_TIMEOUT_SECONDS = 10.0
+CONTROL_TIMEOUT_SECONDS = 120.0  # only a hang takes so long, also where ten processes share a core
 
 
 class SimulatorClient:

@@ -5,6 +5,7 @@ import json
 import math
 import resource
 import sys
+import time
 import zlib
 
 import aiohttp
@@ -14,7 +15,7 @@ from tests.simulator.calls import CHAT, ask, ask_all, chat, post, until
 from workers.simulator.faults import FAULTS
 from workers.simulator.settings import RATED_FAULTS
 
-QUICK = aiohttp.ClientTimeout(total=0.3)
+DRIP_SECONDS = 0.02
 
 
 async def body_of(client, fault, path=CHAT, **more):
@@ -44,14 +45,23 @@ async def expect_key(client, simulator, fault):
 
 
 async def expect_silence(client, simulator, fault):
-    with pytest.raises(asyncio.TimeoutError):
-        await client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}"), timeout=QUICK)
+    call = asyncio.create_task(ask(client, "hi", model=f"sim-small:{fault}"))
+    await until(lambda: simulator.ledger()["in_flight"] == 1)
+    assert (await ask(client, "Is anybody there?")).status == 200
+    assert not call.done()
+    call.cancel()
+    await asyncio.wait([call])
 
 
 async def expect_drip(client, simulator, fault):
-    simulator.change(drip_seconds=0.02)
+    """Byte by byte: a machine that is busy reads several at once, but none before its time."""
+    simulator.change(drip_seconds=DRIP_SECONDS)
+    began = time.monotonic()
     async with client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}")) as got:
-        assert [len(await got.content.readany()) for _ in range(5)] == [1] * 5
+        read = 0
+        while read < 5:
+            read += len(await got.content.readany())
+            assert (read - 1) * DRIP_SECONDS <= time.monotonic() - began
 
 
 async def expect_no_json(client, simulator, fault):
@@ -233,7 +243,7 @@ async def test_a_scripted_delay_takes_that_long(client, simulator):
     simulator.play({"do": "pass", "delay_ms": 150})
     await ask(client, "hi")
     row = simulator.requests()[0]
-    assert row["end"] - row["arrival"] == pytest.approx(0.15, abs=0.05)
+    assert row["end"] - row["arrival"] >= 0.14  # the server rounds to its own ticks
 
 
 def peak_memory_bytes():

@@ -119,7 +119,6 @@ def test_the_end_of_a_request_from_before_a_reset_is_not_counted_after_it():
 
 
 @pytest.mark.alone
-@pytest.mark.alone
 async def test_latency_has_the_promised_mean_and_is_the_same_for_the_same_request(
     client, simulator
 ):

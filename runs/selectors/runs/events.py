@@ -9,7 +9,7 @@ PAGE_SIZE = 100
 MOST_ADVICE = 5  # of a run
 
 
-def advice_for(run: Run) -> list[str]:
+def list_advice(run: Run) -> list[str]:
     """What a person could do, so that it goes faster; each thing once."""
     told = run.events.filter(kind=ADVICE).order_by("pk")
     return list(told.values_list("message", flat=True)[:MOST_ADVICE])

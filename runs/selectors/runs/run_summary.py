@@ -18,7 +18,7 @@ from runs.selectors.limits.rates import mean_rate, read_newest
 from runs.selectors.pickable import Pickable
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.confirmation import ConfirmationFacts, held_out_of
-from runs.selectors.runs.events import advice_for
+from runs.selectors.runs.events import list_advice
 from runs.selectors.runs.ran_on import RanOn, ran_on
 from runs.selectors.runs.run_list import RunRow, describe_one, headline_scores
 from runs.selectors.runs.trial_roles import RoleLine, role_lines
@@ -132,7 +132,7 @@ def run_detail(run: Run) -> RunDetail:
         rerun_of=run.rerun_of_id,
         rerun_what=run.rerun_what,
         ran_on=ran_on(run),
-        advice=advice_for(run),
+        advice=list_advice(run),
         confirmation=confirmation.as_facts() if confirmation else None,
     )
 

@@ -20,7 +20,7 @@ from runs.selectors.limits.limits import WAITING, configuration_now, decides, li
 from runs.selectors.limits.rates import mean_rate, recent_rate
 from runs.selectors.runs.board_figures import figures_of, stored_scores
 from runs.selectors.runs.costs import cost_text
-from runs.selectors.runs.events import advice_for
+from runs.selectors.runs.events import list_advice
 from runs.selectors.runs.planned import most_word, planned_text
 from runs.selectors.runs.series import Series, read_series
 from runs.selectors.runs.trial_roles import role_lines, role_texts
@@ -64,7 +64,7 @@ def take_snapshot(run: Run, *, series: bool = True, advice: bool = True) -> dict
             **text_of(run, chart, now, in_flight, slots.possible),
             "limits": limits_text(configuration),
             "limited_by": limited_by.text if limited_by else "",
-            "advice": "\n".join(advice_for(run)) if advice else "",
+            "advice": "\n".join(list_advice(run)) if advice else "",
             "notice": notice_text(run, budget),
             "cut": cut_text(run),
             "roles": "\n".join(role_texts(role_lines(run), run.unpriced)),

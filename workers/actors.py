@@ -3,7 +3,7 @@
 import dramatiq
 
 from workers.broker import broker
-from workers.queue import ADVANCE_QUEUE, CHUNK_QUEUE
+from workers.queue_names import ADVANCE_QUEUE, CHUNK_QUEUE
 from workers.runtime import Runtime
 
 _runtime: Runtime | None = None

@@ -6,6 +6,8 @@ from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import AsyncIO
 from dramatiq.middleware.age_limit import AgeLimit
 
+from workers.queue_names import NAMESPACE
+
 MAINTENANCE_CHANCE = 100_000  # of a million: the default of 1,000 leaves lost messages for hours
 HEARTBEAT_MILLISECONDS = 15_000
 
@@ -20,7 +22,7 @@ def connect_broker() -> RedisBroker:
     broker = RedisBroker(  # type: ignore[no-untyped-call]  # Dramatiq leaves it untyped
         url=settings.REDIS_URL,
         middleware=[AgeLimit(), AsyncIO()],
-        namespace="evalsite",
+        namespace=NAMESPACE,
         maintenance_chance=MAINTENANCE_CHANCE,
         heartbeat_timeout=HEARTBEAT_MILLISECONDS,
     )

@@ -8,11 +8,9 @@ from dramatiq import Message
 from dramatiq.errors import BrokerConnectionError
 
 from workers.broker import broker
+from workers.queue_names import ADVANCE_QUEUE, CHUNK_QUEUE, redis_key
 
 logger = logging.getLogger(__name__)
-
-ADVANCE_QUEUE = "advance"
-CHUNK_QUEUE = "chunks"
 
 
 def enqueue_advance(run_id: int) -> None:
@@ -28,7 +26,7 @@ def enqueue_chunk(chunk_id: int) -> None:
 def count_queued_chunks() -> int:
     """Messages that no worker has taken yet. 0 when Redis is away: then nothing can be sent."""
     try:
-        return int(broker.client.llen(f"{broker.namespace}:{CHUNK_QUEUE}"))
+        return int(broker.client.llen(redis_key(CHUNK_QUEUE)))
     except redis.RedisError:
         return 0
 

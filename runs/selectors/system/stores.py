@@ -11,8 +11,8 @@ from django.db.models import Count, Q
 from runs.models import ChunkState, Run, RunState
 from runs.open_sockets import key_of
 from runs.selectors.endpoints.permit_state import open_redis
+from workers.queue_names import QUEUES, redis_key
 
-QUEUES = ("evalsite:advance", "evalsite:chunks")  # of workers/queue.py
 POSTGRESQL_FACTS = "SELECT current_setting('server_version'), pg_database_size(current_database())"
 
 
@@ -44,7 +44,7 @@ def read_redis() -> RedisFacts | None:
     try:
         with open_redis() as client:
             facts: dict[str, Any] = client.info()
-            queued = sum(client.llen(name) for name in QUEUES)
+            queued = sum(client.llen(redis_key(name)) for name in QUEUES)
             pages = count_pages(client)
     except (redis.RedisError, OSError):
         return None

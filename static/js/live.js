@@ -69,11 +69,9 @@ export class LiveRun {
   async lookAgain() {
     if (document.hidden) return;
     try {
-      const headers = this.etag ? { "If-None-Match": this.etag } : {};
-      const answer = await fetch(this.addresses.poll, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
-      if (!answer.ok) return answer.status === 304 || clearInterval(this.timers.ended);
-      this.etag = answer.headers.get("ETag") ?? "";
-      if (!(await answer.json()).is_finished && this.isOver) this.goOn();
+      const { answer, snapshot } = await this.fetchSnapshot();
+      if (!snapshot) return answer.status === 304 || clearInterval(this.timers.ended);
+      if (!snapshot.is_finished && this.isOver) this.goOn();
     } catch {
       // The server is away; what is shown was final when it was read.
     }
@@ -179,14 +177,11 @@ export class LiveRun {
   /** @returns {Promise<boolean>} whether the server answered */
   async ask() {
     try {
-      const headers = this.etag ? { "If-None-Match": this.etag } : {};
-      const answer = await fetch(this.addresses.poll, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
+      const { answer, snapshot } = await this.fetchSnapshot();
       if (answer.type === "opaqueredirect" || answer.status === 401) return this.refuse(4401);
       if (answer.status === 404) return this.refuse(4404);
       if (answer.status === 304) return this.hear(new Date(Date.now() + this.clockOffset).toISOString());
-      if (!answer.ok) return false;
-      this.etag = answer.headers.get("ETag") ?? "";
-      const snapshot = await answer.json();
+      if (!snapshot) return false;
       this.hear(snapshot.server_time);
       this.apply(snapshot, true);
       if (snapshot.is_finished) this.finish();
@@ -194,6 +189,16 @@ export class LiveRun {
     } catch {
       return false;
     }
+  }
+
+  /** @returns {Promise<{answer: Response, snapshot: Snapshot|null}>} null: nothing new, or none for us */
+  async fetchSnapshot() {
+    const headers = this.etag ? { "If-None-Match": this.etag } : {};
+    const answer = await fetch(this.addresses.poll, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });
+    if (!answer.ok) return { answer, snapshot: null };
+    const snapshot = await answer.json();
+    this.etag = answer.headers.get("ETag") ?? "";
+    return { answer, snapshot };
   }
 
   // --- What was heard

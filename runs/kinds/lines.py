@@ -1,12 +1,21 @@
 """Lines over the rounds of a run, for pictures of 100 by 100 that plain SVG draws."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from runs.kinds.plots import Tick
 from runs.kinds.scales import Scale
 
 MOST_TICKS = 8
+STEPS = "plot-steps"  # how the line looks that a picture is about
 Points = Sequence[tuple[int, float | None]]  # the number of a round, from 0, with its value
+
+
+class Line(NamedTuple):
+    """As parts/line_picture.html draws it."""
+
+    look: str  # its class
+    path: str  # in a picture of 100 by 100
 
 
 def places(points: Points, scale: Scale, last: int) -> list[tuple[float, float]]:

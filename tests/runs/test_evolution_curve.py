@@ -26,8 +26,10 @@ def row(number: int, low: float, best: float) -> GenerationRow:
 def test_the_axis_begins_below_the_lowest_value_and_says_so(
     values: list[tuple[float, float]], begins: str, first: str
 ) -> None:
-    curve = draw([row(number, *pair) for number, pair in enumerate(values)])
+    curve = draw([row(number, *pair) for number, pair in enumerate(values)], "generation")
     assert curve.begins == begins
     assert curve.y_ticks[0].text == first
-    heights = [float(part.partition("V")[2]) for part in curve.best.split() if "V" in part]
+    heights = [
+        float(part.partition("V")[2]) for part in curve.lines[-1].path.split() if "V" in part
+    ]
     assert min(heights) < 20

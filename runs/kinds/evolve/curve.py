@@ -6,7 +6,8 @@ Places are in percent of a picture, so that plain SVG draws them without a scrip
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runs.kinds.lines import Points, area, line, places, round_ticks, step_of
+from runs import formatting
+from runs.kinds.lines import STEPS, Line, Points, area, line, places, round_ticks, step_of
 from runs.kinds.plots import Tick
 from runs.kinds.scales import Scale, scale_of
 from workers.engine.kinds.evolve.report import GenerationRow, GenomeProgress
@@ -17,12 +18,8 @@ GAP = 0.2  # of a cell
 
 
 class Curve(NamedTuple):
-    """Paths in a picture of 100 by 100."""
-
-    best: str  # of all so far
-    mean: str
-    band: str  # from the tenth to the ninetieth of a hundred
-    diversity: str
+    lines: list[Line]  # the band is from the tenth to the ninetieth of a hundred
+    told: str  # instead of the picture
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     begins: str  # the lowest number of the axis, if it is not 0
@@ -37,16 +34,21 @@ class Strip(NamedTuple):
     done: str
 
 
-def draw(rows: Sequence[GenerationRow]) -> Curve:
+def draw(rows: Sequence[GenerationRow], word: str) -> Curve:
+    """`word`: what a generation is called."""
     known = [row for row in rows if row.best is not None]
     edges = [edge for row in known for edge in (row.low, row.best_so_far) if edge is not None]
     scale = scale_of(edges)  # not from 0: what is gained in a generation would hardly be seen
     last = max(1, rows[-1].number)
     return Curve(
-        best=steps([(row.number, row.best_so_far) for row in known], scale, last),
-        mean=line([(row.number, row.mean) for row in known], scale, last),
-        band=area(highs(known), lows(known), scale, last),
-        diversity=line([(row.number, row.diversity) for row in rows], Scale((0.0, 1.0)), last),
+        lines=[
+            Line("evolution-band", area(highs(known), lows(known), scale, last)),
+            Line("evolution-diversity", line(diversities(rows), Scale((0.0, 1.0)), last)),
+            Line("evolution-mean", line([(row.number, row.mean) for row in known], scale, last)),
+            Line(STEPS, steps([(row.number, row.best_so_far) for row in known], scale, last)),
+        ],
+        told=f"Best fitness so far {formatting.score(rows[-1].best_so_far)} "
+        f"after {word} {rows[-1].number + 1}; the data table has all.",
         x_ticks=round_ticks(last),
         y_ticks=[Tick(scale.place(tick), f"{tick:.2g}") for tick in scale.ticks],
         begins=f"{scale.ticks[0]:.2g}" if scale.ticks[0] else "",
@@ -72,6 +74,10 @@ def steps(points: Points, scale: Scale, last: int) -> str:
 
 def highs(rows: Sequence[GenerationRow]) -> Points:
     return [(row.number, row.high) for row in rows]
+
+
+def diversities(rows: Sequence[GenerationRow]) -> Points:
+    return [(row.number, row.diversity) for row in rows]
 
 
 def lows(rows: Sequence[GenerationRow]) -> Points:

@@ -84,7 +84,7 @@ def evolution_page(run: Run, wanted: Wanted) -> EvolutionPage:
     return EvolutionPage(
         report=report,
         best=members(run, report, [report.best], rows[-1])[0] if report.best else None,
-        curve=draw(rows) if rows else None,
+        curve=draw(rows, report.word) if rows else None,
         strip=draw_strip(under_way.genomes) if under_way else None,
         shown=shown,
         population=members(run, report, listed, shown) if shown else [],

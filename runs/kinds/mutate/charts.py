@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from runs import formatting
-from runs.kinds.lines import Points, area, line, round_ticks
+from runs.kinds.lines import STEPS, Line, Points, area, line, round_ticks
 from runs.kinds.plots import Tick
 from runs.kinds.scales import Scale, scale_of
 from workers.engine.kinds.mutate.report import OperatorRow, UpdateRow
@@ -19,11 +19,8 @@ SHARES = Scale((0.0, 1.0))
 
 
 class RewardChart(NamedTuple):
-    """Paths in a picture of 100 by 100."""
-
-    raw: str
-    smooth: str
-    band: str  # from the tenth to the ninetieth of a hundred segments
+    lines: list[Line]  # the band is from the tenth to the ninetieth of a hundred segments
+    told: str  # instead of the picture
     x_ticks: list[Tick]
     y_ticks: list[Tick]
 
@@ -34,9 +31,14 @@ class SmallChart(NamedTuple):
     title: str
     about: str
     now: str  # the newest value
-    path: str
+    lines: list[Line]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
+
+    @property
+    def told(self) -> str:
+        """Instead of the picture."""
+        return f"{self.title}, {self.about}: now {self.now}; the data table has all."
 
 
 class OperatorLine(NamedTuple):
@@ -67,9 +69,13 @@ def draw_reward(rows: Sequence[UpdateRow]) -> RewardChart:
     high = thinned([(row.update - 1, row.high) for row in rows], max)
     scale = scale_of([value for _, value in (*raw, *low, *high) if value is not None] or [0, 1])
     return RewardChart(
-        raw=line(raw, scale, last),
-        smooth=line(thinned(smoothed(rows)), scale, last),
-        band=area(high, low, scale, last),
+        lines=[
+            Line("mutation-band", area(high, low, scale, last)),
+            Line("mutation-raw", line(raw, scale, last)),
+            Line(STEPS, line(thinned(smoothed(rows)), scale, last)),
+        ],
+        told=f"Mean reward {formatting.score(rows[-1].reward)} in update {rows[-1].update}; "
+        "the data table has all.",
         x_ticks=round_ticks(last),
         y_ticks=[Tick(scale.place(tick), f"{tick:.2g}") for tick in scale.ticks],
     )
@@ -129,7 +135,7 @@ def small_chart(
         title=title,
         about=about,
         now=formatting.digits(values[-1]),
-        path=line(thinned(points), scale, last),
+        lines=[Line(STEPS, line(thinned(points), scale, last))],
         x_ticks=[Tick(0.0, "1"), Tick(100.0, str(last + 1))],
         y_ticks=[Tick(scale.place(tick), formatting.digits(tick)) for tick in scale.ticks],
     )

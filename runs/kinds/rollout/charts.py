@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runs import formatting
-from runs.kinds.lines import line
+from runs.kinds.lines import STEPS, Line, line
 from runs.kinds.plots import Tick
 from runs.kinds.scales import Scale, scale_of
 from workers.engine.kinds.rollout.speed import Speed
@@ -25,10 +25,8 @@ class SpeedRow(NamedTuple):
 
 
 class SpeedChart(NamedTuple):
-    """A path in a picture of 100 by 100."""
-
-    path: str
-    highest: float
+    lines: list[Line]
+    told: str  # instead of the picture
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     rows: list[SpeedRow]
@@ -64,8 +62,9 @@ def draw_speed(speed: Speed) -> SpeedChart:
     middles = [(2 * place + 1, rate) for place, rate in enumerate(speed.rates)]
     ticks = scale_of([0.0, speed.seconds], ticks=6).ticks
     return SpeedChart(
-        path=line(middles, up, 2 * parts),
-        highest=max(speed.rates),
+        lines=[Line(STEPS, line(middles, up, 2 * parts))],
+        told=f"Steps a second over time, at most {formatting.rate(max(speed.rates))}; "
+        "the data table has all.",
         x_ticks=[
             Tick(round(100 * tick / speed.seconds, 2), formatting.duration(tick))
             for tick in ticks

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from runs import formatting
+from runs.kinds.lines import STEPS, Line
 from runs.kinds.plots import Dot, Plot, Tick, draw_plot
 from runs.kinds.scales import Scale, scale_of
 from workers.engine.kinds.select.report import SelectionReport
@@ -38,7 +39,8 @@ class ArmsPicture:
 
 
 class AlivePicture(NamedTuple):
-    path: str  # of a step line
+    lines: list[Line]  # one, that goes down in steps
+    told: str  # instead of the picture
     x_ticks: list[Tick]
     y_ticks: list[Tick]
 
@@ -106,7 +108,12 @@ def draw_alive(rounds: Sequence[RoundRow], combinations: int) -> AlivePicture:
             alive = record.alive
             corners.append(f"H{across.place(record.number)} V{round(100 - up.place(alive), 2)}")
     corners.append(f"H{across.place(len(rounds))}")
-    return AlivePicture(" ".join(corners), whole_ticks(across), whole_ticks(up))
+    told = (
+        f"{combinations} combinations at the start, {alive} after round {len(rounds)}; "
+        "the rounds are listed below."
+    )
+    lines = [Line(STEPS, " ".join(corners))]
+    return AlivePicture(lines, told, whole_ticks(across), whole_ticks(up))
 
 
 def whole_ticks(scale: Scale) -> list[Tick]:

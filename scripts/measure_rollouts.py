@@ -20,9 +20,9 @@ from scripts.rollout_figures import Bar, Runs, Took, best_of, longest_process, t
 from workers.engine.environments import ENVIRONMENTS
 from workers.engine.environments.grid import Grid
 from workers.engine.kinds.rollout.choosing import choose
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.measuring import Measured, measure
-from workers.engine.kinds.rollout.plans import (
+from workers.engine.playing.game import play
+from workers.engine.playing.measuring import Measured, measure
+from workers.engine.playing.plans import (
     BATCH,
     INLINE,
     THREAD,

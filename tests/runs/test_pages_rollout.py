@@ -20,9 +20,9 @@ from tests.workers.by_hand import work_through
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.answers import outcome_of
 from workers.engine.kinds.rollout.choosing import Choice
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.plans import Episode
 from workers.engine.kinds.rollout.rules import episode_of, rules_of
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import Episode
 from workers.engine.records import Case, Trial
 from workers.engine.records import Score as EngineScore
 from workers.engine.score_records import encode_record

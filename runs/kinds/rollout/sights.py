@@ -3,7 +3,7 @@
 from math import isqrt
 from typing import Any
 
-from workers.engine.kinds.rollout.replay import DIGITS
+from workers.engine.playing.replay import DIGITS
 
 MOST_NUMBERS = 12  # of an observation; how many there are stands behind
 LAYERS = 3  # of what agents of the grid world see: walls, food, other agents

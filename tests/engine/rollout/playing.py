@@ -9,8 +9,8 @@ import pytest
 from workers.engine.environments import ENVIRONMENTS
 from workers.engine.here import run_here
 from workers.engine.kinds import read_configuration
-from workers.engine.kinds.rollout.plans import Clocks, Episode, EpisodePlan, GamePlan, Player
 from workers.engine.kinds.rollout.report import Finished, Plan, RolloutReport, report_of
+from workers.engine.playing.plans import Clocks, Episode, EpisodePlan, GamePlan, Player
 from workers.engine.plugins import PLUGINS
 from workers.engine.policies import Policy
 from workers.engine.records import Case, Score

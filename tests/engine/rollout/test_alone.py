@@ -6,8 +6,8 @@ import pytest
 
 from tests.engine.rollout.odd_players import Broken, Hanger, Late
 from tests.engine.rollout.playing import plan_of, player, record_of, steps_of
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.plans import Clocks, Episode, Failure, GamePlan
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import Clocks, Episode, Failure, GamePlan
 from workers.engine.policies import POLICIES, Policy, Seat
 
 LONG = 9_500  # steps: a replay of one agent of the grid world has room for fewer

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from workers.engine.kinds.rollout.assigning import assign, count_agents
+from workers.engine.playing.assigning import assign, count_agents
 
 
 @pytest.mark.parametrize(

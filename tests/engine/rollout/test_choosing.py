@@ -3,7 +3,7 @@
 import pytest
 
 from workers.engine.kinds.rollout.choosing import choose
-from workers.engine.kinds.rollout.measuring import Facts
+from workers.engine.playing.measuring import Facts
 
 WAITS = Facts(16, 0.020, 0.0001, None, 0.0001)
 COMPUTES = Facts(16, 0.002, 0.002, None, 0.0001)

@@ -8,9 +8,9 @@ import pytest
 from tests.engine.rollout.odd_players import Hanger, Late
 from tests.engine.rollout.playing import plan_of, player, steps_of
 from workers.engine.errors import TimedOut
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.plans import Clocks, Episode, Failure
 from workers.engine.lanes import ProcessLane
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import Clocks, Episode, Failure
 
 LIMIT = Clocks(action_seconds=0.2)
 

@@ -12,12 +12,12 @@ from tests.engine.rollout import odd_players as odd
 from tests.engine.rollout.playing import install, plan_of, played, player, record_of, rollout
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
-from workers.engine.kinds.rollout.drawing import ANOTHER_WAY, Film
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.plans import Episode, GamePlan
-from workers.engine.kinds.rollout.png import HIGHEST, WIDEST, png_of, small_picture
-from workers.engine.kinds.rollout.replay import LARGEST_REPLAY
 from workers.engine.kinds.rollout.rules import episode_of, rules_of
+from workers.engine.playing.drawing import ANOTHER_WAY, Film
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import Episode, GamePlan
+from workers.engine.playing.png import HIGHEST, WIDEST, png_of, small_picture
+from workers.engine.playing.replay import LARGEST_REPLAY
 from workers.engine.policies import POLICIES
 from workers.engine.records import Case
 

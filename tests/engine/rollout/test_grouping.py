@@ -7,11 +7,11 @@ from tests.engine.rollout.playing import install, played, report_for, rollout, s
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.choosing import Choice
-from workers.engine.kinds.rollout.game import play
 from workers.engine.kinds.rollout.groups import MOST_BYTES, size_of
-from workers.engine.kinds.rollout.plans import BATCH, INLINE, PROCESS, Episode
 from workers.engine.kinds.rollout.rules import GameRules, rules_of
 from workers.engine.kinds.rollout.target import Known
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import BATCH, INLINE, PROCESS, Episode
 from workers.engine.records import Case
 
 from tests.engine.rollout.playing import plan_of, player  # isort: skip

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from workers.engine.environments import ENVIRONMENTS
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.plans import Episode
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import Episode
 from workers.engine.policies import POLICIES
 
 from tests.engine.rollout.playing import digests, plan_of, player  # isort: skip

@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from tests.engine.rollout.playing import plan_of, player, steps_of
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.plans import Episode
-from workers.engine.kinds.rollout.replay import LARGEST_REPLAY, Replay
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import Episode
+from workers.engine.playing.replay import LARGEST_REPLAY, Replay
 from workers.engine.policies import POLICIES
 
 FLOATS = np.array([0.123456, 2.0], dtype=np.float32)

@@ -14,7 +14,7 @@ from workers.engine.errors import (
 )
 from workers.engine.json_text import to_json
 from workers.engine.kinds.rollout.choosing import Choice
-from workers.engine.kinds.rollout.plans import Episode, Failure
+from workers.engine.playing.plans import Episode, Failure
 from workers.engine.records import Outcome, Reply
 
 CAUSES: dict[str, type[CallError]] = {

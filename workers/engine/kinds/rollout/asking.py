@@ -5,13 +5,13 @@ import time
 from typing import Any
 
 from workers.engine.errors import CallError
-from workers.engine.kinds.rollout.places import Alarm, Place
-from workers.engine.kinds.rollout.plans import ASYNC, Episode, EpisodePlan, Failure
 from workers.engine.kinds.rollout.rules import GameRules
-from workers.engine.kinds.rollout.steppers import Inline
-from workers.engine.kinds.rollout.table import Failed, Table
 from workers.engine.lanes import ThreadLane
 from workers.engine.lanes.child_program import describe
+from workers.engine.playing.places import Alarm, Place
+from workers.engine.playing.plans import ASYNC, Episode, EpisodePlan, Failure
+from workers.engine.playing.steppers import Inline
+from workers.engine.playing.table import Failed, Table
 from workers.engine.policies import AskingPolicy
 from workers.engine.records import Candidate
 from workers.engine.targets import Ask

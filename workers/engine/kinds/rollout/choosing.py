@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from workers.engine.kinds.rollout.measuring import Facts
-from workers.engine.kinds.rollout.plans import BATCH, INLINE, PROCESS, THREAD
+from workers.engine.playing.measuring import Facts
+from workers.engine.playing.plans import BATCH, INLINE, PROCESS, THREAD
 
 WAITS = 0.5  # a policy that computes less than this share of its time waits for something
 WORTH_SECONDS = 0.0005  # an action below this is over before a thread has started

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workers.engine.errors import ProcessDied, ResultTooLarge, TimedOut
 from workers.engine.kinds.rollout.answers import failure_error, outcome_of
-from workers.engine.kinds.rollout.game import play
-from workers.engine.kinds.rollout.plans import BATCH, PROCESS, Episode, EpisodePlan, Failure
 from workers.engine.kinds.rollout.rules import GameRules
+from workers.engine.playing.game import play
+from workers.engine.playing.plans import BATCH, PROCESS, Episode, EpisodePlan, Failure
 from workers.engine.records import Outcome
 from workers.engine.targets import TargetParts
 

@@ -7,12 +7,12 @@ import orjson
 
 from workers.engine.environments import Environment
 from workers.engine.kinds.rollout.missions import Mission
-from workers.engine.kinds.rollout.plans import Clocks, EpisodePlan, GamePlan, Player
 from workers.engine.kinds.rollout.players import PolicyChoice
+from workers.engine.playing.plans import Clocks, EpisodePlan, GamePlan, Player
 from workers.engine.policies import CPU, Policy
 from workers.engine.records import Candidate, Case
 
-PLAYS = "workers.engine.kinds.rollout.game"  # imported before the time of an episode begins
+PLAYS = "workers.engine.playing.game"  # imported before the time of an episode begins
 
 
 class GameRules(NamedTuple):

@@ -10,10 +10,12 @@ from workers.engine.json_text import digest
 from workers.engine.kinds.rollout.answers import failure_error, outcome_of
 from workers.engine.kinds.rollout.asking import play_asking
 from workers.engine.kinds.rollout.choosing import Choice, choose
-from workers.engine.kinds.rollout.game import play
 from workers.engine.kinds.rollout.groups import Groups
-from workers.engine.kinds.rollout.measuring import Measured, get_ready, measure
-from workers.engine.kinds.rollout.plans import (
+from workers.engine.kinds.rollout.rules import GameRules, episode_of, rules_of
+from workers.engine.lanes.process_lane import pack_piece
+from workers.engine.playing.game import play
+from workers.engine.playing.measuring import Measured, get_ready, measure
+from workers.engine.playing.plans import (
     ASYNC,
     BATCH,
     INLINE,
@@ -23,8 +25,6 @@ from workers.engine.kinds.rollout.plans import (
     EpisodePlan,
     Failure,
 )
-from workers.engine.kinds.rollout.rules import GameRules, episode_of, rules_of
-from workers.engine.lanes.process_lane import pack_piece
 from workers.engine.policies import CPU
 from workers.engine.records import Candidate, Case, Outcome, Reply, Request
 from workers.engine.targets import Ask, TargetParts

@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from workers.engine.kinds.rollout.places import Alarm, Place
-from workers.engine.kinds.rollout.plans import Failure, GamePlan
-from workers.engine.kinds.rollout.replay import LARGEST_REPLAY, Replay
-from workers.engine.kinds.rollout.steppers import Inline
-from workers.engine.kinds.rollout.table import Failed, Table
 from workers.engine.lanes.child_program import describe, pack
+from workers.engine.playing.places import Alarm, Place
+from workers.engine.playing.plans import Failure, GamePlan
+from workers.engine.playing.replay import LARGEST_REPLAY, Replay
+from workers.engine.playing.steppers import Inline
+from workers.engine.playing.table import Failed, Table
 from workers.engine.policies import CPU, Policy
 
 MOST_STEPS = 4  # of all agents; the first one warms up and is not counted

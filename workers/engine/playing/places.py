@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from workers.engine.kinds.rollout.plans import Clocks
 from workers.engine.lanes.child_program import describe
+from workers.engine.playing.plans import Clocks
 
 REPEAT_SECONDS = 0.05  # the alarm rings again: a policy may have caught the first one
 SHORTEST_SECONDS = 1e-5  # 0 would switch the timer off

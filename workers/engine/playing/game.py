@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from workers.engine.kinds.rollout.agent_processes import HelperDied, Spread
-from workers.engine.kinds.rollout.places import Alarm, Place, PolicyRaised
-from workers.engine.kinds.rollout.plans import (
+from workers.engine.lanes import child_program
+from workers.engine.playing.agent_processes import HelperDied, Spread
+from workers.engine.playing.places import Alarm, Place, PolicyRaised
+from workers.engine.playing.plans import (
     BATCH,
     PROCESS,
     THREAD,
@@ -12,9 +13,8 @@ from workers.engine.kinds.rollout.plans import (
     Failure,
     GamePlan,
 )
-from workers.engine.kinds.rollout.steppers import Batched, Inline, Stepper, Threaded
-from workers.engine.kinds.rollout.table import Failed, Result, Table
-from workers.engine.lanes import child_program
+from workers.engine.playing.steppers import Batched, Inline, Stepper, Threaded
+from workers.engine.playing.table import Failed, Result, Table
 
 Turns = list[tuple[Stepper, list[Place]]]
 """Who acts next, by policy."""

@@ -11,10 +11,10 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from workers.engine.kinds.rollout.places import ActionLate, Alarm, Place, PolicyRaised
-from workers.engine.kinds.rollout.plans import Clocks
-from workers.engine.kinds.rollout.steppers import reset_state
 from workers.engine.lanes.child_program import describe
+from workers.engine.playing.places import ActionLate, Alarm, Place, PolicyRaised
+from workers.engine.playing.plans import Clocks
+from workers.engine.playing.steppers import reset_state
 from workers.engine.policies import Policy, Seat
 
 GRACE_SECONDS = 5.0  # beyond its limits, for a helper whose policy no signal interrupts

@@ -9,11 +9,11 @@ from typing import Any
 
 from workers.engine.environments import DrawnWorld
 from workers.engine.json_text import to_json
-from workers.engine.kinds.rollout.places import ActionLate, Alarm
-from workers.engine.kinds.rollout.plans import DRAWING_SECONDS, Clocks, EpisodePlan, GamePlan
-from workers.engine.kinds.rollout.replay import LARGEST_REPLAY
 from workers.engine.lanes import child_program
 from workers.engine.lanes.child_program import describe
+from workers.engine.playing.places import ActionLate, Alarm
+from workers.engine.playing.plans import DRAWING_SECONDS, Clocks, EpisodePlan, GamePlan
+from workers.engine.playing.replay import LARGEST_REPLAY
 
 MOST_PICTURES = 240  # of an episode: more than are looked at, and a second to draw
 ENOUGH_SECONDS = 15.0  # then the pictures end; what does not look at this clock is interrupted
@@ -36,7 +36,7 @@ class Film:
         return step % self._every == 0 or step == self._last
 
     def add(self, step: int, drawn: Any) -> None:
-        from workers.engine.kinds.rollout.png import png_of, small_picture  # numpy takes its time
+        from workers.engine.playing.png import png_of, small_picture  # numpy takes its time
 
         picture = small_picture(drawn)
         self._size = (picture.shape[1], picture.shape[0])

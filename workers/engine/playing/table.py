@@ -8,13 +8,13 @@ from typing import Any
 
 from workers.engine.environments import Stats, World
 from workers.engine.json_text import digest
-from workers.engine.kinds.rollout.assigning import assign
-from workers.engine.kinds.rollout.drawing import draw
-from workers.engine.kinds.rollout.places import Place, PolicyRaised
-from workers.engine.kinds.rollout.plans import Episode, EpisodePlan, Failure, GamePlan
-from workers.engine.kinds.rollout.replay import NOT_KEPT, Keeping, Replay, kept, plain
-from workers.engine.kinds.rollout.steppers import Inline, Stepper
 from workers.engine.lanes.child_program import describe
+from workers.engine.playing.assigning import assign
+from workers.engine.playing.drawing import draw
+from workers.engine.playing.places import Place, PolicyRaised
+from workers.engine.playing.plans import Episode, EpisodePlan, Failure, GamePlan
+from workers.engine.playing.replay import NOT_KEPT, Keeping, Replay, kept, plain
+from workers.engine.playing.steppers import Inline, Stepper
 from workers.engine.policies import Seat
 
 Result = Episode | Failure

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
-from workers.engine.kinds.rollout.places import ActionLate, Alarm, Place, PolicyRaised
-from workers.engine.kinds.rollout.plans import Clocks
+from workers.engine.playing.places import ActionLate, Alarm, Place, PolicyRaised
+from workers.engine.playing.plans import Clocks
 from workers.engine.policies import Policy, Seat
 
 

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from workers.engine.environments import ENVIRONMENTS
+from workers.engine.environments.gymnasium_world import Gymnasium
 from workers.engine.playing.game import play
 from workers.engine.playing.plans import Episode
 from workers.engine.policies import POLICIES
 
-from tests.engine.rollout.playing import digests, plan_of, player  # isort: skip
+from tests.engine.rollout.playing import digests, plan_of, player, record_of  # isort: skip
 
 PLAIN = [name for name in POLICIES if not POLICIES[name].asks]
 ANYWHERE = [name for name in PLAIN if name not in ("seeker", "balance")]
@@ -46,6 +47,23 @@ def test_every_environment_can_be_played(mission: str, name: str) -> None:
     assert all(isinstance(one, Episode) for one in found), found
     assert digests(found) == digests(play(plan))
     assert name == "still" or len(set(digests(found))) == 2
+
+
+def played_on() -> list[str]:
+    """Those whose worlds are played again and again, without one of its kind twice."""
+    found = [f"gymnasium/{one}" for one in Gymnasium.variants() if Gymnasium().can_play_on(one)]
+    return [mission for mission in found if "8x8" not in mission]
+
+
+@pytest.mark.parametrize("mission", played_on())
+def test_a_world_that_was_played_in_is_like_a_new_one(mission: str) -> None:
+    plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=60, episodes=4)
+    alone = [play(plan._replace(episodes=(one,)))[0] for one in plan.episodes]
+    again = play(plan._replace(episodes=plan.episodes + plan.episodes[::-1]))
+    for one, other in zip(alone + alone[::-1], again, strict=True):
+        assert isinstance(one, Episode)
+        assert isinstance(other, Episode)
+        assert (one.digest, record_of(one)) == (other.digest, record_of(other))
 
 
 @pytest.mark.parametrize("name", ANYWHERE)

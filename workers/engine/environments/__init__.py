@@ -1,6 +1,15 @@
 """Environments: where policies play. Ours are listed here, installed ones in EVALSITE_PLUGINS."""
 
-from workers.engine.environments.base import DrawnWorld, Environment, Space, Stats, Step, World
+from workers.engine.environments.base import (
+    DrawnWorld,
+    Environment,
+    OneStep,
+    Space,
+    Stats,
+    Step,
+    World,
+    step_of_one,
+)
 from workers.engine.environments.grid import Grid
 from workers.engine.environments.gymnasium_world import Gymnasium
 from workers.engine.environments.mettagrid_world import Mettagrid
@@ -8,7 +17,17 @@ from workers.engine.environments.pettingzoo_world import PettingZoo
 from workers.engine.named import Registry
 from workers.engine.named.registry import subclass_of
 
-__all__ = ["ENVIRONMENTS", "DrawnWorld", "Environment", "Space", "Stats", "Step", "World"]
+__all__ = [
+    "ENVIRONMENTS",
+    "DrawnWorld",
+    "Environment",
+    "OneStep",
+    "Space",
+    "Stats",
+    "Step",
+    "World",
+    "step_of_one",
+]
 
 ENVIRONMENTS: Registry[Environment] = Registry(
     "environment",

@@ -1,7 +1,7 @@
 """What every environment is: its options as a schema, and worlds that agents act in."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from pydantic import ConfigDict
@@ -41,6 +41,10 @@ class Stats(NamedTuple):
     agents: Sequence[Mapping[str, float]] = ()
 
 
+OneStep = tuple[Any, float, bool, Any]
+"""Of an only agent: what it sees now, what it got, whether all is over, and the scene."""
+
+
 class World(Protocol):
     """One world with its agents, played again and again. Nothing of an episode may reach the
     next: the same seed gives the same episode whatever was played before."""
@@ -67,6 +71,20 @@ class World(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def step_of_one(world: World, *, with_scenes: bool) -> Callable[[Any], OneStep]:
+    """How the only agent of a world acts. A world may have a shorter way of its own, `step_one`:
+    lists of one, made anew in every step, take a part of the time of many environments."""
+    own: Callable[[Any], OneStep] | None = getattr(world, "step_one", None)
+    if own is not None:
+        return own
+
+    def step(action: Any) -> OneStep:
+        (observation,), (reward,), is_over = world.step([action])
+        return observation, reward, is_over, world.scene() if with_scenes else None
+
+    return step
 
 
 class DrawnWorld(World, Protocol):
@@ -105,6 +123,11 @@ class Environment(WithOptions):
     def agents_in(cls, variant: str) -> int | None:
         """How many agents it has if the mission does not say; None: only a world can tell."""
         return None
+
+    def can_play_on(self, variant: str) -> bool:
+        """Whether a world of it is known to keep to what a world is, so that the next episode can
+        be played in the same one. Else each has a new one."""
+        return False
 
     @abstractmethod
     def open(self, variant: str, agents: int | None) -> World:

@@ -1,14 +1,22 @@
 """Gymnasium's environments, with one agent. The package is imported in the process that plays."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from workers.engine.environments.base import DrawnWorld, Environment, Space, Stats, Step
+from workers.engine.environments.base import (
+    DrawnWorld,
+    Environment,
+    OneStep,
+    Space,
+    Stats,
+    Step,
+)
 from workers.engine.environments.outside_spaces import (
     PICTURES,
     sender_to,
@@ -18,29 +26,38 @@ from workers.engine.environments.outside_spaces import (
 
 # A colon would make Gymnasium import a module of that name.
 ID = re.compile(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)?")
+# Environments whose episodes were seen to be the same in a new world and in one that was played in.
+KNOWN = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 MISSING = (
     "Gymnasium is not installed here. Install it beside the site (pip install -r "
     "requirements/rollout.lock), or choose a mission of the grid world."
 )
-new_step = tuple.__new__  # a third of the time of Step(...), which takes its arguments by name
 
 
 class GymnasiumWorld:
     def __init__(self, made: Any) -> None:
         self._made = made
         self._sent = sender_to(made.action_space)
-        self._step = made.step
+        self._step, self._most_steps = without_its_limit(made)
+        self._left: float = self._most_steps
         self.spaces: Sequence[Space] = [space_of(made.observation_space, made.action_space)]
 
     def reset(self, seed: int, map_seed: int) -> Sequence[Any]:
         """It has one seed for everything, so that a map has none of its own."""
         observation, _ = self._made.reset(seed=seed)
+        self._left = self._most_steps
         return [observation]
 
     def step(self, actions: Sequence[Any]) -> Step:
+        observation, reward, is_over, _ = self.step_one(actions[0])
+        return Step([observation], [reward], is_over)
+
+    def step_one(self, action: Any) -> OneStep:
         """Once for every step of a run: it does nothing that can be done before."""
-        observation, reward, terminated, truncated, _ = self._step(self._sent(actions[0]))
-        return new_step(Step, ([observation], [float(reward)], bool(terminated or truncated)))
+        observation, reward, terminated, truncated, _ = self._step(self._sent(action))
+        self._left -= 1
+        is_over = bool(terminated or truncated) or self._left <= 0
+        return observation, float(reward), is_over, None
 
     def stats(self) -> Stats:
         return Stats({}, [{}])
@@ -89,6 +106,14 @@ class Gymnasium(Environment):
     def agents_in(cls, variant: str) -> int | None:
         return 1
 
+    def can_play_on(self, variant: str) -> bool:
+        """Of others nobody knows what they leave behind."""
+        import gymnasium
+
+        spec = gymnasium.registry.get(variant)
+        where = str(spec.entry_point) if spec is not None else ""
+        return where.startswith(KNOWN) and not self.arguments
+
     def open(self, variant: str, agents: int | None) -> GymnasiumWorld:
         if agents not in (None, 1):
             raise ValueError(f"Gymnasium's environments have 1 agent, not {agents}.")
@@ -107,6 +132,17 @@ class Gymnasium(Environment):
             return gymnasium.make(spec_of(variant), disable_env_checker=True, **arguments)
         except (gymnasium.error.Error, TypeError) as error:
             raise ValueError(f"Gymnasium does not make {variant}: {error}") from None
+
+
+def without_its_limit(made: Any) -> tuple[Callable[[Any], Any], float]:
+    """How to step, and after how many steps all is over. A limit of steps is a wrapper around every
+    step, where it is cheaper to count here."""
+    from gymnasium.wrappers import TimeLimit
+
+    most = getattr(made, "_max_episode_steps", None)
+    if type(made) is TimeLimit and isinstance(most, int):
+        return made.env.step, most
+    return made.step, math.inf
 
 
 def spec_of(variant: str) -> Any:

@@ -14,7 +14,8 @@ from workers.engine.playing.plans import (
     GamePlan,
 )
 from workers.engine.playing.steppers import Batched, Inline, Stepper, Threaded
-from workers.engine.playing.table import Failed, Result, Table
+from workers.engine.playing.table import Result, Table
+from workers.engine.playing.worlds import Failed, Worlds
 
 Turns = list[tuple[Stepper, list[Place]]]
 """Who acts next, by policy."""
@@ -23,22 +24,24 @@ Turns = list[tuple[Stepper, list[Place]]]
 def play(plan: GamePlan) -> list[Result]:
     """In the order of the episodes. Side by side if a policy takes them in batches; should one
     fail there, each is played again alone, so that only the one at fault is lost."""
-    batched = any(player.lane == BATCH for player in plan.players)
-    if not batched or len(plan.episodes) == 1:
-        return [one for each in plan.episodes for one in play_together(plan, [each])]
-    found = play_together(plan, plan.episodes)
-    if not any(isinstance(one, Failure) for one in found):
-        return found
-    return [one for each in plan.episodes for one in play_together(plan, [each])]
+    worlds = Worlds(plan)
+    try:
+        if len(plan.episodes) > 1 and any(player.lane == BATCH for player in plan.players):
+            found = play_together(plan, plan.episodes, worlds)
+            if not any(isinstance(one, Failure) for one in found):
+                return found
+        return [one for each in plan.episodes for one in play_together(plan, [each], worlds)]
+    finally:
+        worlds.close()
 
 
-def play_together(plan: GamePlan, episodes: Sequence[EpisodePlan]) -> list[Result]:
+def play_together(plan: GamePlan, episodes: Sequence[EpisodePlan], worlds: Worlds) -> list[Result]:
     alarm = Alarm(plan.clocks)
     steppers: list[Stepper] = []
     tables: list[Table] = []
     try:
         for each in episodes:
-            tables.append(Table(plan, len(tables), each))
+            tables.append(Table(plan, len(tables), each, worlds))
         steppers += [open_stepper(plan, number, alarm) for number in range(len(plan.players))]
         return Game(tables, steppers, plan.max_steps).play()
     except Failed as error:

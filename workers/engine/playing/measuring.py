@@ -9,7 +9,8 @@ from workers.engine.playing.places import Alarm, Place
 from workers.engine.playing.plans import Failure, GamePlan
 from workers.engine.playing.replay import LARGEST_REPLAY, Replay
 from workers.engine.playing.steppers import Inline
-from workers.engine.playing.table import Failed, Table
+from workers.engine.playing.table import Table
+from workers.engine.playing.worlds import Failed
 from workers.engine.policies import CPU, Policy
 
 MOST_STEPS = 4  # of all agents; the first one warms up and is not counted

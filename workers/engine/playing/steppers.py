@@ -4,6 +4,7 @@ The episode does not know which: it hands over the agents whose turn it is, and 
 each of them. Whatever the lane, the actions are the same.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -40,10 +41,10 @@ class Inline:
 
     def __init__(self, policy: Policy, clocks: Clocks, alarm: Alarm) -> None:
         self._policy = policy
-        self._step = policy.step
+        self.step = policy.step
         self._clocks = clocks
-        self._limit = clocks.action_seconds
-        self._alarm = alarm
+        self.limit = math.inf if clocks.action_seconds is None else clocks.action_seconds
+        self.alarm = alarm
         self.seconds = 0.0
 
     def reset(self, place: Place, seat: Seat) -> None:
@@ -52,31 +53,39 @@ class Inline:
     def act(self, places: Sequence[Place], step: int) -> None:
         begun = now = time.perf_counter()
         for place in places:
-            now = self.act_one(place, step, now)
+            now = self._act_one(place, step, now)
         self.seconds += now - begun
 
-    def act_one(self, place: Place, step: int, begun: float) -> float:
+    def _act_one(self, place: Place, step: int, begun: float) -> float:
         """When it was done, by time.perf_counter. Once for every action of a run: it does nothing
         that can be done before."""
-        alarm, limit = self._alarm, self._limit
+        alarm, limit = self.alarm, self.limit
         try:
-            if limit is not None:
-                alarm.due = begun + limit + (place.overage_left or 0.0)
-            action = self._step(place.observation, place.state)
+            alarm.due = begun + limit + (place.overage_left or 0.0)
+            action = self.step(place.observation, place.state)
             alarm.due = None
-        except ActionLate:
-            alarm.due = None
-            place.miss(step)
+        except BaseException as error:  # noqa: BLE001 - told apart there
+            self.note_failure(error, place, step)
             return time.perf_counter()
-        except Exception as error:  # noqa: BLE001 - it is not ours, and may fail as it likes
-            alarm.due = None
-            raise PolicyRaised(place.agent, error) from None
         now = time.perf_counter()
-        if limit is None or now - begun <= limit:
+        if now - begun <= limit:
             place.action = action
         else:
-            place.take(action, now - begun, self._clocks, step)
+            self.note_late(action, now - begun, place, step)
         return now
+
+    def note_late(self, action: Any, took: float, place: Place, step: int) -> None:
+        place.take(action, took, self._clocks, step)
+
+    def note_failure(self, error: BaseException, place: Place, step: int) -> None:
+        """No action arrived: it was interrupted, or the policy fails, as it may in any way."""
+        self.alarm.due = None
+        if isinstance(error, ActionLate):
+            place.miss(step)
+            return
+        if isinstance(error, Exception):
+            raise PolicyRaised(place.agent, error) from None
+        raise error
 
     def close(self) -> None:
         pass  # nothing is open

@@ -3,40 +3,38 @@
 import math
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
-from workers.engine.environments import Stats, World
+from workers.engine.environments import Stats, step_of_one
 from workers.engine.json_text import digest
 from workers.engine.lanes.child_program import describe
+from workers.engine.playing.alone import Solo
 from workers.engine.playing.assigning import assign
 from workers.engine.playing.drawing import draw
 from workers.engine.playing.places import Place, PolicyRaised
 from workers.engine.playing.plans import Episode, EpisodePlan, Failure, GamePlan
-from workers.engine.playing.replay import NOT_KEPT, Keeping, Replay, kept, plain
+from workers.engine.playing.replay import NOT_KEPT, Keeping, Replay, plain
 from workers.engine.playing.steppers import Inline, Stepper
+from workers.engine.playing.worlds import Failed, Worlds
 from workers.engine.policies import Seat
 
 Result = Episode | Failure
 
 
-class Failed(Exception):
-    """Ends the episodes that are played together."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
 class Table:
     """One episode under way: its world, its agents and what was noted of it."""
 
-    def __init__(self, plan: GamePlan, number: int, episode: EpisodePlan) -> None:
+    def __init__(
+        self, plan: GamePlan, number: int, episode: EpisodePlan, worlds: Worlds | None = None
+    ) -> None:
+        """`worlds`: of several episodes, if there are others."""
         self._plan = plan
+        self._worlds = worlds or Worlds(plan)
+        self._is_whole = False
         self._episode = episode
         self.seed = episode.seed
         self._map_seed = episode.map_seed
-        self.world = open_world(plan)
+        self.world = self._worlds.take()
         shares = [player.share for player in plan.players]
         self.assignments = assign(len(self.world.spaces), shares, episode.seed)
         self.places = [
@@ -119,49 +117,21 @@ class Table:
         return is_changed
 
     def play_alone(self, stepper: Inline, most_steps: int) -> None:
-        """The same as `act` and `step` in turn, for one agent, until it is out or all is over: in
-        one loop, since calls between objects take more time than many worlds."""
-        (place,), clock = self.places, time.perf_counter
-        act, step, scene = stepper.act_one, self.world.step, self.world.scene
-        keep_actions, keep_rewards = self._actions.append, self._rewards.append
-        kind, dtype, size, most_kept, keep_seen, keep_scene = self._ask_replay(place.observation)
-        seen, is_over, steps, acted, played = self._seen, False, self.steps, 0.0, 0.0
-        observation, now = place.observation, clock()
+        """From the first step, for one agent, until it is out or all is over."""
+        (place,) = self.places
+        step = step_of_one(self.world, with_scenes=self._replay is not None)
+        solo = Solo(place, stepper, step)
         try:
-            while steps < most_steps and not is_over and place.out_at is None:
-                begun, now = now, act(place, steps, now)
-                acted += now - begun
-                action = place.action
-                actions = [action if type(action) is int else plain(action)]
-                if steps < most_kept:
-                    is_usual = (
-                        type(observation) is kind
-                        and observation.dtype is dtype
-                        and observation.size == size
-                    )
-                    keep_seen(observation.tobytes() if is_usual else kept(observation))
-                try:
-                    seen, rewards, is_over = step(actions)
-                    if steps < most_kept:
-                        keep_scene(scene())
-                except Exception as error:  # noqa: BLE001 - an environment may raise anything
-                    self.failure = Failure("environment", describe(error), steps)
-                    return
-                begun, now = now, clock()
-                played += now - begun
-                steps += 1
-                keep_actions(actions)
-                keep_rewards(list(rewards))
-                (observation,) = seen
-                place.observation = observation
-                if observation is None:
-                    return
+            solo.play(most_steps, self._ask_replay(place.observation))
         finally:
-            self.steps, self.is_over, self._seen = steps, is_over, seen
-            self.world_seconds += played
-            stepper.seconds += acted
+            self.steps, self.is_over, self.failure = len(solo.actions), solo.is_over, solo.failure
+            self._seen = [place.observation]
+            self._actions = [[action] for action in solo.actions]
+            self._rewards = [[reward] for reward in solo.rewards]
+            self.world_seconds = solo.played
+            stepper.seconds += solo.acted
             if self._replay is not None:
-                self._replay.fill(steps)
+                self._replay.fill(self.steps)
 
     def _ask_replay(self, first: Any) -> Keeping:
         return NOT_KEPT if self._replay is None else self._replay.open_for_one(first)
@@ -173,7 +143,7 @@ class Table:
         if not all(map(math.isfinite, rewards)):
             return Failure("environment", f"A reward is no finite number: {rewards}.")
         stats = self.world.stats()
-        return Episode(
+        found = Episode(
             seed=self.seed,
             steps=self.steps,
             is_over=self.is_over,
@@ -192,6 +162,8 @@ class Table:
             started=self._began,
             drawn=self._is_drawn,  # known when the record is
         )
+        self._is_whole = True
+        return found
 
     def _record(self, replay: Replay, stats: Stats) -> bytes:
         return replay.text(
@@ -215,14 +187,4 @@ class Table:
         return found
 
     def close(self) -> None:
-        with suppress(Exception):  # an environment may fail at its end, too: all is known by then
-            self.world.close()
-
-
-def open_world(plan: GamePlan) -> World:
-    try:
-        return plan.environment.open(plan.variant, plan.agents)
-    except ValueError as error:
-        raise Failed(Failure("configuration", str(error))) from None
-    except Exception as error:  # noqa: BLE001 - it is not ours, and may fail as it likes
-        raise Failed(Failure("environment", describe(error))) from None
+        self._worlds.give_back(self.world, is_whole=self._is_whole)

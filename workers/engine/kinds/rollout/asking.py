@@ -11,7 +11,8 @@ from workers.engine.lanes.child_program import describe
 from workers.engine.playing.places import Alarm, Place
 from workers.engine.playing.plans import ASYNC, Episode, EpisodePlan, Failure
 from workers.engine.playing.steppers import Inline
-from workers.engine.playing.table import Failed, Table
+from workers.engine.playing.table import Table
+from workers.engine.playing.worlds import Failed
 from workers.engine.policies import AskingPolicy
 from workers.engine.records import Candidate
 from workers.engine.targets import Ask

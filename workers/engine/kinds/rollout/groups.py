@@ -85,8 +85,14 @@ class Groups:
             at_once = min(rules.jobs, parts.processes.size)
             size = size_of(rules, known, len(waiting), at_once)
             group = [waiting.popleft() for _ in range(size)]
-            if group:
-                await play_group(parts, rules, known, group, slots)
+            if not group:
+                return
+            results = await play_group(parts, rules, known, group, slots)
+        try:
+            # Whoever has the slot now sends its episodes first: their process has nothing to do.
+            await asyncio.sleep(0)
+        finally:
+            settle(known, group, results, slots)
 
 
 def size_of(rules: GameRules, known: "Known", waiting: int, at_once: int) -> int:
@@ -104,7 +110,7 @@ def size_of(rules: GameRules, known: "Known", waiting: int, at_once: int) -> int
 
 async def play_group(
     parts: TargetParts, rules: GameRules, known: "Known", group: list[Waiting], slots: int
-) -> None:
+) -> list[Episode | Exception]:
     end_with_all(group)
     try:
         results = await play_there(parts, rules, known, group, slots)
@@ -112,6 +118,15 @@ async def play_group(
         for one in group:
             one.ended.cancel()
         raise
+    for found in results:
+        if isinstance(found, Episode):
+            known.note(found)
+    return results
+
+
+def settle(
+    known: "Known", group: list[Waiting], results: list[Episode | Exception], slots: int
+) -> None:
     together = len(group) if BATCH in known.inside else 1
     for one, result in zip(group, results, strict=True):
         if one.ended.done():
@@ -119,7 +134,6 @@ async def play_group(
         if isinstance(result, Exception):
             one.ended.set_exception(result)
             continue
-        known.note(result)
         found = outcome_of(result, known.choices, together=together, at_once=slots)
         one.ended.set_result(found)
 

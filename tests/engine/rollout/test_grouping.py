@@ -27,7 +27,7 @@ def rules(**changes: object) -> GameRules:
     ("inside", "seconds", "record_bytes", "waiting", "size"),
     [
         pytest.param(INLINE, None, 0, 100, 1, id="nothing known"),
-        pytest.param(INLINE, 0.01, 0, 100, 10, id="short ones"),
+        pytest.param(INLINE, 0.01, 0, 100, 25, id="short ones"),
         pytest.param(INLINE, 0.01, 0, 6, 3, id="half, of two jobs"),
         pytest.param(INLINE, 5.0, 0, 100, 1, id="long ones"),
         pytest.param(PROCESS, 0.01, 0, 100, 1, id="agents have the slots"),

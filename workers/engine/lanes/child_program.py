@@ -73,8 +73,8 @@ def main() -> None:
         answer = attempt(work)
         if os.getpid() != own_pid:  # the work forked, and this is the copy
             os._exit(0)
-        faulthandler.cancel_dump_traceback_later()
         send(answers, answer)
+        faulthandler.cancel_dump_traceback_later()  # waits for its thread: the parent need not
         if _is_last:
             end()
 

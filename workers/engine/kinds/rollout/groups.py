@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from workers.engine.errors import ProcessDied, ResultTooLarge, TimedOut
@@ -15,7 +16,7 @@ from workers.engine.targets import TargetParts
 if TYPE_CHECKING:
     from workers.engine.kinds.rollout.target import Known
 
-PIECE_SECONDS = 0.1  # of short episodes, sent together: a message costs a part of a millisecond
+PIECE_SECONDS = 0.25  # of short episodes, sent together: between two messages a process waits
 MOST_TOGETHER = 128  # episodes in one message; should its process end, each is played alone
 MOST_BYTES = 2_000_000  # of their replays: a result may have twice that
 START_SECONDS = 30.0  # beyond the episodes' own, for the process to open their worlds
@@ -33,17 +34,20 @@ class Queue:
         self.waiting: deque[Waiting] = deque()
         self.takers: set[asyncio.Task[None]] = set()
 
-    def leave(self, mine: Waiting) -> None:
-        """An episode that nobody waits for any more is not played, and needs no taker."""
-        if mine in self.waiting:
+    def forget(self, mine: Waiting) -> None:
+        """An episode that nobody waits for any more is not played."""
+        with suppress(ValueError):  # it was taken before
             self.waiting.remove(mine)
+
+    def dismiss(self) -> None:
+        """What is not there needs no taker."""
         while len(self.takers) > len(self.waiting):
             self.takers.pop().cancel()
 
 
 class Groups:
-    """There are as many takers as episodes; who gets a slot and finds the queue empty has nothing
-    to do. So no slot stays free while an episode waits."""
+    """While an episode waits, as many takers wait for a slot as there are processes to play it; who
+    gets one and finds the queue empty has nothing to do. So no slot stays free meanwhile."""
 
     def __init__(self) -> None:
         self._queues: dict[tuple[str, str], Queue] = {}
@@ -62,15 +66,24 @@ class Groups:
         queue = self._queues.setdefault(of, Queue())
         queue.waiting.append(mine)
         alone = "" if "episodes" in rules.levels else f"mission {of[1]}"
-        taker = asyncio.create_task(self._take(parts, queue, rules, known, alone))
-        queue.takers.add(taker)
-        self._tasks.add(taker)
-        taker.add_done_callback(self._tasks.discard)
-        taker.add_done_callback(queue.takers.discard)
+        self._hire(parts, queue, rules, known, alone)
         try:
             return await mine.ended
+        except asyncio.CancelledError:
+            queue.forget(mine)
+            raise
         finally:
-            queue.leave(mine)
+            queue.dismiss()
+
+    def _hire(
+        self, parts: TargetParts, queue: Queue, rules: GameRules, known: "Known", alone: str
+    ) -> None:
+        while len(queue.takers) < min(len(queue.waiting), parts.processes.size):
+            taker = asyncio.create_task(self._take(parts, queue, rules, known, alone))
+            queue.takers.add(taker)
+            self._tasks.add(taker)
+            taker.add_done_callback(self._tasks.discard)
+            taker.add_done_callback(queue.takers.discard)
 
     async def _take(
         self, parts: TargetParts, queue: Queue, rules: GameRules, known: "Known", alone: str
@@ -87,6 +100,7 @@ class Groups:
             group = [waiting.popleft() for _ in range(size)]
             if not group:
                 return
+            self._hire(parts, queue, rules, known, alone)
             results = await play_group(parts, rules, known, group, slots)
         try:
             # Whoever has the slot now sends its episodes first: their process has nothing to do.

@@ -1,6 +1,7 @@
 """Measures what rollouts gain and cost, as ratios within one run, each with its bar.
 
-`python scripts/measure_rollouts.py [overhead computing lanes auto vectors site]`. What is compared
+`python scripts/measure_rollouts.py [overhead computing lanes auto vectors site]`, by default all of
+it, which takes some five minutes where nothing else is done. What is compared
 is measured in turn, and the best of each counts. The machine's load stands beside; the time of the
 processor, over all processes, tells the same where the clock is disturbed.
 """
@@ -91,7 +92,7 @@ def measure_computing() -> None:
         ("4 missions x 4 episodes", {"episodes": 4, "missions": four}),
     ):
         runs = Runs({f"jobs {n}": rollout(name, mission, jobs=n, **changes) for n in (1, 2)})
-        one, two = best_of(runs.works(), 1).values()
+        one, two = best_of(runs.works()).values()
         figure = f"computes 2 ms, {title}, jobs 2 against 1"
         tell(figure, ratio(one, two), Bar(1.8))
         alone, both = (longest_process(work) for work in runs.works().values())

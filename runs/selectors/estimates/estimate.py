@@ -17,6 +17,7 @@ from runs.selectors.estimates.costs import Asked, asked_models, at_most, cost_of
 from runs.selectors.estimates.judges import estimate_judges
 from runs.selectors.estimates.limits import binding_limit
 from runs.selectors.estimates.past_calls import ModelHistory, merged_latency
+from runs.selectors.estimates.review import review_text
 from runs.selectors.estimates.slots import (
     bounds_text,
     count_every,
@@ -83,6 +84,8 @@ class Estimate:
     limited_by: str = ""
     basis: str = ""
     calls_models: bool = True  # else it only computes
+    review: str = ""  # what a launch does, in a sentence or two
+    no_dry_run: str = ""  # why its first trials cannot be tried before
 
 
 def estimate(
@@ -172,6 +175,8 @@ def measure(
         limited_by=time.limited_by,
         basis=time.basis + range_text(bounds),
         calls_models=bool(configuration.every_model),
+        review=review_text(configuration, cases, all_calls.to_send, dollars),
+        no_dry_run=configuration.why_no_dry_run(),
     )
 
 

@@ -124,6 +124,7 @@ class Walk:
         page.locator("#id_rows").fill(PASTED)
         page.get_by_role("checkbox", name=re.compile("^Exact")).uncheck()
         page.get_by_role("checkbox", name=re.compile("^Numeric")).check()
+        page.get_by_label("Answers cut off at max_tokens").check()  # small models talk on
         expect(page.locator("[data-estimate-panel]")).to_contain_text("= 5 trials")
 
     def try_first(self) -> None:

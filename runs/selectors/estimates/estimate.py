@@ -1,7 +1,7 @@
 """What a run would take, before it is started: calls, cached calls, money, time, and its limit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -113,7 +113,13 @@ def estimate(
         )
     except ConfigurationError as error:
         return Estimate(problems=error.problems)
-    return measure(configuration, source, endpoints)
+    found = measure(configuration, source, endpoints)
+    calls = found.calls_to_send + found.judge_calls
+    return replace(
+        found,
+        review=review_text(configuration, found.cases, calls, found.dollars),
+        no_dry_run=configuration.why_no_dry_run(),
+    )
 
 
 def measure(
@@ -175,8 +181,6 @@ def measure(
         limited_by=time.limited_by,
         basis=time.basis + range_text(bounds),
         calls_models=bool(configuration.every_model),
-        review=review_text(configuration, cases, all_calls.to_send, dollars),
-        no_dry_run=configuration.why_no_dry_run(),
     )
 
 

@@ -18,10 +18,10 @@ def help_index(request: HttpRequest) -> HttpResponse:
 
 @requires(Permission.SEE)
 @require_safe
-def help_guide(request: HttpRequest, name: str) -> HttpResponse:
+def help_guide(request: HttpRequest, guide: str) -> HttpResponse:
     guides = read_guides()
-    if name not in guides:
-        raise Http404(f"There is no guide {name!r}. The page Help lists them.")
-    others = [guide for guide in guides.values() if guide.name != name]
-    context = {"section": "help", "guide": guides[name], "others": others}
+    if guide not in guides:
+        raise Http404(f"There is no guide {guide!r}. The page Help lists them.")
+    others = [one for one in guides.values() if one.name != guide]
+    context = {"section": "help", "guide": guides[guide], "others": others}
     return render(request, "help/guide.html", context)

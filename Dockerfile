@@ -25,6 +25,7 @@ COPY runs /srv/evalsite/runs
 COPY workers /srv/evalsite/workers
 COPY templates /srv/evalsite/templates
 COPY static /srv/evalsite/static
+COPY docs /srv/evalsite/docs
 # Byte code now: the file system is read-only when it runs.
 RUN /opt/venv/bin/python -m compileall -q /srv/evalsite
 

@@ -96,7 +96,7 @@ screenshots: setup ## Pictures of every page into .cache/screenshots; ARGS="--on
 	@$(BIN)/python scripts/install_chromium.py
 	$(BIN)/python scripts/screenshots.py $(ARGS)
 
-first-hour: setup ## Walk a newcomer's path, timed; ARGS="test.jsonl --server http://127.0.0.1:8080/v1 --model NAME"
+first-hour: setup ## Walk a newcomer's path, timed; ARGS="test.jsonl --server http://127.0.0.1:8080/v1 --model NAME", or --first-run
 	@$(BIN)/python scripts/install_chromium.py
 	@$(BIN)/python scripts/first_hour.py $(ARGS)
 

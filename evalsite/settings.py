@@ -185,6 +185,7 @@ if not ENVIRONMENT.is_https:
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [
     BASE_DIR / "static",
+    ("guides", BASE_DIR / "docs" / "screenshots"),
     ("uplot", BASE_DIR / "node_modules" / "uplot" / "dist"),
 ]
 STORAGES = {

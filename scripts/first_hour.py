@@ -1,6 +1,10 @@
 """Walks somebody's first hour with a model server of their own, by clicking and typing, timed.
 
     python scripts/first_hour.py FILE --server http://127.0.0.1:8080/v1 --model NAME
+    python scripts/first_hour.py --first-run --server http://127.0.0.1:8080/v1 --model NAME
+
+With --first-run it stops at the first run of one's own: a few pasted rows, a dry run, a launch. All
+of that happens in the browser, the tick for a private address included.
 
 The file is a dataset as its authors publish it, as GSM8K's test.jsonl is. Starts a site of its own,
 adds the server, imports the file, compares three prompts on the first rows, reads an answer, takes
@@ -34,6 +38,7 @@ from scripts.install_chromium import find_chromium  # noqa: E402 - the line abov
 
 PASSWORD = "for the first hour only"
 RUN_PAGE = re.compile(r"/runs/\d+/$")
+DRY_SECONDS = 60
 RUN_SECONDS = 1800  # a small model on one core answers once in a few seconds
 PROMPTS = {
     "plain": ("", "{{question}}"),
@@ -41,13 +46,20 @@ PROMPTS = {
     "terse": ("Answer with the number only.", "{{question}}\nThe number is"),
 }
 DATASET = "gsm8k-test"
+PASTED = """question,expected
+What is 2 + 3?,5
+What is 7 - 4?,3
+What is 3 * 4?,12
+What is 9 - 1?,8
+What is 6 + 6?,12
+"""
 RUN_NAME = "Three prompts"
 
 
 class Tried(NamedTuple):
     """What a person brings along."""
 
-    dataset: Path
+    dataset: Path | None  # None: a few rows are pasted, and that is all
     server: str
     model: str
     rows: int
@@ -83,11 +95,49 @@ class Walk:
         page.get_by_role("button", name="Test connection").click()
         expect(page.locator("[data-report]")).to_contain_text("It works")
 
+    def add_private_server(self) -> None:
+        """Of an address that nobody allowed yet: the form asks for a tick."""
+        page = self.page
+        page.goto("/endpoints/new/")
+        page.get_by_label("Name").fill("local")
+        page.get_by_label("Kind").select_option(self.tried.kind)
+        page.get_by_label("Base URL").fill(self.tried.server)
+        page.get_by_label("Models").fill(self.tried.model)
+        page.get_by_role("button", name="Add endpoint").click()
+        page.get_by_label(re.compile("Let this endpoint call")).check()
+        page.get_by_role("button", name="Add endpoint").click()
+        page.wait_for_url(re.compile(r"/endpoints/\d+/"))
+        page.get_by_role("button", name="Test connection").click()
+        expect(page.locator("[data-report]")).to_be_visible()
+
+    def fill_in_pasted(self) -> None:
+        page = self.page
+        page.get_by_role("link", name="New run").first.click()
+        page.locator("#id_name").fill("My first run")
+        page.locator("#id_prompt-0-name").fill("plain")
+        page.locator("#id_prompt-0-system").fill("Answer with the number only.")
+        page.locator("#id_prompt-0-user").fill("{{question}}")
+        page.locator("#id_models").get_by_label(f"local/{self.tried.model}").check()
+        page.locator("summary", has_text="Parameters").first.click()
+        page.get_by_label("Max tokens").fill(str(self.tried.max_tokens))
+        page.get_by_text("Paste rows", exact=True).click()
+        page.locator("#id_rows").fill(PASTED)
+        page.get_by_role("checkbox", name=re.compile("^Exact")).uncheck()
+        page.get_by_role("checkbox", name=re.compile("^Numeric")).check()
+        page.get_by_label("Answers cut off at max_tokens").check()  # small models talk on
+        expect(page.locator("[data-estimate-panel]")).to_contain_text("= 5 trials")
+
+    def try_first(self) -> None:
+        self.page.get_by_role("button", name="Dry run").click()
+        bill = self.page.locator("[data-dry-bill]")
+        expect(bill).to_contain_text("3 calls sent", timeout=DRY_SECONDS * 1000)
+
     def import_dataset(self) -> None:
         """As it is: no column is renamed, no row is cut off."""
         page = self.page
         page.goto("/datasets/import/")
         page.get_by_label("Name").fill(DATASET)
+        assert self.tried.dataset is not None
         page.get_by_label("File").set_input_files(self.tried.dataset)
         expect(page.locator("[data-preview]")).to_contain_text("Expected answer")
         page.get_by_role("button", name="Import", exact=True).click()
@@ -212,20 +262,39 @@ def walk_all(walk: Walk, data: Path, folder: Path) -> None:
         run_from_file(walk.tried, data, folder)
 
 
+def walk_first_run(walk: Walk) -> None:
+    with step("add the model server, allow its private address, test it"):
+        walk.add_private_server()
+    with step("fill in a run with pasted rows"):
+        walk.fill_in_pasted()
+    with step("dry run of three trials"):
+        walk.try_first()
+    with step("launch, until the model has answered"):
+        walk.launch()
+        walk.trials = PASTED.count("\n") - 1
+        walk.wait_until_final()
+
+
 def read_arguments() -> Tried:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("dataset", type=Path, help="as its authors publish it: .jsonl or .csv")
+    parser.add_argument(
+        "dataset", type=Path, nargs="?", help="as its authors publish it: .jsonl or .csv"
+    )
+    parser.add_argument("--first-run", action="store_true", help="stop after a run of pasted rows")
     parser.add_argument("--server", required=True, help="base URL of an OpenAI-compatible server")
     parser.add_argument("--model", required=True)
     parser.add_argument("--rows", type=int, default=30)
     parser.add_argument("--max-tokens", type=int, default=120)
     given = parser.parse_args()
+    if given.dataset is None and not given.first_run:
+        parser.error("give a dataset, or --first-run")
     return Tried(given.dataset, given.server, given.model, given.rows, given.max_tokens)
 
 
 def main() -> None:
     tried = read_arguments()
-    os.environ["EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"] = urlsplit(tried.server).netloc
+    if tried.dataset is not None:
+        os.environ["EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"] = urlsplit(tried.server).netloc
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as kept, sync_playwright() as playwright:
         folder = Path(kept)
@@ -239,7 +308,10 @@ def main() -> None:
             walk = Walk(page, tried)
             with step("start the site and make the account"):
                 make_account(page, site.setup_url)
-            walk_all(walk, data, folder)
+            if tried.dataset is None:
+                walk_first_run(walk)
+            else:
+                walk_all(walk, data, folder)
             browser.close()
     print(f"{time.monotonic() - started:7.1f} s  in all")
 

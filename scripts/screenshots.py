@@ -79,6 +79,9 @@ PAGES = {
     "endpoint": "/endpoints/1/",
     "endpoint-new": "/endpoints/new/",
     "cache": "/cache/",
+    "help": "/help/",
+    "guide": "/help/first-run/",
+    "system": "/system/",
     "benchmarks": "/benchmarks/",
     "api": "/api/docs",
     "tokens": "/tokens/",
@@ -201,6 +204,24 @@ def photograph_the_jump_box(camera: Photographer) -> None:
             camera.take(page, "jump", theme, "1440x900")
 
 
+def photograph_a_dry_run(camera: Photographer) -> None:
+    """The answers of the first trials, the fold above the launch, and the menu of demos."""
+    for theme, size in camera.looks():
+        with camera.visitor(theme, size) as page:
+            page.goto(f"{camera.site.url}/runs/new/?run=1")
+            page.select_option("#id_cache", "refresh")
+            page.click("[data-dry-run]")
+            page.locator("[data-dry-bill]").wait_for(timeout=RUN_SECONDS * 1000)
+            page.locator("#dry-run").evaluate("part => part.scrollIntoView()")
+            camera.take(page, "run-new-dry", theme, size)
+            page.click(".advanced > summary")
+            page.locator(".advanced").evaluate("part => part.scrollIntoView()")
+            camera.take(page, "run-new-advanced", theme, size)
+            page.goto(f"{camera.site.url}/runs/")
+            page.get_by_text("Try a demo", exact=True).click()
+            camera.take(page, "runs-demos", theme, size)
+
+
 def photograph_errors(camera: Photographer) -> None:
     """A few answers of the simulated provider are refusals, a few are no JSON."""
     refusals = {"do": "status", "status": 400, "times": 9}
@@ -240,6 +261,7 @@ SCENES: dict[Callable[[Photographer], None], frozenset[str]] = {
         {"mutation-live", "mutation", "mutation-rewrites", "mutation-new"}
     ),
     photograph_the_jump_box: frozenset({"jump"}),
+    photograph_a_dry_run: frozenset({"run-new-dry", "run-new-advanced", "runs-demos"}),
     photograph_errors: frozenset(
         {
             "run-with-errors",

@@ -26,7 +26,9 @@ _TAGS = {
     **dict.fromkeys(("h4", "h5", "h6"), "h6"),
 }
 
-Kind = Literal["open", "close", "text", "code", "block", "break", "rule", "link", "link_end"]
+Kind = Literal[
+    "open", "close", "text", "code", "block", "break", "rule", "link", "link_end", "heading"
+]
 
 
 _LEAVES: dict[str, Kind] = {
@@ -41,6 +43,7 @@ _LEAVES: dict[str, Kind] = {
 class Part(NamedTuple):
     kind: Kind
     text: str = ""  # the tag of what opens and closes; where a link leads
+    anchor: str = ""  # of a heading in our own documents
 
 
 class Markdown(NamedTuple):
@@ -48,10 +51,12 @@ class Markdown(NamedTuple):
     is_cut: bool
 
 
-def read_markdown(text: str) -> Markdown:
+def read_markdown(text: str, longest: int | None = LONGEST) -> Markdown:
+    """`longest`: None for our own documents, whose links may also lead to pages of the site."""
+    is_ours = longest is None
     parts: list[Part] = []
     open_parts: list[Part] = []
-    for part in _parts(_parser().parse(text[:LONGEST])):
+    for part in _parts(_parser().parse(text[:longest]), is_ours):
         if len(parts) >= MOST_PARTS:
             return Markdown(parts + [_end_of(one) for one in reversed(open_parts)], is_cut=True)
         if part.kind in ("open", "link"):
@@ -59,7 +64,7 @@ def read_markdown(text: str) -> Markdown:
         elif part.kind in ("close", "link_end"):
             open_parts.pop()
         parts.append(part)
-    return Markdown(parts, is_cut=len(text) > LONGEST)
+    return Markdown(parts, is_cut=longest is not None and len(text) > longest)
 
 
 @cache
@@ -72,13 +77,13 @@ def _end_of(part: Part) -> Part:
     return Part("link_end", part.text) if part.kind == "link" else Part("close", part.text)
 
 
-def _parts(tokens: list[Token]) -> Iterator[Part]:
+def _parts(tokens: list[Token], is_ours: bool) -> Iterator[Part]:
     links: list[str] = []  # where those lead that are open; empty if it is shown as text
     for token in tokens:
         if token.type == "inline":
-            yield from _parts(token.children or [])
+            yield from _parts(token.children or [], is_ours)
         elif token.type == "link_open":
-            links.append(_target(token))
+            links.append(_target(token, is_ours))
             if links[-1]:
                 yield Part("link", links[-1])
         elif token.type == "link_close":
@@ -90,9 +95,11 @@ def _parts(tokens: list[Token]) -> Iterator[Part]:
             yield Part(_LEAVES.get(token.type, "text"), token.content or "\n")
 
 
-def _target(token: Token) -> str:
+def _target(token: Token, is_ours: bool) -> str:
     """Empty: it is no link. What is no web address or longer than anybody reads is not."""
     target = str(token.attrGet("href") or "")
+    if is_ours and target.startswith("/"):
+        return target
     is_allowed = target.lower().startswith(SCHEMES) and len(target) <= LONGEST_TARGET
     return target if is_allowed else ""
 

@@ -27,6 +27,7 @@ from runs.api.routes import (
     control,
     dataset_reports,
     datasets,
+    dry_runs,
     endpoints,
     me,
     overrides,
@@ -50,6 +51,7 @@ from workers.engine.spec.problems import explain
 
 GROUPS = (
     runs,
+    dry_runs,
     control,
     overrides,
     rerunning,

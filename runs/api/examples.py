@@ -50,6 +50,7 @@ EXAMPLES: dict[str, Example] = {
         "POST", "/runs", body={"configuration": "sums"}, headers={"Idempotency-Key": "build-4711"}
     ),
     "estimate_run": Example("POST", "/runs/estimate", body={"configuration": "sums"}),
+    "dry_run": Example("POST", "/runs/dry", body={"configuration": "sums"}),
     "show_run": Example("GET", "/runs/1"),
     "run_live": Example("GET", "/runs/1/live"),
     "pause": Example("POST", "/runs/1/pause", body={"reason": "the provider is busy"}),

@@ -28,7 +28,7 @@ LIMIT_FIELDS: dict[str, LimitField] = {
     ),
     "batch_size": LimitField(
         "Batch size",
-        "Without effect, unless the YAML view says schedule: two_level; then cases of one "
+        "Without effect, unless the schedule under Advanced is two levels; then cases of one "
         "candidate at a time. It does not limit the number of rows.",
     ),
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.http import QueryDict
 
+from runs.forms.advanced import AdvancedInput, read_advanced
 from runs.forms.dataset_slice import SliceInput, read_slice
 from runs.forms.limit_fields import LIMIT_FIELDS, FilledLimit, fill_limits
 from runs.forms.model_parameters import (
@@ -105,6 +106,7 @@ class NewRunInput:
     seed: str = "0"
     preset: str = DEFAULT_PRESET
     limits: dict[str, str] = field(default_factory=dict)
+    advanced: AdvancedInput = field(default_factory=AdvancedInput)
     budget: dict[str, str] = field(default_factory=dict)
     cache: str = "use"
 
@@ -123,6 +125,7 @@ class NewRunInput:
             **({"combine": self.combine} if self.combine != "mean" else {}),
             **self.answers_document(),
             "limits": self.limits_document(),
+            **self.advanced.document(),
             "cache": self.cache,
             **self.budget_document(),
             **self.section.fixed,
@@ -144,9 +147,11 @@ class NewRunInput:
         return fill_limits(self.limits)
 
     def limits_document(self) -> dict[str, Any]:
+        advanced = self.advanced.limits_document()
         if self.preset != CUSTOM:
-            return {"preset": self.preset}
-        return {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
+            return {"preset": self.preset, **advanced}
+        given = {name: number_or_text(text) for name, text in self.limits.items() if text.strip()}
+        return {**given, **advanced}
 
     def answers_document(self) -> dict[str, Any]:
         chosen = {f"score_{name}": True for name in ALSO_SCORED if name in self.answers}
@@ -225,6 +230,7 @@ def read_post(post: QueryDict) -> NewRunInput:
         seed=post.get("seed", ""),
         preset=post.get("preset", CUSTOM),
         limits={name: post.get(name, "") for name in LIMIT_FIELDS},
+        advanced=read_advanced(post),
         budget={name: post.get(f"budget_{name}", "") for name in BUDGET_FIELDS},
         cache=post.get("cache", "use"),
     )

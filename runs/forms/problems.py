@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from runs.forms.advanced import NUMBERS, field_id
 from runs.forms.dataset_slice import FIELDS as SLICE_FIELDS
 from runs.forms.limit_fields import LIMIT_FIELDS
 from runs.forms.new_run import BUDGET_FIELDS, NewRunInput
@@ -20,6 +21,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "limits": ("id_preset", "Speed"),
     "budget": ("id_budget_dollars", "Budget"),
     "cache": ("id_cache", "Cache"),
+    "own_parameters": ("id_own_parameters", "Parameters of some models"),
 }
 
 
@@ -48,6 +50,8 @@ def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
         return "id_rows", "Rows"
     if parts[0] == "limits" and len(parts) > 1 and parts[1] in LIMIT_FIELDS:
         return f"id_{parts[1]}", LIMIT_FIELDS[parts[1]].label
+    if parts[-1] in NUMBERS and parts[0] in ("limits", parts[-1]):
+        return field_id(parts[-1]), NUMBERS[parts[-1]].label
     if parts[0] == "budget" and len(parts) > 1 and parts[1] in BUDGET_FIELDS:
         return f"id_budget_{parts[1]}", f"Budget, {parts[1]}"
     return filled.section.find_field(parts) or _FIELDS.get(parts[0], ("", ""))

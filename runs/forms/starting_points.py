@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from runs.forms.advanced import advanced_of, without_advanced
 from runs.forms.dataset_slice import slice_input_of
 from runs.forms.limit_fields import LIMIT_FIELDS
 from runs.forms.model_parameters import number_text, parameters_of
@@ -74,6 +75,7 @@ def from_configuration(configuration: Configuration) -> NewRunInput:
         seed=str(configuration.seed),
         preset=preset_of(configuration.limits),
         limits={name: number_text(getattr(configuration.limits, name)) for name in LIMIT_FIELDS},
+        advanced=advanced_of(configuration),
         budget={name: number_text(total) for name, total in configuration.budget},
         cache=configuration.cache,
     )
@@ -88,8 +90,9 @@ def sections_of(configuration: Configuration) -> dict[str, FormSection]:
 def preset_of(limits: Limits) -> str:
     """The preset these limits are, or custom when one of its numbers was changed."""
     preset = limits.preset or DEFAULT_PRESET
-    unchanged = Limits.model_validate({"preset": preset})
-    return preset if limits.model_copy(update={"preset": preset}) == unchanged else CUSTOM
+    unchanged = Limits.model_validate({"preset": preset, "schedule": limits.schedule})
+    is_unchanged = without_advanced(limits) == without_advanced(unchanged)
+    return preset if is_unchanged else CUSTOM
 
 
 def shows_all_of(filled: NewRunInput, configuration: Configuration) -> bool:

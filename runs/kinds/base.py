@@ -56,6 +56,13 @@ class Demo(NamedTuple):
     document: Mapping[str, Any]
 
 
+class KindGuide(NamedTuple):
+    """The page of the help that explains a kind."""
+
+    name: str  # in its address
+    file: str  # below docs/
+
+
 class NoFileError(ValueError):
     """There is nothing to write. Says why."""
 
@@ -140,6 +147,7 @@ class SiteKind:
     style: ClassVar[str] = ""
     """The style sheet of its part of the form."""
     demo: ClassVar[Demo | None] = None
+    guide: ClassVar[KindGuide | None] = None
     files: ClassVar[Mapping[str, RunFile]] = {
         "candidates.csv": RunFile("text/csv", write_candidates_csv)
     }

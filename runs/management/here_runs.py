@@ -11,14 +11,14 @@ from django.db import connections
 
 from runs.management.voices import Standing, Voice
 from runs.models import Endpoint
-from runs.outbound import check_servers, webhook_policy
+from runs.outbound import webhook_policy
 from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of, with_slice
 from runs.selectors.endpoints.called import endpoints_of, known_prices
+from runs.selectors.endpoints.usable import refuse_unusable
 from runs.selectors.named_parts import every_dataset, refuse_archived, refuse_webhooks
 from runs.selectors.prompts import every_prompt, read_with_library
 from workers.engine.calling.cache import MemoryCache
-from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 from workers.engine.here import Stop, run_here
 from workers.engine.records import EVALUATE, Candidate, Case, Reply, Score
 from workers.engine.spec.checks import check_against
@@ -101,27 +101,6 @@ def prepare(document: dict[str, Any]) -> HereRun:
     elif configuration.dataset is None:
         name = f"cases made by {configuration.kind}"
     return HereRun(configuration, cases, name, digest, endpoints, rows=source.rows)
-
-
-def refuse_unusable(endpoints: Mapping[str, Endpoint]) -> None:
-    """Before a call is made: paused endpoints, and addresses that are not allowed."""
-    problems = [
-        Problem("models", told)
-        for name, endpoint in endpoints.items()
-        if (told := trouble_with(name, endpoint))
-    ]
-    if problems:
-        raise ConfigurationError(problems)
-
-
-def trouble_with(name: str, endpoint: Endpoint) -> str:
-    if endpoint.is_paused:
-        return f"The endpoint {name} is paused. Resume it under Endpoints first."
-    try:
-        check_servers(endpoint)
-    except ForbiddenAddress as error:
-        return f"The endpoint {name} cannot be called. {error}"
-    return ""
 
 
 def execute(run: HereRun, voice: Voice) -> None:

@@ -6,6 +6,7 @@ from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
 from runs.models.configuration import Configuration
 from runs.models.dataset import Case, Dataset
+from runs.models.dry_run import DryRun
 from runs.models.endpoint import Endpoint, EndpointKind
 from runs.models.figures import RunFigures
 from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
@@ -32,6 +33,7 @@ __all__ = [
     "ChunkState",
     "Configuration",
     "Dataset",
+    "DryRun",
     "Endpoint",
     "EndpointKind",
     "EventLevel",

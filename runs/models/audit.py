@@ -28,6 +28,7 @@ class AuditAction(models.TextChoices):
     ENDPOINT_TRIED_AGAIN = "endpoint.tried_again", "Had a failing endpoint tried again"
     PRIVATE_ALLOWED = "private_address.allowed", "Allowed a private address"
     PRIVATE_REVOKED = "private_address.revoked", "Stopped allowing a private address"
+    RUN_TRIED = "run.tried", "Tried trials before a launch"
     RUN_LAUNCHED = "run.launched", "Launched a run"
     RUN_CANCELLED = "run.cancelled", "Cancelled a run"
     RUN_PAUSED = "run.paused", "Paused a run"

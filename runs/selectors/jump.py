@@ -9,6 +9,7 @@ from django.urls import reverse
 from runs.models import Dataset, Endpoint, Run
 from runs.roles import Permission
 from runs.selectors.datasets.pages import newest_versions
+from runs.selectors.guides import find_help
 
 MOST_EACH = 6
 LARGEST_NUMBER = 2**63 - 1
@@ -22,6 +23,7 @@ PAGES = {
     "Endpoints": ("endpoints", Permission.SEE),
     "Cache": ("cache", Permission.SEE),
     "Benchmark": ("benchmarks", Permission.SEE),
+    "Help": ("help", Permission.SEE),
     "API": ("api_docs", Permission.SEE),
     "Configuration reference": ("configuration_docs", Permission.SEE),
     "API tokens": ("tokens", Permission.SEE),
@@ -60,6 +62,12 @@ def find_pages(text: str, permissions: Collection[Permission]) -> Iterable[Place
     for name, (address, permission) in PAGES.items():
         if text.lower() in name.lower() and permission in permissions:
             yield Place("Page", name, reverse(address))
+
+
+def find_guides(text: str) -> Iterable[Place]:
+    """Of the help, and their sections; the guides alone when nothing is typed."""
+    for found in find_help(text, MOST_EACH):
+        yield Place("Help", found.name, found.address, found.detail)
 
 
 def find_runs(text: str, runs: QuerySet[Run]) -> Iterable[Place]:

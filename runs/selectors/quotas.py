@@ -1,6 +1,6 @@
 """What a person may use of the site, and what they have used of it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -10,7 +10,7 @@ from django.db.models.functions import Cast, Length
 from django.utils import timezone
 
 from runs import formatting
-from runs.models import Dataset, PersonQuota, Prompt, Run, RunState
+from runs.models import Dataset, DryRun, PersonQuota, Prompt, Run, RunState
 from runs.roles import Role, role_of
 
 MEGABYTE = 1024 * 1024
@@ -97,9 +97,16 @@ def use_of(person: AbstractBaseUser) -> Use:
 
 
 def spent_on_day(person_id: int, moment: datetime) -> float:
-    """Dollars that runs of the person cost on the day of the moment, UTC, by known prices."""
-    of_day = Run.objects.filter(owner_id=person_id, cost_day=moment.astimezone(UTC).date())
-    return float(of_day.aggregate(sum=Sum(F("cost") - F("cost_before_day")))["sum"] or 0.0)
+    """Dollars that runs and dry runs of the person cost on the day of the moment, UTC, by known
+    prices."""
+    day = moment.astimezone(UTC).date()
+    of_day = Run.objects.filter(owner_id=person_id, cost_day=day)
+    in_runs = of_day.aggregate(sum=Sum(F("cost") - F("cost_before_day")))["sum"]
+    midnight = datetime.combine(day, time(), UTC)
+    tried = DryRun.objects.filter(
+        owner_id=person_id, created__gte=midnight, created__lt=midnight + timedelta(days=1)
+    )
+    return float(in_runs or 0.0) + float(tried.aggregate(sum=Sum("cost"))["sum"] or 0.0)
 
 
 def promised_to_runs(person_id: int) -> float:

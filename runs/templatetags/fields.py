@@ -9,9 +9,10 @@ register = template.Library()
 
 # Sentences too long for a line of the page, by the field that they stand under.
 HELP = {
-    "id_yaml": "Everything a run can do, also what the form does not show: "
-    "parameters of each model, schedules, more limits.",
+    "id_yaml": "Everything a run can do, also what the form does not show, as a file could say it.",
     "id_parameters": "Any other parameter that the provider takes.",
+    "id_own_parameters": "For these models they hold over those above. null leaves the model's own "
+    "default.",
     "id_repeats": "How often each prompt is tried with each model on each case.",
     "id_seed": "A strategy draws by it: the same seed, the same choices.",
     "id_held_out": "A share as in 0.2, or a number: nobody is ranked by them, and the best is "

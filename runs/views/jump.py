@@ -8,7 +8,7 @@ from runs.access import runs_for, usable_datasets_for, usable_endpoints_for
 from runs.forms.filters import read_text
 from runs.permissions import requires
 from runs.roles import Permission, permissions_of
-from runs.selectors.jump import find_pages, find_places
+from runs.selectors.jump import find_guides, find_pages, find_places
 
 
 @requires(Permission.SEE)
@@ -18,6 +18,7 @@ def jump(request: HttpRequest) -> HttpResponse:
     text = read_text(request.GET.get("q"))
     places = [
         *find_pages(text, permissions_of(user)),
+        *find_guides(text),
         *find_places(text, runs_for(user), usable_datasets_for(user), usable_endpoints_for(user)),
     ]
     return render(request, "parts/jump_places.html", {"places": places})

@@ -26,8 +26,14 @@ function fillForm(form, entries, { setRows, setMessages }) {
   }
   for (const [name, values] of given) nameUnlisted(form, name, values);
   for (const details of form.querySelectorAll("details")) {
-    if ([...details.querySelectorAll("input, textarea")].some((field) => field.value)) details.open = true;
+    if ([...details.querySelectorAll("input, textarea, select")].some(isSaying)) details.open = true;
   }
+}
+
+/** Whether a field says something that the fold around it would hide. */
+function isSaying(field) {
+  if (field.type === "checkbox") return field.checked;
+  return field.matches("select") ? !field.selectedOptions[0]?.defaultSelected && field.selectedIndex > 0 : Boolean(field.value);
 }
 
 /** A choice that is not offered any more is shown, and refused by name. */

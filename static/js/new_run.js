@@ -1,5 +1,6 @@
 /** The new-run form: rows of prompts and steps, presets that fill fields, and an estimate that follows. */
 import { keepFormAsDraft } from "./draft_form.js";
+import { watchDryRun } from "./dry_run.js";
 import { watchColumns } from "./input_columns.js";
 import { setMessages, watchMessages } from "./prompt_messages.js";
 
@@ -160,6 +161,7 @@ form.addEventListener("change", estimateSoon);
 const showColumns = watchColumns(form, changed);
 const draft = keepFormAsDraft({ form, setRows, setMessages, onFilled });
 watchMessages(form, changed);
+watchDryRun({ form, onDone: estimateNow });
 
 function changed() {
   estimateSoon();

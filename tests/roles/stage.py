@@ -103,6 +103,7 @@ def set_stage(actor: User | None) -> Stage:
         "candidate": 0,
         "case": 0,
         "file_name": "combinations.csv",
+        "guide": "first-run",
         "token": "x",
         "role": "runner",
     }

@@ -84,6 +84,11 @@ class Stage:
         Run.objects.filter(pk=self.run.pk).update(state=state)
 
 
+def run_once(stage: Stage) -> dict[str, Any]:
+    """Nobody listens where the simulated provider would: one attempt is enough to know."""
+    return run_document(stage.dataset, limits={"attempts": 1})
+
+
 def rerun_wrong(stage: Stage) -> None:
     score = stage.add_wrong_score()
     Run.objects.filter(pk=stage.run.pk).update(state=RunState.COMPLETED)
@@ -274,6 +279,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         ENDS | {"subject_kind": "site"},
     ),
     AuditAction.ENDPOINT_TRIED_AGAIN: (try_again, ENDS),
+    AuditAction.RUN_TRIED: (
+        lambda s: s.api("post", "/runs/dry", {"configuration": run_once(s)}),
+        SCRIPT | {"detail": "3 trials of kind evaluate"},
+    ),
     AuditAction.RUN_LAUNCHED: (
         lambda s: s.api("post", "/runs", {"configuration": run_document(s.dataset)}),
         SCRIPT | {"detail": "3 trials on sums v1"},

@@ -20,6 +20,7 @@ scorers: [exact]
 """
 FORMS: dict[str, dict[str, str]] = {
     "/runs/estimate/": {"mode": "yaml", "yaml": YAML},
+    "/runs/dry/": {"mode": "yaml"},
     "/runs/new/": {"mode": "yaml", "yaml": YAML},
     "/datasets/import/": {"name": "new", "text": "question\n1 + 1?\n", "step": "import"},
     "/datasets/promptfoo/": {"text": "prompts: [a]", "step": "look"},

@@ -302,7 +302,7 @@ def test_wrong_parameters_are_said_once_beside_their_fields(alice, filled, typed
 
 
 def test_what_the_form_cannot_show_opens_as_yaml(alice, dataset):
-    models = [with_temperature("sim-small", temperature=1), with_temperature("sim-large")]
+    models = [with_temperature("sim-small", temperature=1), with_temperature("sim-small")]
     run = create_run(alice, run_document(dataset, models=models))
     again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert again.mode == "yaml"

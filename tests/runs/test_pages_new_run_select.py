@@ -139,27 +139,89 @@ def test_every_strategy_is_offered_and_goes_through_the_form_unchanged(
     assert f'name="strategy-{name}-confidence"' in page
 
 
-def test_parameters_of_single_models_are_shown_as_yaml() -> None:
+def test_parameters_of_single_models_go_through_the_form() -> None:
     first = {**DOCUMENT["steps"][0], "models": [MODELS[0], model(MODELS[1])]}  # type: ignore[index]
-    shown = from_document({**DOCUMENT, "steps": [first]})
+    given = {**DOCUMENT, "steps": [first]}
+    shown = from_document(given)
+    assert shown.mode == "form"
+    assert shown.parameters.own == "simulated/sim-large:\n  temperature: 0.5\n"
+    assert read_configuration(shown.document()) == read_configuration(given)
+
+
+def test_a_model_with_different_parameters_in_two_steps_is_shown_as_yaml() -> None:
+    plain = {**DOCUMENT["steps"][1], "models": MODELS}  # type: ignore[index]
+    shown = from_document({**DOCUMENT, "steps": [DOCUMENT["steps"][0], plain]})  # type: ignore[index]
     assert shown.mode == "yaml"
-    assert "temperature" in shown.yaml
+
+
+CALL = {"name": "draft", "user": "{{question}}", "models": MODELS}
+AGENT = {"name": "planner", "agent": "self_consistency", "calls": [CALL]}
+SOLVER = {"name": "solver", "user": "{{planner}}", "models": MODELS}
 
 
 @pytest.mark.parametrize(
-    "more",
+    "steps",
     [
-        pytest.param({"routes": {"easy": "solver"}, "default": "solver"}, id="router"),
-        pytest.param({"agent": "self_consistency", "options": {}}, id="agent"),
+        pytest.param(
+            [{**CALL, "routes": {"no": "solver"}}, SOLVER],
+            id="router",
+        ),
+        pytest.param(
+            [{**CALL, "routes": {"easy: or so": "solver"}, "default": "solver"}, SOLVER],
+            id="router with a default",
+        ),
+        pytest.param([AGENT, SOLVER], id="agent"),
+        pytest.param(
+            [{**AGENT, "options": {"samples": 3}, "routes": {"a": "solver"}}, SOLVER],
+            id="agent with options that routes",
+        ),
+        pytest.param(
+            [{**AGENT, "calls": [CALL, {**CALL, "name": "revise", "system": "Check."}]}, SOLVER],
+            id="agent with two calls",
+        ),
+        pytest.param([AGENT, {**AGENT, "name": "again"}, SOLVER], id="two agents"),
     ],
 )
-def test_steps_that_are_more_than_a_call_are_shown_as_yaml(more: dict[str, Any]) -> None:
-    steps: list[dict[str, Any]] = [*DOCUMENT["steps"]]  # type: ignore[misc]
-    first, second = steps
-    if "agent" in more:
-        first = {"name": "planner", "calls": [{**first, "name": "vote"}]}
-    shown = from_document({**DOCUMENT, "steps": [{**first, **more}, second]})
-    assert shown.mode == "yaml"
+def test_routers_and_agents_go_through_the_form(steps: list[dict[str, Any]]) -> None:
+    given = {**DOCUMENT, "steps": steps}
+    shown = from_document(given)
+    assert shown.mode == "form"
+    assert read_configuration(shown.document()) == read_configuration(given)
+
+
+def test_an_agent_is_launched_from_the_form(ada: User, filled: dict[str, Any]) -> None:
+    agent = {"agent": "self_consistency", "call": "draft", "agent_options": "samples: 3"}
+    typed = {f"step-0-{name}": text for name, text in agent.items()}
+    client_of(ada).post(reverse("run_new"), {**filled, **typed})
+    first, second = Run.objects.get().document["steps"]
+    assert (first["agent"], first["options"]) == ("self_consistency", {"samples": 3})
+    assert [call["name"] for call in first["calls"]] == ["draft"]
+    assert second["name"] == "solver"
+
+
+@pytest.mark.parametrize(
+    ("typed", "field"),
+    [
+        ({"step-0-routes": "easy: nowhere"}, "id_step-0-routes"),
+        ({"step-0-default": "solver"}, "id_step-0-default"),
+        ({"step-0-agent": "gone", "step-0-call": "draft"}, "id_step-0-agent"),
+        ({"step-0-agent": "self_consistency", "step-0-call": "other"}, "id_step-0-call"),
+        (
+            {
+                "step-0-agent": "self_consistency",
+                "step-0-call": "draft",
+                "step-0-agent_options": "samples: many",
+            },
+            "id_step-0-agent_options",
+        ),
+        ({"step-3-user": "{{nobody}}"}, "id_step-3-user"),
+    ],
+)
+def test_what_is_wrong_with_a_step_is_said_beside_its_field(
+    ada: User, filled: dict[str, Any], typed: dict[str, str], field: str
+) -> None:
+    answer = client_of(ada).post(reverse("run_new"), {**filled, **typed})
+    assert field in [problem.field for problem in answer.context["problems"]]
 
 
 def test_a_blank_form_takes_the_recommended_strategy(ada: User) -> None:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 
-from runs.kinds.base import Board, Demo, Findings, RunFile, RunHere, SiteKind
+from runs.kinds.base import Board, Demo, Findings, KindGuide, RunFile, RunHere, SiteKind
 from runs.kinds.evolve.demo import DEMO
 from runs.kinds.evolve.findings import EvolutionFindings
 from runs.kinds.evolve.form import EvolutionSection
@@ -26,6 +26,7 @@ class EvolveKind(SiteKind):
     chooses: ClassVar[bool] = True
     candidate_word: ClassVar[str] = "genome"
     section: ClassVar[type[FormSection] | None] = EvolutionSection
+    guide: ClassVar[KindGuide | None] = KindGuide("evolving-prompts", "EVOLVE.md")
     style: ClassVar[str] = "css/kinds/evolve.css"
     demo: ClassVar[Demo | None] = DEMO
     files: ClassVar[Mapping[str, RunFile]] = {

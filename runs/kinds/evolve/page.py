@@ -69,6 +69,12 @@ class EvolutionPage:
         return self.report.generations[: -MOST_ROUNDS - 1 : -1]
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether the listed ones are in the order of their own fitness."""
+        fits = [one.row.fitness.total for one in self.population if one.row.fitness]
+        return fits == sorted(fits, reverse=True)
+
+    @property
     def is_last_shown(self) -> bool:
         return self.shown is self.report.generations[-1]
 

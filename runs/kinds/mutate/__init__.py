@@ -7,7 +7,17 @@ from typing import Any, ClassVar
 from django.db.models import QuerySet
 
 from runs import formatting
-from runs.kinds.base import AtOnce, Board, Demo, Findings, RunFile, RunHere, SiteKind, TriedOn
+from runs.kinds.base import (
+    AtOnce,
+    Board,
+    Demo,
+    Findings,
+    KindGuide,
+    RunFile,
+    RunHere,
+    SiteKind,
+    TriedOn,
+)
 from runs.kinds.mutate.demo import DEMO
 from runs.kinds.mutate.findings import MutationFindings, findings_here
 from runs.kinds.mutate.form import MutationSection
@@ -36,6 +46,7 @@ class MutateKind(SiteKind):
     can_be_wrong: ClassVar[bool] = False
     candidate_word: ClassVar[str] = "update"
     section: ClassVar[type[FormSection] | None] = MutationSection
+    guide: ClassVar[KindGuide | None] = KindGuide("robustness", "MUTATE.md")
     style: ClassVar[str] = "css/kinds/mutate.css"
     demo: ClassVar[Demo | None] = DEMO
     files: ClassVar[Mapping[str, RunFile]] = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from runs import formatting
 from workers.engine.kinds.mutate.report import MutationReport
-from workers.engine.statistics.paired import Difference
+from workers.engine.statistics.paired import Difference, in_agreement
 from workers.engine.statistics.separating import holm
 
 ALPHA = 0.05  # of all comparisons together
@@ -22,7 +22,8 @@ def sentences_of(report: MutationReport) -> list[str]:
 
 def sentence(trained: str, rival: str, one: Difference, corrected: Mapping[str, float]) -> str:
     p = corrected[rival]
-    interval = formatting.signed_interval(one.low, one.high)
+    shown = in_agreement(one._replace(p=p))
+    interval = formatting.signed_interval(shown.low, shown.high)
     told = (
         f"{formatting.signed(one.mean)} ({interval}) query by query on "
         f"{formatting.counted(one.cases, 'held-out query', 'held-out queries')}, "

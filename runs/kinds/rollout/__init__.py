@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from runs.kinds.base import Board, Demo, Findings, RunFile, RunHere, SiteKind
+from runs.kinds.base import Board, Demo, Findings, KindGuide, RunFile, RunHere, SiteKind
 from runs.kinds.rollout.findings import RolloutFindings, findings_here
 from runs.kinds.rollout.form import PlaySection
 from runs.kinds.rollout.page import rollout_page
@@ -41,6 +41,7 @@ class RolloutKind(SiteKind):
     candidate_words: ClassVar[str] = "policies"
     case_word: ClassVar[str] = "episode"
     section: ClassVar[type[FormSection] | None] = PlaySection
+    guide: ClassVar[KindGuide | None] = KindGuide("playing-missions", "ROLLOUT.md")
     style: ClassVar[str] = "css/kinds/rollout.css"
     files: ClassVar[Mapping[str, RunFile]] = {
         "rollout.json": RunFile("application/json", write_board),

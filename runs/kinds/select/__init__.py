@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.db.models import QuerySet
 from ninja import Router
 
-from runs.kinds.base import Board, Findings, RunFile, RunHere, SiteKind
+from runs.kinds.base import Board, Findings, KindGuide, RunFile, RunHere, SiteKind
 from runs.kinds.section import FormSection
 from runs.kinds.select.findings import SelectionFindings, write_litellm, write_table
 from runs.kinds.select.form import StepsSection
@@ -25,6 +25,7 @@ class SelectKind(SiteKind):
     counts_failures: ClassVar[bool] = True
     candidate_word: ClassVar[str] = "combination"
     section: ClassVar[type[FormSection] | None] = StepsSection
+    guide: ClassVar[KindGuide | None] = KindGuide("choosing-models", "SELECT.md")
     style: ClassVar[str] = "css/kinds/select.css"
     files: ClassVar[Mapping[str, RunFile]] = {
         "combinations.csv": RunFile("text/csv", write_table),

@@ -14,34 +14,22 @@ from runs.forms.options import (
     option_text,
     posted_options,
 )
-from runs.forms.prompts import PromptFields, filled_prompt, posted_prompt
-from runs.kinds.section import TEMPLATE_ROW, FormSection, Place, next_number, row_numbers
+from runs.kinds.section import TEMPLATE_ROW, FormSection, Place, next_number
+from runs.kinds.select.step_rows import (
+    FLOW,
+    StepInput,
+    grouped,
+    read_steps,
+    rows_of,
+    step_document,
+)
 from workers.engine.kinds.select import Selection
-from workers.engine.kinds.select.steps import Step
 from workers.engine.named import Description, describe_options
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.options import Objective
 
 DEFAULT_STRATEGY = "arm_elimination"  # of a document that names none
-MOST_STEPS = 20
 AIM = "objective"
-
-
-@dataclass(slots=True)
-class StepInput(PromptFields):
-    thing: ClassVar[str] = "step"
-
-    models: list[str] = field(default_factory=list)
-    other_models: str = ""
-
-    @property
-    def all_models(self) -> list[str]:
-        typed = (line.strip() for line in self.other_models.splitlines())
-        return [*self.models, *(line for line in typed if line)]
-
-    @property
-    def is_blank(self) -> bool:
-        return self.is_untouched and not self.all_models
 
 
 @dataclass(slots=True)
@@ -78,18 +66,12 @@ class StepsSection(FormSection):
 
     @classmethod
     def of(cls, configuration: Selection) -> "StepsSection":
-        """Steps that are more than a call have no fields here; then the whole is shown as YAML."""
-        calls = [step for step in configuration.steps if isinstance(step, Step)]
         chosen = configuration.strategy
         texts = {name: option_text(value) for name, value in chosen.options.items()}
         aims = {name: option_text(value) for name, value in configuration.objective}
-        steps = [
-            StepInput(
-                index, **filled_prompt(step, "step", index), models=[m.label for m in step.models]
-            )
-            for index, step in enumerate(calls)
-        ]
-        return with_defaults(cls(steps, chosen.name, {chosen.name: texts}, aims))
+        return with_defaults(
+            cls(rows_of(configuration.steps), chosen.name, {chosen.name: texts}, aims)
+        )
 
     @property
     def filled_steps(self) -> list[StepInput]:
@@ -101,10 +83,7 @@ class StepsSection(FormSection):
         options = given_options(described.get(self.strategy, ()), chosen)
         aims = given_options(describe_options(Objective), self.objective)
         return {
-            "steps": [
-                {**step.prompt_document(), "models": [entry(label) for label in step.all_models]}
-                for step in self.filled_steps
-            ],
+            "steps": [step_document(rows, entry) for rows in grouped(self.filled_steps)],
             "strategy": {"name": self.strategy, **options} if options else self.strategy,
             **({AIM: aims} if aims else {}),
         }
@@ -142,10 +121,19 @@ class StepsSection(FormSection):
         return self.fields.get(parts[0])
 
     def find_step(self, place: int, parts: Sequence[str]) -> Place:
-        if place >= len(self.filled_steps):
+        """`place` is that of the step; a call of an agent has its place in the path, too."""
+        steps = grouped(self.filled_steps)
+        if place >= len(steps):
             return self.fields["steps"]
-        step, part = self.filled_steps[place], parts[0] if parts else "name"
-        found = f"{step.field}-models" if part == "models" else step.find_part([part])
+        rows, below = steps[place], list(parts)
+        row = rows[0]
+        if below[:1] == ["calls"] and len(below) > 1 and below[1].isdecimal():
+            row, below = rows[min(int(below[1]), len(rows) - 1)], below[2:]
+            below = ["call"] if below[:1] == ["name"] else below
+        named = below[0] if below else "name"
+        part = {"options": "agent_options", "calls": "call"}.get(named, named)
+        own = part in FLOW or part == "models"
+        found = f"{row.field}-{part}" if own else row.find_part([part])
         return found, f"Step {place + 1}, {found.rpartition('-')[2].replace('_', ' ')}"
 
     def unlisted(self, offered: Collection[str]) -> list[str]:
@@ -165,15 +153,3 @@ def with_defaults(given: StepsSection) -> StepsSection:
         given.options[each.name] = {**texts, **given.options.get(each.name, {})}
     given.objective = {**default_texts(describe_options(Objective)), **given.objective}
     return given
-
-
-def read_steps(post: QueryDict) -> list[StepInput]:
-    return [
-        StepInput(
-            number,
-            **posted_prompt(post, "step", number),
-            models=post.getlist(f"step-{number}-models"),
-            other_models=post.get(f"step-{number}-other_models", ""),
-        )
-        for number in row_numbers(post, "steps", MOST_STEPS)
-    ]

@@ -1,7 +1,7 @@
 """What a run would take, before it is started: calls, cached calls, money, time, and its limit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -17,6 +17,7 @@ from runs.selectors.estimates.costs import Asked, asked_models, at_most, cost_of
 from runs.selectors.estimates.judges import estimate_judges
 from runs.selectors.estimates.limits import binding_limit
 from runs.selectors.estimates.past_calls import ModelHistory, merged_latency
+from runs.selectors.estimates.review import review_text
 from runs.selectors.estimates.slots import (
     bounds_text,
     count_every,
@@ -83,6 +84,8 @@ class Estimate:
     limited_by: str = ""
     basis: str = ""
     calls_models: bool = True  # else it only computes
+    review: str = ""  # what a launch does, in a sentence or two
+    no_dry_run: str = ""  # why its first trials cannot be tried before
 
 
 def estimate(
@@ -110,7 +113,13 @@ def estimate(
         )
     except ConfigurationError as error:
         return Estimate(problems=error.problems)
-    return measure(configuration, source, endpoints)
+    found = measure(configuration, source, endpoints)
+    calls = found.calls_to_send + found.judge_calls
+    return replace(
+        found,
+        review=review_text(configuration, found.cases, calls, found.dollars),
+        no_dry_run=configuration.why_no_dry_run(),
+    )
 
 
 def measure(

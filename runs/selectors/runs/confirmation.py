@@ -15,6 +15,7 @@ from workers.engine.records import CONFIRM, EVALUATE
 from workers.engine.statistics.boards import NOTHING_YET, Sums, Tries, clusters_of
 from workers.engine.statistics.clusters import estimate_clustered
 from workers.engine.statistics.intervals import Estimate
+from workers.engine.statistics.paired import Difference, in_agreement
 from workers.engine.statistics.separating import Separation, separate
 from workers.engine.strategies.confirmed import confirmation_key
 
@@ -29,7 +30,7 @@ class ScoreFacts(BaseModel):
 class RivalFacts(BaseModel):
     """What the run began with at its best, on the held-out cases. `difference` is that of the
     candidate that was chosen less this one, case by case, with its 95 % interval; `is_beaten` says
-    that chance alone would hardly make it so large (p < 0.05)."""
+    that chance alone would hardly make it so large: p < 0.05, and the interval is above 0."""
 
     name: str
     held_out: ScoreFacts | None
@@ -62,13 +63,20 @@ class Rival(NamedTuple):
     versus: Separation
 
     @property
+    def difference(self) -> Difference | None:
+        found = self.versus.difference
+        return in_agreement(found) if found else None
+
+    @property
     def is_beaten(self) -> bool:
-        return self.versus.is_behind
+        """By the test and by the interval: where one of the two has doubts, nothing is shown."""
+        found = self.difference
+        return self.versus.is_behind and found is not None and found.low > 0
 
     @property
     def text(self) -> str:
         """As in: better than plain, the best that it began with: +0.120 there (…)."""
-        found = self.versus.difference
+        found = self.difference
         if found is None:
             return f"nothing to compare with {self.name}, the best that it began with"
         said = "better than" if self.is_beaten else "not shown to be better than"
@@ -78,7 +86,7 @@ class Rival(NamedTuple):
         )
 
     def as_facts(self) -> RivalFacts:
-        found = self.versus.difference
+        found = self.difference
         return RivalFacts(
             name=self.name,
             held_out=facts_of(self.held_out),

@@ -7,7 +7,7 @@ import orjson
 
 from runs.models import Score
 from workers.engine.messages.contents import as_text
-from workers.engine.records import Case
+from workers.engine.records import Candidate, Case
 from workers.engine.spec.template import TemplateError
 from workers.engine.targets.chat import messages_of
 
@@ -29,7 +29,10 @@ class ShownMessage(NamedTuple):
 def shown_messages(score: Score, case: Case) -> list[ShownMessage]:
     """The messages as they were sent, images told by kind and size, then the tools; a prompt that
     cannot be filled says why instead."""
-    candidate = score.candidate.as_engine
+    return messages_sent(score.candidate.as_engine, case)
+
+
+def messages_sent(candidate: Candidate, case: Case) -> list[ShownMessage]:
     try:
         sent = messages_of(candidate, case)
     except TemplateError as error:

@@ -226,8 +226,9 @@ def _plan_more_if_low(run: Run) -> None:
         advance_soon(run.pk)
 
 
-def store_replies(run_id: int, replies: Sequence[tuple[str, Request, Reply]]) -> None:
-    """Keep paid answers, in a transaction of their own: they outlive a lost lease."""
+def store_replies(run_id: int | None, replies: Sequence[tuple[str, Request, Reply]]) -> None:
+    """Keep paid answers, in a transaction of their own: they outlive a lost lease. Without a run
+    they were asked for before a launch."""
     now = moment(timezone.now())
     rows = [
         (

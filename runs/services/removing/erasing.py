@@ -14,7 +14,17 @@ from django.db.models import QuerySet
 from django.utils.timezone import now
 
 from runs.formatting import counted
-from runs.models import AuditAction, Benchmark, Configuration, Dataset, Prompt, Run, RunState
+from runs.models import (
+    AuditAction,
+    Benchmark,
+    CachedReply,
+    Configuration,
+    Dataset,
+    DryRun,
+    Prompt,
+    Run,
+    RunState,
+)
 from runs.selectors.erasures import (
     Erasure,
     dataset_erasure,
@@ -40,6 +50,7 @@ def erase_dataset(user: AbstractBaseUser, dataset: Dataset) -> Erasure:
     found, versions = dataset_erasure(dataset), versions_to_erase(dataset)
     _close_dataset(user, dataset)
     _erase_runs(Run.objects.filter(dataset__in=versions), f"erased with its dataset {dataset.name}")
+    _erase_tried(DryRun.objects.filter(dataset__in=versions))
     with transaction.atomic():
         for version in versions.select_for_update():
             _delete_unused(version)
@@ -54,6 +65,7 @@ def erase_person(person: User, heir: AbstractBaseUser) -> Erasure:
     found = person_erasure(person)
     _close_account(person, heir)
     _erase_runs(private_runs(person), "erased with its owner")
+    _erase_tried(DryRun.objects.filter(owner=person))
     for dataset in private_datasets(person):
         with transaction.atomic():
             _delete_unused(dataset)
@@ -86,6 +98,13 @@ def _erase_runs(runs: QuerySet[Run], why: str) -> None:
     ended = runs.exclude(state__in=RunState.live())
     for run_id in list(runs.order_by("pk").values_list("pk", flat=True)):
         remove_run(run_id, ended, why, delete_some_answers)
+
+
+def _erase_tried(dry_runs: QuerySet[DryRun]) -> None:
+    """The answers that were asked for before a launch. Those that a run has paid for since stay."""
+    for keys in dry_runs.values_list("reply_keys", flat=True):
+        CachedReply.objects.filter(key__in=keys, run=None).delete()
+    dry_runs.update(reply_keys=[])
 
 
 def _delete_unused(dataset: Dataset) -> None:

@@ -83,6 +83,7 @@ HELD_OUT = (
     "Cases that nobody is ranked by, drawn by the seed: below 1 a share of them, from 1 on a whole "
     "number. When all else is done, the best is scored on them: who is best of many was also lucky."
 )
+MOST_DRY_CALLS = 30  # of one trial: more is no look before a launch
 
 
 class TrialRange(NamedTuple):
@@ -291,6 +292,18 @@ class Configuration(Strict):
     def calls_per_trial(self) -> int:
         """At most: that a router skips some is not known before."""
         return 1
+
+    def why_no_dry_run(self) -> str:
+        """Why its first trials are not tried before a launch; empty: they can be."""
+        calls = self.calls_per_trial()
+        if not calls:
+            return "This run calls no model: it costs nothing to launch it."
+        if calls > MOST_DRY_CALLS:
+            return (
+                f"One trial of this run makes up to {calls:,} calls, and a dry run at most "
+                f"{MOST_DRY_CALLS}. Launch it with a budget of a few calls instead."
+            )
+        return ""
 
     def answers_per_trial(self) -> int:
         """That are judged."""

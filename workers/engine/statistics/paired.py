@@ -12,6 +12,7 @@ from workers.engine.statistics.distributions import Z, t_quantile, two_sided
 
 MOST_EXACT = 16  # differences whose 65,536 signs are all tried; beyond, the normal law is close
 MOST_COINS = 1000  # tosses counted exactly
+LEVEL = 0.05  # of the 95 % intervals, and of the tests beside them
 CLOSE = 1e-9  # differences of floats below this are rounding
 
 SIGN_TEST = "exact sign test (McNemar)"
@@ -58,6 +59,15 @@ def estimate_difference(by_case: Sequence[float]) -> Difference | None:
     p = flip_signs(changed) if is_exact else approximate_flips(changed)
     method = SIGN_FLIPS if is_exact else NORMAL_FLIPS
     return Difference(mean, mean - half, mean + half, p, method, len(by_case))
+
+
+def in_agreement(found: Difference) -> Difference:
+    """With an interval that says what the test says: near p = 0.05 the two methods may disagree,
+    and an interval without 0 beside "not shown to be better" is read as a contradiction. The more
+    cautious one holds, so the interval is widened to 0 and never made narrower."""
+    if found.p < LEVEL:
+        return found
+    return found._replace(low=min(found.low, 0.0), high=max(found.high, 0.0))
 
 
 def sign_test(better: int, worse: int) -> float:

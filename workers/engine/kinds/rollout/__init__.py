@@ -221,6 +221,12 @@ class Rollout(Configuration):
             return 0
         return max(mission.max_steps * mission.count_agents() for mission in self.missions)
 
+    def why_no_dry_run(self) -> str:
+        return (
+            "A trial of this run is a whole episode, which workers play in processes of their own. "
+            "Launch it with one episode a mission instead."
+        )
+
     @staticmethod
     def models_called(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return list(document["models"])

@@ -1,0 +1,79 @@
+"""The guides on the site: all of docs/ that people need while they work, found where they are."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.urls import Resolver404, resolve, reverse
+
+from runs.selectors.guides import DOCS, anchor_of, guide_files, read_guides
+from tests.runs.page_parts import client_of
+from workers.engine.kinds import read_configuration
+from workers.engine.spec.documents import read_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+GUIDES = sorted(guide_files())
+BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+COMMON = sorted(Path(DOCS, "guides").glob("*.md"))
+
+
+def test_every_guide_of_the_folder_is_offered(alice):
+    assert {f"guides/{path.name}" for path in COMMON} <= set(guide_files().values())
+    page = client_of(alice).get(reverse("help")).content.decode()
+    for name in GUIDES:
+        assert f'href="{reverse("help_guide", args=[name])}"' in page
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_a_guide_is_whole_and_its_links_lead_somewhere(alice, name):
+    page = client_of(alice).get(reverse("help_guide", args=[name])).content.decode()
+    text = page[page.index('class="markdown"') : page.index('class="guide-side"')]
+    headings = re.findall(r"^## (.+)$", (DOCS / guide_files()[name]).read_text(), re.MULTILINE)
+    assert re.findall(r'<h2 id="([^"]*)"', text) == [anchor_of(one) for one in headings]
+    assert "![" not in text
+    for address in re.findall(r'<a href="(/[^"#]*)', text):
+        try:
+            resolve(address)
+        except Resolver404:
+            pytest.fail(f"{name} leads to {address}, which is nowhere.")
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_its_picture_is_there(name):
+    picture = read_guides()[name].picture
+    assert picture is None or finders.find(f"guides/{picture.file}")
+
+
+def test_a_guide_that_does_not_exist_says_so(alice):
+    assert client_of(alice).get("/help/nonsense/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("ollama", "/help/ollama/"),
+        ("first run", "/help/first-run/"),
+        ("router", "/help/choosing-models/#a-router"),
+        ("gate", "/help/ci/#run-it-with-a-gate"),
+    ],
+)
+def test_a_guide_is_found_by_the_jump_box(alice, typed, address):
+    page = client_of(alice).get(reverse("jump"), {"q": typed}).content.decode()
+    assert f'href="{address}"' in page
+
+
+@pytest.mark.parametrize("path", COMMON, ids=lambda path: path.stem)
+def test_the_configurations_of_a_guide_are_some(path):
+    for block in BLOCK.findall(path.read_text()):
+        read_configuration(read_document(block))
+
+
+def test_the_commands_of_the_guides_are_there():
+    known = (DOCS / "COMMANDS.md").read_text()
+    for path in COMMON:
+        for line in re.findall(r"manage\.py (\w+)(.*)", path.read_text()):
+            command, rest = line
+            section = re.split(rf"^## {command}\b", known, flags=re.MULTILINE)[1].split("\n## ")[0]
+            assert all(option in section for option in re.findall(r"--[a-z-]+", rest)), line

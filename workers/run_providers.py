@@ -21,7 +21,7 @@ class RunProviders(dict[str, Provider]):
         """Make those anew whose endpoint is another than it was."""
         for name, one in endpoints.items():
             urls = (one.base_url, tuple(one.more_urls), tuple(one.private_addresses))
-            made_of = (one.pk, one.kind, one.key_ciphertext, *urls)
+            made_of = (one.pk, one.kind, one.key_ciphertext, *urls, one.options)
             if self._made_of.get(name) != made_of:
                 self[name] = build_provider(one, self._clients.of(one))
                 self._made_of[name] = made_of

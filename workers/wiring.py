@@ -13,6 +13,7 @@ from django.conf import settings
 from runs.models import Endpoint
 from runs.outbound import check_servers, policy_for, webhook_policy
 from runs.secrets import decrypt
+from runs.selectors.endpoints.manner import manner_of
 from runs.selectors.endpoints.service import service_with_key
 from workers.engine.calling.asking import AskParts
 from workers.engine.calling.cache import Flights, ReplyCache
@@ -108,7 +109,8 @@ def build_provider(endpoint: Endpoint, client: Client) -> Provider:
         urls = check_servers(endpoint)
     except ForbiddenAddress as error:
         return ClosedProvider(service, str(error))
-    return PROVIDERS[endpoint.kind](client, service, urls[0], key, servers_at(urls))
+    make = PROVIDERS[endpoint.kind]
+    return make(client, service, urls[0], key, servers_at(urls), manner_of(endpoint))
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 
 from django import forms
 
+from runs.forms.endpoint_options import OptionGroup, add_option_fields, option_groups, read_options
 from runs.forms.lines import LinesField, PricesField
 from runs.models import Endpoint
 from runs.outbound import NEEDS_A_TICK, places_of
@@ -25,6 +26,13 @@ class PrivateAddressesField(forms.MultipleChoiceField):
         return True
 
 
+class FoundModelsField(forms.MultipleChoiceField):
+    """Ticks among the models that a server lists; the service judges their names."""
+
+    def valid_value(self, value: str) -> bool:
+        return True
+
+
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be written at run time
     model_names = LinesField(
         required=False,
@@ -37,7 +45,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         max_length=300,
         label="Base URL",
         help_text="Up to and including the version, as in https://provider.example/v1; of an "
-        "Ollama server the address alone, as in http://gpu-1.example:11434. "
+        "Ollama server or an Azure resource the address alone, as in http://gpu-1.example:11434. "
         "Leave empty for the simulated provider that is shipped with the site.",
         widget=forms.URLInput(attrs={"placeholder": "https://provider.example/v1"}),
     )
@@ -59,6 +67,9 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         label="Prices",
         help_text="Dollars per million tokens, one model per line: name, input, output. "
         "The cost of a model without a price is shown as unknown.",
+    )
+    found_models = FoundModelsField(
+        required=False, label="Found on the server", widget=forms.CheckboxSelectMultiple
     )
     opened = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput())
     new_key = forms.CharField(
@@ -98,11 +109,24 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         super().__init__(*args, **kwargs)
         self._offered: list[str] = []
         self._offer([*self.instance.private_addresses, *offered, *self._ticked()])
+        add_option_fields(self, self.instance)
         if self.instance.pk:
             self.fields["opened"].initial = self.instance.revision
         if self.instance.has_key:
             self.fields["new_key"].label = "Replace key"
             self.fields["new_key"].help_text = "Leave empty to keep the key that is set."
+
+    def clean(self) -> dict[str, Any]:
+        """Ticked models come behind those that were typed."""
+        cleaned = super().clean() or self.cleaned_data
+        names = [*(cleaned.get("model_names") or ()), *(cleaned.get("found_models") or ())]
+        cleaned["model_names"] = list(dict.fromkeys(names))
+        self.instance.options = read_options(self, cleaned.get("kind", ""), self.instance.options)
+        return cleaned
+
+    @property
+    def option_groups(self) -> list[OptionGroup]:
+        return option_groups(self)
 
     def add_error(self, field: str | None, error: Any) -> None:
         """What is only private is shown with the tick that allows it."""
@@ -128,14 +152,19 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
     def differences(self, stored: Endpoint) -> list[Difference]:
         """What is stored now against what was typed, field by field."""
         return [
-            Difference(str(self.fields[name].label or name), was, typed)
-            for name in self._meta.fields or ()
+            Difference(self._label(name), was, typed)
+            for name in (*(self._meta.fields or ()), "options")
             if name != "new_key"
             for was, typed in [(self._text(name, stored), self._text(name, self.instance))]
             if was != typed
         ]
 
+    def _label(self, name: str) -> str:
+        return str(self.fields[name].label or name) if name in self.fields else name.capitalize()
+
     def _text(self, name: str, endpoint: Endpoint) -> str:
+        if name == "options":
+            return ", ".join(f"{key} {value}" for key, value in endpoint.options.items()) or "none"
         if name == "kind":
             return endpoint.get_kind_display()
         value = self.fields[name].prepare_value(getattr(endpoint, name))

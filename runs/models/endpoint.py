@@ -10,6 +10,7 @@ from django.urls import reverse
 
 class EndpointKind(models.TextChoices):
     OPENAI = "openai", "OpenAI-compatible"
+    AZURE = "azure", "Azure OpenAI"
     ANTHROPIC = "anthropic", "Anthropic messages"
     OLLAMA = "ollama", "Ollama"
     SIMULATED = "simulated", "Simulated provider"
@@ -69,6 +70,11 @@ class Endpoint(models.Model):
         blank=True,
         help_text="Further servers of the same kind with the same models: the least loaded "
         "one gets the next call (Ollama).",
+    )
+    options = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='What its kind can be told besides, as in {"api_version": "2024-10-21"}.',
     )
     private_addresses = models.JSONField(
         default=list,

@@ -29,10 +29,11 @@ def call_as_curl(endpoint: Endpoint, request: Request) -> str:
     if not endpoint.base_url or not hasattr(provider, "written"):
         return ""
     try:
-        path, body = provider.written(request)
+        path, body = provider.written(request, endpoint.options)
     except CallError:  # such a request is never sent
         return ""
     headers = provider.key_headers("$API_KEY" if endpoint.has_key else "")
+    headers = {**headers, **provider.option_headers(endpoint.options)}
     command = write_curl(endpoint.base_url.rstrip("/") + path, headers, body, END_OF_CALL)
     return command if len(command) <= LONGEST_COMMAND else ""
 

@@ -1,15 +1,17 @@
 """Asks an endpoint for its models and tells a person, in our words, how that went."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from runs.models import Endpoint
 from runs.outbound import admins_may_allow, check_servers, policy_for
 from runs.secrets import SecretsError, decrypt
+from runs.selectors.endpoints.manner import manner_of
 from workers.engine.errors import (
     BadCredentials,
     CallError,
@@ -22,7 +24,7 @@ from workers.engine.errors import (
     ServerError,
 )
 from workers.engine.http import Client
-from workers.engine.providers import model_list_of
+from workers.engine.providers import PROVIDERS, model_list_of
 from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.answers import read_json_answer
 from workers.engine.providers.model_lists import ModelList
@@ -30,6 +32,7 @@ from workers.engine.providers.resolver import GuardedResolver
 
 DEADLINE_SECONDS = 10.0  # for everything: looking up the name, connecting, reading
 MOST_MODELS = 200  # shown; some providers list thousands
+MOST_TO_CHOOSE = 1000  # offered to be ticked
 LONGEST_MODEL_NAME = 200  # characters
 
 
@@ -48,6 +51,21 @@ class ConnectionReport:
     was_asked: bool = True  # False: its protocol has no list of models, so nothing is known
 
 
+class Question(NamedTuple):
+    """What every server of an endpoint is asked, and how."""
+
+    policy: AddressPolicy
+    model_list: ModelList
+    key: str
+    headers: Mapping[str, str]
+
+
+OTHER_NAMES = ConnectionReport(
+    ok=False,
+    was_asked=False,
+    message="It lists the models that could be deployed, not the names of your deployments.",
+    advice="Enter the names of your deployments, one a line.",
+)
 CANNOT_ASK = ConnectionReport(
     ok=False,
     was_asked=False,
@@ -60,22 +78,54 @@ def check_connection(
     endpoint: Endpoint, deadline_seconds: float = DEADLINE_SECONDS
 ) -> ConnectionReport:
     """Ask for the list of models, which costs nothing, with the endpoint's key."""
+    report = _ask_endpoint(endpoint, None, deadline_seconds)
+    model_list = model_list_of(endpoint.kind)
+    if not report.ok or model_list is None:
+        return report
+    if not model_list.names_callable:
+        return replace(report, models=report.models[:MOST_MODELS])
+    return _compare_models(endpoint, report)
+
+
+def ask_for_models(
+    endpoint: Endpoint, key: str | None, deadline_seconds: float = DEADLINE_SECONDS
+) -> ConnectionReport:
+    """The models to choose from; with another key than the stored one, unless it is None."""
+    model_list = model_list_of(endpoint.kind)
+    if model_list is not None and not model_list.names_callable:
+        return OTHER_NAMES
+    report = _ask_endpoint(endpoint, key, deadline_seconds)
+    return replace(report, models=tuple(dict.fromkeys(report.models))[:MOST_TO_CHOOSE])
+
+
+def _ask_endpoint(
+    endpoint: Endpoint, new_key: str | None, deadline_seconds: float
+) -> ConnectionReport:
     model_list = model_list_of(endpoint.kind)
     if model_list is None:
         return CANNOT_ASK
     try:
         urls = check_servers(endpoint)
-        key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
+        key = _key_of(endpoint) if new_key is None else new_key
     except ForbiddenAddress as error:
         return _forbidden(error)
     except SecretsError as error:
         return ConnectionReport(ok=False, message=str(error), advice=BadCredentials.advice)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
-        report = loop.run_until_complete(
-            _ask_all(policy_for(endpoint), model_list, urls, key, deadline_seconds)
-        )
-    return _compare_models(endpoint, report) if report.ok else report
+        question = Question(policy_for(endpoint), model_list, key, _headers(endpoint))
+        return loop.run_until_complete(_ask_all(question, urls, deadline_seconds))
+
+
+def _key_of(endpoint: Endpoint) -> str:
+    return decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
+
+
+def _headers(endpoint: Endpoint) -> Mapping[str, str]:
+    """Besides the key's."""
+    provider: Any = PROVIDERS[endpoint.kind]
+    found: Mapping[str, str] = provider.option_headers(manner_of(endpoint).options)
+    return found
 
 
 def _compare_models(endpoint: Endpoint, report: ConnectionReport) -> ConnectionReport:
@@ -107,14 +157,10 @@ def _forbidden(error: ForbiddenAddress) -> ConnectionReport:
 
 
 async def _ask_all(
-    policy: AddressPolicy,
-    model_list: ModelList,
-    urls: Sequence[str],
-    key: str,
-    deadline_seconds: float,
+    question: Question, urls: Sequence[str], deadline_seconds: float
 ) -> ConnectionReport:
     """Every server of the endpoint at once; the first that fails is the one reported."""
-    questions = (_ask(policy, model_list, url, key, deadline_seconds) for url in urls)
+    questions = (_ask(question, url, deadline_seconds) for url in urls)
     reports = await asyncio.gather(*questions)
     if len(reports) == 1:
         return reports[0]
@@ -132,13 +178,11 @@ async def _ask_all(
     )
 
 
-async def _ask(
-    policy: AddressPolicy, model_list: ModelList, url: str, key: str, deadline_seconds: float
-) -> ConnectionReport:
+async def _ask(question: Question, url: str, deadline_seconds: float) -> ConnectionReport:
     start = perf_counter()
     try:
         async with asyncio.timeout(deadline_seconds):
-            status, body = await _get(policy, model_list, url, key)
+            status, body = await _get(question, url)
     except TimeoutError:
         report = ConnectionReport(
             ok=False,
@@ -150,15 +194,15 @@ async def _ask(
     except CallError as error:
         report = ConnectionReport(ok=False, message=str(error), advice=error.advice)
     else:
-        report = _report(model_list, status, body, key)
+        report = _report(question.model_list, status, body, question.key)
     return replace(report, latency_ms=(perf_counter() - start) * 1000)
 
 
-async def _get(
-    policy: AddressPolicy, model_list: ModelList, url: str, key: str
-) -> tuple[int, bytes]:
-    async with Client(GuardedResolver(policy)) as client:
-        answer = await client.get(url + model_list.path, model_list.key_headers(key))
+async def _get(question: Question, url: str) -> tuple[int, bytes]:
+    model_list = question.model_list
+    headers = {**model_list.key_headers(question.key), **question.headers}
+    async with Client(GuardedResolver(question.policy)) as client:
+        answer = await client.get(url + model_list.path, headers)
     return answer.status, answer.body
 
 

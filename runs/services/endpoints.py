@@ -1,12 +1,13 @@
 """The only writer of endpoints. Keys are stored encrypted and shown on no page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.timezone import now
+from pydantic import ValidationError as PydanticError
 
 from runs import secrets
 from runs.models import AuditAction, Endpoint
@@ -14,13 +15,16 @@ from runs.outbound import check_endpoint, check_server, policy_for
 from runs.roles import Permission, Person, check_permission
 from runs.services import private_addresses
 from runs.services.audit import Subject, record
-from runs.services.connection import ConnectionReport, check_connection
+from runs.services.connection import ConnectionReport, ask_for_models, check_connection
 from workers.engine.calling.prices import read_prices
 from workers.engine.errors import ForbiddenAddress, PrivateAddress
+from workers.engine.providers import PROVIDERS, options_of
+from workers.engine.providers.known import TO_COMPLETE
 
 __all__ = [
     "ChangedMeanwhileError",
     "ConnectionReport",
+    "find_models",
     "rotate_endpoint_keys",
     "save_endpoint",
     "test_connection",
@@ -33,6 +37,8 @@ LONGEST_MODEL_NAME = 200  # characters, as in a configuration
 MOST_SERVERS = 50  # behind one endpoint
 MOST_PRICES = 1000  # models with a price
 
+Check = Callable[[Endpoint, str | None], None]
+
 FIELDS = [
     "name",
     "kind",
@@ -43,6 +49,7 @@ FIELDS = [
     "tokens_per_minute",
     "adaptive",
     "more_urls",
+    "options",
     "private_addresses",
     "prices",
     "private_set_at",
@@ -103,10 +110,23 @@ def test_connection(endpoint: Endpoint) -> ConnectionReport:
     return check_connection(endpoint)
 
 
+def find_models(user: Person, endpoint: Endpoint, new_key: str | None = None) -> ConnectionReport:
+    """Ask the endpoint for its models as it was typed, saved or not. Changes nothing; a stored key
+    goes to no new host, and a private address needs who may allow it, as for saving."""
+    check_permission(user, Permission.EDIT_ENDPOINTS)
+    _check_all(endpoint, new_key, ADDRESS_CHECKS)
+    private_addresses.settle(user, endpoint)
+    return ask_for_models(endpoint, new_key)
+
+
 def validate_endpoint(endpoint: Endpoint, new_key: str | None) -> None:
     """Everything wrong with an endpoint as it would be saved, by field."""
+    _check_all(endpoint, new_key, CHECKS)
+
+
+def _check_all(endpoint: Endpoint, new_key: str | None, checks: Sequence[Check]) -> None:
     errors: dict[str, list[ValidationError]] = {}
-    for check in CHECKS:
+    for check in checks:
         try:
             check(endpoint, new_key)
         except ValidationError as error:
@@ -157,10 +177,27 @@ def _check_models(endpoint: Endpoint, new_key: str | None) -> None:
         )
 
 
+def _check_options(endpoint: Endpoint, new_key: str | None) -> None:
+    """As the endpoint's kind takes them; a kind that nobody knows is refused elsewhere."""
+    if endpoint.kind not in PROVIDERS:
+        return
+    options = options_of(endpoint.kind)
+    try:
+        options.model_validate(endpoint.options)
+    except PydanticError as error:
+        known = ", ".join(options.model_fields) or "none"
+        told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}." for one in error.errors()]
+        raise ValidationError(
+            {"options": f"{' '.join(told)} Options of this kind: {known}."}
+        ) from None
+
+
 def _check_address(endpoint: Endpoint, new_key: str | None) -> None:
     longest = Endpoint._meta.get_field("base_url").max_length
     if longest and len(endpoint.base_url) > longest:
         raise ValidationError({"base_url": f"A base URL has at most {longest} characters."})
+    if TO_COMPLETE in endpoint.base_url:
+        raise ValidationError({"base_url": f"Enter your own name instead of {TO_COMPLETE}."})
     _check_place(endpoint, "base_url", partial(check_endpoint, endpoint))
 
 
@@ -221,15 +258,14 @@ def _check_key_stays_at_home(endpoint: Endpoint, new_key: str | None) -> None:
         )
 
 
-CHECKS = (
-    _check_fields,
-    _check_models,
+ADDRESS_CHECKS = (
+    _check_options,
     _check_address,
     _check_more_servers,
-    _check_prices,
     _check_new_key,
     _check_key_stays_at_home,
 )
+CHECKS = (_check_fields, _check_models, _check_prices, *ADDRESS_CHECKS)
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -29,7 +29,7 @@ from workers.engine.records import Request, ToldLimits
 from workers.simulator.testing import SimulatorClient
 
 KEY = "sk-canary-0123456789abcdef"
-SUFFIX = {"openai": "/v1", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
+SUFFIX = {"openai": "/v1", "azure": "", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
 MESSAGES = [
     {"role": "system", "content": "Answer with the number only."},
     {"role": "user", "content": "What is 17 + 25?"},

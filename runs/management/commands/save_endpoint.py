@@ -10,8 +10,10 @@ from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand, add_person
 from runs.models import Endpoint, EndpointKind
 from runs.selectors.named_parts import find_endpoint
-from runs.services.endpoints import save_endpoint
+from runs.services.endpoints import ConnectionReport, find_models, save_endpoint
+from runs.services.known_providers import fill_in
 from runs.services.people.local_account import person_for_command
+from workers.engine.providers.known import KNOWN_PROVIDERS
 
 FIELDS = ("kind", "base_url", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 
@@ -21,7 +23,21 @@ class Command(SiteCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--kind", choices=EndpointKind.values, help="needed for a new endpoint")
+        parser.add_argument(
+            "--provider",
+            choices=list(KNOWN_PROVIDERS),
+            help="fills in the kind, base URL and limits that are not given",
+        )
+        parser.add_argument(
+            "--kind", choices=EndpointKind.values, help="needed for a new endpoint, or a provider"
+        )
+        parser.add_argument(
+            "--option",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="what its kind can be told besides, as in api_version=2024-10-21 for azure",
+        )
         parser.add_argument(
             "--base-url",
             metavar="URL",
@@ -36,6 +52,11 @@ class Command(SiteCommand):
             "--key-env", metavar="VARIABLE", help="environment variable that holds the API key"
         )
         parser.add_argument("--models", metavar="A,B", help="models to offer on the new-run page")
+        parser.add_argument(
+            "--find-models",
+            action="store_true",
+            help="afterwards, print the models that the server lists, one a line",
+        )
         parser.add_argument("--max-concurrent", type=int, metavar="N", help="calls at once")
         parser.add_argument("--requests-per-minute", type=int, metavar="N")
         parser.add_argument("--tokens-per-minute", type=int, metavar="N")
@@ -51,15 +72,26 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         person = person_for_command(options["user"])
         endpoint = find_endpoint(options["name"]) or Endpoint(name=options["name"])
-        change(endpoint, options)
         try:
+            change(endpoint, options)
             save_endpoint(person, endpoint, read_key(options["key_env"]))
         except ValidationError as error:
             raise bad_input("\n".join(map(field_text, error.message_dict.items()))) from None
         self.stdout.write(f"{endpoint.name} ({endpoint.get_kind_display()}).")
+        if options["find_models"]:
+            self.print_models(find_models(person, endpoint))
+
+    def print_models(self, report: ConnectionReport) -> None:
+        if not report.ok:
+            raise bad_input(f"{report.message} {report.advice}".strip())
+        for name in report.models:
+            self.stdout.write(name)
 
 
 def change(endpoint: Endpoint, options: dict[str, Any]) -> None:
+    if options["provider"]:
+        given = [name for name in FIELDS if options[name] is not None]
+        fill_in(endpoint, options["provider"], given)
     for name in FIELDS:
         if options[name] is not None:
             setattr(endpoint, name, options[name])
@@ -68,7 +100,15 @@ def change(endpoint: Endpoint, options: dict[str, Any]) -> None:
     if options["private_addresses"] is not None:
         named = options["private_addresses"].split(",")
         endpoint.private_addresses = [place for place in named if place]
+    endpoint.options = {**endpoint.options, **dict(map(read_option, options["option"]))}
     endpoint.prices = {**endpoint.prices, **dict(map(read_price, options["price"]))}
+
+
+def read_option(text: str) -> tuple[str, str]:
+    name, is_given, value = text.partition("=")
+    if not is_given:
+        raise bad_input(f"--option {text}: write NAME=VALUE, as in api_version=2024-10-21.")
+    return name, value
 
 
 def read_price(text: str) -> tuple[str, dict[str, float]]:

@@ -5,6 +5,7 @@ from yarl import URL
 
 from runs.models import Endpoint
 from runs.secrets import SecretsError, decrypt
+from workers.engine.json_text import to_json
 
 SITES_OWN = "of this site"  # its port changes with every start, its answers do not
 
@@ -21,7 +22,9 @@ def service_of(endpoint: Endpoint) -> str:
 def service_with_key(endpoint: Endpoint, key: str) -> str:
     """Kind, base URL and credential. Two deployments on one host are two services, and so are two
     accounts at one deployment. Further servers of an endpoint offer what its first one does."""
-    return f"{endpoint.kind} {address_of(endpoint)} {credential_id(key)}"
+    service = f"{endpoint.kind} {address_of(endpoint)} {credential_id(key)}"
+    # What has none keeps the name that its cached answers are stored under.
+    return f"{service} {to_json(endpoint.options).decode()}" if endpoint.options else service
 
 
 def address_of(endpoint: Endpoint) -> str:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
 from workers.engine.providers.answers import call_error
+from workers.engine.providers.manner import USUAL, Manner, ProviderOptions
 from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.servers import Servers
 
@@ -26,6 +27,7 @@ class HttpProvider:
 
     key_headers = staticmethod(bearer)
     model_list: ClassVar[ModelList | None] = None
+    options_model: ClassVar[type[ProviderOptions]] = ProviderOptions
 
     def __init__(
         self,
@@ -34,12 +36,23 @@ class HttpProvider:
         base_url: str,
         api_key: str = "",
         servers: Servers | None = None,
+        manner: Manner = USUAL,
     ) -> None:
         self.service = service
         self._client = client
         self._servers = servers or Servers([base_url])
-        self._headers = {"Content-Type": "application/json", **self.key_headers(api_key)}
+        self._options = manner.options
+        self._headers = {
+            "Content-Type": "application/json",
+            **self.key_headers(api_key),
+            **self.option_headers(manner.options),
+        }
         self._key = api_key
+
+    @staticmethod
+    def option_headers(options: Mapping[str, Any]) -> dict[str, str]:
+        """What its options send along with every request. No secret."""
+        return {}
 
     async def _post(self, path: str, document: Mapping[str, Any]) -> Answer:
         """An answer with status 200, or the CallError that another one means."""

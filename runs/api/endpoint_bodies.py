@@ -1,6 +1,6 @@
 """What the routes of endpoints take and answer. No answer holds a key."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
@@ -112,6 +112,8 @@ class EndpointAnswer(BaseModel):
     tokens_per_minute: int | None
     adaptive: bool
     prices: dict[str, Any]
+    prices_from_list: list[str]
+    price_list_date: date | None
     is_paused: bool
     has_key: bool
     key_set_at: datetime | None

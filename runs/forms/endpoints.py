@@ -65,8 +65,9 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
     prices = PricesField(
         required=False,
         label="Prices",
-        help_text="Dollars per million tokens, one model per line: name, input, output. "
-        "The cost of a model without a price is shown as unknown.",
+        help_text="Dollars per million tokens, one model per line: name, input, output. Those of "
+        "known providers are filled in from a list when you save; yours win. The cost of a model "
+        "without a price is shown as unknown.",
     )
     found_models = FoundModelsField(
         required=False, label="Found on the server", widget=forms.CheckboxSelectMultiple

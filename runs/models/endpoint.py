@@ -1,5 +1,6 @@
 """An Endpoint: where calls go, how many at once, and the key they need."""
 
+from datetime import date
 from typing import ClassVar
 
 from django.conf import settings
@@ -97,6 +98,12 @@ class Endpoint(models.Model):
         help_text='Dollars per million tokens, as in {"some-model": {"input": 2.5, "output": 10}}. '
         "A model without a price costs an unknown amount, never nothing.",
     )
+    listed_prices = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="Of its prices those that come from the list kept with the site, and its date.",
+    )
     key_ciphertext = models.TextField(blank=True, editable=False)
     key_hint = models.CharField(max_length=8, blank=True, editable=False)
     key_set_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -140,6 +147,21 @@ class Endpoint(models.Model):
     def urls(self) -> list[str]:
         """Of all its servers, as entered."""
         return [url for url in (self.base_url, *self.more_urls) if url]
+
+    @property
+    def prices_from_list(self) -> list[str]:
+        """The models whose price nobody entered."""
+        return [name for name, note in self.listed_prices.items() if note]
+
+    @property
+    def price_list_date(self) -> date | None:
+        """Of the newest list that a price of it comes from."""
+        days = [note["date"] for note in self.listed_prices.values() if note]
+        return date.fromisoformat(max(days)) if days else None
+
+    @property
+    def models_without_price(self) -> list[str]:
+        return [name for name in self.model_names if name not in self.prices]
 
     @property
     def has_key(self) -> bool:

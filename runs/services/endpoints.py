@@ -16,6 +16,7 @@ from runs.roles import Permission, Person, check_permission
 from runs.services import private_addresses
 from runs.services.audit import Subject, record
 from runs.services.connection import ConnectionReport, ask_for_models, check_connection
+from runs.services.listed_prices import fill_prices
 from workers.engine.calling.prices import read_prices
 from workers.engine.errors import ForbiddenAddress, PrivateAddress
 from workers.engine.providers import PROVIDERS, options_of
@@ -52,11 +53,13 @@ FIELDS = [
     "options",
     "private_addresses",
     "prices",
+    "listed_prices",
     "private_set_at",
     "private_set_by",
     "updated",
     "updated_by",
 ]
+AUDITED = FIELDS[: FIELDS.index("listed_prices")]
 KEY_FIELDS = ["key_ciphertext", "key_hint", "key_set_at", "key_set_by"]
 
 
@@ -81,6 +84,7 @@ def save_endpoint(
     validate_endpoint(endpoint, new_key)
     before = Endpoint.objects.filter(pk=endpoint.pk).first() if endpoint.pk else None
     opened_places = private_addresses.settle(user, endpoint)
+    fill_prices(endpoint, before)
     if new_key is not None:
         _put_key(user, endpoint, new_key.strip())
     endpoint.updated_by_id = user.pk
@@ -97,7 +101,7 @@ def _record_save(
 ) -> None:
     if before is None:
         record(AuditAction.ENDPOINT_ADDED, endpoint, endpoint.kind, actor=user)
-    elif changed := [f for f in FIELDS[:-4] if getattr(before, f) != getattr(endpoint, f)]:
+    elif changed := [f for f in AUDITED if getattr(before, f) != getattr(endpoint, f)]:
         record(AuditAction.ENDPOINT_CHANGED, endpoint, ", ".join(changed), actor=user)
     if endpoint.has_key and new_key is not None:
         record(AuditAction.KEY_SET, endpoint, actor=user)

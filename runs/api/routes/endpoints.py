@@ -189,6 +189,8 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         private_addresses=endpoint.private_addresses,
         models=endpoint.model_names,
         prices=endpoint.prices,
+        prices_from_list=endpoint.prices_from_list,
+        price_list_date=endpoint.price_list_date,
         is_paused=endpoint.is_paused,
         has_key=endpoint.has_key,
         key_set_at=endpoint.key_set_at,

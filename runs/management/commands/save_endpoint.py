@@ -78,6 +78,9 @@ class Command(SiteCommand):
         except ValidationError as error:
             raise bad_input("\n".join(map(field_text, error.message_dict.items()))) from None
         self.stdout.write(f"{endpoint.name} ({endpoint.get_kind_display()}).")
+        if listed := endpoint.prices_from_list:
+            told = f"Prices from the list of {endpoint.price_list_date}: {', '.join(listed)}."
+            self.stdout.write(told)
         if options["find_models"]:
             self.print_models(find_models(person, endpoint))
 

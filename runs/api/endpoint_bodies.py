@@ -50,6 +50,34 @@ class EndpointChanges(Strict):
             max_length=LONGEST_KEY, description="Write-only.", json_schema_extra={"writeOnly": True}
         ),
     ] = ""
+    headers: Annotated[
+        dict[
+            Annotated[str, Field(min_length=1, max_length=100)],
+            Annotated[str, Field(max_length=LONGEST_KEY)],
+        ],
+        Field(
+            max_length=20,
+            description="Sent with every call; stored encrypted, and never answered. They replace "
+            "those that are set; {} removes them. Write-only.",
+            json_schema_extra={"writeOnly": True},
+        ),
+    ] = {}
+    proxy: Annotated[
+        str,
+        Field(
+            max_length=300,
+            description="As in http://user:password@proxy.example:3128 or "
+            "socks5://proxy.example:1080; direct: none, whatever the site has. Empty: that of the "
+            "site. The password is never answered.",
+        ),
+    ] = ""
+    ca_bundle: Annotated[
+        str,
+        Field(
+            max_length=200_000,
+            description="Certificates in PEM that its servers may be signed by, besides the usual.",
+        ),
+    ] = ""
     private_addresses: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=300)]],
         Field(
@@ -103,6 +131,9 @@ class EndpointAnswer(BaseModel):
     name: str
     kind: EndpointKind
     options: dict[str, Any]
+    header_names: list[str]
+    proxy: str
+    ca_bundle: str
     base_url: str
     base_urls: list[str]
     private_addresses: list[str]

@@ -6,9 +6,13 @@ from typing import Any, NamedTuple, cast
 from django import forms
 
 from runs.forms.endpoint_options import OptionGroup, add_option_fields, option_groups, read_options
-from runs.forms.lines import LinesField, PricesField
+from runs.forms.lines import HeadersField, LinesField, PricesField
 from runs.models import Endpoint
 from runs.outbound import NEEDS_A_TICK, places_of
+from runs.secrets import NewSecrets
+from workers.engine.http import proxy_addresses
+
+PEM_HEAD = "-----BEGIN CERTIFICATE-----"
 
 
 class Difference(NamedTuple):
@@ -72,6 +76,21 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
     found_models = FoundModelsField(
         required=False, label="Found on the server", widget=forms.CheckboxSelectMultiple
     )
+    new_headers = HeadersField(
+        required=False,
+        label="Headers",
+        help_text="Sent with every call, one per line: Name: value. Stored encrypted and never "
+        "shown again.",
+    )
+    remove_headers = forms.BooleanField(required=False, label="Remove the headers that are set")
+    new_proxy = forms.CharField(
+        required=False,
+        max_length=300,
+        label="Proxy",
+        help_text="As in http://user:password@proxy.example:3128 or socks5://proxy.example:1080; "
+        "direct for none. Leave empty for that of the site (HTTPS_PROXY), if it has one.",
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+    )
     opened = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput())
     new_key = forms.CharField(
         required=False,
@@ -96,13 +115,20 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
             "more_urls",
             "private_addresses",
             "prices",
+            "ca_bundle",
             "new_key",
         )
+        widgets = {
+            "ca_bundle": forms.Textarea(
+                attrs={"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": PEM_HEAD}
+            )
+        }
         labels = {
             "max_concurrent": "Calls at once",
             "requests_per_minute": "Requests a minute",
             "tokens_per_minute": "Tokens a minute",
             "adaptive": "Adapt to the provider",
+            "ca_bundle": "Certificates (CA bundle)",
         }
 
     def __init__(self, *args: Any, offered: Iterable[str] = (), **kwargs: Any) -> None:
@@ -111,6 +137,10 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         self._offered: list[str] = []
         self._offer([*self.instance.private_addresses, *offered, *self._ticked()])
         add_option_fields(self, self.instance)
+        self.fields["new_proxy"].initial = self.instance.proxy_shown
+        if names := self.instance.header_names:
+            told = f"Set: {', '.join(names)}. Leave empty to keep them; others replace them all."
+            self.fields["new_headers"].help_text = told
         if self.instance.pk:
             self.fields["opened"].initial = self.instance.revision
         if self.instance.has_key:
@@ -124,6 +154,24 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         cleaned["model_names"] = list(dict.fromkeys(names))
         self.instance.options = read_options(self, cleaned.get("kind", ""), self.instance.options)
         return cleaned
+
+    @property
+    def new_secrets(self) -> NewSecrets:
+        """What the service is told: None keeps what is stored."""
+        cleaned = self.cleaned_data
+        headers = {} if cleaned.get("remove_headers") else cleaned.get("new_headers") or None
+        is_shown = self.add_prefix("new_proxy") in self.data
+        proxy = cleaned.get("new_proxy", "") if is_shown else self.instance.proxy_shown
+        is_kept = proxy == self.instance.proxy_shown
+        return NewSecrets(cleaned.get("new_key") or None, headers, None if is_kept else proxy)
+
+    @property
+    def has_network(self) -> bool:
+        """Whether anything is set, or wrong, that most people need not see."""
+        names = ("new_headers", "new_proxy", "ca_bundle")
+        one = self.instance
+        is_set = one.header_names or one.proxy_shown or one.ca_bundle
+        return bool(is_set) or any(name in self.errors for name in names)
 
     @property
     def option_groups(self) -> list[OptionGroup]:
@@ -143,6 +191,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         )
         urls = [self.data.get(self.add_prefix("base_url"), "")]
         urls += self.data.get(self.add_prefix("more_urls"), "").split()
+        urls += [*self.instance.called_urls, *proxy_addresses(self.data.get("new_proxy", ""))]
         return [place for place in places_of(urls) if place in (sent or ())]
 
     def _offer(self, places: Iterable[str]) -> None:

@@ -8,6 +8,10 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.urls import reverse
 
+from workers.engine.http import read_proxy
+
+DIRECT = "direct"  # instead of a proxy: none, also where the site has one
+
 
 class EndpointKind(models.TextChoices):
     OPENAI = "openai", "OpenAI-compatible"
@@ -104,6 +108,19 @@ class Endpoint(models.Model):
         editable=False,
         help_text="Of its prices those that come from the list kept with the site, and its date.",
     )
+    header_names = models.JSONField(default=list, blank=True, editable=False)
+    headers_ciphertext = models.TextField(blank=True, editable=False)
+    proxy_shown = models.CharField(
+        max_length=300,
+        blank=True,
+        editable=False,
+        help_text="Its own proxy without the password; direct: none, whatever the site has.",
+    )
+    proxy_ciphertext = models.TextField(blank=True, editable=False)
+    ca_bundle = models.TextField(
+        blank=True,
+        help_text="Certificates in PEM that its servers may be signed by, besides the usual ones.",
+    )
     key_ciphertext = models.TextField(blank=True, editable=False)
     key_hint = models.CharField(max_length=8, blank=True, editable=False)
     key_set_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -147,6 +164,15 @@ class Endpoint(models.Model):
     def urls(self) -> list[str]:
         """Of all its servers, as entered."""
         return [url for url in (self.base_url, *self.more_urls) if url]
+
+    @property
+    def called_urls(self) -> list[str]:
+        """Of all that its calls connect to: its servers, and its own proxy."""
+        return [*self.urls, *([read_proxy(self.proxy_shown).address] if self.has_proxy else [])]
+
+    @property
+    def has_proxy(self) -> bool:
+        return bool(self.proxy_shown) and self.proxy_shown != DIRECT
 
     @property
     def prices_from_list(self) -> list[str]:

@@ -2,6 +2,7 @@
 the environment, never from a page."""
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from runs.models import Endpoint
 from workers.engine.errors import CallError
 from workers.engine.providers import PROVIDERS
+from workers.engine.providers.manner import merged
 from workers.engine.records import Request
 
 END = "CONFIGURATION"  # no line of the body is it: the body is one line of JSON, in ASCII
@@ -33,9 +35,14 @@ def call_as_curl(endpoint: Endpoint, request: Request) -> str:
     except CallError:  # such a request is never sent
         return ""
     headers = provider.key_headers("$API_KEY" if endpoint.has_key else "")
-    headers = {**headers, **provider.option_headers(endpoint.options)}
+    own = {name: f"${variable_of(name)}" for name in endpoint.header_names}
+    headers = merged(headers, provider.option_headers(endpoint.options), own)
     command = write_curl(endpoint.base_url.rstrip("/") + path, headers, body, END_OF_CALL)
     return command if len(command) <= LONGEST_COMMAND else ""
+
+
+def variable_of(header: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", f"HEADER_{header.upper()}")
 
 
 def write_curl(url: str, headers: Mapping[str, str], body: Any, end: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from runs.models import Endpoint
-from runs.outbound import admins_may_allow, check_servers, policy_for
+from runs.outbound import admins_may_allow, check_servers
 from runs.secrets import SecretsError, decrypt
-from runs.selectors.endpoints.manner import manner_of
+from runs.selectors.endpoints.manner import Route, headers_of, open_client, route_of
 from workers.engine.errors import (
     BadCredentials,
     CallError,
@@ -23,12 +23,10 @@ from workers.engine.errors import (
     Refused,
     ServerError,
 )
-from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS, model_list_of
-from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.answers import read_json_answer
+from workers.engine.providers.manner import merged
 from workers.engine.providers.model_lists import ModelList
-from workers.engine.providers.resolver import GuardedResolver
 
 DEADLINE_SECONDS = 10.0  # for everything: looking up the name, connecting, reading
 MOST_MODELS = 200  # shown; some providers list thousands
@@ -54,7 +52,7 @@ class ConnectionReport:
 class Question(NamedTuple):
     """What every server of an endpoint is asked, and how."""
 
-    policy: AddressPolicy
+    route: Route
     model_list: ModelList
     key: str
     headers: Mapping[str, str]
@@ -78,7 +76,7 @@ def check_connection(
     endpoint: Endpoint, deadline_seconds: float = DEADLINE_SECONDS
 ) -> ConnectionReport:
     """Ask for the list of models, which costs nothing, with the endpoint's key."""
-    report = _ask_endpoint(endpoint, None, deadline_seconds)
+    report = _ask_endpoint(endpoint, deadline_seconds)
     model_list = model_list_of(endpoint.kind)
     if not report.ok or model_list is None:
         return report
@@ -88,32 +86,30 @@ def check_connection(
 
 
 def ask_for_models(
-    endpoint: Endpoint, key: str | None, deadline_seconds: float = DEADLINE_SECONDS
+    endpoint: Endpoint, deadline_seconds: float = DEADLINE_SECONDS
 ) -> ConnectionReport:
-    """The models to choose from; with another key than the stored one, unless it is None."""
+    """The models to choose from."""
     model_list = model_list_of(endpoint.kind)
     if model_list is not None and not model_list.names_callable:
         return OTHER_NAMES
-    report = _ask_endpoint(endpoint, key, deadline_seconds)
+    report = _ask_endpoint(endpoint, deadline_seconds)
     return replace(report, models=tuple(dict.fromkeys(report.models))[:MOST_TO_CHOOSE])
 
 
-def _ask_endpoint(
-    endpoint: Endpoint, new_key: str | None, deadline_seconds: float
-) -> ConnectionReport:
+def _ask_endpoint(endpoint: Endpoint, deadline_seconds: float) -> ConnectionReport:
     model_list = model_list_of(endpoint.kind)
     if model_list is None:
         return CANNOT_ASK
     try:
-        urls = check_servers(endpoint)
-        key = _key_of(endpoint) if new_key is None else new_key
+        urls, route = check_servers(endpoint), route_of(endpoint)
+        key, headers = _key_of(endpoint), _headers(endpoint)
     except ForbiddenAddress as error:
         return _forbidden(error)
     except SecretsError as error:
         return ConnectionReport(ok=False, message=str(error), advice=BadCredentials.advice)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
-        question = Question(policy_for(endpoint), model_list, key, _headers(endpoint))
+        question = Question(route, model_list, key, headers)
         return loop.run_until_complete(_ask_all(question, urls, deadline_seconds))
 
 
@@ -124,8 +120,7 @@ def _key_of(endpoint: Endpoint) -> str:
 def _headers(endpoint: Endpoint) -> Mapping[str, str]:
     """Besides the key's."""
     provider: Any = PROVIDERS[endpoint.kind]
-    found: Mapping[str, str] = provider.option_headers(manner_of(endpoint).options)
-    return found
+    return merged(provider.option_headers(endpoint.options), headers_of(endpoint))
 
 
 def _compare_models(endpoint: Endpoint, report: ConnectionReport) -> ConnectionReport:
@@ -194,23 +189,24 @@ async def _ask(question: Question, url: str, deadline_seconds: float) -> Connect
     except CallError as error:
         report = ConnectionReport(ok=False, message=str(error), advice=error.advice)
     else:
-        report = _report(question.model_list, status, body, question.key)
+        report = _report(question, status, body)
     return replace(report, latency_ms=(perf_counter() - start) * 1000)
 
 
 async def _get(question: Question, url: str) -> tuple[int, bytes]:
     model_list = question.model_list
-    headers = {**model_list.key_headers(question.key), **question.headers}
-    async with Client(GuardedResolver(question.policy)) as client:
+    headers = merged(model_list.key_headers(question.key), question.headers)
+    async with open_client(question.route) as client:
         answer = await client.get(url + model_list.path, headers)
     return answer.status, answer.body
 
 
-def _report(model_list: ModelList, status: int, body: bytes, key: str) -> ConnectionReport:
+def _report(question: Question, status: int, body: bytes) -> ConnectionReport:
+    model_list = question.model_list
     if status != 200:
         message, advice = _refusal(model_list, status)
         return ConnectionReport(ok=False, status=status, message=message, advice=advice)
-    models = _read_models(model_list, body, key)
+    models = _read_models(question, body)
     if models is None:
         return ConnectionReport(
             ok=False,
@@ -243,10 +239,15 @@ def _refusal(model_list: ModelList, status: int) -> tuple[str, str]:
     return f"The provider refused the request ({status}).", Refused.advice
 
 
-def _read_models(model_list: ModelList, body: bytes, key: str) -> tuple[str, ...] | None:
+def _read_models(question: Question, body: bytes) -> tuple[str, ...] | None:
+    secrets = [question.key, *question.headers.values()]
     try:
-        names = read_json_answer(body, model_list.names_of, "a list of models")
+        names = read_json_answer(body, question.model_list.names_of, "a list of models")
     except MalformedAnswer:
         return None
-    shown = (name for name in names if name.isprintable() and not (key and key in name))
+    shown = (name for name in names if is_shown(name, secrets))
     return tuple(name[:LONGEST_MODEL_NAME] for name in shown)
+
+
+def is_shown(name: str, secrets: Sequence[str]) -> bool:
+    return name.isprintable() and not any(secret and secret in name for secret in secrets)

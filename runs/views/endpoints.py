@@ -82,7 +82,9 @@ def show_new(
 @require_http_methods(["GET", "POST"])
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=request.method == "POST")
-    asked = [place for place in request.GET.getlist("allow") if place in places_of(found.urls)]
+    asked = [
+        place for place in request.GET.getlist("allow") if place in places_of(found.called_urls)
+    ]
     offered = [*places_to_tick(found), *asked]
     form = EndpointForm(request.POST or None, instance=found, offered=offered)
     try:
@@ -138,7 +140,7 @@ def find_typed(request: HttpRequest, form: EndpointForm) -> ConnectionReport:
     if endpoint.kind not in PROVIDERS:
         return ConnectionReport(ok=False, message="Choose a kind first.")
     try:
-        return find_models(person(request), endpoint, form.cleaned_data.get("new_key") or None)
+        return find_models(person(request), endpoint, form.new_secrets)
     except ValidationError as error:
         return ConnectionReport(ok=False, message=" ".join(error.messages))
 
@@ -150,13 +152,15 @@ def show_found(request: HttpRequest, form: EndpointForm, report: ConnectionRepor
 
 def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
     """The stored endpoint, or None with the reasons on the form's fields."""
-    changed = form.save(commit=False)
+    changed, new = form.save(commit=False), form.new_secrets
     try:
         saved = save_endpoint(
             person(request),
             changed,
-            form.cleaned_data["new_key"] or None,
+            new.key,
             form.cleaned_data["opened"],
+            new.headers,
+            new.proxy,
         )
     except ValidationError as error:
         for field, reasons in error.error_dict.items():
@@ -170,7 +174,7 @@ def show_changes(request: HttpRequest, pk: int, form: EndpointForm) -> HttpRespo
     """Somebody saved it first: what is stored now beside what was typed, to be sent again."""
     stored = get_endpoint_for(request.user, pk)
     differences = form.differences(stored)
-    if not differences and not form.cleaned_data["new_key"]:
+    if not differences and not form.new_secrets.fields:
         messages.info(request, f"{stored.name} has these settings already.")
         return redirect(stored)
     form.data = request.POST.copy()

@@ -27,6 +27,7 @@ from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoin
 from runs.services.endpoints import find_models, save_endpoint
 from runs.services.known_providers import fill_in
 from runs.services.removing.archiving import archive_endpoint, delete_endpoint, restore_endpoint
+from workers.engine.http import proxy_addresses
 from workers.engine.providers.known import KNOWN_PROVIDERS
 
 routes = Routes(tags=["Endpoints"])
@@ -35,6 +36,7 @@ ENDPOINTS = ApiList("endpoints", EndpointAnswer, "name")
 PLAIN = (
     "kind",
     "options",
+    "ca_bundle",
     "max_concurrent",
     "requests_per_minute",
     "tokens_per_minute",
@@ -176,8 +178,16 @@ def save(request: HttpRequest, endpoint: Endpoint, body: EndpointChanges) -> End
     if "base_urls" in given:
         endpoint.base_url, *endpoint.more_urls = given["base_urls"]
     if "allow_private" in given:
-        endpoint.private_addresses = places_of(endpoint.urls) if given["allow_private"] else []
-    return save_endpoint(caller(request), endpoint, given.get("api_key"))
+        urls = [*endpoint.called_urls, *proxy_addresses(given.get("proxy", ""))]
+        endpoint.private_addresses = places_of(urls) if given["allow_private"] else []
+    proxy = given.get("proxy")
+    return save_endpoint(
+        caller(request),
+        endpoint,
+        given.get("api_key"),
+        new_headers=given.get("headers"),
+        new_proxy=None if proxy == endpoint.proxy_shown else proxy,
+    )
 
 
 def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
@@ -188,6 +198,8 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         base_urls=endpoint.urls,
         private_addresses=endpoint.private_addresses,
         models=endpoint.model_names,
+        header_names=endpoint.header_names,
+        proxy=endpoint.proxy_shown,
         prices=endpoint.prices,
         prices_from_list=endpoint.prices_from_list,
         price_list_date=endpoint.price_list_date,

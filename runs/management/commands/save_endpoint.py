@@ -1,6 +1,7 @@
 """`manage.py save_endpoint NAME`: makes or changes an endpoint, as a CI job needs it."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -15,6 +16,7 @@ from runs.services.known_providers import fill_in
 from runs.services.people.local_account import person_for_command
 from workers.engine.providers.known import KNOWN_PROVIDERS
 
+OPTIONS = {"new_key": "--key-env", "new_headers": "--header-env", "new_proxy": "--proxy"}
 FIELDS = ("kind", "base_url", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 
 
@@ -51,6 +53,24 @@ class Command(SiteCommand):
         parser.add_argument(
             "--key-env", metavar="VARIABLE", help="environment variable that holds the API key"
         )
+        parser.add_argument(
+            "--header-env",
+            action="append",
+            metavar="NAME=VARIABLE",
+            help="header to send with every call, and the environment variable that holds its "
+            "value; any number of times, and all at once",
+        )
+        parser.add_argument(
+            "--proxy",
+            metavar="URL",
+            help="http:// or socks5:// with host and port; direct: none; empty: that of the site",
+        )
+        parser.add_argument(
+            "--proxy-env", metavar="VARIABLE", help="environment variable with such a URL"
+        )
+        parser.add_argument(
+            "--ca-bundle", metavar="FILE", help="certificates in PEM that its servers are signed by"
+        )
         parser.add_argument("--models", metavar="A,B", help="models to offer on the new-run page")
         parser.add_argument(
             "--find-models",
@@ -74,7 +94,13 @@ class Command(SiteCommand):
         endpoint = find_endpoint(options["name"]) or Endpoint(name=options["name"])
         try:
             change(endpoint, options)
-            save_endpoint(person, endpoint, read_key(options["key_env"]))
+            save_endpoint(
+                person,
+                endpoint,
+                read_variable("--key-env", options["key_env"]),
+                new_headers=read_headers(options["header_env"]),
+                new_proxy=read_variable("--proxy-env", options["proxy_env"]) or options["proxy"],
+            )
         except ValidationError as error:
             raise bad_input("\n".join(map(field_text, error.message_dict.items()))) from None
         self.stdout.write(f"{endpoint.name} ({endpoint.get_kind_display()}).")
@@ -98,6 +124,8 @@ def change(endpoint: Endpoint, options: dict[str, Any]) -> None:
     for name in FIELDS:
         if options[name] is not None:
             setattr(endpoint, name, options[name])
+    if options["ca_bundle"] is not None:
+        endpoint.ca_bundle = read_file(options["ca_bundle"])
     if options["models"] is not None:
         endpoint.model_names = [name for name in options["models"].split(",") if name]
     if options["private_addresses"] is not None:
@@ -123,17 +151,34 @@ def read_price(text: str) -> tuple[str, dict[str, float]]:
     return model, {"input": cost_in, "output": cost_out}
 
 
-def read_key(variable: str | None) -> str | None:
-    """None keeps the key that is stored. Never an argument: every process could read it."""
+def read_variable(option: str, variable: str | None) -> str | None:
+    """None keeps what is stored. Never an argument: every process could read it."""
     if variable is None:
         return None
-    key = os.environ.get(variable, "")
-    if not key:
-        raise bad_input(f"--key-env {variable}: there is no such variable, or it is empty.")
-    return key
+    secret = os.environ.get(variable, "")
+    if not secret:
+        raise bad_input(f"{option} {variable}: there is no such variable, or it is empty.")
+    return secret
+
+
+def read_headers(texts: list[str] | None) -> dict[str, str] | None:
+    if texts is None:
+        return None
+    headers = {}
+    for text in texts:
+        name, _, variable = text.partition("=")
+        headers[name] = read_variable("--header-env", variable) or ""
+    return headers
+
+
+def read_file(path: str) -> str:
+    try:
+        return Path(path).read_text() if path else ""
+    except (OSError, UnicodeDecodeError):
+        raise bad_input(f"--ca-bundle {path}: there is no such file of text.") from None
 
 
 def field_text(problem: tuple[str, list[str]]) -> str:
     field, messages = problem
-    name = "--key-env" if field == "new_key" else f"--{field.replace('_', '-')}"
+    name = OPTIONS.get(field, f"--{field.replace('_', '-')}")
     return f"{name}: {' '.join(messages)}"

@@ -17,7 +17,14 @@ class ProviderOptions(BaseModel):
 
 
 class Manner(NamedTuple):
+    headers: Mapping[str, str] = NOTHING  # of its own; their values are secret
     options: Mapping[str, Any] = NOTHING  # of the provider's `options_model`
 
 
 USUAL = Manner()
+
+
+def merged(*parts: Mapping[str, str]) -> dict[str, str]:
+    """Of headers with the same name, however it is written, the last one."""
+    found = {name.lower(): (name, value) for part in parts for name, value in part.items()}
+    return dict(found.values())

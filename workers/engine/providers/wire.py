@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
 from workers.engine.providers.answers import call_error
-from workers.engine.providers.manner import USUAL, Manner, ProviderOptions
+from workers.engine.providers.manner import USUAL, Manner, ProviderOptions, merged
 from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.servers import Servers
 
@@ -42,12 +42,13 @@ class HttpProvider:
         self._client = client
         self._servers = servers or Servers([base_url])
         self._options = manner.options
-        self._headers = {
-            "Content-Type": "application/json",
-            **self.key_headers(api_key),
-            **self.option_headers(manner.options),
-        }
-        self._key = api_key
+        self._headers = merged(
+            {"Content-Type": "application/json"},
+            self.key_headers(api_key),
+            self.option_headers(manner.options),
+            manner.headers,
+        )
+        self._secrets = (api_key, *manner.headers.values())
 
     @staticmethod
     def option_headers(options: Mapping[str, Any]) -> dict[str, str]:
@@ -61,5 +62,5 @@ class HttpProvider:
             lambda url: self._client.post(url + path, body, self._headers)
         )
         if answer.status != 200:
-            raise call_error(answer, self._key)
+            raise call_error(answer, *self._secrets)
         return answer

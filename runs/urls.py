@@ -37,6 +37,7 @@ from runs.views import (
     system,
     tokens,
     trials,
+    trying,
 )
 
 
@@ -153,6 +154,7 @@ urlpatterns = [
     path("endpoints/<int:pk>/remove/", removing.endpoint_remove, name="endpoint_remove"),
     path("endpoints/<int:pk>/restore/", removing.endpoint_restore, name="endpoint_restore"),
     path("endpoints/<int:pk>/", endpoints.endpoint, name="endpoint"),
+    path("endpoints/<int:pk>/try/", trying.endpoint_try, name="endpoint_try"),
     path("endpoints/models/", endpoints.endpoint_models_new, name="endpoint_models_new"),
     path("endpoints/<int:pk>/models/", endpoints.endpoint_models, name="endpoint_models"),
     path("endpoints/<int:pk>/test/", endpoints.endpoint_test, name="endpoint_test"),

@@ -1,7 +1,7 @@
 """What the routes of endpoints take and answer. No answer holds a key."""
 
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -11,7 +11,9 @@ from workers.engine.providers.known import KNOWN_PROVIDERS
 from workers.engine.spec.configuration import Concurrency, NotSwitch, RequestRate, Strict, TokenRate
 
 Url = Annotated[str, Field(max_length=300)]
-ProviderName = Literal[tuple(KNOWN_PROVIDERS)]  # type: ignore[valid-type]  # a dict you can read
+ProviderName = Annotated[
+    str, Field(max_length=40, json_schema_extra={"enum": list(KNOWN_PROVIDERS)})
+]
 EndpointName = Annotated[str, Field(max_length=60)]
 
 
@@ -173,3 +175,28 @@ class ProviderAnswer(BaseModel):
 
 class Providers(BaseModel):
     providers: list[ProviderAnswer]
+
+
+class TryBody(Strict):
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    prompt: Annotated[str, Field(min_length=1, max_length=20_000)]
+
+
+class TriedExchange(BaseModel):
+    request: str
+    response: str
+
+
+class TriedAnswer(BaseModel):
+    """Unknown tokens and costs are null."""
+
+    model: str
+    answer: str
+    problem: str
+    advice: str
+    latency_ms: float | None
+    waited_ms: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+    exchanges: list[TriedExchange]

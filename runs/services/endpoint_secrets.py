@@ -4,6 +4,7 @@ import json
 import re
 import ssl
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,15 +43,15 @@ def put_secrets(user: Person, endpoint: Endpoint, new: NewSecrets) -> None:
 
 
 def check_secrets(new: NewSecrets) -> None:
+    """Refuse what cannot be sent, before it is stored."""
     errors: dict[str, Any] = {}
-    for field, value, check in (
-        ("new_key", new.key, _check_key),
-        ("new_headers", new.headers, _check_headers),
-        ("new_proxy", new.proxy, _check_proxy),
+    for field, check in (
+        ("new_key", partial(_check_key, new.key or "")),
+        ("new_headers", partial(_check_headers, new.headers or {})),
+        ("new_proxy", partial(_check_proxy, new.proxy or DIRECT)),
     ):
         try:
-            if value:
-                check(value)  # type: ignore[operator]  # each takes its own
+            check()
         except ValueError as error:
             errors[field] = str(error)
     if errors:
@@ -58,7 +59,6 @@ def check_secrets(new: NewSecrets) -> None:
 
 
 def _check_key(text: str) -> None:
-    """Refuse what cannot be sent as a header, before it is stored."""
     key = text.strip()
     if len(key) > LONGEST_KEY:
         raise ValueError(f"A key has at most {LONGEST_KEY} characters.")

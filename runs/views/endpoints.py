@@ -23,6 +23,7 @@ from runs.services.endpoints import (
     test_connection,
 )
 from runs.services.known_providers import FILLED
+from runs.services.trying import Tried
 from runs.views.people import person
 from workers.engine.providers import PROVIDERS
 from workers.engine.providers.known import KNOWN_PROVIDERS, KnownProvider
@@ -189,6 +190,8 @@ def show_endpoint(
     *,
     report: object = None,
     found: ConnectionReport | None = None,
+    tried: Tried | None = None,
+    prompt: str = "",
     differences: list[Difference] | None = None,
 ) -> HttpResponse:
     stored = get_endpoint_for(request.user, pk)  # whatever was typed
@@ -199,6 +202,8 @@ def show_endpoint(
         "form": form,
         "report": report,
         "found": found,
+        "tried": tried,
+        "prompt": prompt,
         "changed_meanwhile": differences is not None,
         "differences": differences,
     }

@@ -1,5 +1,7 @@
 """Endpoints: add, list, show, change, pause, delete. No answer holds a key."""
 
+from dataclasses import asdict
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
@@ -15,6 +17,8 @@ from runs.api.endpoint_bodies import (
     FoundModels,
     ProviderAnswer,
     Providers,
+    TriedAnswer,
+    TryBody,
 )
 from runs.api.pages import ApiList, ArchiveQuery, Page, answer
 from runs.api.router import Routes
@@ -27,6 +31,7 @@ from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoin
 from runs.services.endpoints import find_models, save_endpoint
 from runs.services.known_providers import fill_in
 from runs.services.removing.archiving import archive_endpoint, delete_endpoint, restore_endpoint
+from runs.services.trying import try_prompt
 from workers.engine.http import proxy_addresses
 from workers.engine.providers.known import KNOWN_PROVIDERS
 
@@ -136,6 +141,21 @@ def find_its_models(
     return FoundModels(
         ok=report.ok, message=report.message, advice=report.advice, models=list(report.models)
     )
+
+
+@routes.post(
+    "/endpoints/{name}/try",
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
+    response=TriedAnswer,
+    summary="Send a prompt to an endpoint",
+)
+def try_a_prompt(request: HttpRequest, name: EndpointName, body: TryBody) -> TriedAnswer:
+    """For operators. One call, within the endpoint's limits, that the provider may charge for; at
+    most 30 seconds. Answered with what went over the wire, without secrets. A failure is an answer,
+    too: `problem` says what went wrong."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    tried = try_prompt(caller(request), found, body.model, body.prompt)
+    return TriedAnswer.model_validate(asdict(tried))
 
 
 @routes.post(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from runs.models import DIRECT, Endpoint
 from runs.outbound import base_url_of, place_at, policy_for, site_proxy
@@ -11,6 +11,8 @@ from workers.engine.http import Client, Proxy, Way, read_proxy
 from workers.engine.providers import Manner
 from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.resolver import GuardedResolver
+
+Opened = TypeVar("Opened", bound=Client)
 
 
 class Route(NamedTuple):
@@ -50,8 +52,8 @@ def own_proxy(endpoint: Endpoint) -> Proxy | None:
     return read_proxy(decrypt(endpoint.proxy_ciphertext))
 
 
-def open_client(route: Route) -> Client:
-    return Client(
+def open_client(route: Route, make: type[Opened] = Client) -> Opened:  # type: ignore[assignment]
+    return make(
         GuardedResolver(route.policy),
         way=route.way,
         resolve_proxy=GuardedResolver(route.proxy_policy),

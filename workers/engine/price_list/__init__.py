@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -47,7 +47,7 @@ def matches(clause: Mapping[str, Any], name: str) -> bool:
     return MATCHERS[word](name, value)
 
 
-MATCHERS = {
+MATCHERS: dict[str, Callable[[str, Any], bool]] = {
     "equals": lambda name, value: name == value.lower(),
     "starts_with": lambda name, value: name.startswith(value.lower()),
     "ends_with": lambda name, value: name.endswith(value.lower()),

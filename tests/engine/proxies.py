@@ -6,7 +6,7 @@ import base64
 import ipaddress
 import ssl
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
+Serve = Callable[[Reader, Writer], Awaitable[None]]
 
 
 @dataclass
@@ -107,7 +109,7 @@ async def read_host(kind: int, reader: Reader) -> str:
 
 
 @asynccontextmanager
-async def serving(proxy: PlayedProxy, serve) -> AsyncIterator[None]:  # type: ignore[no-untyped-def]
+async def serving(proxy: PlayedProxy, serve: Serve) -> AsyncIterator[None]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]
     try:

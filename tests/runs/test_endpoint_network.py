@@ -21,6 +21,7 @@ from runs.services.endpoints import rotate_endpoint_keys, save_endpoint
 from runs.services.people.tokens import create_token
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
 from tests.runs.page_parts import client_of, make_person
+from workers.engine.http import read_proxy
 from workers.engine.records import Request
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -63,6 +64,12 @@ def form_data(**changes):
     return {**sent, "max_concurrent": "4", **changes}
 
 
+def proxy_of(endpoint):
+    found = route_of(endpoint).way.proxy
+    assert found is not None
+    return found
+
+
 def holds_a_secret(text):
     return [one for one in (KEY, VALUE, PASSWORD) if one in str(text)]
 
@@ -71,7 +78,7 @@ def test_headers_and_password_are_stored_encrypted_and_shown_nowhere(ada):
     saved = saved_with_all(ada)
     assert not holds_a_secret(Endpoint.objects.values_list().get())
     assert headers_of(saved) == {"X-Team": VALUE}
-    assert route_of(saved).way.proxy.password == PASSWORD
+    assert proxy_of(saved).password == PASSWORD
     assert (saved.header_names, saved.proxy_shown) == (
         ["X-Team"],
         "http://ada:…@proxy.example:3128",
@@ -137,15 +144,15 @@ def test_a_private_proxy_needs_a_tick_as_a_private_server_does(ada):
 @pytest.mark.parametrize("what", ["base_url", "new_proxy", "ca_bundle"])
 def test_stored_secrets_go_to_no_new_place(ada, authority, what):
     saved = saved_with_all(ada)
-    new = {"new_proxy": "http://other.example:3128"} if what == "new_proxy" else {}
+    proxy = "http://other.example:3128" if what == "new_proxy" else None
     if what == "base_url":
         saved.base_url = "https://other.example/v1"
     if what == "ca_bundle":
         saved.ca_bundle = authority.pem
     with pytest.raises(ValidationError) as refused:
-        save_endpoint(ada, saved, KEY, **new)
+        save_endpoint(ada, saved, KEY, new_proxy=proxy)
     assert "enter the headers again" in str(refused.value.message_dict[what])
-    assert save_endpoint(ada, saved, KEY, new_headers={"X-Team": VALUE}, **new)
+    save_endpoint(ada, saved, KEY, new_headers={"X-Team": VALUE}, new_proxy=proxy)
 
 
 def test_less_of_it_is_no_new_place(ada):
@@ -158,7 +165,7 @@ def test_rotating_keys_reencrypts_all_of_them(ada):
     assert rotate_endpoint_keys(forget_old=True) == 1
     stored = Endpoint.objects.get()
     assert headers_of(stored) == {"X-Team": VALUE}
-    assert route_of(stored).way.proxy.password == PASSWORD
+    assert proxy_of(stored).password == PASSWORD
     assert secrets.decrypt(stored.key_ciphertext) == KEY
     assert stored.headers_ciphertext != saved.headers_ciphertext
 
@@ -188,12 +195,12 @@ def test_what_no_proxy_leaves_out(host, names, is_out):
 
 def test_the_proxy_of_the_environment_is_for_https_and_an_endpoints_own_goes_first(settings, ada):
     settings.HTTPS_PROXY, settings.NO_PROXY = "http://proxy.corp:3128", ("inside.example",)
-    assert site_proxy("https://provider.example/v1").host == "proxy.corp"
+    assert site_proxy("https://provider.example/v1") == read_proxy(settings.HTTPS_PROXY)
     assert site_proxy("http://provider.example/v1") is None
     assert site_proxy("https://models.inside.example/v1") is None
-    assert route_of(new_endpoint()).way.proxy.host == "proxy.corp"
+    assert proxy_of(new_endpoint()).host == "proxy.corp"
     own = save_endpoint(ada, new_endpoint(), new_proxy="socks5://own.example:1080")
-    assert route_of(own).way.proxy.host == "own.example"
+    assert proxy_of(own).host == "own.example"
     assert route_of(new_endpoint(proxy_shown="direct")).way.proxy is None
 
 

@@ -37,6 +37,7 @@ def endpoint_with(*models, **fields):
 
 def listed(model):
     price = listed_price(OPENAI, model)
+    assert price is not None
     return {"input": price.input, "output": price.output}
 
 
@@ -119,6 +120,8 @@ def test_the_page_says_where_a_price_comes_from(ada):
 def test_the_kept_list_is_what_the_package_says():
     script = Path(__file__).parents[2] / "scripts" / "price_list.py"
     described = importlib.util.spec_from_file_location("price_list_script", script)
+    assert described is not None
+    assert described.loader is not None
     module = importlib.util.module_from_spec(described)
     described.loader.exec_module(module)
     document = json.loads(PRICES_FILE.read_text())

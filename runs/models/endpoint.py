@@ -18,6 +18,7 @@ class EndpointKind(models.TextChoices):
     AZURE = "azure", "Azure OpenAI"
     ANTHROPIC = "anthropic", "Anthropic messages"
     OLLAMA = "ollama", "Ollama"
+    APP = "app", "Your own HTTP app"
     SIMULATED = "simulated", "Simulated provider"
 
 

@@ -31,13 +31,14 @@ def call_as_curl(endpoint: Endpoint, request: Request) -> str:
     if not endpoint.base_url or not hasattr(provider, "written"):
         return ""
     try:
-        path, body = provider.written(request, endpoint.options)
+        written = provider.written(request, endpoint.options)
     except CallError:  # such a request is never sent
         return ""
     headers = provider.key_headers("$API_KEY" if endpoint.has_key else "")
     own = {name: f"${variable_of(name)}" for name in endpoint.header_names}
     headers = merged(headers, provider.option_headers(endpoint.options), own)
-    command = write_curl(endpoint.base_url.rstrip("/") + path, headers, body, END_OF_CALL)
+    url = endpoint.base_url.rstrip("/") + written.path
+    command = write_curl(url, headers, written.body, END_OF_CALL, written.method)
     return command if len(command) <= LONGEST_COMMAND else ""
 
 
@@ -45,9 +46,14 @@ def variable_of(header: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", f"HEADER_{header.upper()}")
 
 
-def write_curl(url: str, headers: Mapping[str, str], body: Any, end: str) -> str:
+def write_curl(
+    url: str, headers: Mapping[str, str], body: Any, end: str, method: str = "POST"
+) -> str:
+    if method == "GET":
+        lines = [f'  -H "{name}: {value}"' for name, value in headers.items()]
+        return " \\\n".join([f"curl -sS {shlex.quote(url)}", *lines]) + "\n"
     lines = [
-        f"curl -sS -X POST {shlex.quote(url)} \\",
+        f"curl -sS -X {method} {shlex.quote(url)} \\",
         *(f'  -H "{name}: {value}" \\' for name, value in headers.items()),  # ours; the shell fills
         "  -H 'Content-Type: application/json' \\",
         f"  --data-binary @- <<'{end}'",

@@ -113,6 +113,32 @@ def test_only_operators_may(endpoint):
         try_prompt(make_person("bob"), endpoint, "sim-large", PROMPT)
 
 
+def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):
+    page = client_of(ada)
+    sent = {
+        "name": "ours",
+        "kind": "app",
+        "base_url": f"{simulator.url}/app",
+        "model_names": "default",
+        "max_concurrent": "4",
+        "option_app_method": "POST",
+        "option_app_path": "/ask",
+        "option_app_body": '{"question": "{{prompt}}"}',
+        "option_app_answer": "results[0].text",
+    }
+    refused = page.post(reverse("endpoint_new"), {**sent, "option_app_body": "{{prompt}}"})
+    assert "must be JSON" in refused.content.decode()
+    page.post(reverse("endpoint_new"), sent)
+    made = Endpoint.objects.get()
+    assert made.options == {
+        "path": "/ask",
+        "body": '{"question": "{{prompt}}"}',
+        "answer": "results[0].text",
+    }
+    tried = try_prompt(ada, made, "default", PROMPT)
+    assert (tried.answer, tried.tokens_in, tried.cost) == (ANSWER, None, None)
+
+
 @pytest.mark.parametrize("part", [{}, {"X-Part": "tried"}], ids=["whole page", "its part"])
 def test_the_page_shows_the_answer(ada, endpoint, part):
     page = client_of(ada)

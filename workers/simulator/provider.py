@@ -10,6 +10,7 @@ from workers.simulator.fault_choice import AskedModel, order_by_rate
 from workers.simulator.ledger import Arrival, Ledger
 from workers.simulator.limits import Limits
 from workers.simulator.protocols.anthropic_routes import ANTHROPIC_ROUTES
+from workers.simulator.protocols.app_routes import APP_ROUTES
 from workers.simulator.protocols.azure_routes import as_openai, is_azure, refusal_of
 from workers.simulator.protocols.exchange import Account, Exchange, FaultOrder
 from workers.simulator.protocols.ollama_routes import OLLAMA_ROUTES, list_tags
@@ -29,7 +30,7 @@ from workers.simulator.records import (
 from workers.simulator.script import Script
 from workers.simulator.settings import Settings
 
-ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES
+ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES | APP_ROUTES
 LISTS_BY_PATH: dict[str, Callable[[], Reply]] = {"/v1/models": list_models, "/api/tags": list_tags}
 UNKNOWN_ROUTE = "(unknown)"
 MOST_WAITING_SECONDS = 60.0  # a client that never sends so many at once is answered all the same

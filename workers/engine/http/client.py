@@ -84,12 +84,12 @@ class Client:
         await asyncio.sleep(0)  # transports close in the next turn of the loop
 
     async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
-        return await self._send("GET", url, headers, b"")
+        return await self.send("GET", url, headers, b"")
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        return await self._send("POST", url, headers, body)
+        return await self.send("POST", url, headers, body)
 
-    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         target = read_url(url)
         message = head_of(method, target, headers, len(body)) + body
         connection = self._take(target.place) or await self._connect(target.place)
@@ -201,7 +201,7 @@ def head_of(method: str, target: Target, headers: Mapping[str, str], length: int
         f"{method} {target.path} HTTP/1.1",
         f"Host: {target.host_header}",
         "Accept-Encoding: identity",
-        *([f"Content-Length: {length}"] if method == "POST" else []),
+        *([f"Content-Length: {length}"] if method != "GET" else []),
         *[f"{name}: {value}" for name, value in headers.items()],
     ]
     head = "\r\n".join(lines)

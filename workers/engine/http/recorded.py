@@ -22,10 +22,10 @@ class RecordingClient(Client):
         super().__init__(*args, **kwargs)
         self.exchanges: list[RawExchange] = []
 
-    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         answer: Answer | None = None
         try:
-            answer = await super()._send(method, url, headers, body)
+            answer = await super().send(method, url, headers, body)
             return answer
         finally:
             self.exchanges.append(RawExchange(method, url, headers, body, answer))

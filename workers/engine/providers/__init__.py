@@ -7,6 +7,7 @@ from typing import Protocol
 
 from workers.engine.http import Client
 from workers.engine.providers.anthropic import Anthropic
+from workers.engine.providers.app import App
 from workers.engine.providers.azure import Azure
 from workers.engine.providers.manner import USUAL, Manner, ProviderOptions
 from workers.engine.providers.model_lists import ModelList
@@ -59,6 +60,7 @@ PROVIDERS: dict[str, ProviderFactory] = {
     "azure": Azure,
     "anthropic": Anthropic,
     "ollama": Ollama,
+    "app": App,
     "simulated": OpenAI,  # the simulated provider speaks the same protocol, without a key
 }
 

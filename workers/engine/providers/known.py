@@ -124,6 +124,14 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         max_concurrent=4,
         hint=f"Its llama-server. {LOCAL_HINT}",
     ),
+    "app": KnownProvider(
+        "Your own HTTP app",
+        "app",
+        "",
+        needs_key=False,
+        max_concurrent=4,
+        hint="Enter its whole address as the base URL, what to send, and where the answer is.",
+    ),
     "other": KnownProvider(
         "Other",
         "openai",

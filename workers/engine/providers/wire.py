@@ -1,6 +1,6 @@
 """What all providers share: one JSON request to the best server of an endpoint, and its answer."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from workers.engine.http import Answer, Client
@@ -19,7 +19,8 @@ class Written(NamedTuple):
     """A request as a provider's own protocol writes it."""
 
     path: str  # behind the base URL
-    body: Mapping[str, Any]
+    body: Any
+    method: str = "POST"
 
 
 class HttpProvider:
@@ -27,6 +28,7 @@ class HttpProvider:
 
     key_headers = staticmethod(bearer)
     model_list: ClassVar[ModelList | None] = None
+    good: ClassVar[Container[int]] = (200,)
     options_model: ClassVar[type[ProviderOptions]] = ProviderOptions
 
     def __init__(
@@ -55,12 +57,12 @@ class HttpProvider:
         """What its options send along with every request. No secret."""
         return {}
 
-    async def _post(self, path: str, document: Mapping[str, Any]) -> Answer:
-        """An answer with status 200, or the CallError that another one means."""
-        body = to_json(document)
+    async def _post(self, path: str, document: Any, method: str = "POST") -> Answer:
+        """An answer that went well, or the CallError that another one means."""
+        body = to_json(document) if method != "GET" else b""
         answer = await self._servers.call(
-            lambda url: self._client.post(url + path, body, self._headers)
+            lambda url: self._client.send(method, url + path, self._headers, body)
         )
-        if answer.status != 200:
+        if answer.status not in self.good:
             raise call_error(answer, *self._secrets)
         return answer

@@ -41,7 +41,8 @@ def option_field(option: OptionDescription, stored: Mapping[str, Any]) -> forms.
     initial = stored.get(option.name, option.default)
     told: dict[str, Any] = {"label": option.label, "help_text": option.help, "initial": initial}
     if option.kind == "choice":
-        return forms.ChoiceField(choices=[(one, one) for one in option.choices], **told)
+        choices = [(one, one) for one in option.choices]
+        return forms.ChoiceField(required=False, choices=choices, **told)
     area = forms.Textarea(attrs={"rows": 5, "spellcheck": "false", "class": "mono"})
     widget = area if option.kind == "long text" else forms.TextInput(attrs={"spellcheck": "false"})
     return forms.CharField(required=False, widget=widget, **told)
@@ -55,7 +56,7 @@ def read_options(form: forms.ModelForm[Endpoint], kind: str, stored: Any) -> Any
         return stored
     typed = {option.name: form.cleaned_data.get(name) for name, option in names.items()}
     defaults = {option.name: option.default for option in names.values()}
-    return {name: value for name, value in typed.items() if value not in (None, defaults[name])}
+    return {name: value for name, value in typed.items() if value not in (None, "", defaults[name])}
 
 
 def option_groups(form: forms.ModelForm[Endpoint]) -> list[OptionGroup]:

@@ -20,6 +20,27 @@ OPTIONS = {"new_key": "--key-env", "new_headers": "--header-env", "new_proxy": "
 FIELDS = ("kind", "base_url", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 
 
+def add_network(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--header-env",
+        action="append",
+        metavar="NAME=VARIABLE",
+        help="header to send with every call, and the environment variable that holds its "
+        "value; any number of times, and all at once",
+    )
+    parser.add_argument(
+        "--proxy",
+        metavar="URL",
+        help="http:// or socks5:// with host and port; direct: none; empty: that of the site",
+    )
+    parser.add_argument(
+        "--proxy-env", metavar="VARIABLE", help="environment variable with such a URL"
+    )
+    parser.add_argument(
+        "--ca-bundle", metavar="FILE", help="certificates in PEM that its servers are signed by"
+    )
+
+
 class Command(SiteCommand):
     help = "Makes an endpoint, or changes an existing one. What is not given stays as it is."
 
@@ -53,24 +74,7 @@ class Command(SiteCommand):
         parser.add_argument(
             "--key-env", metavar="VARIABLE", help="environment variable that holds the API key"
         )
-        parser.add_argument(
-            "--header-env",
-            action="append",
-            metavar="NAME=VARIABLE",
-            help="header to send with every call, and the environment variable that holds its "
-            "value; any number of times, and all at once",
-        )
-        parser.add_argument(
-            "--proxy",
-            metavar="URL",
-            help="http:// or socks5:// with host and port; direct: none; empty: that of the site",
-        )
-        parser.add_argument(
-            "--proxy-env", metavar="VARIABLE", help="environment variable with such a URL"
-        )
-        parser.add_argument(
-            "--ca-bundle", metavar="FILE", help="certificates in PEM that its servers are signed by"
-        )
+        add_network(parser)
         parser.add_argument("--models", metavar="A,B", help="models to offer on the new-run page")
         parser.add_argument(
             "--find-models",

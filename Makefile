@@ -13,7 +13,7 @@ FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -108,6 +108,9 @@ commands: setup ## Write docs/COMMANDS.md anew from the commands
 
 configuration: setup ## Write docs/CONFIGURATION.md anew from the schema
 	$(CHECK)/python scripts/configuration_reference.py
+
+prices: setup ## Write the list of prices anew from the package genai-prices
+	$(BIN)/python scripts/price_list.py
 
 lock: setup ## Write the lock files anew from requirements/*.in and package.json
 	cd requirements && for name in run dev rollout mettagrid installer node; do \

@@ -20,6 +20,7 @@ DEFAULT_SIMULATOR_URL = "http://127.0.0.1:8765"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 MOST_TRIALS = 2_000_000  # of a run, whoever starts it; the engine refuses more
 SHORTEST_SECRET_KEY = 50  # characters; what Django's own deployment check asks for
+OUTBOUND_PROXIES = ("http", "socks5", "socks5h", "socks4")
 SWITCH_WORDS = {"1": True, "true": True, "yes": True, "on": True}
 SWITCH_WORDS |= {"0": False, "false": False, "no": False, "off": False}
 
@@ -56,6 +57,8 @@ class Environment:
     allowed_private_endpoints: tuple[str, ...]
     private_endpoints: str  # ask: an admin may allow one on its form; refuse: only the list above
     unsafe_webhook_addresses: tuple[str, ...]
+    https_proxy: str  # between the site and its providers; empty: none
+    no_proxy: tuple[str, ...]
     trusted_proxies: TrustedProxies
     plugins: tuple[str, ...]
     commit: str  # of the code; empty: unknown
@@ -106,6 +109,8 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         private_endpoints=_choice(environ, "EVALSITE_PRIVATE_ENDPOINTS", ("ask", "refuse")),
         unsafe_webhook_addresses=_list(environ, "EVALSITE_UNSAFE_WEBHOOK_ADDRESSES"),
+        https_proxy=_https_proxy(environ),
+        no_proxy=_list(environ, "NO_PROXY") or _list(environ, "no_proxy"),
         trusted_proxies=_trusted_proxies(environ),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
         commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
@@ -223,6 +228,26 @@ def _origins(environ: Mapping[str, str]) -> tuple[str, ...]:
                 " scheme://host:port, without path or wildcard, such as https://eval.example.com."
             )
     return origins
+
+
+def _https_proxy(environ: Mapping[str, str]) -> str:
+    """With scheme and port. Unlike other variables it has no name of ours: companies set it."""
+    name = "HTTPS_PROXY" if environ.get("HTTPS_PROXY") else "https_proxy"
+    text = (environ.get(name) or "").strip()
+    if not text:
+        return ""
+    url = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in OUTBOUND_PROXIES and parts.hostname and parts.port
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise EnvironmentProblem(
+            f"{name} must be the address of a proxy with its port, as in http://proxy.example:3128 "
+            f"(or {', '.join(OUTBOUND_PROXIES[1:])}). Put it right, or unset it for this site."
+        )
+    return url
 
 
 def _trusted_proxies(environ: Mapping[str, str]) -> TrustedProxies:

@@ -1,12 +1,14 @@
 """Which addresses an endpoint or a webhook may have: the engine's policy, from the settings."""
 
 from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from django.conf import settings
 from yarl import URL
 
 from runs.models import Endpoint, EndpointKind
 from workers.engine.errors import ForbiddenAddress, PrivateAddress
+from workers.engine.http import Proxy, read_proxy
 from workers.engine.providers.addresses import AddressPolicy, check_url, place_of
 
 BY_AN_ADMIN = "An admin can allow it for this endpoint under Private addresses (private_addresses)."
@@ -64,8 +66,10 @@ def places_of(urls: Sequence[object]) -> list[str]:
 
 
 def check_servers(endpoint: Endpoint) -> tuple[str, ...]:
-    """All URLs of the endpoint, the base URL first, or ForbiddenAddress about one of them."""
+    """All URLs of the endpoint, the base URL first, or ForbiddenAddress about one of them, or about
+    its own proxy."""
     policy = policy_for(endpoint)
+    check_proxy(endpoint)
     more = (check_server(url, policy) for url in endpoint.more_urls)
     return tuple(dict.fromkeys((check_endpoint(endpoint), *more)))
 
@@ -73,7 +77,7 @@ def check_servers(endpoint: Endpoint) -> tuple[str, ...]:
 def places_to_tick(endpoint: Endpoint) -> list[str]:
     """Of the endpoint's addresses those that only a tick of an admin is missing for."""
     policy, found = policy_for(endpoint), []
-    for url in endpoint.urls if admins_may_allow() else ():
+    for url in endpoint.called_urls if admins_may_allow() else ():
         try:
             check_server(url, policy)
         except PrivateAddress as error:
@@ -81,6 +85,40 @@ def places_to_tick(endpoint: Endpoint) -> list[str]:
         except ForbiddenAddress:
             continue
     return found
+
+
+def check_proxy(endpoint: Endpoint) -> None:
+    """Its own one; that of the site is the host operator's."""
+    if endpoint.has_proxy:
+        check_url(read_proxy(endpoint.proxy_shown).address, policy_for(endpoint))
+
+
+def site_proxy(url: str) -> Proxy | None:
+    """What HTTPS_PROXY and NO_PROXY say of an address: as elsewhere, only https goes through it."""
+    parsed = URL(url)
+    if not settings.HTTPS_PROXY or parsed.scheme != "https":
+        return None
+    host = parsed.raw_host or ""
+    return None if is_left_out(host, settings.NO_PROXY) else read_proxy(settings.HTTPS_PROXY)
+
+
+def is_left_out(host: str, names: Sequence[str]) -> bool:
+    """As curl reads NO_PROXY: names with all below them, addresses, networks, or * for all."""
+    if "*" in names:
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        wanted = [name.lower().strip().lstrip(".") for name in names]
+        return any(host == name or host.endswith(f".{name}") for name in wanted if name)
+    return any(address in network for name in names for network in networks_in(name))
+
+
+def networks_in(name: str) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(name.strip(), strict=False)]
+    except ValueError:  # a host's name
+        return []
 
 
 def check_endpoint(endpoint: Endpoint) -> str:

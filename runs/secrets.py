@@ -4,10 +4,33 @@ A copy of the database alone, or of the settings alone, gives nobody a provider'
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
+
+KEY_FIELDS = ["key_ciphertext", "key_hint", "key_set_at", "key_set_by"]
+HEADER_FIELDS = ["headers_ciphertext", "header_names"]
+PROXY_FIELDS = ["proxy_ciphertext", "proxy_shown"]
+
+
+class NewSecrets(NamedTuple):
+    """Of an endpoint, as they were entered. None keeps what is stored; an empty one removes it."""
+
+    key: str | None = None
+    headers: Mapping[str, str] | None = None
+    proxy: str | None = None  # its URL, or "direct"
+
+    @property
+    def fields(self) -> list[str]:
+        """A form that was open for an hour must not bring back what was replaced meanwhile."""
+        given = (self.key, KEY_FIELDS), (self.headers, HEADER_FIELDS), (self.proxy, PROXY_FIELDS)
+        return [name for value, names in given if value is not None for name in names]
+
+
+NOTHING_NEW = NewSecrets()
 
 
 class SecretsError(Exception):

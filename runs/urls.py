@@ -39,6 +39,7 @@ from runs.views import (
     system,
     tokens,
     trials,
+    trying,
 )
 
 
@@ -158,6 +159,9 @@ urlpatterns = [
     path("endpoints/<int:pk>/remove/", removing.endpoint_remove, name="endpoint_remove"),
     path("endpoints/<int:pk>/restore/", removing.endpoint_restore, name="endpoint_restore"),
     path("endpoints/<int:pk>/", endpoints.endpoint, name="endpoint"),
+    path("endpoints/<int:pk>/try/", trying.endpoint_try, name="endpoint_try"),
+    path("endpoints/models/", endpoints.endpoint_models_new, name="endpoint_models_new"),
+    path("endpoints/<int:pk>/models/", endpoints.endpoint_models, name="endpoint_models"),
     path("endpoints/<int:pk>/test/", endpoints.endpoint_test, name="endpoint_test"),
     path("cache/", cache.cache, name="cache"),
     path("cache/prune/", cache.cache_prune, name="cache_prune"),

@@ -9,7 +9,7 @@ from pydantic import Field
 from workers.engine.agents import Agent, Call
 from workers.engine.http import Client
 from workers.engine.kinds.evolve.operators import WritingOperator
-from workers.engine.providers import Servers
+from workers.engine.providers import Manner, Servers
 from workers.engine.records import Candidate, Case, Judgement, Reply, Request
 from workers.engine.scorers.base import Scorer, expected_of, quote
 from workers.engine.strategies.options import Options
@@ -76,6 +76,7 @@ class Parrot:
         base_url: str = "https://parrot.example",
         api_key: str = "",
         servers: Servers | None = None,
+        manner: Manner | None = None,
     ) -> None:
         self.service = service
 

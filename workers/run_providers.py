@@ -21,7 +21,8 @@ class RunProviders(dict[str, Provider]):
         """Make those anew whose endpoint is another than it was."""
         for name, one in endpoints.items():
             urls = (one.base_url, tuple(one.more_urls), tuple(one.private_addresses))
-            made_of = (one.pk, one.kind, one.key_ciphertext, *urls)
+            network = (one.headers_ciphertext, one.proxy_shown, one.proxy_ciphertext, one.ca_bundle)
+            made_of = (one.pk, one.kind, one.key_ciphertext, *urls, one.options, *network)
             if self._made_of.get(name) != made_of:
                 self[name] = build_provider(one, self._clients.of(one))
                 self._made_of[name] = made_of

@@ -11,8 +11,9 @@ import redis.asyncio
 from django.conf import settings
 
 from runs.models import Endpoint
-from runs.outbound import check_servers, policy_for, webhook_policy
+from runs.outbound import check_servers, webhook_policy
 from runs.secrets import decrypt
+from runs.selectors.endpoints.manner import Route, manner_of, open_client, route_of
 from runs.selectors.endpoints.service import service_with_key
 from workers.engine.calling.asking import AskParts
 from workers.engine.calling.cache import Flights, ReplyCache
@@ -24,8 +25,6 @@ from workers.engine.executor import Executor, executor_of
 from workers.engine.http import Client
 from workers.engine.outside import Outside
 from workers.engine.providers import PROVIDERS, Provider, Servers
-from workers.engine.providers.addresses import AddressPolicy
-from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.records import Reply, Request
 from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import TargetParts
@@ -72,17 +71,17 @@ def build_call_parts(
 
 
 class Clients:
-    """A client for each set of addresses that may be called: a private one that is allowed to one
-    endpoint is closed to the others, also by name and over connections that are open already."""
+    """A client for each route: a private address that is allowed to one endpoint is closed to the
+    others, also by name and over connections that are open already. So is a proxy."""
 
     def __init__(self) -> None:
-        self._clients: dict[AddressPolicy, Client] = {}
+        self._clients: dict[Route, Client] = {}
 
     def of(self, endpoint: Endpoint) -> Client:
-        policy = policy_for(endpoint)
-        if policy not in self._clients:
-            self._clients[policy] = Client(GuardedResolver(policy))
-        return self._clients[policy]
+        route = route_of(endpoint)
+        if route not in self._clients:
+            self._clients[route] = open_client(route)
+        return self._clients[route]
 
     async def close(self) -> None:
         for client in self._clients.values():
@@ -108,7 +107,8 @@ def build_provider(endpoint: Endpoint, client: Client) -> Provider:
         urls = check_servers(endpoint)
     except ForbiddenAddress as error:
         return ClosedProvider(service, str(error))
-    return PROVIDERS[endpoint.kind](client, service, urls[0], key, servers_at(urls))
+    make = PROVIDERS[endpoint.kind]
+    return make(client, service, urls[0], key, servers_at(urls), manner_of(endpoint))
 
 
 @lru_cache(maxsize=256)

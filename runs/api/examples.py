@@ -113,6 +113,11 @@ EXAMPLES: dict[str, Example] = {
             "prices": {"some-model": {"input": 2.5, "output": 10}},
         },
     ),
+    "list_providers": Example("GET", "/providers"),
+    "try_a_prompt": Example(
+        "POST", "/endpoints/simulated/try", body={"model": "sim-small", "prompt": "What is 2 + 2?"}
+    ),
+    "find_its_models": Example("POST", "/endpoints/simulated/models"),
     "list_all_endpoints": Example("GET", "/endpoints"),
     "show_endpoint": Example("GET", "/endpoints/simulated"),
     "change_endpoint": Example("PATCH", "/endpoints/simulated", body={"max_concurrent": 40}),

@@ -26,6 +26,27 @@ class LinesField(forms.CharField):
         return bool(self.to_python(data) != (initial or []))
 
 
+class HeadersField(forms.CharField):
+    """Headers, one a line: Name: value. What is stored never comes back into it."""
+
+    widget = forms.Textarea(
+        attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off", "class": "mono"}
+    )
+
+    def prepare_value(self, value: Any) -> Any:
+        return ""
+
+    def to_python(self, value: Any) -> Any:
+        lines = [line for line in (super().to_python(value) or "").splitlines() if line.strip()]
+        headers: dict[str, str] = {}
+        for number, line in enumerate(lines, start=1):
+            name, is_whole, text = line.partition(":")
+            if not is_whole:  # the line may be a secret: it is not repeated
+                raise forms.ValidationError(f"Line {number}: write a name, a colon and a value.")
+            headers[name.strip()] = text.strip()
+        return headers
+
+
 class PricesField(forms.CharField):
     """Models with what a million tokens of them cost, one a line: name, input, output."""
 

@@ -7,7 +7,7 @@ from runs.models.cache import CachedReply
 from runs.models.configuration import Configuration
 from runs.models.dataset import Case, Dataset
 from runs.models.dry_run import DryRun
-from runs.models.endpoint import Endpoint, EndpointKind
+from runs.models.endpoint import DIRECT, Endpoint, EndpointKind
 from runs.models.figures import RunFigures
 from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
 from runs.models.maintenance import Maintenance
@@ -20,6 +20,7 @@ from runs.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "ADVICE",
+    "DIRECT",
     "ApiToken",
     "AppendOnlyError",
     "AuditAction",

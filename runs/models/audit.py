@@ -26,6 +26,7 @@ class AuditAction(models.TextChoices):
     ENDPOINT_PAUSED = "endpoint.paused", "Paused an endpoint"
     ENDPOINT_RESUMED = "endpoint.resumed", "Resumed an endpoint"
     ENDPOINT_TRIED_AGAIN = "endpoint.tried_again", "Had a failing endpoint tried again"
+    ENDPOINT_PROMPTED = "endpoint.prompted", "Sent a prompt to an endpoint"
     PRIVATE_ALLOWED = "private_address.allowed", "Allowed a private address"
     PRIVATE_REVOKED = "private_address.revoked", "Stopped allowing a private address"
     RUN_TRIED = "run.tried", "Tried trials before a launch"

@@ -1,5 +1,6 @@
 """An Endpoint: where calls go, how many at once, and the key they need."""
 
+from datetime import date
 from typing import ClassVar
 
 from django.conf import settings
@@ -7,11 +8,17 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.urls import reverse
 
+from workers.engine.http import read_proxy
+
+DIRECT = "direct"  # instead of a proxy: none, also where the site has one
+
 
 class EndpointKind(models.TextChoices):
     OPENAI = "openai", "OpenAI-compatible"
+    AZURE = "azure", "Azure OpenAI"
     ANTHROPIC = "anthropic", "Anthropic messages"
     OLLAMA = "ollama", "Ollama"
+    APP = "app", "Your own HTTP app"
     SIMULATED = "simulated", "Simulated provider"
 
 
@@ -70,6 +77,11 @@ class Endpoint(models.Model):
         help_text="Further servers of the same kind with the same models: the least loaded "
         "one gets the next call (Ollama).",
     )
+    options = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='What its kind can be told besides, as in {"api_version": "2024-10-21"}.',
+    )
     private_addresses = models.JSONField(
         default=list,
         blank=True,
@@ -90,6 +102,25 @@ class Endpoint(models.Model):
         blank=True,
         help_text='Dollars per million tokens, as in {"some-model": {"input": 2.5, "output": 10}}. '
         "A model without a price costs an unknown amount, never nothing.",
+    )
+    listed_prices = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="Of its prices those that come from the list kept with the site, and its date.",
+    )
+    header_names = models.JSONField(default=list, blank=True, editable=False)
+    headers_ciphertext = models.TextField(blank=True, editable=False)
+    proxy_shown = models.CharField(
+        max_length=300,
+        blank=True,
+        editable=False,
+        help_text="Its own proxy without the password; direct: none, whatever the site has.",
+    )
+    proxy_ciphertext = models.TextField(blank=True, editable=False)
+    ca_bundle = models.TextField(
+        blank=True,
+        help_text="Certificates in PEM that its servers may be signed by, besides the usual ones.",
     )
     key_ciphertext = models.TextField(blank=True, editable=False)
     key_hint = models.CharField(max_length=8, blank=True, editable=False)
@@ -134,6 +165,30 @@ class Endpoint(models.Model):
     def urls(self) -> list[str]:
         """Of all its servers, as entered."""
         return [url for url in (self.base_url, *self.more_urls) if url]
+
+    @property
+    def called_urls(self) -> list[str]:
+        """Of all that its calls connect to: its servers, and its own proxy."""
+        return [*self.urls, *([read_proxy(self.proxy_shown).address] if self.has_proxy else [])]
+
+    @property
+    def has_proxy(self) -> bool:
+        return bool(self.proxy_shown) and self.proxy_shown != DIRECT
+
+    @property
+    def prices_from_list(self) -> list[str]:
+        """The models whose price nobody entered."""
+        return [name for name, note in self.listed_prices.items() if note]
+
+    @property
+    def price_list_date(self) -> date | None:
+        """Of the newest list that a price of it comes from."""
+        days = [note["date"] for note in self.listed_prices.values() if note]
+        return date.fromisoformat(max(days)) if days else None
+
+    @property
+    def models_without_price(self) -> list[str]:
+        return [name for name in self.model_names if name not in self.prices]
 
     @property
     def has_key(self) -> bool:

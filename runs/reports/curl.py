@@ -2,6 +2,7 @@
 the environment, never from a page."""
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from runs.models import Endpoint
 from workers.engine.errors import CallError
 from workers.engine.providers import PROVIDERS
+from workers.engine.providers.manner import merged
 from workers.engine.records import Request
 
 END = "CONFIGURATION"  # no line of the body is it: the body is one line of JSON, in ASCII
@@ -29,17 +31,29 @@ def call_as_curl(endpoint: Endpoint, request: Request) -> str:
     if not endpoint.base_url or not hasattr(provider, "written"):
         return ""
     try:
-        path, body = provider.written(request)
+        written = provider.written(request, endpoint.options)
     except CallError:  # such a request is never sent
         return ""
     headers = provider.key_headers("$API_KEY" if endpoint.has_key else "")
-    command = write_curl(endpoint.base_url.rstrip("/") + path, headers, body, END_OF_CALL)
+    own = {name: f"${variable_of(name)}" for name in endpoint.header_names}
+    headers = merged(headers, provider.option_headers(endpoint.options), own)
+    url = endpoint.base_url.rstrip("/") + written.path
+    command = write_curl(url, headers, written.body, END_OF_CALL, written.method)
     return command if len(command) <= LONGEST_COMMAND else ""
 
 
-def write_curl(url: str, headers: Mapping[str, str], body: Any, end: str) -> str:
+def variable_of(header: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", f"HEADER_{header.upper()}")
+
+
+def write_curl(
+    url: str, headers: Mapping[str, str], body: Any, end: str, method: str = "POST"
+) -> str:
+    if method == "GET":
+        lines = [f'  -H "{name}: {value}"' for name, value in headers.items()]
+        return " \\\n".join([f"curl -sS {shlex.quote(url)}", *lines]) + "\n"
     lines = [
-        f"curl -sS -X POST {shlex.quote(url)} \\",
+        f"curl -sS -X {method} {shlex.quote(url)} \\",
         *(f'  -H "{name}: {value}" \\' for name, value in headers.items()),  # ours; the shell fills
         "  -H 'Content-Type: application/json' \\",
         f"  --data-binary @- <<'{end}'",

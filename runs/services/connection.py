@@ -1,15 +1,17 @@
 """Asks an endpoint for its models and tells a person, in our words, how that went."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from runs.models import Endpoint
-from runs.outbound import admins_may_allow, check_servers, policy_for
+from runs.outbound import admins_may_allow, check_servers
 from runs.secrets import SecretsError, decrypt
+from runs.selectors.endpoints.manner import Route, headers_of, open_client, route_of
 from workers.engine.errors import (
     BadCredentials,
     CallError,
@@ -21,15 +23,14 @@ from workers.engine.errors import (
     Refused,
     ServerError,
 )
-from workers.engine.http import Client
-from workers.engine.providers import model_list_of
-from workers.engine.providers.addresses import AddressPolicy
+from workers.engine.providers import PROVIDERS, model_list_of
 from workers.engine.providers.answers import read_json_answer
+from workers.engine.providers.manner import merged
 from workers.engine.providers.model_lists import ModelList
-from workers.engine.providers.resolver import GuardedResolver
 
 DEADLINE_SECONDS = 10.0  # for everything: looking up the name, connecting, reading
 MOST_MODELS = 200  # shown; some providers list thousands
+MOST_TO_CHOOSE = 1000  # offered to be ticked
 LONGEST_MODEL_NAME = 200  # characters
 
 
@@ -48,6 +49,21 @@ class ConnectionReport:
     was_asked: bool = True  # False: its protocol has no list of models, so nothing is known
 
 
+class Question(NamedTuple):
+    """What every server of an endpoint is asked, and how."""
+
+    route: Route
+    model_list: ModelList
+    key: str
+    headers: Mapping[str, str]
+
+
+OTHER_NAMES = ConnectionReport(
+    ok=False,
+    was_asked=False,
+    message="It lists the models that could be deployed, not the names of your deployments.",
+    advice="Enter the names of your deployments, one a line.",
+)
 CANNOT_ASK = ConnectionReport(
     ok=False,
     was_asked=False,
@@ -60,22 +76,51 @@ def check_connection(
     endpoint: Endpoint, deadline_seconds: float = DEADLINE_SECONDS
 ) -> ConnectionReport:
     """Ask for the list of models, which costs nothing, with the endpoint's key."""
+    report = _ask_endpoint(endpoint, deadline_seconds)
+    model_list = model_list_of(endpoint.kind)
+    if not report.ok or model_list is None:
+        return report
+    if not model_list.names_callable:
+        return replace(report, models=report.models[:MOST_MODELS])
+    return _compare_models(endpoint, report)
+
+
+def ask_for_models(
+    endpoint: Endpoint, deadline_seconds: float = DEADLINE_SECONDS
+) -> ConnectionReport:
+    """The models to choose from."""
+    model_list = model_list_of(endpoint.kind)
+    if model_list is not None and not model_list.names_callable:
+        return OTHER_NAMES
+    report = _ask_endpoint(endpoint, deadline_seconds)
+    return replace(report, models=tuple(dict.fromkeys(report.models))[:MOST_TO_CHOOSE])
+
+
+def _ask_endpoint(endpoint: Endpoint, deadline_seconds: float) -> ConnectionReport:
     model_list = model_list_of(endpoint.kind)
     if model_list is None:
         return CANNOT_ASK
     try:
-        urls = check_servers(endpoint)
-        key = decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
+        urls, route = check_servers(endpoint), route_of(endpoint)
+        key, headers = _key_of(endpoint), _headers(endpoint)
     except ForbiddenAddress as error:
         return _forbidden(error)
     except SecretsError as error:
         return ConnectionReport(ok=False, message=str(error), advice=BadCredentials.advice)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
-        report = loop.run_until_complete(
-            _ask_all(policy_for(endpoint), model_list, urls, key, deadline_seconds)
-        )
-    return _compare_models(endpoint, report) if report.ok else report
+        question = Question(route, model_list, key, headers)
+        return loop.run_until_complete(_ask_all(question, urls, deadline_seconds))
+
+
+def _key_of(endpoint: Endpoint) -> str:
+    return decrypt(endpoint.key_ciphertext) if endpoint.has_key else ""
+
+
+def _headers(endpoint: Endpoint) -> Mapping[str, str]:
+    """Besides the key's."""
+    provider: Any = PROVIDERS[endpoint.kind]
+    return merged(provider.option_headers(endpoint.options), headers_of(endpoint))
 
 
 def _compare_models(endpoint: Endpoint, report: ConnectionReport) -> ConnectionReport:
@@ -107,14 +152,10 @@ def _forbidden(error: ForbiddenAddress) -> ConnectionReport:
 
 
 async def _ask_all(
-    policy: AddressPolicy,
-    model_list: ModelList,
-    urls: Sequence[str],
-    key: str,
-    deadline_seconds: float,
+    question: Question, urls: Sequence[str], deadline_seconds: float
 ) -> ConnectionReport:
     """Every server of the endpoint at once; the first that fails is the one reported."""
-    questions = (_ask(policy, model_list, url, key, deadline_seconds) for url in urls)
+    questions = (_ask(question, url, deadline_seconds) for url in urls)
     reports = await asyncio.gather(*questions)
     if len(reports) == 1:
         return reports[0]
@@ -132,13 +173,11 @@ async def _ask_all(
     )
 
 
-async def _ask(
-    policy: AddressPolicy, model_list: ModelList, url: str, key: str, deadline_seconds: float
-) -> ConnectionReport:
+async def _ask(question: Question, url: str, deadline_seconds: float) -> ConnectionReport:
     start = perf_counter()
     try:
         async with asyncio.timeout(deadline_seconds):
-            status, body = await _get(policy, model_list, url, key)
+            status, body = await _get(question, url)
     except TimeoutError:
         report = ConnectionReport(
             ok=False,
@@ -150,23 +189,24 @@ async def _ask(
     except CallError as error:
         report = ConnectionReport(ok=False, message=str(error), advice=error.advice)
     else:
-        report = _report(model_list, status, body, key)
+        report = _report(question, status, body)
     return replace(report, latency_ms=(perf_counter() - start) * 1000)
 
 
-async def _get(
-    policy: AddressPolicy, model_list: ModelList, url: str, key: str
-) -> tuple[int, bytes]:
-    async with Client(GuardedResolver(policy)) as client:
-        answer = await client.get(url + model_list.path, model_list.key_headers(key))
+async def _get(question: Question, url: str) -> tuple[int, bytes]:
+    model_list = question.model_list
+    headers = merged(model_list.key_headers(question.key), question.headers)
+    async with open_client(question.route) as client:
+        answer = await client.get(url + model_list.path, headers)
     return answer.status, answer.body
 
 
-def _report(model_list: ModelList, status: int, body: bytes, key: str) -> ConnectionReport:
+def _report(question: Question, status: int, body: bytes) -> ConnectionReport:
+    model_list = question.model_list
     if status != 200:
         message, advice = _refusal(model_list, status)
         return ConnectionReport(ok=False, status=status, message=message, advice=advice)
-    models = _read_models(model_list, body, key)
+    models = _read_models(question, body)
     if models is None:
         return ConnectionReport(
             ok=False,
@@ -199,10 +239,15 @@ def _refusal(model_list: ModelList, status: int) -> tuple[str, str]:
     return f"The provider refused the request ({status}).", Refused.advice
 
 
-def _read_models(model_list: ModelList, body: bytes, key: str) -> tuple[str, ...] | None:
+def _read_models(question: Question, body: bytes) -> tuple[str, ...] | None:
+    secrets = [question.key, *question.headers.values()]
     try:
-        names = read_json_answer(body, model_list.names_of, "a list of models")
+        names = read_json_answer(body, question.model_list.names_of, "a list of models")
     except MalformedAnswer:
         return None
-    shown = (name for name in names if name.isprintable() and not (key and key in name))
+    shown = (name for name in names if is_shown(name, secrets))
     return tuple(name[:LONGEST_MODEL_NAME] for name in shown)
+
+
+def is_shown(name: str, secrets: Sequence[str]) -> bool:
+    return name.isprintable() and not any(secret and secret in name for secret in secrets)

@@ -1,37 +1,52 @@
 """The only writer of endpoints. Keys are stored encrypted and shown on no page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils.timezone import now
+from django.db.models import Q
+from pydantic import ValidationError as PydanticError
 
 from runs import secrets
 from runs.models import AuditAction, Endpoint
-from runs.outbound import check_endpoint, check_server, policy_for
+from runs.outbound import check_endpoint, check_proxy, check_server, policy_for
 from runs.roles import Permission, Person, check_permission
+from runs.secrets import NOTHING_NEW, NewSecrets
 from runs.services import private_addresses
 from runs.services.audit import Subject, record
-from runs.services.connection import ConnectionReport, check_connection
+from runs.services.connection import ConnectionReport, ask_for_models, check_connection
+from runs.services.endpoint_secrets import (
+    CIPHERTEXTS,
+    LONGEST_KEY,
+    check_bundle,
+    check_secrets,
+    check_secrets_stay_at_home,
+    put_secrets,
+)
+from runs.services.listed_prices import fill_prices
 from workers.engine.calling.prices import read_prices
 from workers.engine.errors import ForbiddenAddress, PrivateAddress
+from workers.engine.providers import PROVIDERS, options_of
+from workers.engine.providers.known import TO_COMPLETE
 
 __all__ = [
+    "LONGEST_KEY",
     "ChangedMeanwhileError",
     "ConnectionReport",
+    "find_models",
     "rotate_endpoint_keys",
     "save_endpoint",
     "test_connection",
     "validate_endpoint",
 ]
 
-LONGEST_KEY = 4096  # characters; tokens of some gateways are long, headers end at 8 KB
-SHORTEST_HINTED_KEY = 16  # characters; of a shorter one, four letters would give away too much
 LONGEST_MODEL_NAME = 200  # characters, as in a configuration
 MOST_SERVERS = 50  # behind one endpoint
 MOST_PRICES = 1000  # models with a price
+
+Check = Callable[[Endpoint, NewSecrets], None]
 
 FIELDS = [
     "name",
@@ -43,14 +58,17 @@ FIELDS = [
     "tokens_per_minute",
     "adaptive",
     "more_urls",
+    "options",
+    "ca_bundle",
     "private_addresses",
     "prices",
+    "listed_prices",
     "private_set_at",
     "private_set_by",
     "updated",
     "updated_by",
 ]
-KEY_FIELDS = ["key_ciphertext", "key_hint", "key_set_at", "key_set_by"]
+AUDITED = FIELDS[: FIELDS.index("listed_prices")]
 
 
 class ChangedMeanwhileError(Exception):
@@ -59,10 +77,16 @@ class ChangedMeanwhileError(Exception):
 
 @transaction.atomic
 def save_endpoint(
-    user: Person, endpoint: Endpoint, new_key: str | None = None, opened: str = ""
+    user: Person,
+    endpoint: Endpoint,
+    new_key: str | None = None,
+    opened: str = "",
+    new_headers: Mapping[str, str] | None = None,
+    new_proxy: str | None = None,
 ) -> Endpoint:
-    """Store an endpoint. `new_key`: None keeps the key, "" removes it, a text replaces it.
-    `opened`: the `revision` that the person changed; empty to overwrite whatever is stored.
+    """Store an endpoint. `new_key`: None keeps the key, "" removes it, a text replaces it; headers
+    of its own and its proxy alike. `opened`: the `revision` that the person changed; empty to
+    overwrite whatever is stored.
 
     ValidationError names the fields that are wrong; `new_key` is one of them.
     """
@@ -71,31 +95,38 @@ def save_endpoint(
         stored = Endpoint.objects.select_for_update().only("updated").get(pk=endpoint.pk)
         if stored.revision != opened:
             raise ChangedMeanwhileError
-    validate_endpoint(endpoint, new_key)
+    new = NewSecrets(new_key, new_headers, new_proxy)
+    _put_and_check(user, endpoint, new, CHECKS)
     before = Endpoint.objects.filter(pk=endpoint.pk).first() if endpoint.pk else None
     opened_places = private_addresses.settle(user, endpoint)
-    if new_key is not None:
-        _put_key(user, endpoint, new_key.strip())
+    fill_prices(endpoint, before)
     endpoint.updated_by_id = user.pk
-    # A form that was open for an hour must not bring back the key that was replaced meanwhile.
-    changed = FIELDS if new_key is None else FIELDS + KEY_FIELDS
-    endpoint.save(update_fields=changed if endpoint.pk else None)
-    _record_save(user, endpoint, before, new_key)
+    endpoint.save(update_fields=FIELDS + new.fields if endpoint.pk else None)
+    _record_save(user, endpoint, before, new)
     private_addresses.tell(user, endpoint, opened_places)
     return endpoint
 
 
 def _record_save(
-    user: Person, endpoint: Endpoint, before: Endpoint | None, new_key: str | None
+    user: Person, endpoint: Endpoint, before: Endpoint | None, new: NewSecrets
 ) -> None:
     if before is None:
         record(AuditAction.ENDPOINT_ADDED, endpoint, endpoint.kind, actor=user)
-    elif changed := [f for f in FIELDS[:-4] if getattr(before, f) != getattr(endpoint, f)]:
+    elif changed := _changed(before, endpoint, new):
         record(AuditAction.ENDPOINT_CHANGED, endpoint, ", ".join(changed), actor=user)
-    if endpoint.has_key and new_key is not None:
+    if endpoint.has_key and new.key is not None:
         record(AuditAction.KEY_SET, endpoint, actor=user)
     elif before and before.has_key and not endpoint.has_key:
         record(AuditAction.KEY_REMOVED, endpoint, actor=user)
+
+
+def _changed(before: Endpoint, endpoint: Endpoint, new: NewSecrets) -> list[str]:
+    """The names of what is another now; of headers and a proxy nobody can compare the secrets."""
+    given = {"headers": new.headers, "proxy": new.proxy}
+    return [
+        *(field for field in AUDITED if getattr(before, field) != getattr(endpoint, field)),
+        *(name for name, value in given.items() if value is not None),
+    ]
 
 
 def test_connection(endpoint: Endpoint) -> ConnectionReport:
@@ -103,12 +134,37 @@ def test_connection(endpoint: Endpoint) -> ConnectionReport:
     return check_connection(endpoint)
 
 
+def find_models(
+    user: Person, endpoint: Endpoint, new: NewSecrets = NOTHING_NEW
+) -> ConnectionReport:
+    """Ask the endpoint for its models as it was typed, saved or not. Changes nothing; a stored key
+    goes to no new host, and a private address needs who may allow it, as for saving."""
+    check_permission(user, Permission.EDIT_ENDPOINTS)
+    _put_and_check(user, endpoint, new, ADDRESS_CHECKS)
+    private_addresses.settle(user, endpoint)
+    return ask_for_models(endpoint)
+
+
 def validate_endpoint(endpoint: Endpoint, new_key: str | None) -> None:
     """Everything wrong with an endpoint as it would be saved, by field."""
+    _check_all(endpoint, NewSecrets(new_key), CHECKS)
+
+
+def _put_and_check(
+    user: Person, endpoint: Endpoint, new: NewSecrets, checks: Sequence[Check]
+) -> None:
+    """Its proxy is one of the addresses that are judged, so secrets are put onto the object first;
+    nothing is stored yet."""
+    with suppress(ValidationError):  # the checks tell
+        put_secrets(user, endpoint, new)
+    _check_all(endpoint, new, checks)
+
+
+def _check_all(endpoint: Endpoint, new: NewSecrets, checks: Sequence[Check]) -> None:
     errors: dict[str, list[ValidationError]] = {}
-    for check in CHECKS:
+    for check in checks:
         try:
-            check(endpoint, new_key)
+            check(endpoint, new)
         except ValidationError as error:
             for field, found in error.error_dict.items():
                 errors.setdefault(field, []).extend(found)
@@ -120,10 +176,13 @@ def rotate_endpoint_keys(*, forget_old: bool = False) -> int:
     """Encrypt every endpoint's key under a new one; tell how many there were."""
     secrets.rotate()
     with transaction.atomic():
-        endpoints = list(Endpoint.objects.select_for_update().exclude(key_ciphertext=""))
+        with_any = ~Q(key_ciphertext="") | ~Q(headers_ciphertext="") | ~Q(proxy_ciphertext="")
+        endpoints = list(Endpoint.objects.select_for_update().filter(with_any))
         for endpoint in endpoints:
-            endpoint.key_ciphertext = secrets.reencrypt(endpoint.key_ciphertext)
-        Endpoint.objects.bulk_update(endpoints, ["key_ciphertext"])
+            for name in CIPHERTEXTS:
+                if token := getattr(endpoint, name):
+                    setattr(endpoint, name, secrets.reencrypt(token))
+        Endpoint.objects.bulk_update(endpoints, CIPHERTEXTS)
         told = f"{len(endpoints)} keys" + (", old ones forgotten" if forget_old else "")
         record(AuditAction.KEYS_ROTATED, Subject("keys"), told)
     if forget_old:  # only now: had the transaction failed, the old ones would still be needed
@@ -131,23 +190,12 @@ def rotate_endpoint_keys(*, forget_old: bool = False) -> int:
     return len(endpoints)
 
 
-def _check_fields(endpoint: Endpoint, new_key: str | None) -> None:
+def _check_fields(endpoint: Endpoint, new: NewSecrets) -> None:
     # Django's URL check refuses hosts without a dot; ours is stricter where it matters.
     endpoint.full_clean(exclude=["base_url"])
 
 
-def _check_new_key(endpoint: Endpoint, new_key: str | None) -> None:
-    """Refuse what cannot be sent as a header, before it is stored."""
-    key = (new_key or "").strip()
-    if len(key) > LONGEST_KEY:
-        raise ValidationError({"new_key": f"A key has at most {LONGEST_KEY} characters."})
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise ValidationError(
-            {"new_key": "A key holds printable ASCII characters without spaces. Copy it again."}
-        )
-
-
-def _check_models(endpoint: Endpoint, new_key: str | None) -> None:
+def _check_models(endpoint: Endpoint, new: NewSecrets) -> None:
     names = endpoint.model_names
     if not isinstance(names, list) or not all(
         isinstance(name, str) and 0 < len(name) <= LONGEST_MODEL_NAME for name in names
@@ -157,10 +205,27 @@ def _check_models(endpoint: Endpoint, new_key: str | None) -> None:
         )
 
 
-def _check_address(endpoint: Endpoint, new_key: str | None) -> None:
+def _check_options(endpoint: Endpoint, new: NewSecrets) -> None:
+    """As the endpoint's kind takes them; a kind that nobody knows is refused elsewhere."""
+    if endpoint.kind not in PROVIDERS:
+        return
+    options = options_of(endpoint.kind)
+    try:
+        options.model_validate(endpoint.options)
+    except PydanticError as error:
+        known = ", ".join(options.model_fields) or "none"
+        told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}." for one in error.errors()]
+        raise ValidationError(
+            {"options": f"{' '.join(told)} Options of this kind: {known}."}
+        ) from None
+
+
+def _check_address(endpoint: Endpoint, new: NewSecrets) -> None:
     longest = Endpoint._meta.get_field("base_url").max_length
     if longest and len(endpoint.base_url) > longest:
         raise ValidationError({"base_url": f"A base URL has at most {longest} characters."})
+    if TO_COMPLETE in endpoint.base_url:
+        raise ValidationError({"base_url": f"Enter your own name instead of {TO_COMPLETE}."})
     _check_place(endpoint, "base_url", partial(check_endpoint, endpoint))
 
 
@@ -175,7 +240,15 @@ def _check_place(endpoint: Endpoint, field: str, check: Callable[[], str], named
         raise ValidationError({field: f"{named}{error}"}) from None
 
 
-def _check_more_servers(endpoint: Endpoint, new_key: str | None) -> None:
+def _check_own_proxy(endpoint: Endpoint, new: NewSecrets) -> None:
+    def check() -> str:
+        check_proxy(endpoint)
+        return ""
+
+    _check_place(endpoint, "new_proxy", check)
+
+
+def _check_more_servers(endpoint: Endpoint, new: NewSecrets) -> None:
     """The same rules as for the base URL, for each of them."""
     urls = endpoint.more_urls
     if not isinstance(urls, list) or not all(isinstance(url, str) and url for url in urls):
@@ -190,7 +263,7 @@ def _check_more_servers(endpoint: Endpoint, new_key: str | None) -> None:
         _check_place(endpoint, "more_urls", check, named=f"{url[:80]}: ")
 
 
-def _check_prices(endpoint: Endpoint, new_key: str | None) -> None:
+def _check_prices(endpoint: Endpoint, new: NewSecrets) -> None:
     try:
         models = read_prices(endpoint.prices)
     except ValueError as error:
@@ -204,41 +277,17 @@ def _check_prices(endpoint: Endpoint, new_key: str | None) -> None:
         )
 
 
-def _check_key_stays_at_home(endpoint: Endpoint, new_key: str | None) -> None:
-    """Who may change the addresses must not thereby have the stored key sent to them."""
-    if new_key is not None or not endpoint.has_key or endpoint.pk is None:
-        return
-    stored = Endpoint.objects.only("base_url", "more_urls").get(pk=endpoint.pk)
-    known = {_origin(url) for url in (stored.base_url, *stored.more_urls)}
-    if _origin(endpoint.base_url) not in known:
-        raise ValidationError(
-            {"base_url": "The host is new, so enter the key again: it is sent to no new host."}
-        )
-    urls = endpoint.more_urls if isinstance(endpoint.more_urls, list) else []
-    if any(_origin(str(url)) not in known for url in urls):
-        raise ValidationError(
-            {"more_urls": "A host is new, so enter the key again: it is sent to no new host."}
-        )
+def _check_new(endpoint: Endpoint, new: NewSecrets) -> None:
+    check_secrets(new)
 
 
-CHECKS = (
-    _check_fields,
-    _check_models,
+ADDRESS_CHECKS = (
+    _check_new,
+    _check_options,
     _check_address,
     _check_more_servers,
-    _check_prices,
-    _check_new_key,
-    _check_key_stays_at_home,
+    _check_own_proxy,
+    check_bundle,
+    check_secrets_stay_at_home,
 )
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url.strip().lower())
-    return parts.scheme, parts.netloc
-
-
-def _put_key(user: Person, endpoint: Endpoint, key: str) -> None:
-    endpoint.key_ciphertext = secrets.encrypt(key) if key else ""
-    endpoint.key_hint = key[-4:] if len(key) >= SHORTEST_HINTED_KEY else ""
-    endpoint.key_set_at = now() if key else None
-    endpoint.key_set_by_id = user.pk if key else None
+CHECKS = (_check_fields, _check_models, _check_prices, *ADDRESS_CHECKS)

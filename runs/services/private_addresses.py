@@ -36,7 +36,7 @@ def as_problem(error: PrivateAddress) -> ValidationError:
 def settle(user: Person, endpoint: Endpoint) -> Change:
     """Keep of what was ticked what the endpoint has as an address, and who changed it when."""
     before = stored_places(endpoint)
-    own = places_of(endpoint.urls)
+    own = places_of(endpoint.called_urls)
     ticked = {place.strip().lower() for place in endpoint.private_addresses}
     endpoint.private_addresses = [place for place in own if place in ticked]
     change = Change(

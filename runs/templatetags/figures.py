@@ -7,6 +7,8 @@ from django import template
 from django.utils import timezone
 
 from runs import formatting
+from runs.models import Endpoint
+from workers.engine.providers.known import known_provider_at
 from workers.engine.statistics.paired import Difference
 
 register = template.Library()
@@ -36,6 +38,19 @@ def excerpt(text: Any, length: int = 200) -> str:
     if len(line) <= length:
         return line
     return line[: length - 1].rstrip() + "…"
+
+
+@register.filter
+def last_part(name: Any) -> str:
+    """Of a model whose name is a path, as google/gemma-3 or /models/llama.gguf."""
+    return str(name).rstrip("/").rpartition("/")[2] or str(name)
+
+
+@register.filter
+def provider_title(endpoint: Endpoint) -> str:
+    """Whose it is, where its address tells; else the protocol that it speaks."""
+    known = known_provider_at(endpoint.base_url)
+    return known.title if known else str(endpoint.get_kind_display())
 
 
 @register.filter

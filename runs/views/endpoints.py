@@ -15,8 +15,18 @@ from runs.rates import when_too_often
 from runs.roles import Permission
 from runs.selectors.endpoints.listed import list_endpoints
 from runs.selectors.endpoints.load import use_of, use_of_all
-from runs.services.endpoints import ChangedMeanwhileError, save_endpoint, test_connection
+from runs.services.endpoints import (
+    ChangedMeanwhileError,
+    ConnectionReport,
+    find_models,
+    save_endpoint,
+    test_connection,
+)
+from runs.services.known_providers import FILLED
+from runs.services.trying import Tried
 from runs.views.people import person
+from workers.engine.providers import PROVIDERS
+from workers.engine.providers.known import KNOWN_PROVIDERS, KnownProvider
 
 
 @requires(Permission.SEE)
@@ -37,10 +47,35 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 @requires(Permission.EDIT_ENDPOINTS)
 @require_http_methods(["GET", "POST"])
 def endpoint_new(request: HttpRequest) -> HttpResponse:
-    form = EndpointForm(request.POST or None)
+    known = KNOWN_PROVIDERS.get(request.GET.get("provider", ""))
+    form = new_form(request, known)
     if request.method == "POST" and form.is_valid() and (saved := try_to_save(request, form)):
         return redirect(saved)
-    context = {"section": "endpoints", "form": form}
+    return show_new(request, form, known)
+
+
+def new_form(request: HttpRequest, known: KnownProvider | None) -> EndpointForm:
+    """Filled in by the name of a provider; a place on this machine is offered to be allowed."""
+    if request.method == "POST" or known is None:
+        return EndpointForm(request.POST or None)
+    filled = Endpoint(**{name: getattr(known, name) for name in FILLED})
+    initial = {name: getattr(filled, name) for name in FILLED}
+    return EndpointForm(initial=initial, offered=places_to_tick(filled))
+
+
+def show_new(
+    request: HttpRequest,
+    form: EndpointForm,
+    known: KnownProvider | None = None,
+    report: ConnectionReport | None = None,
+) -> HttpResponse:
+    context = {
+        "section": "endpoints",
+        "form": form,
+        "known": known,
+        "providers": KNOWN_PROVIDERS,
+        "found": report,
+    }
     return render(request, "endpoints/new.html", context, status=400 if form.errors else 200)
 
 
@@ -48,7 +83,9 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_endpoint_for(request.user, pk, write=request.method == "POST")
-    asked = [place for place in request.GET.getlist("allow") if place in places_of(found.urls)]
+    asked = [
+        place for place in request.GET.getlist("allow") if place in places_of(found.called_urls)
+    ]
     offered = [*places_to_tick(found), *asked]
     form = EndpointForm(request.POST or None, instance=found, offered=offered)
     try:
@@ -71,15 +108,60 @@ def endpoint_test(request: HttpRequest, pk: int) -> HttpResponse:
     return show_endpoint(request, pk, EndpointForm(instance=found), report=report)
 
 
+@requires(Permission.EDIT_ENDPOINTS)
+@when_too_often()
+@require_POST
+def endpoint_models_new(request: HttpRequest) -> HttpResponse:
+    """The models of an endpoint that is being added, to be ticked."""
+    form = EndpointForm(request.POST)
+    report = find_typed(request, form)
+    if request.headers.get("X-Part") == "models":
+        return show_found(request, form, report)
+    return show_new(request, form, report=report)
+
+
+@requires(Permission.EDIT_ENDPOINTS)
+@when_too_often()
+@require_POST
+def endpoint_models(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_endpoint_for(request.user, pk, write=True)
+    form = EndpointForm(request.POST, instance=found)
+    report = find_typed(request, form)
+    if request.headers.get("X-Part") == "models":
+        return show_found(request, form, report)
+    return show_endpoint(request, pk, form, found=report)
+
+
+def find_typed(request: HttpRequest, form: EndpointForm) -> ConnectionReport:
+    """Ask with the address and key that were typed. What else is wrong matters only when saving."""
+    form.is_valid()
+    endpoint = form.instance
+    endpoint.base_url = form.data.get("base_url", "").strip()
+    form.errors.clear()
+    if endpoint.kind not in PROVIDERS:
+        return ConnectionReport(ok=False, message="Choose a kind first.")
+    try:
+        return find_models(person(request), endpoint, form.new_secrets)
+    except ValidationError as error:
+        return ConnectionReport(ok=False, message=" ".join(error.messages))
+
+
+def show_found(request: HttpRequest, form: EndpointForm, report: ConnectionReport) -> HttpResponse:
+    context = {"form": form, "found": report}
+    return render(request, "endpoints/_found_models.html", context)
+
+
 def try_to_save(request: HttpRequest, form: EndpointForm) -> Endpoint | None:
     """The stored endpoint, or None with the reasons on the form's fields."""
-    changed = form.save(commit=False)
+    changed, new = form.save(commit=False), form.new_secrets
     try:
         saved = save_endpoint(
             person(request),
             changed,
-            form.cleaned_data["new_key"] or None,
+            new.key,
             form.cleaned_data["opened"],
+            new.headers,
+            new.proxy,
         )
     except ValidationError as error:
         for field, reasons in error.error_dict.items():
@@ -93,7 +175,7 @@ def show_changes(request: HttpRequest, pk: int, form: EndpointForm) -> HttpRespo
     """Somebody saved it first: what is stored now beside what was typed, to be sent again."""
     stored = get_endpoint_for(request.user, pk)
     differences = form.differences(stored)
-    if not differences and not form.cleaned_data["new_key"]:
+    if not differences and not form.new_secrets.fields:
         messages.info(request, f"{stored.name} has these settings already.")
         return redirect(stored)
     form.data = request.POST.copy()
@@ -107,6 +189,9 @@ def show_endpoint(
     form: EndpointForm,
     *,
     report: object = None,
+    found: ConnectionReport | None = None,
+    tried: Tried | None = None,
+    prompt: str = "",
     differences: list[Difference] | None = None,
 ) -> HttpResponse:
     stored = get_endpoint_for(request.user, pk)  # whatever was typed
@@ -116,6 +201,9 @@ def show_endpoint(
         "board": use_of(stored, visible_live_runs(request.user)),
         "form": form,
         "report": report,
+        "found": found,
+        "tried": tried,
+        "prompt": prompt,
         "changed_meanwhile": differences is not None,
         "differences": differences,
     }

@@ -278,6 +278,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         lambda s: (s.post("maintenance"), s.post("maintenance", do="end")),
         ENDS | {"subject_kind": "site"},
     ),
+    AuditAction.ENDPOINT_PROMPTED: (
+        lambda s: s.post("endpoint_try", s.endpoint.pk, model="sim-small", prompt="Hello"),
+        ENDS | {"detail": "sim-small"},
+    ),
     AuditAction.ENDPOINT_TRIED_AGAIN: (try_again, ENDS),
     AuditAction.RUN_TRIED: (
         lambda s: s.api("post", "/runs/dry", {"configuration": run_once(s)}),

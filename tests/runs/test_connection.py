@@ -306,4 +306,4 @@ def test_a_further_server_at_a_private_address_is_not_called(settings):
 
 def test_every_kind_of_endpoint_can_be_called_and_listed():
     assert set(PROVIDERS) == set(EndpointKind.values)
-    assert all(model_list_of(kind) for kind in PROVIDERS)
+    assert [kind for kind in PROVIDERS if model_list_of(kind) is None] == ["app"]

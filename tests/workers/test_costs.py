@@ -85,7 +85,8 @@ def test_failed_calls_are_unpriced_only_if_an_answer_arrived(
 
 
 @pytest.mark.parametrize(
-    ("kind", "suffix"), [(EndpointKind.ANTHROPIC, "/v1"), (EndpointKind.OLLAMA, "")]
+    ("kind", "suffix"),
+    [(EndpointKind.ANTHROPIC, "/v1"), (EndpointKind.OLLAMA, ""), (EndpointKind.AZURE, "")],
 )
 def test_other_kinds_of_endpoints_run_and_cost_alike(
     ada: User,

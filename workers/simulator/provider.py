@@ -10,6 +10,8 @@ from workers.simulator.fault_choice import AskedModel, order_by_rate
 from workers.simulator.ledger import Arrival, Ledger
 from workers.simulator.limits import Limits
 from workers.simulator.protocols.anthropic_routes import ANTHROPIC_ROUTES
+from workers.simulator.protocols.app_routes import APP_ROUTES
+from workers.simulator.protocols.azure_routes import as_openai, is_azure, refusal_of
 from workers.simulator.protocols.exchange import Account, Exchange, FaultOrder
 from workers.simulator.protocols.ollama_routes import OLLAMA_ROUTES, list_tags
 from workers.simulator.protocols.ollama_routes import write_refusal as write_ollama_refusal
@@ -28,7 +30,7 @@ from workers.simulator.records import (
 from workers.simulator.script import Script
 from workers.simulator.settings import Settings
 
-ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES
+ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES | APP_ROUTES
 LISTS_BY_PATH: dict[str, Callable[[], Reply]] = {"/v1/models": list_models, "/api/tags": list_tags}
 UNKNOWN_ROUTE = "(unknown)"
 MOST_WAITING_SECONDS = 60.0  # a client that never sends so many at once is answered all the same
@@ -61,6 +63,8 @@ class SimulatedProvider:
 
     def receive(self, request: HttpRequest) -> Exchange:
         """Decides everything about a request at the moment it has been read."""
+        if is_azure(request):
+            return self._receive_at_azure(request)
         route = ROUTES.get(request.path)
         if route is None or request.method != "POST":
             return self._receive_other(request)
@@ -73,13 +77,22 @@ class SimulatedProvider:
             return self._refuse(request, route, body, refused.refusal)
         return self._answer(request, route, ask, model, _hash_of(request, body))
 
+    def _receive_at_azure(self, request: HttpRequest) -> Exchange:
+        refused, asked = refusal_of(request), as_openai(request)
+        if refused is not None or is_azure(asked):
+            arrival = Arrival(UNKNOWN_ROUTE, model="", body_hash=_hash_of(request, {}))
+            reply = refused or _not_found(request, is_known_path=False)
+            return self._reply_at_once(request, arrival, reply)
+        return self.receive(asked)
+
     def _answer(
         self, request: HttpRequest, route: Route, ask: Ask, model: AskedModel, body_hash: int
     ) -> Exchange:
         now, settings = self._clock(), self.settings
         seconds = _latency_seconds(settings, model.name, body_hash)
         answer = answer_ask(ask, model.name, settings.seed, seconds, body_hash)
-        key = f"{crc32(request.authorization.encode()):08x}"  # enough to tell keys apart
+        shown = request.authorization or request.api_key
+        key = f"{crc32(shown.encode()):08x}"  # enough to tell keys apart
         tokens_out = answer.tokens_out
         arrival = Arrival(route.path, ask.model, body_hash, ask.tokens_in, tokens_out, key=key)
         scope = ask.model if settings.limit_scope == "model" else "server"

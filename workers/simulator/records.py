@@ -17,6 +17,7 @@ class HttpRequest(NamedTuple):
     body: bytes
     authorization: str = ""
     is_from_a_page: bool = False  # of a browser, which may show anybody's page
+    api_key: str = ""  # as Azure takes it
 
 
 class Reply(NamedTuple):

@@ -1,118 +1,52 @@
 """Endpoints: add, list, show, change, pause, delete. No answer holds a key."""
 
-from datetime import datetime
-from typing import Annotated, Any
+from dataclasses import asdict
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
-from pydantic import BaseModel, Field, model_validator
 
 from runs.access import endpoints_for, find_endpoint_for
 from runs.api.bodies import address_of
 from runs.api.doors import caller, needs
+from runs.api.endpoint_bodies import (
+    EndpointAnswer,
+    EndpointBody,
+    EndpointChanges,
+    EndpointName,
+    EndpointPatch,
+    FoundModels,
+    ProviderAnswer,
+    Providers,
+    TriedAnswer,
+    TryBody,
+)
 from runs.api.pages import ApiList, ArchiveQuery, Page, answer
 from runs.api.router import Routes
 from runs.api.routes.control import NOTHING, Applied, NoBody
-from runs.models import Endpoint, EndpointKind, Scope
+from runs.models import Endpoint, Scope
 from runs.outbound import places_of
 from runs.roles import Permission
 from runs.selectors.api_lists import list_endpoints_from
 from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoint
-from runs.services.endpoints import LONGEST_KEY, save_endpoint
+from runs.services.endpoints import find_models, save_endpoint
+from runs.services.known_providers import fill_in
 from runs.services.removing.archiving import archive_endpoint, delete_endpoint, restore_endpoint
-from workers.engine.spec.configuration import Concurrency, NotSwitch, RequestRate, Strict, TokenRate
+from runs.services.trying import try_prompt
+from workers.engine.http import proxy_addresses
+from workers.engine.providers.known import KNOWN_PROVIDERS
 
 routes = Routes(tags=["Endpoints"])
 
-Url = Annotated[str, Field(max_length=300)]
-WRITE_ONLY: dict[str, Any] = {"writeOnly": True}
-EndpointName = Annotated[str, Field(max_length=60)]
-
-
-class Price(Strict):
-    """Dollars per million tokens."""
-
-    input: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False), NotSwitch]
-    output: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False), NotSwitch]
-
-
-class EndpointChanges(Strict):
-    """What is not given stays. `base_urls` are servers with the same models; the first one is the
-    base URL. An empty `api_key` removes the key."""
-
-    kind: EndpointKind = EndpointKind.OPENAI
-    base_url: Url = ""
-    base_urls: Annotated[list[Url], Field(min_length=1, max_length=51)] = [""]
-    api_key: Annotated[
-        str,
-        Field(
-            max_length=LONGEST_KEY, description="Write-only.", json_schema_extra={"writeOnly": True}
-        ),
-    ] = ""
-    private_addresses: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=300)]],
-        Field(
-            max_length=51,
-            description="Of its servers those in a private network, as host:port, which an admin "
-            "lets this endpoint call. One that is left out may no longer be called.",
-        ),
-    ] = []
-    allow_private: Annotated[
-        bool,
-        Field(
-            strict=True,
-            description="Instead of private_addresses: true names all of its servers, false none.",
-        ),
-    ] = False
-    models: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=1000)
-    ] = []
-    max_concurrent: Concurrency = 20
-    requests_per_minute: RequestRate | None = None
-    tokens_per_minute: TokenRate | None = None
-    adaptive: Annotated[bool, Field(strict=True)] = True
-    prices: dict[Annotated[str, Field(min_length=1, max_length=200)], Price] = {}
-
-    @model_validator(mode="after")
-    def check_one_address(self) -> "EndpointChanges":
-        if {"base_url", "base_urls"} <= self.model_fields_set:
-            raise ValueError("Give base_url or base_urls: one of the two.")
-        if {"allow_private", "private_addresses"} <= self.model_fields_set:
-            raise ValueError("Give allow_private or private_addresses: one of the two.")
-        return self
-
-
-class EndpointPatch(EndpointChanges):
-    archived: Annotated[bool, Field(strict=True)] = False
-
-
-class EndpointBody(EndpointChanges):
-    name: Annotated[str, Field(min_length=1, max_length=60, pattern="^[a-z0-9][a-z0-9._-]*$")]
-    kind: EndpointKind
-
-
-class EndpointAnswer(BaseModel):
-    """Of the key only whether there is one."""
-
-    name: str
-    kind: EndpointKind
-    base_url: str
-    base_urls: list[str]
-    private_addresses: list[str]
-    models: list[str]
-    max_concurrent: int
-    requests_per_minute: int | None
-    tokens_per_minute: int | None
-    adaptive: bool
-    prices: dict[str, Any]
-    is_paused: bool
-    has_key: bool
-    key_set_at: datetime | None
-    archived: datetime | None
-
-
 ENDPOINTS = ApiList("endpoints", EndpointAnswer, "name")
-PLAIN = ("kind", "max_concurrent", "requests_per_minute", "tokens_per_minute", "adaptive")
+PLAIN = (
+    "kind",
+    "options",
+    "ca_bundle",
+    "max_concurrent",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "adaptive",
+)
 
 
 @routes.post(
@@ -126,6 +60,15 @@ def add_endpoint(request: HttpRequest, body: EndpointBody) -> HttpResponse:
     saved = save(request, Endpoint(name=body.name), body)
     where = address_of("endpoints", saved.name)
     return answer(endpoint_answer(saved).model_dump(), 201, Location=where)
+
+
+@routes.get(
+    "/providers", auth=needs(Scope.READ), response=Providers, summary="List known providers"
+)
+def list_providers(request: HttpRequest) -> Providers:
+    """By the names that `provider` of an endpoint takes."""
+    known = KNOWN_PROVIDERS.items()
+    return Providers(providers=[ProviderAnswer(name=n, **one._asdict()) for n, one in known])
 
 
 @routes.get(
@@ -183,6 +126,39 @@ def remove_endpoint(request: HttpRequest, name: EndpointName) -> Applied:
 
 
 @routes.post(
+    "/endpoints/{name}/models",
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
+    response=FoundModels,
+    summary="Find the models of an endpoint",
+)
+def find_its_models(
+    request: HttpRequest, name: EndpointName, body: NoBody = NOTHING
+) -> FoundModels:
+    """For operators. Asks its server for the list of models, which costs nothing and changes
+    nothing. A failure is an answer, too: `ok` is false."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    report = find_models(caller(request), found)
+    return FoundModels(
+        ok=report.ok, message=report.message, advice=report.advice, models=list(report.models)
+    )
+
+
+@routes.post(
+    "/endpoints/{name}/try",
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
+    response=TriedAnswer,
+    summary="Send a prompt to an endpoint",
+)
+def try_a_prompt(request: HttpRequest, name: EndpointName, body: TryBody) -> TriedAnswer:
+    """For operators. One call, within the endpoint's limits, that the provider may charge for; at
+    most 30 seconds. Answered with what went over the wire, without secrets. A failure is an answer,
+    too: `problem` says what went wrong."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    tried = try_prompt(caller(request), found, body.model, body.prompt)
+    return TriedAnswer.model_validate(asdict(tried))
+
+
+@routes.post(
     "/endpoints/{name}/pause",
     auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
     response=Applied,
@@ -208,6 +184,9 @@ def resume_calls(request: HttpRequest, name: EndpointName, body: NoBody = NOTHIN
 
 def save(request: HttpRequest, endpoint: Endpoint, body: EndpointChanges) -> Endpoint:
     given = body.model_dump(exclude_unset=True)
+    if "provider" in given:
+        given_names = given.keys() | ({"base_url"} if "base_urls" in given else set())
+        fill_in(endpoint, given["provider"], given_names)
     for name in PLAIN:
         if name in given:
             setattr(endpoint, name, given[name])
@@ -219,8 +198,16 @@ def save(request: HttpRequest, endpoint: Endpoint, body: EndpointChanges) -> End
     if "base_urls" in given:
         endpoint.base_url, *endpoint.more_urls = given["base_urls"]
     if "allow_private" in given:
-        endpoint.private_addresses = places_of(endpoint.urls) if given["allow_private"] else []
-    return save_endpoint(caller(request), endpoint, given.get("api_key"))
+        urls = [*endpoint.called_urls, *proxy_addresses(given.get("proxy", ""))]
+        endpoint.private_addresses = places_of(urls) if given["allow_private"] else []
+    proxy = given.get("proxy")
+    return save_endpoint(
+        caller(request),
+        endpoint,
+        given.get("api_key"),
+        new_headers=given.get("headers"),
+        new_proxy=None if proxy == endpoint.proxy_shown else proxy,
+    )
 
 
 def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
@@ -231,7 +218,11 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         base_urls=endpoint.urls,
         private_addresses=endpoint.private_addresses,
         models=endpoint.model_names,
+        header_names=endpoint.header_names,
+        proxy=endpoint.proxy_shown,
         prices=endpoint.prices,
+        prices_from_list=endpoint.prices_from_list,
+        price_list_date=endpoint.price_list_date,
         is_paused=endpoint.is_paused,
         has_key=endpoint.has_key,
         key_set_at=endpoint.key_set_at,

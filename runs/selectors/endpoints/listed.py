@@ -16,7 +16,8 @@ class ModelGroup(NamedTuple):
 
 
 def list_endpoints(endpoints: QuerySet[Endpoint]) -> list[Endpoint]:
-    return list(endpoints.select_related("key_set_by").defer("key_ciphertext").order_by("name"))
+    unseen = ("key_ciphertext", "headers_ciphertext", "proxy_ciphertext", "ca_bundle")
+    return list(endpoints.select_related("key_set_by").defer(*unseen).order_by("name"))
 
 
 def group_models(endpoints: QuerySet[Endpoint]) -> list[ModelGroup]:

@@ -2,7 +2,8 @@
 
 A library for everything took a third of all that a worker computes. What is difficult is left to
 libraries here, too: reading answers to llhttp (httptools), URLs to yarl, dual-stack connections to
-aiohappyeyeballs, TLS to Python. No redirects, no proxies, no cookies, no compression, no pipelines.
+aiohappyeyeballs, proxies to python-socks, TLS to Python. No redirects, no cookies, no compression,
+no pipelines.
 """
 
 from workers.engine.http.client import Client
@@ -17,8 +18,10 @@ from workers.engine.http.errors import (
     Unreachable,
 )
 from workers.engine.http.resolving import Address, Resolver, look_up
+from workers.engine.http.way import DIRECTLY, Proxy, Way, proxy_addresses, read_proxy
 
 __all__ = [
+    "DIRECTLY",
     "MAX_ANSWER_BYTES",
     "Address",
     "Answer",
@@ -28,8 +31,12 @@ __all__ = [
     "ClosedWithoutAnswer",
     "NotHttp",
     "NotHttps",
+    "Proxy",
     "Resolver",
     "UnknownHost",
     "Unreachable",
+    "Way",
     "look_up",
+    "proxy_addresses",
+    "read_proxy",
 ]

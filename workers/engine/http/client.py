@@ -6,7 +6,7 @@ import ssl
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -14,11 +14,14 @@ from aiohappyeyeballs import start_connection
 from yarl import URL
 
 from workers.engine.http.connection import Answer, Connection
-from workers.engine.http.errors import BadCertificate, NotHttps, Unreachable
-from workers.engine.http.resolving import Addresses, Resolver, look_up
+from workers.engine.http.errors import BadCertificate, NotHttps, UnknownHost, Unreachable
+from workers.engine.http.resolving import Address, Addresses, Resolver, look_up
+from workers.engine.http.tunnels import open_tunnel
+from workers.engine.http.way import DIRECTLY, Way
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 30.0  # servers close what is idle for longer, perhaps just when it is used again
+LOOK_UP_SECONDS = 2.0  # of a name that the proxy looks up anyway
 SECOND_ADDRESS_SECONDS = 0.25  # when the first of several addresses is slow to answer
 
 Connect = Callable[..., Awaitable[socket.socket]]
@@ -46,9 +49,13 @@ class Client:
         resolve: Resolver = look_up,
         idle_seconds: float = IDLE_SECONDS,
         connect: Connect = start_connection,
+        way: Way = DIRECTLY,
+        resolve_proxy: Resolver = look_up,
     ) -> None:
         self._addresses = Addresses(resolve)
         self._start_connection = connect
+        self._way = way
+        self._resolve_proxy = resolve_proxy
         self._idle_seconds = idle_seconds
         self._idle: dict[Place, deque[Connection]] = defaultdict(deque)
         self._in_use: set[Connection] = set()
@@ -77,12 +84,12 @@ class Client:
         await asyncio.sleep(0)  # transports close in the next turn of the loop
 
     async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
-        return await self._send("GET", url, headers, b"")
+        return await self.send("GET", url, headers, b"")
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        return await self._send("POST", url, headers, body)
+        return await self.send("POST", url, headers, body)
 
-    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         target = read_url(url)
         message = head_of(method, target, headers, len(body)) + body
         connection = self._take(target.place) or await self._connect(target.place)
@@ -128,13 +135,11 @@ class Client:
             self._ring_later()
 
     async def _connect(self, place: Place) -> Connection:
-        addresses = await self._addresses.of(place.host, place.port)
+        addresses = await self._look_up(place)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                sock = await self._start_connection(
-                    addresses, happy_eyeballs_delay=SECOND_ADDRESS_SECONDS, interleave=1
-                )
-                security = trusted() if place.is_secure else None
+                sock = await self._open(place, addresses)
+                security = trusted(self._way.ca_bundle) if place.is_secure else None
                 _, connection = await asyncio.get_running_loop().create_connection(
                     Connection,
                     sock=sock,
@@ -152,11 +157,33 @@ class Client:
             raise Unreachable from None
         return connection
 
+    async def _look_up(self, place: Place) -> list[Address]:
+        """Also for a proxy, which is told the name: an address that may not be called is refused as
+        far as it is known here. Behind a proxy the names of the world often are not."""
+        if self._way.proxy is None:
+            return await self._addresses.of(place.host, place.port)
+        try:
+            async with asyncio.timeout(LOOK_UP_SECONDS):
+                return await self._addresses.of(place.host, place.port)
+        except (UnknownHost, TimeoutError):
+            return []
 
-@cache
-def trusted() -> ssl.SSLContext:
-    """Whom the machine trusts. Reading its list takes a while: once."""
+    async def _open(self, place: Place, addresses: list[Address]) -> socket.socket:
+        if self._way.proxy is None:
+            return await self._start_connection(
+                addresses, happy_eyeballs_delay=SECOND_ADDRESS_SECONDS, interleave=1
+            )
+        way, resolve = self._way.proxy, self._resolve_proxy
+        return await open_tunnel(way, place.host, place.port, resolve, CONNECT_SECONDS)
+
+
+@lru_cache(maxsize=64)
+def trusted(ca_bundle: str = "") -> ssl.SSLContext:
+    """Whom the machine trusts, and whom these certificates name. Reading its list takes a while:
+    once."""
     context = ssl.create_default_context()
+    if ca_bundle:
+        context.load_verify_locations(cadata=ca_bundle)
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -174,7 +201,7 @@ def head_of(method: str, target: Target, headers: Mapping[str, str], length: int
         f"{method} {target.path} HTTP/1.1",
         f"Host: {target.host_header}",
         "Accept-Encoding: identity",
-        *([f"Content-Length: {length}"] if method == "POST" else []),
+        *([f"Content-Length: {length}"] if method != "GET" else []),
         *[f"{name}: {value}" for name, value in headers.items()],
     ]
     head = "\r\n".join(lines)

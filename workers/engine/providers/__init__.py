@@ -7,13 +7,24 @@ from typing import Protocol
 
 from workers.engine.http import Client
 from workers.engine.providers.anthropic import Anthropic
+from workers.engine.providers.app import App
+from workers.engine.providers.azure import Azure
+from workers.engine.providers.manner import USUAL, Manner, ProviderOptions
 from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
 from workers.engine.providers.servers import Servers
 from workers.engine.records import Reply, Request
 
-__all__ = ["PROVIDERS", "Provider", "Servers", "model_list_of"]
+__all__ = [
+    "PROVIDERS",
+    "Manner",
+    "Provider",
+    "ProviderOptions",
+    "Servers",
+    "model_list_of",
+    "options_of",
+]
 
 
 class Provider(Protocol):
@@ -40,13 +51,16 @@ class ProviderFactory(Protocol):
         base_url: str,
         api_key: str = "",
         servers: Servers | None = None,
+        manner: Manner = USUAL,
     ) -> Provider: ...
 
 
 PROVIDERS: dict[str, ProviderFactory] = {
     "openai": OpenAI,
+    "azure": Azure,
     "anthropic": Anthropic,
     "ollama": Ollama,
+    "app": App,
     "simulated": OpenAI,  # the simulated provider speaks the same protocol, without a key
 }
 
@@ -55,3 +69,9 @@ def model_list_of(kind: str) -> ModelList | None:
     """How endpoints of a kind are asked for their models. None: they cannot be."""
     model_list: ModelList | None = getattr(PROVIDERS[kind], "model_list", None)
     return model_list
+
+
+def options_of(kind: str) -> type[ProviderOptions]:
+    """What endpoints of a kind can be told besides address and key."""
+    options: type[ProviderOptions] = getattr(PROVIDERS[kind], "options_model", ProviderOptions)
+    return options

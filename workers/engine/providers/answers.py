@@ -53,9 +53,9 @@ def _parse(body: bytes) -> Any:
         return json.loads(body)  # half a surrogate pair: no reason to lose the rest of the text
 
 
-def call_error(answer: Answer, key: str) -> CallError:
+def call_error(answer: Answer, *secrets: str) -> CallError:
     """What an answer other than 200 means. 529 is how Anthropic says that it is overloaded."""
-    message = f"{answer.status}: {error_message(answer.body, key)}"
+    message = f"{answer.status}: {error_message(answer.body, *secrets)}"
     if answer.status == 429:
         return RateLimited(message, read_retry_after(answer.headers))
     if answer.status in (401, 403):
@@ -65,7 +65,7 @@ def call_error(answer: Answer, key: str) -> CallError:
     return Refused(message)
 
 
-def error_message(body: bytes, key: str) -> str:
+def error_message(body: bytes, *secrets: str) -> str:
     """What the provider said, whatever it sent. It may echo the key, which must not reach a page
     or a row; it is taken out before the text is cut, or half of it might stay."""
     try:
@@ -73,9 +73,15 @@ def error_message(body: bytes, key: str) -> str:
         text = str(error["message"] if isinstance(error, dict) else error)
     except (ValueError, KeyError, TypeError, RecursionError):
         text = body.decode("utf-8", "replace") or "no message"
-    if key:
-        text = text.replace(key, "[key]")
+    text = without_secrets(text, *secrets)
     return clean_text(text[: MESSAGE_CHARACTERS * 4])[:MESSAGE_CHARACTERS]
+
+
+def without_secrets(text: str, *secrets: str) -> str:
+    """The longest first: one may be a part of another."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "[key]")
+    return text
 
 
 def read_vectors(found: Any, texts: int) -> tuple[tuple[float, ...], ...]:

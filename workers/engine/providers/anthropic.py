@@ -18,6 +18,7 @@ from workers.engine.providers.answers import (
     text_of_parts,
     whole_number,
 )
+from workers.engine.providers.manner import NOTHING
 from workers.engine.providers.model_lists import VERSIONED, ModelList, openai_names
 from workers.engine.providers.told_limits import read_told_limits
 from workers.engine.providers.wire import HttpProvider, Written
@@ -50,7 +51,7 @@ class Anthropic(HttpProvider):
     key_headers = staticmethod(key_headers)
 
     @staticmethod
-    def written(request: Request) -> Written:
+    def written(request: Request, options: Mapping[str, Any] = NOTHING) -> Written:
         return Written("/messages", body_of(request))
 
     async def send(self, request: Request) -> Reply:

@@ -11,10 +11,13 @@ class ModelList(NamedTuple):
     key_headers: Callable[[str], Mapping[str, str]]
     names_of: Callable[[Any], list[str]]
     advice: str  # when there is nothing at this path
+    names_callable: bool = True  # False: calls go by other names, such as those of deployments
 
 
 def openai_names(document: Any) -> list[str]:
-    return [str(entry["id"]) for entry in document["data"]]
+    """Some servers answer with the bare list."""
+    entries = document if isinstance(document, list) else document["data"]
+    return [str(entry["id"]) for entry in entries]
 
 
 def ollama_names(document: Any) -> list[str]:

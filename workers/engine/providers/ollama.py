@@ -19,6 +19,7 @@ from workers.engine.providers.answers import (
     text_of_parts,
     whole_number,
 )
+from workers.engine.providers.manner import NOTHING
 from workers.engine.providers.model_lists import ModelList, ollama_names
 from workers.engine.providers.wire import HttpProvider, Written, bearer
 from workers.engine.records import Reply, Request
@@ -53,7 +54,7 @@ class Ollama(HttpProvider):
     )
 
     @staticmethod
-    def written(request: Request) -> Written:
+    def written(request: Request, options: Mapping[str, Any] = NOTHING) -> Written:
         return Written("/api/chat", body_of(request))
 
     async def send(self, request: Request) -> Reply:

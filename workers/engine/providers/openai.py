@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.calling.flaws import flaw_of
@@ -14,21 +16,46 @@ from workers.engine.providers.answers import (
     said,
     whole_number,
 )
+from workers.engine.providers.manner import NOTHING, ProviderOptions
 from workers.engine.providers.model_lists import VERSIONED, ModelList, openai_names
 from workers.engine.providers.told_limits import read_told_limits
 from workers.engine.providers.wire import HttpProvider, Written, bearer
 from workers.engine.records import Reply, Request, ToldLimits
 
+Word = Annotated[str, Field(max_length=200, pattern=r"^[\x21-\x7e]*$")]
+
+
+class OpenAIOptions(ProviderOptions):
+    organization: Word = Field(
+        default="",
+        title="Organisation",
+        description="Of OpenAI, as in org-…: sent as OpenAI-Organization. Empty: the key's own.",
+    )
+    project: Word = Field(
+        default="",
+        title="Project",
+        description="Of OpenAI, as in proj_…: sent as OpenAI-Project. Empty: the key's own.",
+    )
+
 
 class OpenAI(HttpProvider):
     model_list = ModelList("/models", bearer, openai_names, VERSIONED)
+    options_model: ClassVar[type[ProviderOptions]] = OpenAIOptions
 
     @staticmethod
-    def written(request: Request) -> Written:
+    def option_headers(options: Mapping[str, Any]) -> dict[str, str]:
+        named = {
+            "OpenAI-Organization": options.get("organization"),
+            "OpenAI-Project": options.get("project"),
+        }
+        return {name: value for name, value in named.items() if value}
+
+    @staticmethod
+    def written(request: Request, options: Mapping[str, Any] = NOTHING) -> Written:
         return Written(request.path, body_of(request))
 
     async def send(self, request: Request) -> Reply:
-        answer = await self._post(*self.written(request))
+        answer = await self._post(*self.written(request, self._options))
         told = read_told_limits(answer.headers)
         if request.path == EMBEDDINGS_PATH:
             read = partial(embeddings_of, texts=len(request.body["input"]), told=told)

@@ -1,11 +1,12 @@
 """What all providers share: one JSON request to the best server of an endpoint, and its answer."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
 from workers.engine.providers.answers import call_error
+from workers.engine.providers.manner import USUAL, Manner, ProviderOptions, merged
 from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.servers import Servers
 
@@ -18,7 +19,8 @@ class Written(NamedTuple):
     """A request as a provider's own protocol writes it."""
 
     path: str  # behind the base URL
-    body: Mapping[str, Any]
+    body: Any
+    method: str = "POST"
 
 
 class HttpProvider:
@@ -26,6 +28,8 @@ class HttpProvider:
 
     key_headers = staticmethod(bearer)
     model_list: ClassVar[ModelList | None] = None
+    good: ClassVar[Container[int]] = (200,)
+    options_model: ClassVar[type[ProviderOptions]] = ProviderOptions
 
     def __init__(
         self,
@@ -34,19 +38,31 @@ class HttpProvider:
         base_url: str,
         api_key: str = "",
         servers: Servers | None = None,
+        manner: Manner = USUAL,
     ) -> None:
         self.service = service
         self._client = client
         self._servers = servers or Servers([base_url])
-        self._headers = {"Content-Type": "application/json", **self.key_headers(api_key)}
-        self._key = api_key
-
-    async def _post(self, path: str, document: Mapping[str, Any]) -> Answer:
-        """An answer with status 200, or the CallError that another one means."""
-        body = to_json(document)
-        answer = await self._servers.call(
-            lambda url: self._client.post(url + path, body, self._headers)
+        self._options = manner.options
+        self._headers = merged(
+            {"Content-Type": "application/json"},
+            self.key_headers(api_key),
+            self.option_headers(manner.options),
+            manner.headers,
         )
-        if answer.status != 200:
-            raise call_error(answer, self._key)
+        self._secrets = (api_key, *manner.headers.values())
+
+    @staticmethod
+    def option_headers(options: Mapping[str, Any]) -> dict[str, str]:
+        """What its options send along with every request. No secret."""
+        return {}
+
+    async def _post(self, path: str, document: Any, method: str = "POST") -> Answer:
+        """An answer that went well, or the CallError that another one means."""
+        body = to_json(document) if method != "GET" else b""
+        answer = await self._servers.call(
+            lambda url: self._client.send(method, url + path, self._headers, body)
+        )
+        if answer.status not in self.good:
+            raise call_error(answer, *self._secrets)
         return answer

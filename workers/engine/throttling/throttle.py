@@ -137,6 +137,12 @@ class Throttle:
         if self._keeper:
             await end_tasks([self._keeper])
 
+    async def give_back(self) -> None:
+        """After `close`: tell at once what ended since the last exchange. Without it the last
+        permits of a process are free for others only when their lease has run out."""
+        for pool in list(self._pools.values()):
+            await self._exchange(pool)
+
     def _close_gate(self, pool: Pool) -> None:
         """Nobody here calls this model until the provider wants to hear from us again; the
         others learn it with the next exchange."""

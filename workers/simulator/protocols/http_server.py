@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._url = b""
-        self._authorization = ""
+        self._authorization = self._api_key = ""
         self._is_from_a_page = False
         self._body: list[bytes] = []
         self._body_bytes = 0
@@ -97,6 +97,8 @@ class Connection(asyncio.Protocol):
         lowered = name.lower()
         if lowered == b"authorization":
             self._authorization = value.decode("latin-1")
+        elif lowered == b"api-key":
+            self._api_key = value.decode("latin-1")
         elif lowered == b"expect":
             self._expects_continue = value.lower() == b"100-continue"
         elif lowered in FROM_A_PAGE:
@@ -127,7 +129,8 @@ class Connection(asyncio.Protocol):
         path, _, query = self._url.decode("latin-1").partition("?")
         method = self._parser.get_method().decode("latin-1")
         body = b"".join(self._body)
-        request = HttpRequest(method, path, query, body, self._authorization, self._is_from_a_page)
+        told = (self._authorization, self._is_from_a_page, self._api_key)
+        request = HttpRequest(method, path, query, body, *told)
         if self._body_bytes > MOST_BODY_BYTES:
             return self._plain(request, 413, f"A body may have {MOST_BODY_BYTES} bytes at most.")
         try:

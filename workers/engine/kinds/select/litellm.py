@@ -11,7 +11,13 @@ from urllib.parse import urlsplit, urlunsplit
 from workers.engine.kinds.select.combinations import models_called
 from workers.engine.kinds.select.rows import CombinationRow
 
-PREFIXES = {"openai": "openai", "simulated": "openai", "anthropic": "anthropic", "ollama": "ollama"}
+PREFIXES = {
+    "openai": "openai",
+    "azure": "azure",
+    "simulated": "openai",
+    "anthropic": "anthropic",
+    "ollama": "ollama",
+}
 WITHOUT_KEY = ("ollama",)
 
 

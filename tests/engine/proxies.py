@@ -1,0 +1,189 @@
+"""A proxy that speaks CONNECT, one that speaks SOCKS5, and a server with a certificate of its own
+authority: real ones, in the loop of the test."""
+
+import asyncio
+import base64
+import ipaddress
+import ssl
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
+Serve = Callable[[Reader, Writer], Awaitable[None]]
+
+
+@dataclass
+class PlayedProxy:
+    """Every name leads to this machine: a proxy looks names up itself."""
+
+    port: int = 0
+    password: str = ""  # of the user ada; empty: everybody may
+    refuses: int = 0  # the status that it answers to everybody
+    asked: list[str] = field(default_factory=list)  # host:port of each tunnel
+
+    @property
+    def wanted(self) -> str:
+        return "Basic " + base64.b64encode(f"ada:{self.password}".encode()).decode()
+
+
+async def pump(reader: Reader, writer: Writer) -> None:
+    try:
+        while block := await reader.read(65536):
+            writer.write(block)
+            await writer.drain()
+    except OSError:
+        pass
+    finally:
+        writer.close()
+
+
+async def join(proxy: PlayedProxy, host: str, port: int, reader: Reader, writer: Writer) -> None:
+    proxy.asked.append(f"{host}:{port}")
+    far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+    await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+
+
+@asynccontextmanager
+async def connect_proxy(password: str = "", refuses: int = 0) -> AsyncIterator[PlayedProxy]:
+    proxy = PlayedProxy(password=password, refuses=refuses)
+
+    async def serve(reader: Reader, writer: Writer) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        host, _, port = head.split()[1].rpartition(":")
+        if proxy.refuses or (proxy.password and proxy.wanted not in head):
+            writer.write(b"HTTP/1.1 %d No\r\n\r\n" % (proxy.refuses or 407))
+            writer.close()
+            return
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await join(proxy, host, int(port), reader, writer)
+
+    async with serving(proxy, serve):
+        yield proxy
+
+
+@asynccontextmanager
+async def socks_proxy(password: str = "") -> AsyncIterator[PlayedProxy]:
+    proxy = PlayedProxy(password=password)
+
+    async def serve(reader: Reader, writer: Writer) -> None:
+        _, methods = await reader.readexactly(2)
+        await reader.readexactly(methods)
+        writer.write(b"\x05\x02" if proxy.password else b"\x05\x00")
+        if proxy.password and not await is_known(proxy, reader, writer):
+            return
+        _, _, _, kind = await reader.readexactly(4)
+        host = await read_host(kind, reader)
+        (port,) = struct.unpack("!H", await reader.readexactly(2))
+        writer.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+        await join(proxy, host, port, reader, writer)
+
+    async with serving(proxy, serve):
+        yield proxy
+
+
+async def is_known(proxy: PlayedProxy, reader: Reader, writer: Writer) -> bool:
+    await reader.readexactly(1)
+    user = await reader.readexactly((await reader.readexactly(1))[0])
+    password = await reader.readexactly((await reader.readexactly(1))[0])
+    known = (user, password) == (b"ada", proxy.password.encode())
+    writer.write(b"\x01\x00" if known else b"\x01\x01")
+    if not known:
+        writer.close()
+    return known
+
+
+async def read_host(kind: int, reader: Reader) -> str:
+    if kind == 3:
+        return (await reader.readexactly((await reader.readexactly(1))[0])).decode()
+    return str(ipaddress.ip_address(await reader.readexactly(4 if kind == 1 else 16)))
+
+
+@asynccontextmanager
+async def serving(proxy: PlayedProxy, serve: Serve) -> AsyncIterator[None]:
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    proxy.port = server.sockets[0].getsockname()[1]
+    try:
+        yield
+    finally:
+        server.close()
+
+
+@dataclass
+class Authority:
+    """Of a company: signs the certificate of a host."""
+
+    pem: str
+    context: ssl.SSLContext
+
+
+def make_authority(folder: Path, host: str) -> Authority:
+    authority_key, host_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority = certificate("Our own authority", authority_key, None, authority_key)
+    signed = certificate(host, host_key, authority, authority_key)
+    chain, private = folder / "chain.pem", folder / "key.pem"
+    chain.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        host_key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, private)
+    return Authority(authority.public_bytes(serialization.Encoding.PEM).decode(), context)
+
+
+def certificate(
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Certificate | None,
+    issuer_key: ec.EllipticCurvePrivateKey,
+) -> x509.Certificate:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    is_authority = issuer is None
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer.subject if issuer else subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+    )
+    if not is_authority:
+        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        built = built.add_extension(names, critical=False)
+    return built.sign(issuer_key, hashes.SHA256())
+
+
+@asynccontextmanager
+async def tls_server(authority: Authority) -> AsyncIterator[int]:
+    """Answers every request with its path, over TLS. Gives its port."""
+
+    async def serve(reader: Reader, writer: Writer) -> None:
+        try:
+            path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(path) + path)
+            await writer.drain()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=authority.context)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()

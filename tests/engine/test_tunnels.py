@@ -1,0 +1,176 @@
+"""Calls through real proxies, to a server with a certificate of its own authority; and the guard
+against private addresses, which holds there, too."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.proxies import (
+    Authority,
+    PlayedProxy,
+    connect_proxy,
+    make_authority,
+    socks_proxy,
+    tls_server,
+)
+from workers.engine.errors import ForbiddenAddress
+from workers.engine.http import (
+    Address,
+    BadCertificate,
+    Client,
+    Proxy,
+    UnknownHost,
+    Unreachable,
+    Way,
+    look_up,
+    proxy_addresses,
+    read_proxy,
+)
+from workers.engine.providers.addresses import AddressPolicy
+from workers.engine.providers.resolver import GuardedResolver
+
+HOST = "models.company.example"
+PROXIES = {"http": connect_proxy, "socks5": socks_proxy}
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return make_authority(Path(tmp_path_factory.mktemp("authority")), HOST)
+
+
+async def nobody_knows(host: str, port: int) -> list[Address]:
+    """As behind a company's proxy, where the names of the world are not known."""
+    raise UnknownHost
+
+
+async def at_home(host: str, port: int) -> list[Address]:
+    return await look_up("127.0.0.1", port)
+
+
+def through(proxy: PlayedProxy, scheme: str, password: str = "") -> Proxy:
+    user = "ada" if password else ""
+    return Proxy(scheme, "127.0.0.1", proxy.port, user, password)
+
+
+@pytest.mark.parametrize("password", ["", "p@ss word"], ids=["open", "with a password"])
+@pytest.mark.parametrize("scheme", PROXIES)
+async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
+    scheme: str, password: str, authority: Authority
+) -> None:
+    async with PROXIES[scheme](password) as proxy, tls_server(authority) as port:
+        way = Way(through(proxy, scheme, password), authority.pem)
+        async with Client(nobody_knows, way=way) as client:
+            answer = await client.get(f"https://{HOST}:{port}/v1/models", {})
+    assert (answer.status, answer.body) == (200, b"/v1/models")
+    assert proxy.asked == [f"{HOST}:{port}"]
+
+
+@pytest.mark.parametrize("scheme", PROXIES)
+async def test_the_certificate_is_checked_behind_a_proxy_as_well(
+    scheme: str, authority: Authority
+) -> None:
+    async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
+        async with Client(nobody_knows, way=Way(through(proxy, scheme))) as client:
+            with pytest.raises(BadCertificate):
+                await client.get(f"https://{HOST}:{port}/", {})
+        way = Way(through(proxy, scheme), authority.pem)
+        async with Client(nobody_knows, way=way) as client:
+            with pytest.raises(BadCertificate):
+                await client.get(f"https://other.example:{port}/", {})
+
+
+async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority: Authority) -> None:
+    async with tls_server(authority) as port:
+        async with Client(at_home, way=Way(ca_bundle=authority.pem)) as client:
+            assert (await client.get(f"https://{HOST}:{port}/x", {})).body == b"/x"
+        async with Client(at_home) as client:  # and by no other client
+            with pytest.raises(BadCertificate):
+                await client.get(f"https://{HOST}:{port}/x", {})
+
+
+@pytest.mark.parametrize(
+    ("password", "refuses", "told"),
+    [
+        pytest.param("right", 0, "another user name or password", id="a wrong password"),
+        pytest.param("", 403, r"did not let the call through \(403\)", id="not this host"),
+    ],
+)
+async def test_a_proxy_that_refuses_is_told_in_our_words(
+    password: str, refuses: int, told: str
+) -> None:
+    async with connect_proxy(password, refuses) as proxy:
+        way = Way(through(proxy, "http", "wrong" if password else ""))
+        async with Client(nobody_knows, way=way) as client:
+            with pytest.raises(Unreachable, match=told):
+                await client.get(f"https://{HOST}/", {})
+    assert proxy.asked == []
+
+
+async def test_a_socks_proxy_that_refuses_and_one_that_is_not_there_are_told() -> None:
+    async with socks_proxy("right") as proxy:
+        async with Client(nobody_knows, way=Way(through(proxy, "socks5", "wrong"))) as client:
+            with pytest.raises(Unreachable, match="did not let the call through"):
+                await client.get(f"https://{HOST}/", {})
+        port = proxy.port
+    async with Client(nobody_knows, way=Way(Proxy("socks5", "127.0.0.1", port))) as client:
+        with pytest.raises(Unreachable, match="The proxy"):
+            await client.get(f"https://{HOST}/", {})
+
+
+@pytest.mark.parametrize("scheme", PROXIES)
+@pytest.mark.parametrize("host", ["169.254.169.254", "10.0.0.7", "inside.example"])
+async def test_a_private_address_is_not_reached_through_a_proxy(scheme: str, host: str) -> None:
+    """Also by a name that leads to one, as far as it is known here."""
+
+    async def inside(name: str, port: int) -> list[Address]:
+        return await look_up("10.0.0.7" if name == "inside.example" else name, port)
+
+    async with PROXIES[scheme]() as proxy:
+        guard = GuardedResolver(AddressPolicy(), inside)
+        async with Client(guard, way=Way(through(proxy, scheme))) as client:
+            with pytest.raises(ForbiddenAddress):
+                await client.get(f"https://{host}/latest", {})
+    assert proxy.asked == []
+
+
+async def test_the_proxy_itself_is_reached_only_where_that_is_allowed() -> None:
+    async with connect_proxy() as proxy:
+        way = Way(through(proxy, "http"))
+        guard = GuardedResolver(AddressPolicy())
+        async with Client(nobody_knows, way=way, resolve_proxy=guard) as client:
+            with pytest.raises(ForbiddenAddress, match=str(proxy.port)):
+                await client.get(f"https://{HOST}/", {})
+    assert proxy.asked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://proxy.example:3128", "http://proxy.example:3128"),
+        ("http://ada:p%40ss@proxy.example:3128/", "http://ada:…@proxy.example:3128"),
+        ("socks5h://[::1]:1080", "socks5h://[::1]:1080"),
+    ],
+)
+def test_a_proxy_is_shown_without_its_password(text: str, shown: str) -> None:
+    assert read_proxy(text).shown == shown
+    assert read_proxy(read_proxy(text).shown).address == read_proxy(text).address
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "proxy.example:3128",
+        "https://proxy.example:3128",
+        "http://proxy.example",
+        "http://:3128",
+        "http://proxy.example:99999",
+        "http://proxy.example:3128/path",
+        "http://a%0d%0ab:c@proxy.example:3128",
+        "ftp://proxy.example:21",
+        "",
+    ],
+)
+def test_what_is_no_proxy_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Write it as http://proxy\.example:3128"):
+        read_proxy(text)
+    assert proxy_addresses(text) == []

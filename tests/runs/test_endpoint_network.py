@@ -1,0 +1,262 @@
+"""Headers of an endpoint's own, its proxy and certificates: secrets stay so, the guard holds."""
+
+import asyncio
+import io
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from runs import secrets
+from runs.models import AuditEntry, Endpoint, Scope
+from runs.outbound import is_left_out, site_proxy
+from runs.reports.curl import call_as_curl
+from runs.roles import Role
+from runs.selectors.endpoints.manner import headers_of, route_of
+from runs.selectors.endpoints.service import service_of
+from runs.services.connection import check_connection
+from runs.services.endpoints import rotate_endpoint_keys, save_endpoint
+from runs.services.people.tokens import create_token
+from tests.engine.proxies import connect_proxy, make_authority, tls_server
+from tests.runs.page_parts import client_of, make_person
+from workers.engine.http import read_proxy
+from workers.engine.records import Request
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+KEY = "sk-canary-0123456789abcdef"
+VALUE = "canary-header-0123456789"
+PASSWORD = "canary-password-0123456789"
+PROXY = f"http://ada:{PASSWORD}@proxy.example:3128"
+HOST = "models.company.example"
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
+    settings.HTTPS_PROXY, settings.NO_PROXY = "", ()
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return make_authority(tmp_path_factory.mktemp("authority"), HOST)
+
+
+def new_endpoint(**fields):
+    given = {"name": "main", "kind": "openai", "base_url": "https://provider.example/v1"}
+    return Endpoint(**{**given, **fields})
+
+
+def saved_with_all(ada):
+    return save_endpoint(ada, new_endpoint(), KEY, new_headers={"X-Team": VALUE}, new_proxy=PROXY)
+
+
+def form_data(**changes):
+    sent = {"name": "main", "kind": "openai", "base_url": "https://provider.example/v1"}
+    return {**sent, "max_concurrent": "4", **changes}
+
+
+def proxy_of(endpoint):
+    found = route_of(endpoint).way.proxy
+    assert found is not None
+    return found
+
+
+def holds_a_secret(text):
+    return [one for one in (KEY, VALUE, PASSWORD) if one in str(text)]
+
+
+def test_headers_and_password_are_stored_encrypted_and_shown_nowhere(ada):
+    saved = saved_with_all(ada)
+    assert not holds_a_secret(Endpoint.objects.values_list().get())
+    assert headers_of(saved) == {"X-Team": VALUE}
+    assert proxy_of(saved).password == PASSWORD
+    assert (saved.header_names, saved.proxy_shown) == (
+        ["X-Team"],
+        "http://ada:…@proxy.example:3128",
+    )
+    page = client_of(ada)
+    for address in (reverse("endpoints"), saved.get_absolute_url()):
+        assert not holds_a_secret(page.get(address).content.decode())
+    assert not holds_a_secret(list(AuditEntry.objects.values_list()))
+    assert service_of(saved) != service_of(new_endpoint(key_ciphertext=saved.key_ciphertext))
+
+
+def test_the_page_keeps_changes_and_removes_them(ada):
+    page = client_of(ada)
+    sent = form_data(new_headers=f"X-Team: {VALUE}\nX-Two: b", new_proxy=PROXY)
+    page.post(reverse("endpoint_new"), sent)
+    stored = Endpoint.objects.get()
+    assert headers_of(stored) == {"X-Team": VALUE, "X-Two": "b"}
+    address = stored.get_absolute_url()
+    page.post(address, form_data(new_headers="", new_proxy=stored.proxy_shown))
+    kept = Endpoint.objects.get()
+    assert kept.headers_ciphertext == stored.headers_ciphertext
+    assert kept.proxy_ciphertext == stored.proxy_ciphertext
+    page.post(address, form_data(remove_headers="on", new_proxy=""))
+    gone = Endpoint.objects.get()
+    assert (gone.headers_ciphertext, gone.header_names) == ("", [])
+    assert (gone.proxy_shown, gone.proxy_ciphertext) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"new_headers": "no colon here"}, "new_headers"),
+        ({"new_headers": "Host: evil.example"}, "new_headers"),
+        ({"new_headers": "Proxy-Authorization: x"}, "new_headers"),
+        ({"new_headers": "Bad Name: x"}, "new_headers"),
+        ({"new_headers": "X-A: ä"}, "new_headers"),
+        ({"new_proxy": "proxy.example"}, "new_proxy"),
+        ({"new_proxy": "http://169.254.169.254:3128"}, "new_proxy"),
+        ({"new_proxy": "http://proxy.example:25"}, "new_proxy"),
+        ({"ca_bundle": "no certificate"}, "ca_bundle"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_field(ada, changes, field):
+    answer = client_of(ada).post(reverse("endpoint_new"), form_data(**changes))
+    assert answer.status_code == 400
+    assert answer.context["form"].errors[field]
+    assert not Endpoint.objects.exists()
+
+
+def test_a_private_proxy_needs_a_tick_as_a_private_server_does(ada):
+    page = client_of(ada)
+    sent = form_data(new_proxy="http://proxy.corp.internal:3128")
+    refused = page.post(reverse("endpoint_new"), sent)
+    offered = refused.context["form"].fields["private_addresses"].choices
+    assert [place for place, _ in offered] == ["proxy.corp.internal:3128"]
+    page.post(reverse("endpoint_new"), {**sent, "private_addresses": "proxy.corp.internal:3128"})
+    assert Endpoint.objects.get().private_addresses == ["proxy.corp.internal:3128"]
+    operator = make_person("olga", role=Role.OPERATOR)
+    with pytest.raises(ValidationError, match=r"proxy\.corp\.internal"):
+        save_endpoint(operator, new_endpoint(name="b"), new_proxy=sent["new_proxy"])
+
+
+@pytest.mark.parametrize("what", ["base_url", "new_proxy", "ca_bundle"])
+def test_stored_secrets_go_to_no_new_place(ada, authority, what):
+    saved = saved_with_all(ada)
+    proxy = "http://other.example:3128" if what == "new_proxy" else None
+    if what == "base_url":
+        saved.base_url = "https://other.example/v1"
+    if what == "ca_bundle":
+        saved.ca_bundle = authority.pem
+    with pytest.raises(ValidationError) as refused:
+        save_endpoint(ada, saved, KEY, new_proxy=proxy)
+    assert "enter the headers again" in str(refused.value.message_dict[what])
+    save_endpoint(ada, saved, KEY, new_headers={"X-Team": VALUE}, new_proxy=proxy)
+
+
+def test_less_of_it_is_no_new_place(ada):
+    saved = saved_with_all(ada)
+    assert save_endpoint(ada, saved, new_proxy="direct").proxy_shown == "direct"
+
+
+def test_rotating_keys_reencrypts_all_of_them(ada):
+    saved = saved_with_all(ada)
+    assert rotate_endpoint_keys(forget_old=True) == 1
+    stored = Endpoint.objects.get()
+    assert headers_of(stored) == {"X-Team": VALUE}
+    assert proxy_of(stored).password == PASSWORD
+    assert secrets.decrypt(stored.key_ciphertext) == KEY
+    assert stored.headers_ciphertext != saved.headers_ciphertext
+
+
+def test_the_audit_table_names_what_changed(ada):
+    saved = saved_with_all(ada)
+    save_endpoint(ada, saved, new_headers={"X-Team": "other"})
+    assert "headers" in AuditEntry.objects.filter(action="endpoint.changed").get().detail
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "is_out"),
+    [
+        ("api.example.com", ("example.com",), True),
+        ("api.example.com", (".example.com",), True),
+        ("badexample.com", ("example.com",), False),
+        ("10.1.2.3", ("10.0.0.0/8",), True),
+        ("10.1.2.3", ("10.1.2.3",), True),
+        ("11.1.2.3", ("10.0.0.0/8", "example.com"), False),
+        ("anything.example", ("*",), True),
+        ("anything.example", (), False),
+    ],
+)
+def test_what_no_proxy_leaves_out(host, names, is_out):
+    assert is_left_out(host, names) is is_out
+
+
+def test_the_proxy_of_the_environment_is_for_https_and_an_endpoints_own_goes_first(settings, ada):
+    settings.HTTPS_PROXY, settings.NO_PROXY = "http://proxy.corp:3128", ("inside.example",)
+    assert site_proxy("https://provider.example/v1") == read_proxy(settings.HTTPS_PROXY)
+    assert site_proxy("http://provider.example/v1") is None
+    assert site_proxy("https://models.inside.example/v1") is None
+    assert proxy_of(new_endpoint()).host == "proxy.corp"
+    own = save_endpoint(ada, new_endpoint(), new_proxy="socks5://own.example:1080")
+    assert proxy_of(own).host == "own.example"
+    assert route_of(new_endpoint(proxy_shown="direct")).way.proxy is None
+
+
+async def test_a_connection_is_tested_through_the_proxy_of_the_environment(settings, authority):
+    async with connect_proxy() as proxy, tls_server(authority) as port:
+        settings.HTTPS_PROXY = f"http://127.0.0.1:{proxy.port}"
+        endpoint = new_endpoint(base_url=f"https://{HOST}:{port}/v1", ca_bundle=authority.pem)
+        report = await sync_to_async(check_connection, thread_sensitive=False)(endpoint)
+        assert report.status == 200, report
+        assert proxy.asked == [f"{HOST}:{port}"]
+        settings.NO_PROXY = (HOST,)
+        report = await asyncio.to_thread(check_connection, endpoint)
+    assert (report.ok, report.status) == (False, None)
+    assert len(proxy.asked) == 1
+
+
+def test_a_curl_command_names_headers_and_no_values(ada):
+    saved = saved_with_all(ada)
+    body = {"model": "m", "messages": []}
+    command = call_as_curl(saved, Request("main", "m", "/chat/completions", body))
+    assert '-H "X-Team: $HEADER_X_TEAM"' in command
+    assert not holds_a_secret(command)
+
+
+def test_the_api_takes_them_and_answers_none(ada, client, authority):
+    token = create_token(ada, "script", list(Scope)).text
+    sent = {"content_type": "application/json", "headers": {"Authorization": f"Bearer {token}"}}
+    body = {"name": "g", "provider": "groq", "headers": {"X-Team": VALUE}, "proxy": PROXY}
+    body["ca_bundle"] = authority.pem
+    made = client.post("/api/v1/endpoints", body, **sent)
+    assert made.status_code == 201, made.content
+    assert not holds_a_secret(made.content.decode())
+    assert made.json()["header_names"] == ["X-Team"]
+    shown = made.json()["proxy"]
+    assert shown == "http://ada:…@proxy.example:3128"
+    before = Endpoint.objects.get().proxy_ciphertext
+    assert client.patch("/api/v1/endpoints/g", {"proxy": shown}, **sent).status_code == 200
+    assert Endpoint.objects.get().proxy_ciphertext == before
+    answer = client.patch("/api/v1/endpoints/g", {"headers": {}, "proxy": ""}, **sent)
+    assert (answer.json()["header_names"], answer.json()["proxy"]) == ([], "")
+
+
+def test_a_command_reads_secrets_from_the_environment(ada, monkeypatch, tmp_path, authority):
+    monkeypatch.setenv("TEAM", VALUE)
+    monkeypatch.setenv("OUR_PROXY", PROXY)
+    bundle = tmp_path / "ca.pem"
+    bundle.write_text(authority.pem)
+    options = ["--header-env", "X-Team=TEAM", "--proxy-env", "OUR_PROXY", "--user", "ada"]
+    told = io.StringIO()
+    call_command(
+        "save_endpoint", "g", "--provider=groq", *options, f"--ca-bundle={bundle}", stdout=told
+    )
+    stored = Endpoint.objects.get()
+    assert headers_of(stored) == {"X-Team": VALUE}
+    assert stored.ca_bundle == authority.pem
+    assert not holds_a_secret(told.getvalue())
+    for wrong in (["--header-env", "X-A=MISSING"], ["--ca-bundle", "missing.pem"]):
+        with pytest.raises(CommandError, match="there is no such"):
+            call_command("save_endpoint", "g", *wrong, "--user", "ada")

@@ -1,0 +1,170 @@
+"""The try-it box: the answer and the raw exchange without secrets, within the endpoint's limits."""
+
+import pytest
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.urls import reverse
+
+from runs.models import AuditEntry, Endpoint, Scope
+from runs.roles import Role
+from runs.selectors.endpoints.permit_state import open_redis
+from runs.services.endpoints import save_endpoint
+from runs.services.people.tokens import create_token
+from runs.services.trying import NO_PERMIT, PAUSED, try_prompt
+from tests.runs.page_parts import client_of, make_person
+from workers.simulator.testing import running_simulator
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+KEY = "sk-canary-0123456789abcdef"
+VALUE = 'canary "quoted" \\ header'
+ANSWER = "The answer is 42."
+PROMPT = "What is 17 + 25?"
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+@pytest.fixture
+def simulator(settings):
+    with running_simulator(latency_ms=0) as server:
+        settings.ALLOWED_PRIVATE_ENDPOINTS = (server.url.removeprefix("http://"),)
+        yield server
+
+
+@pytest.fixture
+def endpoint(ada, simulator):
+    made = Endpoint(name="main", kind="openai", base_url=f"{simulator.url}/v1")
+    made.model_names, made.prices = ["sim-large"], {"sim-large": {"input": 1e5, "output": 1e5}}
+    return save_endpoint(ada, made, KEY, new_headers={"X-Team": VALUE})
+
+
+def test_a_prompt_is_answered_with_what_went_over_the_wire(ada, endpoint, simulator):
+    tried = try_prompt(ada, endpoint, "sim-large", PROMPT)
+    assert (tried.answer, tried.problem) == (ANSWER, "")
+    used = (tried.tokens_in or 0) + (tried.tokens_out or 0)
+    assert tried.cost == pytest.approx(used / 10)
+    assert used > 0
+    [exchange] = tried.exchanges
+    assert exchange.request.startswith(f"POST {simulator.url}/v1/chat/completions")
+    assert PROMPT in exchange.request
+    assert exchange.response.startswith("HTTP 200")
+    assert "X-Team: [key]" in exchange.request
+    for text in (exchange.request, exchange.response):
+        assert KEY not in text
+        assert VALUE not in text
+    [row] = simulator.requests()
+    assert row["model"] == "sim-large"
+    entry = AuditEntry.objects.get(action="endpoint.prompted")
+    assert (entry.subject, entry.detail) == ("main", "sim-large")
+
+
+def test_the_permit_is_given_back_at_once(ada, endpoint):
+    assert try_prompt(ada, endpoint, "sim-large", PROMPT).answer == ANSWER
+    with open_redis() as client:
+        held = client.hgetall(f"permits:held:endpoint:{endpoint.pk}/sim-large")
+        state = client.hgetall(f"permits:state:endpoint:{endpoint.pk}/sim-large")
+    assert not any(int(count) for count in held.values())
+    counted = int(state[b"calls"]) + int(state.get(b"last_calls", 0))  # by the minute
+    assert counted == 1  # with those of runs
+
+
+def test_a_provider_that_echoes_the_key_shows_it_nowhere(ada, endpoint, simulator):
+    simulator.play({"match": {}, "times": 1, "do": "key"})
+    tried = try_prompt(ada, endpoint, "sim-large", PROMPT)
+    assert tried.problem
+    assert KEY not in str(tried)
+    assert "HTTP 401" in tried.exchanges[0].response
+
+
+def test_a_paused_endpoint_and_a_full_one_say_so(ada, endpoint, simulator):
+    endpoint.is_paused = True
+    assert try_prompt(ada, endpoint, "sim-large", PROMPT).problem == PAUSED
+    endpoint.is_paused, endpoint.max_concurrent = False, 0
+    tried = try_prompt(ada, endpoint, "sim-large", PROMPT, deadline_seconds=0.5)
+    assert tried.problem == NO_PERMIT
+    assert simulator.requests() == []
+
+
+def test_an_address_that_may_not_be_called_is_not(ada, endpoint, settings, simulator):
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
+    tried = try_prompt(ada, endpoint, "sim-large", PROMPT)
+    assert "loopback" in tried.problem
+    assert (tried.exchanges, simulator.requests()) == ((), [])
+
+
+@pytest.mark.parametrize(
+    ("model", "prompt"), [("", PROMPT), ("m" * 201, PROMPT), ("m", " \n"), ("m", "x" * 20_001)]
+)
+def test_what_cannot_be_sent_is_refused(ada, endpoint, model, prompt):
+    with pytest.raises(ValidationError):
+        try_prompt(ada, endpoint, model, prompt)
+    assert not AuditEntry.objects.filter(action="endpoint.prompted").exists()
+
+
+def test_only_operators_may(endpoint):
+    with pytest.raises(PermissionDenied):
+        try_prompt(make_person("bob"), endpoint, "sim-large", PROMPT)
+
+
+def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):
+    page = client_of(ada)
+    sent = {
+        "name": "ours",
+        "kind": "app",
+        "base_url": f"{simulator.url}/app",
+        "model_names": "default",
+        "max_concurrent": "4",
+        "option_app_method": "POST",
+        "option_app_path": "/ask",
+        "option_app_body": '{"question": "{{prompt}}"}',
+        "option_app_answer": "results[0].text",
+    }
+    refused = page.post(reverse("endpoint_new"), {**sent, "option_app_body": "{{prompt}}"})
+    assert "must be JSON" in refused.content.decode()
+    page.post(reverse("endpoint_new"), sent)
+    made = Endpoint.objects.get()
+    assert made.options == {
+        "path": "/ask",
+        "body": '{"question": "{{prompt}}"}',
+        "answer": "results[0].text",
+    }
+    tried = try_prompt(ada, made, "default", PROMPT)
+    assert (tried.answer, tried.tokens_in, tried.cost) == (ANSWER, None, None)
+
+
+@pytest.mark.parametrize("part", [{}, {"X-Part": "tried"}], ids=["whole page", "its part"])
+def test_the_page_shows_the_answer(ada, endpoint, part):
+    page = client_of(ada)
+    sent = {"model": "sim-large", "prompt": PROMPT}
+    answer = page.post(reverse("endpoint_try", args=[endpoint.pk]), sent, headers=part)
+    shown = answer.content.decode()
+    assert '<p class="tried-answer">The answer is 42.</p>' in shown
+    assert KEY not in shown
+    assert ("<html" in shown) is (not part)
+    empty = page.post(reverse("endpoint_try", args=[endpoint.pk]), {}, headers=part)
+    assert "Write a prompt" in empty.content.decode()
+
+
+def test_it_is_counted_with_other_pages_that_work(ada, endpoint, settings):
+    settings.WORK_REQUESTS_PER_MINUTE = 0
+    answer = client_of(ada).post(reverse("endpoint_try", args=[endpoint.pk]), {})
+    assert answer.status_code == 429
+
+
+def test_the_api_sends_a_prompt(ada, endpoint, client):
+    token = create_token(ada, "script", list(Scope)).text
+    answer = client.post(
+        "/api/v1/endpoints/main/try",
+        {"model": "sim-large", "prompt": PROMPT},
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert answer.json()["answer"] == ANSWER
+    assert KEY not in answer.content.decode()

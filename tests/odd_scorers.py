@@ -1,6 +1,7 @@
 """Plug-ins that behave badly, each in another way by the case. Children import them."""
 
 import asyncio
+import ctypes
 import os
 import sys
 import time
@@ -26,11 +27,11 @@ class Local:
 
 def loop_for_ever() -> None:
     while True:
-        pass
+        time.sleep(0.01)
 
 
 def hold_the_interpreter() -> None:
-    sum(range(10**14))  # no thread gets a turn, and no signal is handled
+    ctypes.PyDLL(None).sleep(3600)  # no thread gets a turn
 
 
 def give(value: Any, reason: Any = "", name: Any = "odd", passed: Any = True) -> Judgement:
@@ -38,8 +39,8 @@ def give(value: Any, reason: Any = "", name: Any = "odd", passed: Any = True) ->
 
 
 WAYS: list[tuple[Callable[[], Any], str]] = [
-    (loop_for_ever, "took longer than the 1 s that one answer may take, so its process was ended"),
-    (hold_the_interpreter, "took longer than the 1 s"),
+    (loop_for_ever, "took longer than the 3 s that one answer may take, so its process was ended"),
+    (hold_the_interpreter, "took longer than the 3 s"),
     (lambda: os._exit(3), "Its process ended with exit code 3."),
     (lambda: os.kill(os.getpid(), 9), "Its process was ended by SIGKILL."),
     (lambda: bytearray(3 * 1024**3), "MemoryError: a process may use 512 MB."),
@@ -66,7 +67,7 @@ class Misbehaves(Scorer):
     """In one way for each case."""
 
     needs_expected: ClassVar[bool] = False
-    judging_seconds: ClassVar[float] = 1.0
+    judging_seconds: ClassVar[float] = 3.0
 
     def steps(self, answer: str, case: Case) -> float:
         return 0.0  # a plug-in says so in vain
@@ -106,7 +107,7 @@ class Asks(AskingScorer):
     """Asks twice at once, then once more; in one way for each case."""
 
     needs_expected: ClassVar[bool] = False
-    judging_seconds: ClassVar[float] = 1.0
+    judging_seconds: ClassVar[float] = 3.0
 
     model: ModelChoice
 

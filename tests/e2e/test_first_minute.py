@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.doors import run_the_demo
-from tests.e2e.first_minute import DEMO_LIMIT, DEMO_TRIALS
+from tests.e2e.first_minute import DEMO_LIMIT, DEMO_TRIALS, NO_SCORES
 from tests.e2e.run_page import (
     LARGEST_SHIFT,
     assert_page_equals_database,
@@ -18,7 +18,6 @@ from tests.e2e.run_page import (
 
 pytestmark = pytest.mark.late
 
-NO_SCORES = "– – – – – –"
 COLOURS_OF_CELLS = """() => {
     const canvas = document.querySelector("[data-heatmap] canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -65,16 +65,17 @@ def test_letters_typed_into_a_field_are_only_letters(page, witness, demo):
 
 
 def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness, site, demo):
-    site.simulator.answer_in(milliseconds=200)
-    site.simulator.hold(after=110)  # of 120: it cannot end meanwhile
+    site.simulator.hold(after=10)
     launch(page, document("paused on the way", repeats=2))
-    page.wait_for_function("() => window.diary.texts.progress?.length >= 2")
+    page.wait_for_selector("[data-live-state=live]")
     page.keyboard.press(".")
     page.wait_for_selector("[data-live-state=paused]")
     before = live_texts(page)
-    expect(page.locator("[data-live-text]")).to_have_text(
-        re.compile(r"On hold – ([3-9]|\d\d) updates waiting")
-    )
+    for least in (1, 2, 3):
+        site.simulator.hold(after=20)  # so many more of the 120: it cannot end meanwhile
+        expect(page.locator("[data-live-text]")).to_have_text(
+            re.compile(rf"On hold – ([{least}-9]|\d\d) updates? waiting")
+        )
     assert live_texts(page) == before, "numbers moved on a paused page"
 
     page.keyboard.press(".")

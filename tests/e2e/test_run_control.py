@@ -24,7 +24,7 @@ def test_a_paused_run_says_so_live_and_goes_on_when_resumed(
     page: Page, site: Site, demo: int
 ) -> None:
     site.simulator.answer_in(milliseconds=300)
-    site.simulator.hold(after=150)  # of 180: it cannot end meanwhile
+    site.simulator.hold(after=100)  # of 180: it cannot end meanwhile
     launch(page, document("paused for a while", repeats=3))
     state = page.locator("[data-run-state] .state-text")
     expect(state).to_have_text("Running")
@@ -35,6 +35,8 @@ def test_a_paused_run_says_so_live_and_goes_on_when_resumed(
         close()
         expect(menu.get_by_role("button", name="Pause now")).to_be_hidden()
     page.get_by_role("button", name="Pause run").click()
+    expect(state).to_have_text(re.compile("^Paus"))
+    site.simulator.answer_in(milliseconds=1000)  # lets go what waits; the rest would take long
     expect(state).to_have_text("Paused")
     expect(page.locator("[data-run-notice]")).to_contain_text("Paused by ")
     expect(page.get_by_role("button", name="Pause run")).to_be_hidden()

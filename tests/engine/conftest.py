@@ -44,5 +44,5 @@ def document() -> dict[str, Any]:
         ],
         "models": ["simulated/sim-small", "simulated/sim-large"],
         "scorers": [{"numeric": {"tolerance": 0.001}}],
-        "limits": {"max_concurrent": 8, "requests_per_minute": None, "timeout_seconds": 5},
+        "limits": {"max_concurrent": 8, "requests_per_minute": None, "timeout_seconds": 120},
     }

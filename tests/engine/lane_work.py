@@ -92,11 +92,11 @@ def leave_a_copy_and_die() -> None:
 
 
 def orphan_myself(keeps_the_lock: bool) -> None:
-    """Say its pid and kill its parent. Then sleep, or compute where no thread gets a turn."""
+    """Say its pid and kill its parent. Then sleep, and maybe let no thread have a turn."""
     print(os.getpid())
     os.kill(os.getppid(), signal.SIGKILL)
     if keeps_the_lock:
-        sum(range(10**14))
+        ctypes.PyDLL(None).sleep(3600)
     time.sleep(600)
 
 

@@ -33,7 +33,7 @@ async def test_a_call_has_its_time_and_no_more() -> None:
 
 
 async def test_each_of_many_calls_has_its_own_deadline() -> None:
-    lane = AsyncLane(0.5)
+    lane = AsyncLane(2.0)
     ended: list[str] = []
 
     async def make(name: str, start: float, takes: float) -> None:
@@ -43,7 +43,7 @@ async def test_each_of_many_calls_has_its_own_deadline() -> None:
             ended.append(name)
 
     # The second begins just before the deadline of the one that hangs, and ends just after it.
-    calls = [("first", 0.0, 0.0), ("hangs", 0.0, 60.0), ("second", 0.45, 0.1), ("last", 1.2, 0.0)]
+    calls = [("first", 0.0, 0.0), ("hangs", 0.0, 60.0), ("second", 1.9, 0.2), ("last", 3.0, 0.0)]
     async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(make(*call) for call in calls), make("hangs too", 0.1, 60.0))
     assert ended == ["first", "second", "last"]

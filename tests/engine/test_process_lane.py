@@ -179,13 +179,13 @@ async def test_the_import_of_a_module_takes_none_of_the_time_for_the_work(
     lane: ProcessLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "sluggish.py").write_text("import time; time.sleep(1)\n")
+    (tmp_path / "sluggish.py").write_text("import time; time.sleep(5)\n")
     (tmp_path / "broken.py").write_text("raise ValueError('not today')\n")
     sluggish, broken = frozenset({"sluggish"}), frozenset({"broken"})
-    first = await lane.call(os.getpid, timeout_seconds=0.9, modules=sluggish)
+    first = await lane.call(os.getpid, timeout_seconds=4.5, modules=sluggish)
     with pytest.raises(WorkFailed, match="ValueError: not today"):
         await lane.call(os.getpid, modules=sluggish | broken)
-    assert await lane.call(os.getpid, timeout_seconds=0.9, modules=sluggish) == first
+    assert await lane.call(os.getpid, timeout_seconds=4.5, modules=sluggish) == first
 
 
 async def test_a_child_may_use_so_much_memory_and_no_more() -> None:
@@ -259,7 +259,7 @@ async def test_what_a_dead_child_leaves_behind_is_ended_and_does_not_hide_its_de
 @pytest.mark.parametrize("keeps_the_lock", [False, True], ids=["sleeps", "keeps the lock"])
 def test_children_end_with_a_parent_that_is_killed(keeps_the_lock: bool) -> None:
     """Also where the work lets no thread of the child see it: then when twice its time is over."""
-    seconds = 0.4 if keeps_the_lock else 600
+    seconds = 3 if keeps_the_lock else 600
     program = (
         "import asyncio; from tests.engine import lane_work\n"
         "from workers.engine.lanes import ProcessLane\n"

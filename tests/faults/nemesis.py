@@ -17,6 +17,7 @@ from tests.faults.cluster import Cluster, wait_until
 from tests.faults.processes import Process
 
 BLOCK_BYTES = 64 * 1024
+WRITING_SECONDS = 0.05  # in which one that was met in the middle of a write may end it
 
 
 class Nemesis:
@@ -47,10 +48,11 @@ class Nemesis:
     def freeze(self, part: Process) -> float:
         """Not in the middle of a write to SQLite: that has one lock for all, so that nobody could
         go on until the frozen one does."""
-        part.signal(signal.SIGSTOP)
+        stop(part)
         while not self.cluster.truth.can_be_written():
             part.signal(signal.SIGCONT)
-            part.signal(signal.SIGSTOP)
+            time.sleep(WRITING_SECONDS)
+            stop(part)
         return time.monotonic()
 
     def thaw(self, part: Process) -> None:
@@ -99,3 +101,18 @@ class Nemesis:
     def start_web(self) -> None:
         self.cluster.web.start_again()
         wait_until(lambda: answers_ready(self.cluster.site), 60, "the web part answers")
+
+
+def stop(part: Process) -> None:
+    """Until no thread of it goes on: one could begin a write after the lock was looked at."""
+    part.signal(signal.SIGSTOP)
+    wait_until(lambda: states_of_threads(part.pid) <= {"T"}, 20, "it stands still")
+
+
+def states_of_threads(pid: int) -> set[str]:
+    """As ps tells them, by letters."""
+    found = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(OSError):  # the thread has ended meanwhile
+            found.add(path.read_text().rpartition(")")[2].split()[0])
+    return found

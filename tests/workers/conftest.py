@@ -41,7 +41,7 @@ def document(ada: User, endpoint: Endpoint) -> dict[str, Any]:
         "prompts": [prompt._asdict() for prompt in DEMO_PROMPTS],
         "models": ["simulated/sim-small", "simulated/sim-large"],
         "scorers": ["numeric"],
-        "limits": {"max_concurrent": 12, "requests_per_minute": None, "timeout_seconds": 5},
+        "limits": {"max_concurrent": 12, "requests_per_minute": None, "timeout_seconds": 120},
     }
 
 

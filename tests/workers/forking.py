@@ -1,4 +1,4 @@
-"""Starts commands quickly: forked from a process that has imported the libraries already.
+"""Starts commands quickly: forked from a process that has loaded the site already.
 
 Imports nothing of ours: a new process loads this module before it knows its settings.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Importing libraries is most of a worker's start. Workers are forked from a process that has done
-# so; our own code and settings, and Django's models, each loads anew, as after any start.
+# Importing is most of a worker's start. Workers are forked from a process that has done so; what
+# depends on the environment each reads anew, as after any start.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
@@ -47,6 +47,7 @@ FORKS.set_forkserver_preload(
         "workers.engine.providers",
         "workers.engine.scorers",
         "yaml",
+        "tests.workers.loaded_site",
     ]
 )
 
@@ -61,6 +62,7 @@ def work(
     os.dup2(standard_output.fileno(), 1)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     threading.Thread(target=end_with_the_tests, daemon=True).start()
+    importlib.import_module("tests.workers.loaded_site").begin_anew()
     if also:
         importlib.import_module(also).register()
     sys.argv = ["manage.py", "work", f"--threads={threads}", "--skip-checks"]

@@ -149,11 +149,13 @@ def test_seconds_count_while_the_run_goes_on(
 def test_a_budget_holds_when_redis_forgets_everything(
     ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:
+    simulator.change(hold_after=80)
     uncached["budget"] = {"calls": 120}
     with running_worker(), running_worker():
         run = create_run(ada, uncached)
-        wait_until(lambda: simulator.ledger()["total"] >= 80)
+        wait_until(lambda: simulator.ledger()["in_flight"] == LIMIT)
         redis.Redis.from_url(settings.REDIS_URL).flushall()
+        simulator.change(hold_after=None)
         paused(run)
     assert 120 <= simulator.ledger()["total"] <= 120 + LIMIT
 
@@ -161,13 +163,14 @@ def test_a_budget_holds_when_redis_forgets_everything(
 def test_calls_of_a_worker_that_died_were_sent_too(
     ada: User, uncached: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=100)
+    simulator.change(hold_after=40)
     uncached["budget"] = {"calls": 100}
     with running_worker(), running_worker() as doomed:
         run = create_run(ada, uncached)
-        wait_until(lambda: simulator.ledger()["total"] >= 40)
+        wait_until(lambda: simulator.ledger()["total"] == 40 + LIMIT)
         doomed.kill()
         doomed.join()
+        simulator.change(hold_after=None)
         be_taken_for_dead(run, f":{doomed.pid}:")
         paused(run)
         assert simulator.ledger()["total"] <= 100

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from runs.kinds.evolve.standing import evolution_of
-from runs.models import Run, RunState
+from runs.models import Candidate, Run, RunState
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.runs import create_run
 from tests.runs.page_parts import client_of
@@ -46,12 +47,22 @@ def evolve(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def born_in(run: Run, number: int) -> QuerySet[Candidate]:
+    return run.candidates.filter(role=EVALUATE, name__startswith=f"g{number}.")
+
+
+def first_of_generation(run: Run, number: int) -> int:
+    """The position of its first trial of a child of that generation: each takes one call."""
+    positions = run.scores.filter(candidate__in=born_in(run, number)).values_list("position")
+    return int(min(positions)[0])
+
+
 def is_in_generation(run: Run, number: int) -> bool:
     """Some of its children are tried, and it is not measured yet."""
     run = Run.objects.get(pk=run.pk)
     measured = len(evolution_of(run).generations)
-    born = run.candidates.filter(role=EVALUATE, name__startswith=f"g{number}.")
-    return measured == number - 1 and run.scores.filter(candidate__in=born).exists()
+    tried = run.scores.filter(candidate__in=born_in(run, number))
+    return measured == number - 1 and tried.exists()
 
 
 def lineage_of(person: User, run: Run) -> str:
@@ -68,13 +79,13 @@ def test_a_killed_worker_changes_nothing_of_a_lineage(
     undisturbed = create_run(ada, evolve)
     with running_worker():
         finish(undisturbed)
-    simulator.change(latency_ms=400)  # long enough to be seen in the middle of a generation
+    simulator.change(hold_after=first_of_generation(undisturbed, KILLED_IN) + 4)
     run = create_run(ada, {**evolve, "cache": "off"})
     assert run.candidates.count() == 3
     with running_worker() as first:
         wait_until(lambda: is_in_generation(run, KILLED_IN))
         os.kill(int(first.pid or 0), signal.SIGKILL)
-    simulator.change(latency_ms=0)
+    simulator.change(hold_after=None)
     run.refresh_from_db()
     assert not run.is_finished
     assert is_in_generation(run, KILLED_IN)

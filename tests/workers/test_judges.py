@@ -102,6 +102,7 @@ def test_embeddings_travel_together_and_pages_show_what_judges_said(
 ) -> None:
     similar = {"similarity": {"model": "simulated/sim-embed"}}
     both = {**judged, "scorers": [RUBRIC, similar, "numeric"], "cache": "use"}
+    simulator.change(gather=12)  # the first answers come together
     with running_worker():
         run = finish(create_run(ada, both))
         again = finish(create_run(ada, both))

@@ -23,8 +23,8 @@ CALL_MS = 60
 
 @pytest.fixture
 def long_document(document: dict[str, Any], simulator: SimulatorClient) -> dict[str, Any]:
-    """360 trials that take about 2 seconds, none of them cached."""
-    simulator.change(latency_ms=CALL_MS)
+    """360 trials, none of them cached; after 60 the provider waits until it is let go."""
+    simulator.change(latency_ms=CALL_MS, hold_after=60)
     return {**document, "cache": "off", "repeats": 3}
 
 
@@ -41,8 +41,12 @@ def table(run: Run) -> list[Any]:
 
 def hang(simulator: SimulatorClient, document: dict[str, Any]) -> None:
     """No call that is sent from now on is answered as long as a test can last."""
-    simulator.change(latency_ms=500_000)
+    simulator.change(latency_ms=500_000, hold_after=None)
     document["limits"] = {**document["limits"], "timeout_seconds": 600}
+
+
+def let_go(simulator: SimulatorClient) -> None:
+    simulator.change(hold_after=None)
 
 
 def flies(simulator: SimulatorClient, calls: int = 5) -> None:
@@ -53,6 +57,7 @@ def flies(simulator: SimulatorClient, calls: int = 5) -> None:
 def test_a_pause_lets_calls_end_and_a_resumed_run_is_as_if_never_paused(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
+    let_go(simulator)
     with running_worker(), running_worker():
         undisturbed = finish(create_run(ada, long_document))
         simulator.reset()
@@ -104,7 +109,7 @@ def test_pause_now_cancels_the_calls_and_they_are_asked_again(
 def test_who_cannot_wait_for_the_drain_may_pause_now(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=4000)
+    simulator.change(latency_ms=4000, hold_after=None)
     with running_worker():
         run = create_run(ada, long_document)
         flies(simulator, 12)
@@ -146,6 +151,7 @@ def test_pausing_and_resuming_quickly_loses_and_doubles_nothing(
     with running_worker():
         run = create_run(ada, long_document)
         flies(simulator)
+        let_go(simulator)
         for turn in range(20):
             pause_run(run, ada)
             time.sleep(0.05 * (turn % 3))
@@ -159,12 +165,12 @@ def test_pausing_and_resuming_quickly_loses_and_doubles_nothing(
 def test_a_held_run_can_be_cancelled(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient, state: RunState
 ) -> None:
-    if state == RunState.PAUSING:
-        simulator.change(latency_ms=3000)
     with running_worker():
         run = create_run(ada, long_document)
-        flies(simulator)
+        flies(simulator, 12)
         pause_run(run, ada)
+        if state == RunState.PAUSED:
+            simulator.change(hold_after=None, latency_ms=1000)  # what is left would take long
         wait_until(lambda: is_in(run, state))
         assert cancel_run(run)
         assert is_in(run, RunState.CANCELLED)

@@ -65,10 +65,12 @@ def test_a_mutation_is_told_that_its_calls_wait_at_ollama(
     assert told in use.condition.detail
 
 
+@pytest.mark.alone
 def test_a_server_with_room_is_told_nothing(
     ada: User, mutate: dict[str, Any], ollama: Endpoint, simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=200)  # long beside what two busy cores add to it
+    """By latencies, to which a busy machine adds what looks like a queue."""
+    simulator.change(latency_ms=200)
     with running_worker():
         run = finish(create_run(ada, {**mutate, "held_out": None}))
     assert run.failed == 0, run.reason

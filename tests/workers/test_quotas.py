@@ -57,18 +57,20 @@ def test_the_day_pauses_a_run_and_nothing_of_it_is_lost(
         whole = finish(create_run(ada, document))  # what all of it costs
     already = spent_on_day(ada.pk, whole.created)
     assert already == pytest.approx(whole.cost)
-    slowly = {"limits": {"max_concurrent": 4}}  # many writes, and each looks at the quota
-    run = create_run(ada, {**document, **slowly, "seed": 3})
+    few = {"limits": {**document["limits"], "max_concurrent": 4}}
+    run = create_run(ada, {**document, **few, "seed": 3})
     set_person_quota(admin, ada.pk, {"dollars_per_day": already + whole.cost / 3})
-    simulator.change(latency_ms=200)
+    simulator.change(hold_after=60)  # of 120; the quota is worth 40
     with running_worker():
+        wait_until(lambda: Run.objects.get(pk=run.pk).state in RunState.held())
+        simulator.change(hold_after=None, latency_ms=1000)  # what is left would take long
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.PAUSED)
         run.refresh_from_db()
         assert 0 < run.done < run.planned
         assert "a day of its owner are used up" in run.reason
         assert run.scores.count() == run.done == run.calls_sent
         assert run.stored_bytes > 400 * run.done
-        simulator.change(latency_ms=20)
+        simulator.change(latency_ms=0)
         set_person_quota(admin, ada.pk, {"dollars_per_day": None})
         assert resume_run(run, ada)
         assert finish(run).state == RunState.COMPLETED

@@ -25,7 +25,8 @@ def grace(transactional_db: None) -> User:
 
 @pytest.fixture
 def long_document(document: dict[str, Any], simulator: SimulatorClient) -> dict[str, Any]:
-    simulator.change(latency_ms=CALL_MS)
+    """6000 trials; no call is answered before the provider is let go."""
+    simulator.change(latency_ms=CALL_MS, hold_after=0)
     return {**document, "cache": "off", "repeats": 50, "limits": {**document["limits"]}}
 
 
@@ -54,6 +55,7 @@ def test_a_changed_limit_holds_for_the_calls_that_wait_already(
         run = create_run(ada, long_document)
         wait_until(lambda: simulator.ledger()["in_flight"] == before)
         assert retune_run(run, ada, {"max_concurrent": after}, "a try")
+        simulator.change(hold_after=None, gather=after)
         wait_until(lambda: peak_of_next_calls(simulator) == after)
         assert peak_of_next_calls(simulator, calls=100) <= after
         cancel_run(run)
@@ -67,6 +69,7 @@ def test_a_changed_limit_is_felt_within_three_seconds(
         run = create_run(ada, long_document)
         wait_until(lambda: simulator.ledger()["in_flight"] == 12)
         assert retune_run(run, ada, {"max_concurrent": 4}, "a try")
+        simulator.change(hold_after=None)
         wait_until(lambda: peak_of_next_calls(simulator) == 4, seconds=3)
         cancel_run(run)
 
@@ -74,6 +77,7 @@ def test_a_changed_limit_is_felt_within_three_seconds(
 def test_a_rate_given_later_is_kept(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient
 ) -> None:
+    simulator.change(hold_after=None)
     with running_worker():
         run = create_run(ada, long_document)
         wait_until(lambda: simulator.ledger()["total"] > 50)
@@ -86,12 +90,13 @@ def test_a_rate_given_later_is_kept(
 def test_a_paused_endpoint_starts_no_calls_until_it_is_resumed(
     ada: User, grace: User, endpoint: Endpoint, document: Any, simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=CALL_MS)
+    simulator.change(hold_after=60)
     document = {**document, "cache": "off", "repeats": 5}
     with running_worker():
         run = create_run(ada, document)
-        wait_until(lambda: simulator.ledger()["in_flight"] > 5)
+        wait_until(lambda: simulator.ledger()["in_flight"] == 12)
         assert pause_endpoint(grace, endpoint)
+        simulator.change(hold_after=None, latency_ms=1000)  # what is left would take long
         wait_until(lambda: not run.chunks.filter(state=ChunkState.LEASED).exists())
         assert simulator.ledger()["in_flight"] == 0
         calls = simulator.ledger()["total"]
@@ -101,6 +106,7 @@ def test_a_paused_endpoint_starts_no_calls_until_it_is_resumed(
             "Waiting: endpoint simulated is paused",
         )
         assert run.done == calls == simulator.ledger()["total"]
+        simulator.change(latency_ms=0)
         assert resume_endpoint(grace, endpoint)
         finish(run)
     assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 600, 0)
@@ -114,19 +120,21 @@ def test_a_paused_endpoint_starts_no_calls_until_it_is_resumed(
 def test_runs_of_other_endpoints_go_on_while_one_is_paused(
     ada: User, grace: User, endpoint: Endpoint, document: Any, simulator: SimulatorClient
 ) -> None:
-    simulator.change(latency_ms=CALL_MS)
+    simulator.change(hold_after=0)
     Endpoint.objects.create(name="second", kind=endpoint.kind, max_concurrent=50)
     other = {**document, "models": ["second/sim-small"]}
     with running_worker(threads=2):
         waiting = create_run(ada, {**document, "cache": "off", "repeats": 5})
-        wait_until(lambda: simulator.ledger()["in_flight"] > 5)
+        wait_until(lambda: simulator.ledger()["in_flight"] == 12)
         pause_endpoint(grace, endpoint)
+        simulator.change(hold_after=None, latency_ms=300)  # what is left would take long
         assert finish(create_run(ada, other)).state == RunState.COMPLETED
         waiting.refresh_from_db()
         assert not waiting.is_finished
         late = create_run(ada, document)
         wait_until(lambda: Run.objects.get(pk=late.pk).state == RunState.RUNNING)
         assert Run.objects.get(pk=late.pk).reason == "Waiting: endpoint simulated is paused"
+        simulator.change(latency_ms=0)
         resume_endpoint(grace, endpoint)
         assert finish(late).state == RunState.COMPLETED
         assert finish(waiting).state == RunState.COMPLETED

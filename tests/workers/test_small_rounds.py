@@ -60,11 +60,12 @@ def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_the_resume(
     ada: User, single: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     expected = in_one_process(single, simulator)
-    simulator.change(latency_ms=500)  # a round is long, so that most of them are left
+    simulator.change(hold_after=6)  # of 96 calls: most rounds are left
     run = create_run(ada, single)
     with running_worker():
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 0)
         pause_run(run, ada)
+        simulator.change(hold_after=None, latency_ms=500)  # what is left would take long
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.PAUSED)
         run.refresh_from_db()
         assert 0 < run.done < 48

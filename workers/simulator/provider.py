@@ -33,6 +33,7 @@ from workers.simulator.settings import Settings
 ROUTES: dict[str, Route] = OPENAI_ROUTES | OLLAMA_ROUTES | ANTHROPIC_ROUTES | APP_ROUTES
 LISTS_BY_PATH: dict[str, Callable[[], Reply]] = {"/v1/models": list_models, "/api/tags": list_tags}
 UNKNOWN_ROUTE = "(unknown)"
+MOST_HELD_SECONDS = 600.0  # then a script that forgot to let go gets its answers all the same
 MOST_WAITING_SECONDS = 60.0  # a client that never sends so many at once is answered all the same
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -126,7 +127,7 @@ class SimulatedProvider:
         """Whether an answer still waits, as the settings `hold_after` and `gather` say."""
         now = self._clock()
         if exchange.is_held and exchange.settings is self.settings:
-            return now < exchange.due + MOST_WAITING_SECONDS
+            return now < exchange.due + MOST_HELD_SECONDS
         if self.settings.gather is None or exchange.account is None:
             return False
         return self._is_gathering(self.settings.gather, exchange, now)

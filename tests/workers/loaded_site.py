@@ -1,0 +1,32 @@
+"""The site, loaded in the process that workers are forked from: that is most of a worker's start.
+
+What a worker's own environment says is read again in `begin_anew`, before it does anything. Nothing
+here connects to anything.
+"""
+
+import importlib
+import os
+
+import django
+from django.apps import apps
+from django.conf import settings
+from django.db import connections
+from django.utils.functional import empty
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
+    if name != "EVALSITE_DATA":
+        del os.environ[name]  # of the test that happens to be the first
+django.setup()
+for name in ("runs.kinds", "runs.management.commands.work", "workers.runtime"):
+    importlib.import_module(name)
+
+
+def begin_anew() -> None:
+    """Settings by the environment of now, and the plug-ins that they name."""
+    importlib.reload(importlib.import_module("evalsite.settings"))
+    settings.__dict__.clear()
+    settings._wrapped = empty
+    vars(connections).pop("settings", None)
+    connections._settings = None  # type: ignore[attr-defined]  # only its stubs leave it out
+    apps.get_app_config("runs").ready()

@@ -75,6 +75,7 @@ MIDDLEWARE = [
     "evalsite.session_age.SessionAgeMiddleware",
     # Everything needs a sign-in unless the view says @login_not_required.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "runs.local_time.LocalTimeMiddleware",
     # Who comes in from where, for the audit table, which also has the refusals below.
     "runs.doors.DoorMiddleware",
     # And the permission that the view declares; one that declares none is refused.
@@ -112,6 +113,7 @@ CHANNEL_LAYERS = {
 }
 
 # --- People and sessions
+AUTHENTICATION_BACKENDS = ["runs.accounts_backend.AccountsBackend"]
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "sign_in"

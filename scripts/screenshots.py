@@ -82,6 +82,7 @@ PAGES = {
     "benchmarks": "/benchmarks/",
     "api": "/api/docs",
     "tokens": "/tokens/",
+    "profile": "/profile/",
     "password": "/password/",
     "people": "/people/",
     "audit": "/audit/",

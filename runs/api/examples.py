@@ -137,6 +137,7 @@ EXAMPLES: dict[str, Example] = {
     "remove_webhook": Example("DELETE", "/webhooks/1"),
     "list_actions": Example("GET", "/audit", {"action": "role.changed", "limit": 10}),
     "show_me": Example("GET", "/me"),
+    "change_me": Example("PATCH", "/me", body={"time_zone": "Europe/Berlin"}),
     "erase_account": Example("DELETE", "/people/grace", {"dry_run": "true"}),
     "openapi": Example("GET", "/openapi.json"),
 }

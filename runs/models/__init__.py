@@ -1,6 +1,6 @@
 """What is stored. One file per group of tables; nothing here writes by itself."""
 
-from runs.models.account import SignInFailure
+from runs.models.account import Profile, SignInFailure, Theme
 from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
@@ -39,6 +39,7 @@ __all__ = [
     "Override",
     "PersonQuota",
     "Priority",
+    "Profile",
     "Prompt",
     "Run",
     "RunEvent",
@@ -49,6 +50,7 @@ __all__ = [
     "Score",
     "ScoreRecord",
     "SignInFailure",
+    "Theme",
     "Verdict",
     "Webhook",
     "WebhookDelivery",

@@ -2,7 +2,29 @@
 
 from typing import ClassVar
 
+from django.contrib.auth.models import User
 from django.db import models
+
+
+class Theme(models.TextChoices):
+    SYSTEM = "system", "As the system says"
+    LIGHT = "light", "Light"
+    DARK = "dark", "Dark"
+
+
+class Profile(models.Model):
+    """How a person wants to see the site, on every device. Loaded together with the account."""
+
+    person = models.OneToOneField(User, models.CASCADE, related_name="profile")
+    theme = models.CharField(
+        max_length=10, blank=True, default="", help_text="One of Theme; empty: as the browser says."
+    )
+    time_zone = models.CharField(
+        max_length=40, blank=True, default="", help_text="As in Europe/Berlin; empty: UTC."
+    )
+
+    def __str__(self) -> str:
+        return f"profile of {self.person.get_username()}"
 
 
 class SignInFailure(models.Model):

@@ -14,6 +14,7 @@ class AuditAction(models.TextChoices):
     SIGN_OUT = "sign_out", "Signed out"
     PASSWORD_CHANGED = "password.changed", "Changed a password"
     PASSWORD_LINK_MADE = "password_link.made", "Made a link to choose a password"
+    PROFILE_CHANGED = "profile.changed", "Changed their profile"
     DENIED = "denied", "Was refused"
     KEY_SET = "key.set", "Set a provider key"
     KEY_REMOVED = "key.removed", "Removed a provider key"

@@ -51,6 +51,7 @@ PAGES = [
     pytest.param("/benchmarks/", id="benchmarks"),
     pytest.param("/tokens/", id="tokens"),
     pytest.param("/password/", id="password"),
+    pytest.param("/profile/", id="profile"),
     pytest.param("/people/", id="people"),
     pytest.param("/audit/", id="audit log"),
     pytest.param("/system/", id="system"),

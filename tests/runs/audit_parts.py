@@ -238,6 +238,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         lambda s: s.post("person_password", s.bob.pk),
         ENDS | {"subject": "bob"},
     ),
+    AuditAction.PROFILE_CHANGED: (
+        lambda s: s.post("profile", theme="dark", time_zone="UTC"),
+        ENDS | {"subject": "ada", "detail": "theme dark, time zone UTC"},
+    ),
     AuditAction.SIGN_OUT: (lambda s: s.post("sign_out"), ENDS),
     AuditAction.DENIED: (
         lambda s: client_of(s.bob).get(reverse("run", args=[s.run.pk])),

@@ -14,6 +14,7 @@ from runs.models import (
     Configuration,
     Dataset,
     Endpoint,
+    Invitation,
     Prompt,
     Run,
     RunState,
@@ -229,6 +230,15 @@ def people_for(user: Person) -> QuerySet[User]:
 
 def get_person_for(user: Person, person_id: int) -> User:
     return get_object_or_404(people_for(user), pk=person_id)
+
+
+def invitations_for(user: Person) -> QuerySet[Invitation]:
+    invitations = Invitation.objects.select_related("made_by", "used_by")
+    return invitations if may(user, Permission.MANAGE_PEOPLE) else invitations.none()
+
+
+def get_invitation_for(user: Person, invitation_id: int) -> Invitation:
+    return get_object_or_404(invitations_for(user), pk=invitation_id)
 
 
 def audit_for(user: Person) -> QuerySet[AuditEntry]:

@@ -1,5 +1,5 @@
-"""What every page needs: the chosen theme and time zone, known before the first paint so that nothing
-flashes, what is wrong with the installation, and what the person may do."""
+"""What every page needs: the chosen theme and time zone, known before the first paint so that
+nothing flashes, what is wrong with the installation, and what the person may do."""
 
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject

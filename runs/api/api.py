@@ -28,6 +28,7 @@ from runs.api.routes import (
     dataset_reports,
     datasets,
     endpoints,
+    invitations,
     me,
     overrides,
     people,
@@ -71,6 +72,7 @@ GROUPS = (
     audit,
     me,
     people,
+    invitations,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.
 

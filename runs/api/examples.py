@@ -139,6 +139,9 @@ EXAMPLES: dict[str, Example] = {
     "show_me": Example("GET", "/me"),
     "change_me": Example("PATCH", "/me", body={"time_zone": "Europe/Berlin"}),
     "erase_account": Example("DELETE", "/people/grace", {"dry_run": "true"}),
+    "invite_somebody": Example("POST", "/invitations", body={"role": "runner", "note": "Grace"}),
+    "list_open_invitations": Example("GET", "/invitations"),
+    "take_back": Example("DELETE", "/invitations/1"),
     "openapi": Example("GET", "/openapi.json"),
 }
 

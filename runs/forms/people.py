@@ -6,6 +6,8 @@ from django import forms
 
 from runs.roles import Role
 
+LONGEST_DAYS = 90  # of an invitation
+LONGEST_NOTE = 80  # characters, as in the table
 ROLE_CHOICES = [(role.value, role.value) for role in Role]
 
 
@@ -15,6 +17,23 @@ class RoleForm(forms.Form):
     @property
     def chosen(self) -> Role | None:
         return Role(self.cleaned_data["role"]) if self.cleaned_data["role"] else None
+
+
+class InviteForm(forms.Form):
+    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.RUNNER.value)
+    days = forms.IntegerField(
+        label="Days that it works", initial=7, min_value=1, max_value=LONGEST_DAYS
+    )
+    note = forms.CharField(
+        label="For whom",
+        required=False,
+        max_length=LONGEST_NOTE,
+        help_text="Only administrators read it.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options, auto_id="id_invite_%s")  # the other form has a role, too
 
 
 class AddPersonForm(RoleForm):

@@ -1,6 +1,6 @@
 """What is stored. One file per group of tables; nothing here writes by itself."""
 
-from runs.models.account import Profile, SignInFailure, Theme
+from runs.models.account import Invitation, Profile, SignInFailure, Theme
 from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
@@ -35,6 +35,7 @@ __all__ = [
     "Endpoint",
     "EndpointKind",
     "EventLevel",
+    "Invitation",
     "Maintenance",
     "Override",
     "PersonQuota",

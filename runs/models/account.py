@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.contrib.auth.models import User
 from django.db import models
+from django.utils.timezone import now
 
 
 class Theme(models.TextChoices):
@@ -25,6 +26,23 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return f"profile of {self.person.get_username()}"
+
+
+class Invitation(models.Model):
+    """A link at which one person makes an account. Of the link only a hash is kept."""
+
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the link's token.")
+    role = models.CharField(max_length=20, help_text="Of the new account, one of runs/roles.py.")
+    note = models.CharField(max_length=80, blank=True, default="", help_text="For whom it is.")
+    made = models.DateTimeField(default=now)
+    made_by = models.ForeignKey(User, models.CASCADE, related_name="invitations")
+    expires = models.DateTimeField()
+    revoked = models.DateTimeField(null=True, blank=True)
+    used = models.DateTimeField(null=True, blank=True)
+    used_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    def __str__(self) -> str:
+        return self.note or f"invitation {self.pk}"
 
 
 class SignInFailure(models.Model):

@@ -9,6 +9,7 @@ from django.utils.timezone import now
 
 from runs.models import Configuration, Run, RunState, Scope, Webhook
 from runs.roles import PERMISSIONS, Role
+from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from tests.roles.routes import Route
@@ -106,6 +107,8 @@ def set_stage(actor: User | None) -> Stage:
         "token": "x",
         "role": "runner",
     }
+    invitation = invite(make_person("inviter", staff=True), Role.VIEWER, 7).invitation
+    common["invitations.pk"] = common["invitation_id"] = invitation.pk
     common["benchmarks.pk"] = common["benchmark_id"]
     owners = {"own": actor or other, "foreign": other, "shared": other}
     return Stage(

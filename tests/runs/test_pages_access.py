@@ -23,7 +23,7 @@ from tests.runs.page_parts import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-PUBLIC = {"sign_in", "setup", "password_link"}
+PUBLIC = {"sign_in", "setup", "password_link", "invitation"}
 ARGUMENTS = {
     "run_id": 1,
     "position": 0,

@@ -7,12 +7,14 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalsite.commit import find_commit
 from evalsite.data_folder import close_to_others
 from evalsite.proxies import MOST_PROXIES, TrustedProxies, parse_proxies
+from evalsite.sign_in_provider import SignInProvider, read_provider
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEFAULT_ORIGINS = "http://127.0.0.1:8000,http://localhost:8000"
@@ -57,6 +59,7 @@ class Environment:
     private_endpoints: str  # ask: an admin may allow one on its form; refuse: only the list above
     unsafe_webhook_addresses: tuple[str, ...]
     trusted_proxies: TrustedProxies
+    sign_in_provider: SignInProvider | None
     plugins: tuple[str, ...]
     commit: str  # of the code; empty: unknown
 
@@ -107,6 +110,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         private_endpoints=_choice(environ, "EVALSITE_PRIVATE_ENDPOINTS", ("ask", "refuse")),
         unsafe_webhook_addresses=_list(environ, "EVALSITE_UNSAFE_WEBHOOK_ADDRESSES"),
         trusted_proxies=_trusted_proxies(environ),
+        sign_in_provider=read_provider(partial(_text, environ), EnvironmentProblem),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
         commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
     )

@@ -35,6 +35,7 @@ WORK_REQUESTS_PER_MINUTE = 120
 ALLOWED_PRIVATE_ENDPOINTS = ENVIRONMENT.allowed_private_endpoints
 PRIVATE_ENDPOINTS = ENVIRONMENT.private_endpoints
 UNSAFE_WEBHOOK_ADDRESSES = ENVIRONMENT.unsafe_webhook_addresses
+SIGN_IN_PROVIDER = ENVIRONMENT.sign_in_provider
 PLUGINS = ENVIRONMENT.plugins
 COMMIT = ENVIRONMENT.commit
 ORIGINS = ENVIRONMENT.origins
@@ -137,6 +138,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.is_https
 _COOKIE_PREFIX = "__Host-" if ENVIRONMENT.is_https else "evalsite_"
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
+PROVIDER_COOKIE_NAME = f"{_COOKIE_PREFIX}provider"  # runs/services/people/provider.py
 DEVICE_COOKIE_NAME = f"{_COOKIE_PREFIX}device"  # runs/services/people/devices.py
 # Notices go with the session: a cookie of their own could not be locked to this host.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"

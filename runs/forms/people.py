@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from runs.roles import Role
 
@@ -37,6 +38,12 @@ class InviteForm(forms.Form):
 
 
 class AddPersonForm(RoleForm):
+    email = forms.EmailField(
+        label="Mail address",
+        required=False,
+        help_text="Who has it at the sign-in provider comes in as this account.",
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )
     username = forms.CharField(
         label="Name",
         max_length=150,
@@ -46,3 +53,5 @@ class AddPersonForm(RoleForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["role"].initial = Role.RUNNER.value
+        if settings.SIGN_IN_PROVIDER is None:
+            del self.fields["email"]

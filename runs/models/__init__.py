@@ -1,6 +1,12 @@
 """What is stored. One file per group of tables; nothing here writes by itself."""
 
-from runs.models.account import Invitation, Profile, SignInFailure, Theme
+from runs.models.account import (
+    Invitation,
+    Profile,
+    ProviderIdentity,
+    SignInFailure,
+    Theme,
+)
 from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
@@ -42,6 +48,7 @@ __all__ = [
     "Priority",
     "Profile",
     "Prompt",
+    "ProviderIdentity",
     "Run",
     "RunEvent",
     "RunFigures",

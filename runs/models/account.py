@@ -28,6 +28,25 @@ class Profile(models.Model):
         return f"profile of {self.person.get_username()}"
 
 
+class ProviderIdentity(models.Model):
+    """Whom the sign-in provider means by a subject. Its number stays when a mail address changes
+    hands."""
+
+    person = models.ForeignKey(User, models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=300)
+    subject = models.CharField(max_length=255)
+    added = models.DateTimeField(default=now)
+
+    class Meta:
+        verbose_name_plural = "provider identities"
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="one_person_per_subject")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person.get_username()} at {self.issuer}"
+
+
 class Invitation(models.Model):
     """A link at which one person makes an account. Of the link only a hash is kept."""
 

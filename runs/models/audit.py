@@ -57,6 +57,7 @@ class AuditAction(models.TextChoices):
     INVITATION_MADE = "invitation.made", "Invited somebody"
     INVITATION_REVOKED = "invitation.revoked", "Took an invitation back"
     INVITATION_USED = "invitation.used", "Came by an invitation"
+    PROVIDER_CONNECTED = "provider.connected", "Connected an account with the sign-in provider"
     ROLE_CHANGED = "role.changed", "Changed a role"
     ACCOUNT_CLOSED = "account.closed", "Closed an account"
     ACCOUNT_OPENED = "account.opened", "Opened an account"

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib.auth.models import User
 
-from runs.models import Profile
+from runs.models import Profile, ProviderIdentity
 from runs.roles import Person
 
 UTC = "UTC"
@@ -27,6 +27,11 @@ def profile_of(person: Person) -> Profile:
     """What is chosen. It comes with the account of a session, so it is no query of its own."""
     stored = getattr(person, "profile", None) if isinstance(person, User) else None
     return stored if isinstance(stored, Profile) else Profile()
+
+
+def is_connected(person: Person) -> bool:
+    """Whether the person signs in through the provider."""
+    return ProviderIdentity.objects.filter(person_id=person.pk).exists()
 
 
 @cache  # it looks through hundreds of files

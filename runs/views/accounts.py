@@ -49,8 +49,17 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         user = try_to_sign_in(request, form)
         if user is not None:
             return let_in(request, user, safe_next(request, "/"))
-    context = {"form": form, "next": safe_next(request, ""), "needs_setup": accounts.needs_setup()}
-    return render(request, "accounts/sign_in.html", context, status=200 if not form.errors else 400)
+    return sign_in_page(request, form, status=200 if not form.errors else 400)
+
+
+def sign_in_page(request: HttpRequest, form: SignInForm, status: int) -> HttpResponse:
+    context = {
+        "form": form,
+        "next": safe_next(request, ""),
+        "needs_setup": accounts.needs_setup(),
+        "provider": settings.SIGN_IN_PROVIDER,
+    }
+    return render(request, "accounts/sign_in.html", context, status=status)
 
 
 def try_to_sign_in(request: HttpRequest, form: SignInForm) -> User | None:

@@ -1,5 +1,6 @@
 """Invitations: administrators make and take them back, invited people come by them."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -67,7 +68,8 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         user = try_to_accept(request, form, token)
         if user is not None:
             return let_in(request, user, reverse("home"))
-    context = {"form": form, "invitation": found}
+    provider = settings.SIGN_IN_PROVIDER
+    context = {"form": form, "invitation": found, "token": token, "provider": provider}
     return render(request, "accounts/invitation.html", context, status=400 if form.errors else 200)
 
 

@@ -66,7 +66,8 @@ def person_add(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return people_list(request, form)
     try:
-        link = add_person(person(request), form.cleaned_data["username"], form.chosen)
+        given = form.cleaned_data
+        link = add_person(person(request), given["username"], form.chosen, given.get("email", ""))
     except ValidationError as error:
         add_reasons(form, error)
         return people_list(request, form)

@@ -1,5 +1,6 @@
 """Your profile: how you see the site, on all your devices."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -8,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 from runs.forms.accounts import ProfileForm
 from runs.permissions import requires
 from runs.roles import Permission
-from runs.selectors.profiles import UTC, profile_of
+from runs.selectors.profiles import UTC, is_connected, profile_of
 from runs.services.people.profiles import change_profile
 from runs.views.accounts import remember_theme
 from runs.views.people import person
@@ -26,5 +27,10 @@ def profile(request: HttpRequest) -> HttpResponse:
         response = redirect("profile")
         remember_theme(response, form.cleaned_data["theme"])
         return response
-    context = {"section": "profile", "form": form}
+    context = {
+        "section": "profile",
+        "form": form,
+        "provider": settings.SIGN_IN_PROVIDER,
+        "is_connected": is_connected(person(request)) if settings.SIGN_IN_PROVIDER else False,
+    }
     return render(request, "accounts/profile.html", context, status=400 if form.errors else 200)

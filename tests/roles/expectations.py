@@ -48,6 +48,8 @@ PAGES: dict[str, Rule] = {
     "GET metrics": Rule(Role.OPERATOR, refusal=401),
     "GET sign_in": PUBLIC,
     "POST sign_in": PUBLIC,
+    "GET provider_begin": Rule(Anybody.PUBLIC, gone=True),
+    "GET provider_done": Rule(Anybody.PUBLIC, gone=True),
     "GET setup": Rule(Anybody.PUBLIC, gone=True),
     "POST setup": Rule(Anybody.PUBLIC, gone=True),
     "GET password_link": Rule(Anybody.PUBLIC, gone=True),

@@ -23,7 +23,7 @@ from tests.runs.page_parts import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-PUBLIC = {"sign_in", "setup", "password_link", "invitation"}
+PUBLIC = {"sign_in", "setup", "password_link", "invitation", "provider_begin", "provider_done"}
 ARGUMENTS = {
     "run_id": 1,
     "position": 0,

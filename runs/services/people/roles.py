@@ -23,16 +23,19 @@ from runs.services.people.quotas import refresh_runs_of
 
 logger = logging.getLogger(__name__)
 
+MAIL_TAKEN = "There is an account with this mail address already."
 NAME_TAKEN = "There is an account of this name already. Choose another name."
 OWN_ACCOUNT = "Nobody changes or closes their own account. Ask another administrator."
 
 
 @transaction.atomic
-def add_person(admin: AbstractBaseUser, username: str, role: Role | None) -> PasswordLink:
+def add_person(
+    admin: AbstractBaseUser, username: str, role: Role | None, mail: str = ""
+) -> PasswordLink:
     """An account that nobody can sign in with until its owner has chosen a password at the link.
     ValidationError names the field that is wrong."""
     check_permission(User.objects.get(pk=admin.pk), Permission.MANAGE_PEOPLE)
-    person = new_account(username)
+    person = new_account(username, mail)
     person.set_unusable_password()
     person.save()
     record(AuditAction.PERSON_ADDED, person, actor=admin)
@@ -40,9 +43,11 @@ def add_person(admin: AbstractBaseUser, username: str, role: Role | None) -> Pas
     return link_for(give_role(admin, person.pk, role))
 
 
-def new_account(username: str) -> User:
-    """One that is not stored yet. ValidationError says why the name does not do."""
-    person = User(username=User.normalize_username(username.strip()))
+def new_account(username: str, mail: str = "") -> User:
+    """One that is not stored yet. ValidationError says why the name or the address does not do."""
+    person = User(username=User.normalize_username(username.strip()), email=mail.strip().lower())
+    if mail and User.objects.filter(email__iexact=person.email).exists():
+        raise ValidationError({"email": MAIL_TAKEN})
     if User.objects.filter(username__iexact=person.username).exists():
         raise ValidationError({"username": NAME_TAKEN})
     person.full_clean(exclude=["password"])

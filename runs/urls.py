@@ -38,6 +38,7 @@ from runs.views import (
     run_pictures,
     runs,
     system,
+    teams,
     tokens,
     trials,
 )
@@ -176,6 +177,8 @@ urlpatterns = [
     path("people/<int:pk>/quota/", quotas.person_quota, name="person_quota"),
     path("people/roles/<str:role>/quota/", quotas.role_quota, name="role_quota"),
     path("people/<int:pk>/erase/", erasing.person_erase, name="person_erase"),
+    path("teams/", teams.teams, name="teams"),
+    path("teams/<int:pk>/", teams.team, name="team"),
     path("audit/", audit.audit, name="audit"),
     path("audit/rows.csv", audit.audit_csv, name="audit_csv"),
     path("audit/rows.jsonl", audit.audit_jsonl, name="audit_jsonl"),

@@ -83,6 +83,8 @@ PAGES = {
     "api": "/api/docs",
     "tokens": "/tokens/",
     "profile": "/profile/",
+    "teams": "/teams/",
+    "sharing": "/runs/1/share/",
     "password": "/password/",
     "people": "/people/",
     "audit": "/audit/",

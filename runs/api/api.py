@@ -40,6 +40,7 @@ from runs.api.routes import (
     runs,
     scores,
     streams,
+    teams,
     webhooks,
 )
 from runs.kinds import every_kind
@@ -72,6 +73,7 @@ GROUPS = (
     audit,
     me,
     people,
+    teams,
     invitations,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.

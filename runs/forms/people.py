@@ -55,3 +55,7 @@ class AddPersonForm(RoleForm):
         self.fields["role"].initial = Role.RUNNER.value
         if settings.SIGN_IN_PROVIDER is None:
             del self.fields["email"]
+
+
+class TeamForm(forms.Form):
+    name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))

@@ -20,6 +20,7 @@ from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Override, Score, ScoreRecord, Verdict
+from runs.models.team import Team, TeamMember
 from runs.models.token import ApiToken, Scope
 from runs.models.webhook import Webhook, WebhookDelivery
 
@@ -58,6 +59,8 @@ __all__ = [
     "Score",
     "ScoreRecord",
     "SignInFailure",
+    "Team",
+    "TeamMember",
     "Theme",
     "Verdict",
     "Webhook",

@@ -27,6 +27,7 @@ PAGES = {
     "API tokens": ("tokens", Permission.SEE),
     "Your profile": ("profile", Permission.SIGNED_IN),
     "Your password": ("password", Permission.SIGNED_IN),
+    "Teams": ("teams", Permission.SEE),
     "People": ("people", Permission.MANAGE_PEOPLE),
     "System": ("system", Permission.MAINTAIN),
 }

@@ -52,6 +52,7 @@ PAGES = [
     pytest.param("/tokens/", id="tokens"),
     pytest.param("/password/", id="password"),
     pytest.param("/profile/", id="profile"),
+    pytest.param("/teams/", id="teams"),
     pytest.param("/people/", id="people"),
     pytest.param("/audit/", id="audit log"),
     pytest.param("/system/", id="system"),

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils.timezone import now
 
-from runs.models import Configuration, Run, RunState, Scope, Webhook
+from runs.models import Configuration, Run, RunState, Scope, Team, Webhook
 from runs.roles import PERMISSIONS, Role
 from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
@@ -29,6 +29,9 @@ from tests.runs.page_parts import (
 OWNERS = ("own", "foreign", "shared")
 BODIES: dict[str, Any] = {
     "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
+    "PATCH /runs/{int:run_id}": {"shared": True},
+    "POST teams": {"name": "another"},
+    "POST team": {"do": "add", "person": "third"},
     "PATCH /datasets/{path:name}": {"archived": True},
     "PATCH /prompts/{path:name}": {"shared": True},
     "POST /prompts": {"name": "another", "content": {"user": "{{question}}"}},
@@ -109,6 +112,8 @@ def set_stage(actor: User | None) -> Stage:
     }
     invitation = invite(make_person("inviter", staff=True), Role.VIEWER, 7).invitation
     common["invitations.pk"] = common["invitation_id"] = invitation.pk
+    team = Team.objects.create(name="third team")
+    common |= {"teams.pk": team.pk, "teams.name": team.name, "person": "third"}
     common["benchmarks.pk"] = common["benchmark_id"]
     owners = {"own": actor or other, "foreign": other, "shared": other}
     return Stage(

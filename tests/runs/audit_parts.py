@@ -20,6 +20,7 @@ from runs.models import (
     RunState,
     Scope,
     Score,
+    Team,
     Webhook,
 )
 from runs.roles import Role
@@ -226,6 +227,10 @@ def take_back_invitation(stage: Stage) -> None:
     stage.api("delete", f"/invitations/{made.pk}")
 
 
+def team(stage: Stage) -> Team:
+    return Team.objects.get_or_create(name="research")[0]
+
+
 def change_password(stage: Stage) -> None:
     new = "seven slow snails racing"
     chosen = {"old_password": PASSWORD, "password": new, "password_again": new}
@@ -336,6 +341,22 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.INVITATION_USED: (
         come_by_invitation,
         ENDS | {"actor": "eve", "subject": "Eve", "detail": "by eve"},
+    ),
+    AuditAction.TEAM_MADE: (
+        lambda s: s.post("teams", name="research"),
+        ENDS | {"subject_kind": "team", "subject": "research"},
+    ),
+    AuditAction.TEAM_REMOVED: (
+        lambda s: s.post("team", team(s).pk, do="remove"),
+        ENDS | {"subject": "research"},
+    ),
+    AuditAction.TEAM_JOINED: (
+        lambda s: s.post("team", team(s).pk, do="add", person="bob"),
+        ENDS | {"subject": "research", "detail": "bob"},
+    ),
+    AuditAction.TEAM_LEFT: (
+        lambda s: [s.post("team", team(s).pk, do=do, person="bob") for do in ("add", "leave")],
+        ENDS | {"subject": "research", "detail": "bob"},
     ),
     AuditAction.ROLE_CHANGED: (
         lambda s: s.post("person_role", s.bob.pk, role="operator"),

@@ -36,7 +36,7 @@ ARGUMENTS = {
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
 # Which files there are depends on the kind; a cell only leads to its trial; Parquet is no text.
 NO_PAGES = PUBLIC | {"home", "run_file", "run_cell", "run_scores_parquet"}
-OF_PROMPTS = {"prompt", "prompt_edit", "prompt_remove"}
+OF_PROMPTS = {"prompt", "prompt_edit", "prompt_remove", "prompt_share"}
 PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in NO_PAGES]
 
 

@@ -97,7 +97,7 @@ class OidcServer(ThreadingHTTPServer):
         }
         told = {name: value for name, value in claims.items() if value is not None}
         if self.algorithm == "none":
-            return jwt.encode(told, None, algorithm="none")
+            return jwt.encode(told, "", algorithm="none")
         if self.algorithm == "HS256":  # with what everybody can read as the secret
             return jwt.encode(told, "x" * 64, algorithm="HS256", headers={"kid": "main"})
         return jwt.encode(told, a_key(self.signed_by), "RS256", headers={"kid": "main"})

@@ -34,7 +34,8 @@ class InviteForm(forms.Form):
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options, auto_id="id_invite_%s")  # the other form has a role, too
+        options["auto_id"] = "id_invite_%s"  # the other form of the page has a role, too
+        super().__init__(*args, **options)
 
 
 class AddPersonForm(RoleForm):

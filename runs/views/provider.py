@@ -90,7 +90,7 @@ def refused(request: HttpRequest, why: str) -> HttpResponse:
     """On the sign-in page; a stranger's refusal leaves no session behind."""
     if request.user.is_authenticated:
         messages.error(request, why)
-        response = redirect("profile")
+        response: HttpResponse = redirect("profile")
     else:
         form = SignInForm({})
         form.errors.clear()  # nothing was typed yet

@@ -24,6 +24,7 @@ from workers.engine.providers.resolver import GuardedResolver
 
 DEADLINE_SECONDS = 10.0  # for one exchange: looking up the name, connecting, reading
 KEPT_SECONDS = 600  # the provider's list of addresses; keys are asked for at every sign-in
+AWAY_SECONDS = 5  # one that does not answer is not asked for every stranger who clicks
 ATTEMPT_SECONDS = 600  # to sign in there
 LEEWAY_SECONDS = 60  # its clock and ours
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384"]  # with a public key only
@@ -160,16 +161,27 @@ def _claims_of(provider: SignInProvider, attempt: Attempt, claims: Mapping[str, 
 def _addresses_of(provider: SignInProvider) -> dict[str, str]:
     """From its discovery document, which must be about the issuer that was set."""
     key = f"sign-in-provider:{hashlib.sha256(provider.issuer.encode()).hexdigest()}"
-    kept: dict[str, str] | None = cache.get(key)
+    kept: dict[str, str] | str | None = cache.get(key)
+    if isinstance(kept, str):
+        raise ProviderProblem(kept)
     if kept is not None:
         return kept
+    try:
+        addresses = _read_addresses(provider)
+    except ProviderProblem as problem:
+        cache.set(key, problem.reason, AWAY_SECONDS)
+        raise
+    cache.set(key, addresses, KEPT_SECONDS)
+    return addresses
+
+
+def _read_addresses(provider: SignInProvider) -> dict[str, str]:
     found = _ask(provider, f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != provider.issuer:
         raise ProviderProblem("its document names another issuer")
     addresses = {name: str(found.get(name, "")) for name in ADDRESSES}
     if not addresses["authorization_endpoint"].startswith(("https://", "http://")):
         raise ProviderProblem("its document names no sign-in page")
-    cache.set(key, addresses, KEPT_SECONDS)
     return addresses
 
 

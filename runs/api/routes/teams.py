@@ -10,7 +10,7 @@ from runs.access import find_team_for, teams_for
 from runs.api.doors import caller, needs
 from runs.api.pages import answer, as_of
 from runs.api.router import Routes
-from runs.api.routes.control import Applied
+from runs.api.routes.control import NOTHING, Applied, NoBody
 from runs.models import Scope
 from runs.roles import Permission
 from runs.selectors.teams import TeamRow, list_teams
@@ -75,7 +75,9 @@ def remove_a_team(request: HttpRequest, name: TeamName) -> Applied:
     response=Applied,
     summary="Add somebody to a team",
 )
-def join_team(request: HttpRequest, name: TeamName, person: PersonName) -> Applied:
+def join_team(
+    request: HttpRequest, name: TeamName, person: PersonName, body: NoBody = NOTHING
+) -> Applied:
     """They see what is shared with it from then on."""
     team = find_team_for(caller(request), name)
     return Applied(changed=add_member(caller(request), team, person))

@@ -58,7 +58,7 @@ class Invitation(models.Model):
     expires = models.DateTimeField()
     revoked = models.DateTimeField(null=True, blank=True)
     used = models.DateTimeField(null=True, blank=True)
-    used_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
+    used_by = models.ForeignKey(User, models.CASCADE, null=True, blank=True, related_name="+")
 
     def __str__(self) -> str:
         return self.note or f"invitation {self.pk}"

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from runs.access import get_team_for, teams_for
 from runs.forms.filters import read_whole_number
 from runs.models import Team
+from runs.selectors.teams import list_teams
 from runs.views.people import person
 
 
@@ -22,7 +23,7 @@ class Share(Protocol):
 def sharing(request: HttpRequest, section: str, thing: Any, share: Share) -> HttpResponse:
     """`share` is `yes`, `no`, or `team` with the number of one of the person's teams."""
     if request.method == "GET":
-        teams = teams_for(request.user).order_by("name")
+        teams = list_teams(teams_for(request.user))
         context = {"section": section, "thing": thing, "teams": teams}
         return render(request, "parts/sharing.html", context)
     wanted, team = request.POST.get("share"), None

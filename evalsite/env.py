@@ -7,12 +7,14 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalsite.commit import find_commit
 from evalsite.data_folder import close_to_others
 from evalsite.proxies import MOST_PROXIES, TrustedProxies, parse_proxies
+from evalsite.sign_in_provider import SignInProvider, read_provider
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEFAULT_ORIGINS = "http://127.0.0.1:8000,http://localhost:8000"
@@ -60,6 +62,7 @@ class Environment:
     https_proxy: str  # between the site and its providers; empty: none
     no_proxy: tuple[str, ...]
     trusted_proxies: TrustedProxies
+    sign_in_provider: SignInProvider | None
     plugins: tuple[str, ...]
     commit: str  # of the code; empty: unknown
 
@@ -112,6 +115,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         https_proxy=_https_proxy(environ),
         no_proxy=_list(environ, "NO_PROXY") or _list(environ, "no_proxy"),
         trusted_proxies=_trusted_proxies(environ),
+        sign_in_provider=read_provider(partial(_text, environ), EnvironmentProblem),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
         commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
     )

@@ -37,6 +37,7 @@ PRIVATE_ENDPOINTS = ENVIRONMENT.private_endpoints
 HTTPS_PROXY = ENVIRONMENT.https_proxy
 NO_PROXY = ENVIRONMENT.no_proxy
 UNSAFE_WEBHOOK_ADDRESSES = ENVIRONMENT.unsafe_webhook_addresses
+SIGN_IN_PROVIDER = ENVIRONMENT.sign_in_provider
 PLUGINS = ENVIRONMENT.plugins
 COMMIT = ENVIRONMENT.commit
 ORIGINS = ENVIRONMENT.origins
@@ -77,6 +78,7 @@ MIDDLEWARE = [
     "evalsite.session_age.SessionAgeMiddleware",
     # Everything needs a sign-in unless the view says @login_not_required.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "runs.local_time.LocalTimeMiddleware",
     # Who comes in from where, for the audit table, which also has the refusals below.
     "runs.doors.DoorMiddleware",
     # And the permission that the view declares; one that declares none is refused.
@@ -114,6 +116,7 @@ CHANNEL_LAYERS = {
 }
 
 # --- People and sessions
+AUTHENTICATION_BACKENDS = ["runs.accounts_backend.AccountsBackend"]
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "sign_in"
@@ -137,6 +140,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.is_https
 _COOKIE_PREFIX = "__Host-" if ENVIRONMENT.is_https else "evalsite_"
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}session"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrf"
+PROVIDER_COOKIE_NAME = f"{_COOKIE_PREFIX}provider"  # runs/services/people/provider.py
 DEVICE_COOKIE_NAME = f"{_COOKIE_PREFIX}device"  # runs/services/people/devices.py
 # Notices go with the session: a cookie of their own could not be locked to this host.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"

@@ -14,9 +14,12 @@ from runs.models import (
     Configuration,
     Dataset,
     Endpoint,
+    Invitation,
     Prompt,
     Run,
     RunState,
+    Team,
+    TeamMember,
     Webhook,
 )
 from runs.roles import Permission, Person, check_permission, may
@@ -25,11 +28,12 @@ from runs.selectors.prompts import find_prompt
 
 
 def own_or_shared(user: Person) -> Q:
-    """Of runs and datasets, whatever the role: those of the person and the shared ones; all for
-    operators."""
+    """Of runs, datasets and prompts, whatever the role: those of the person, those shared with
+    everybody and those shared with a team of theirs; all for operators."""
     if may(user, Permission.OTHERS_WORK):
         return Q()
-    return Q(owner_id=user.pk) | Q(is_shared=True)
+    with_team = Q(team__in=TeamMember.objects.filter(person_id=user.pk).values("team"))
+    return Q(owner_id=user.pk) | Q(is_shared=True) | with_team
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
@@ -46,7 +50,7 @@ def can_change_run(user: Person, run: Run) -> bool:
 
 def get_run_for(user: Person, run_id: int, *, write: bool = False) -> Run:
     """A run the person may see; else 404. With `write` one that they may change; else 403."""
-    run = get_object_or_404(runs_for(user).select_related("dataset", "owner"), pk=run_id)
+    run = get_object_or_404(runs_for(user).select_related("dataset", "owner", "team"), pk=run_id)
     if write and not can_change_run(user, run):
         check_permission(user, Permission.LAUNCH)
         owner = run.owner.get_username()
@@ -80,7 +84,13 @@ def can_open_dataset(user: Person, dataset: Dataset) -> bool:
     """Of a run that the person may see. Its own rows are shown with its results; the dataset may
     have more, so its page is only for those who may see the dataset."""
     is_theirs = dataset.owner_id == user.pk or may(user, Permission.OTHERS_WORK)
-    return dataset.is_hidden or dataset.is_shared or is_theirs
+    if dataset.is_hidden or dataset.is_shared or is_theirs:
+        return True
+    return dataset.team_id is not None and is_member(user, dataset.team_id)
+
+
+def is_member(user: Person, team_id: int) -> bool:
+    return TeamMember.objects.filter(team_id=team_id, person_id=user.pk).exists()
 
 
 def owns_dataset(user: Person, name: str) -> bool:
@@ -164,7 +174,7 @@ def can_change_prompt(user: Person, prompt: Prompt) -> bool:
 
 def get_prompt_for(user: Person, prompt_id: int, *, write: bool = False) -> Prompt:
     """A prompt the person may see; else 404. With `write` one that they may change; else 403."""
-    prompt = get_object_or_404(prompts_for(user).select_related("owner"), pk=prompt_id)
+    prompt = get_object_or_404(prompts_for(user).select_related("owner", "team"), pk=prompt_id)
     if write and not can_change_prompt(user, prompt):
         check_permission(user, Permission.CONFIGURE)
         raise PermissionDenied("Only its owner and operators may change this prompt.")
@@ -229,6 +239,32 @@ def people_for(user: Person) -> QuerySet[User]:
 
 def get_person_for(user: Person, person_id: int) -> User:
     return get_object_or_404(people_for(user), pk=person_id)
+
+
+def invitations_for(user: Person) -> QuerySet[Invitation]:
+    invitations = Invitation.objects.select_related("made_by", "used_by")
+    return invitations if may(user, Permission.MANAGE_PEOPLE) else invitations.none()
+
+
+def get_invitation_for(user: Person, invitation_id: int) -> Invitation:
+    return get_object_or_404(invitations_for(user), pk=invitation_id)
+
+
+def teams_for(user: Person) -> QuerySet[Team]:
+    """Those that a person is in, and may share with; operators share with all."""
+    if not may(user, Permission.SEE):
+        return Team.objects.none()
+    if may(user, Permission.OTHERS_WORK):
+        return Team.objects.all()
+    return Team.objects.filter(pk__in=TeamMember.objects.filter(person_id=user.pk).values("team"))
+
+
+def get_team_for(user: Person, team_id: int) -> Team:
+    return get_object_or_404(teams_for(user), pk=team_id)
+
+
+def find_team_for(user: Person, name: str) -> Team:
+    return get_object_or_404(teams_for(user), name=name)
 
 
 def audit_for(user: Person) -> QuerySet[AuditEntry]:

@@ -42,6 +42,13 @@ def webhook_policy() -> AddressPolicy:
     return AddressPolicy(frozenset(settings.UNSAFE_WEBHOOK_ADDRESSES), advice=FOR_NO_WEBHOOK)
 
 
+def sign_in_policy(issuer: str) -> AddressPolicy:
+    """The host's operator named the issuer, so it may be private; what its documents name may only
+    be public, or among what is allowed for endpoints."""
+    allowed = {place_at(issuer), *settings.ALLOWED_PRIVATE_ENDPOINTS}
+    return AddressPolicy(frozenset(allowed), advice=BY_THE_HOST)
+
+
 def check_webhook(url: str) -> str:
     """The address, or ForbiddenAddress saying what is wrong with it. A query is allowed."""
     return str(check_url(url, webhook_policy()))

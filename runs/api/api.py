@@ -29,6 +29,7 @@ from runs.api.routes import (
     datasets,
     dry_runs,
     endpoints,
+    invitations,
     me,
     overrides,
     people,
@@ -40,6 +41,7 @@ from runs.api.routes import (
     runs,
     scores,
     streams,
+    teams,
     webhooks,
 )
 from runs.kinds import every_kind
@@ -73,6 +75,8 @@ GROUPS = (
     audit,
     me,
     people,
+    teams,
+    invitations,
 )
 ABOUT = """Start and watch runs from scripts, notebooks and CI.
 

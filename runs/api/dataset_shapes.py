@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from runs.api.pages import Page
+from runs.api.sharing_shapes import IsShared, SharedTeam
 from runs.models import Case, Dataset
 from runs.models.dataset import ColumnRole
 from workers.engine.spec.configuration import Strict
@@ -51,17 +52,21 @@ class DatasetAnswer(BaseModel):
     roles: Annotated[dict[str, ColumnRole], Field(description="What each column is for.")]
     origin: Annotated[str, Field(description="Where its rows come from, in words.")]
     owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
-    shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
+    shared: IsShared
+    team: SharedTeam
     created: datetime
     archived: datetime | None
 
 
 class DatasetChanges(Strict):
-    """Only what is given is changed: `archived` and `shared` of all its versions, `roles` of this
-    one and of those to come."""
+    """Only what is given is changed: `archived`, and `shared` or `team`, of all its versions,
+    `roles` of this one and of those to come."""
 
     archived: Annotated[bool, Field(strict=True)] | None = None
     shared: Annotated[bool, Field(strict=True)] | None = None
+    team: Annotated[
+        str | None, Field(max_length=80, description="With the members of a team that you are in.")
+    ] = None
     roles: Annotated[
         dict[str, ColumnRole] | None,
         Field(description="What columns are for; those not named keep their role."),
@@ -88,6 +93,7 @@ def dataset_answer(dataset: Dataset) -> DatasetAnswer:
         origin=dataset.origin,
         owner=dataset.owner.get_username() if dataset.owner else None,
         shared=dataset.is_shared,
+        team=dataset.team.name if dataset.team else None,
         created=dataset.created,
         archived=dataset.archived,
     )

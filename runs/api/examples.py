@@ -143,7 +143,17 @@ EXAMPLES: dict[str, Example] = {
     "remove_webhook": Example("DELETE", "/webhooks/1"),
     "list_actions": Example("GET", "/audit", {"action": "role.changed", "limit": 10}),
     "show_me": Example("GET", "/me"),
+    "change_me": Example("PATCH", "/me", body={"time_zone": "Europe/Berlin"}),
     "erase_account": Example("DELETE", "/people/grace", {"dry_run": "true"}),
+    "make_team": Example("POST", "/teams", body={"name": "research"}),
+    "list_my_teams": Example("GET", "/teams"),
+    "join_team": Example("PUT", "/teams/research/members/grace"),
+    "share_with": Example("PATCH", "/runs/2", body={"team": "research"}),
+    "leave_team": Example("DELETE", "/teams/research/members/grace"),
+    "remove_a_team": Example("DELETE", "/teams/research"),
+    "invite_somebody": Example("POST", "/invitations", body={"role": "runner", "note": "Grace"}),
+    "list_open_invitations": Example("GET", "/invitations"),
+    "take_back": Example("DELETE", "/invitations/1"),
     "openapi": Example("GET", "/openapi.json"),
 }
 

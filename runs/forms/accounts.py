@@ -1,9 +1,12 @@
-"""Sign-in, the first account, and new passwords."""
+"""Sign-in, the first account, new passwords, and the profile."""
 
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+
+from runs.models import Theme
+from runs.selectors.profiles import time_zones
 
 
 class SignInForm(forms.Form):
@@ -68,3 +71,12 @@ def add_reasons(form: forms.Form, error: ValidationError) -> None:
     """What a service found wrong, each at its field."""
     for field, reasons in error.message_dict.items():
         form.add_error(field if field in form.fields else None, reasons)
+
+
+class ProfileForm(forms.Form):
+    theme = forms.ChoiceField(choices=Theme.choices, help_text="How pages look.")
+    time_zone = forms.ChoiceField(
+        choices=lambda: [(name, name.replace("_", " ")) for name in time_zones()],
+        label="Time zone",
+        help_text="Times on pages are shown in it. Files and the API stay in UTC.",
+    )

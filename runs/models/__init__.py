@@ -1,6 +1,12 @@
 """What is stored. One file per group of tables; nothing here writes by itself."""
 
-from runs.models.account import SignInFailure
+from runs.models.account import (
+    Invitation,
+    Profile,
+    ProviderIdentity,
+    SignInFailure,
+    Theme,
+)
 from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
@@ -15,6 +21,7 @@ from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Override, Score, ScoreRecord, Verdict
+from runs.models.team import Team, TeamMember
 from runs.models.token import ApiToken, Scope
 from runs.models.webhook import Webhook, WebhookDelivery
 
@@ -38,11 +45,14 @@ __all__ = [
     "Endpoint",
     "EndpointKind",
     "EventLevel",
+    "Invitation",
     "Maintenance",
     "Override",
     "PersonQuota",
     "Priority",
+    "Profile",
     "Prompt",
+    "ProviderIdentity",
     "Run",
     "RunEvent",
     "RunFigures",
@@ -52,6 +62,9 @@ __all__ = [
     "Score",
     "ScoreRecord",
     "SignInFailure",
+    "Team",
+    "TeamMember",
+    "Theme",
     "Verdict",
     "Webhook",
     "WebhookDelivery",

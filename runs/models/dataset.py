@@ -47,6 +47,15 @@ class Dataset(models.Model):
     is_shared = models.BooleanField(
         default=False, help_text="Everybody on this site may see it, in all its versions."
     )
+    team = models.ForeignKey(
+        "runs.Team",
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Whose members may see it, too.",
+    )
     created = models.DateTimeField(auto_now_add=True)
     archived = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since then offered for no new run."

@@ -22,6 +22,15 @@ class Prompt(models.Model):
     is_shared = models.BooleanField(
         default=False, help_text="Everybody on this site may see it, in all its versions."
     )
+    team = models.ForeignKey(
+        "runs.Team",
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Whose members may see it, too.",
+    )
     created = models.DateTimeField(auto_now_add=True)
     run = models.ForeignKey(
         "runs.Run",

@@ -56,6 +56,15 @@ class Run(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs"
     )
     is_shared = models.BooleanField(default=False, help_text="Everybody on this site may see it.")
+    team = models.ForeignKey(
+        "runs.Team",
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Whose members may see it, too.",
+    )
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=20)
     state = models.CharField(max_length=30, choices=RunState, default=RunState.QUEUED)

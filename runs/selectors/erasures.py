@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from pydantic import BaseModel
 
 from runs.formatting import counted
@@ -26,6 +26,7 @@ from runs.roles import Permission, Person, administrators, may
 from runs.selectors.dependents import dependents_of_dataset
 from runs.selectors.named_parts import split_choice
 
+PRIVATE = Q(is_shared=False, team=None)  # nobody but its owner and operators sees it
 MOST_NAMED = 5  # runs in the way: enough to find the others
 
 
@@ -89,13 +90,13 @@ def obstacle_to_erasing_dataset(user: Person, dataset: Dataset) -> str:
 
 
 def private_runs(person: User) -> QuerySet[Run]:
-    return Run.objects.filter(owner=person, is_shared=False)
+    return Run.objects.filter(PRIVATE, owner=person)
 
 
 def private_datasets(person: User) -> QuerySet[Dataset]:
     """Those that no run is on which stays."""
     staying = Run.objects.exclude(pk__in=private_runs(person).values("pk"))
-    return Dataset.objects.filter(owner=person, is_shared=False).exclude(
+    return Dataset.objects.filter(PRIVATE, owner=person).exclude(
         pk__in=staying.filter(dataset__owner=person).values("dataset")
     )
 
@@ -109,15 +110,15 @@ def person_erasure(person: User) -> Erasure:
             "datasets": datasets.count(),
             "rows": rows_in(datasets),
             "configurations": Configuration.objects.filter(**own, is_preset=False).count(),
-            "prompts": Prompt.objects.filter(**own, is_shared=False).count(),
+            "prompts": Prompt.objects.filter(PRIVATE, **own).count(),
             "tokens": ApiToken.objects.filter(**own).count(),
             "webhooks": Webhook.objects.filter(**own).count(),
             "sessions": len(sessions_of(person)),
         },
         handed_over={
-            "runs": Run.objects.filter(**own, is_shared=True).count(),
+            "runs": Run.objects.filter(~PRIVATE, **own).count(),
             "datasets": Dataset.objects.filter(**own).count() - datasets.count(),
-            "prompts": Prompt.objects.filter(**own, is_shared=True).count(),
+            "prompts": Prompt.objects.filter(~PRIVATE, **own).count(),
             "presets": Configuration.objects.filter(**own, is_preset=True).count(),
             "benchmarks": Benchmark.objects.filter(**own).count(),
         },

@@ -27,7 +27,9 @@ PAGES = {
     "API": ("api_docs", Permission.SEE),
     "Configuration reference": ("configuration_docs", Permission.SEE),
     "API tokens": ("tokens", Permission.SEE),
+    "Your profile": ("profile", Permission.SIGNED_IN),
     "Your password": ("password", Permission.SIGNED_IN),
+    "Teams": ("teams", Permission.SEE),
     "People": ("people", Permission.MANAGE_PEOPLE),
     "System": ("system", Permission.MAINTAIN),
 }

@@ -72,14 +72,14 @@ def newest_prompts(prompts: QuerySet[Prompt]) -> QuerySet[Prompt]:
     return (
         prompts.filter(pk=Subquery(newest))
         .annotate(versions=Subquery(versions, output_field=IntegerField()))
-        .select_related("owner")
+        .select_related("owner", "team")
         .order_by("name")
     )
 
 
 def prompt_versions(prompts: QuerySet[Prompt], prompt: Prompt) -> list[Prompt]:
     """Newest first."""
-    same_name = prompts.filter(name=prompt.name).select_related("owner")
+    same_name = prompts.filter(name=prompt.name).select_related("owner", "team")
     return list(same_name.order_by("-version"))
 
 

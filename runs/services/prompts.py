@@ -14,6 +14,7 @@ from runs.models import AuditAction, Prompt
 from runs.selectors.prompts import Origin
 from runs.selectors.quotas import quota_of
 from runs.services.audit import Subject, record
+from runs.services.people.sharing import share_prompt
 from runs.services.quotas import check_storage, lock_person
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.json_text import to_json
@@ -86,6 +87,7 @@ def _store(
         note=note,
         owner_id=newest.owner_id if newest else owner.pk if owner else None,
         is_shared=newest.is_shared or share if newest else share,
+        team_id=newest.team_id if newest else None,
         run=origin.run if origin else None,
         candidate=origin.key if origin else "",
     )
@@ -125,18 +127,6 @@ def check_prompt(name: str, content: Any, note: str = "") -> dict[str, Any]:
     if problems:
         raise ConfigurationError(problems)
     return read.content()
-
-
-@transaction.atomic
-def share_prompt(prompt: Prompt, user: AbstractBaseUser | None, *, is_shared: bool) -> bool:
-    """All its versions. False if it was so already. Runs keep what they froze."""
-    others = Prompt.objects.filter(name=prompt.name).exclude(is_shared=is_shared)
-    if not others.update(is_shared=is_shared):
-        return False
-    prompt.is_shared = is_shared
-    did = AuditAction.PROMPT_SHARED if is_shared else AuditAction.PROMPT_UNSHARED
-    record(did, Subject("prompt", prompt.name), actor=user)
-    return True
 
 
 @transaction.atomic

@@ -85,4 +85,5 @@ def ago(moment: datetime | None) -> str:
         return f"{seconds // 3600:.0f} h ago"
     if seconds < 7 * 24 * 3600:
         return f"{seconds // 86400:.0f} d ago"
-    return f"{moment.day} {moment:%b %Y}"
+    there = timezone.localtime(moment)
+    return f"{there.day} {there:%b %Y}"

@@ -14,15 +14,16 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.session_age import start_session
 from runs import formatting
-from runs.context_processors import THEMES
 from runs.forms.accounts import SetupForm, SignInForm, add_reasons
-from runs.models import AuditAction
+from runs.models import AuditAction, Theme
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.services.audit import record
 from runs.services.people import accounts, devices
+from runs.services.people.profiles import change_profile
 from runs.services.people.sign_in import check_credentials
 from runs.services.people.throttle import TooManyTries
+from runs.views.people import person
 
 THEME_SECONDS = 365 * 24 * 3600
 
@@ -48,8 +49,17 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         user = try_to_sign_in(request, form)
         if user is not None:
             return let_in(request, user, safe_next(request, "/"))
-    context = {"form": form, "next": safe_next(request, ""), "needs_setup": accounts.needs_setup()}
-    return render(request, "accounts/sign_in.html", context, status=200 if not form.errors else 400)
+    return sign_in_page(request, form, status=200 if not form.errors else 400)
+
+
+def sign_in_page(request: HttpRequest, form: SignInForm, status: int) -> HttpResponse:
+    context = {
+        "form": form,
+        "next": safe_next(request, ""),
+        "needs_setup": accounts.needs_setup(),
+        "provider": settings.SIGN_IN_PROVIDER,
+    }
+    return render(request, "accounts/sign_in.html", context, status=status)
 
 
 def try_to_sign_in(request: HttpRequest, form: SignInForm) -> User | None:
@@ -71,7 +81,7 @@ def wait_for(refused: TooManyTries) -> str:
 
 def let_in(request: HttpRequest, user: User, address: str) -> HttpResponse:
     """A session with a new key, in a browser that the account knows from now on."""
-    login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    login(request, user)
     start_session(request.session)
     response = redirect(address)
     remember_device(request, response, user)
@@ -133,10 +143,17 @@ def create_admin(form: SetupForm, token: str) -> User | None:
 @requires(Permission.SIGNED_IN)
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """The switch for pages without scripts; with them, the page sets the cookie itself."""
+    """The switch of every page. Scripts send it, too, and stay where they are."""
     response = redirect(safe_next(request, "/"))
     chosen = request.POST.get("theme", "")
-    if chosen in THEMES:
-        secure = settings.SESSION_COOKIE_SECURE
-        response.set_cookie("theme", chosen, THEME_SECONDS, samesite="Lax", secure=secure)
+    if chosen in Theme:
+        change_profile(person(request), theme=chosen)
+        remember_theme(response, chosen)
     return response
+
+
+def remember_theme(response: HttpResponse, theme: str) -> None:
+    """For the sign-in page of this browser, which does not know yet who comes."""
+    secure = settings.SESSION_COOKIE_SECURE
+    response.set_cookie("theme", theme, THEME_SECONDS, samesite="Lax", secure=secure)
+    response.delete_cookie("theme_unsaved")  # static/js/shell.js: the profile has it now

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.access import (
     datasets_for,
@@ -46,7 +46,7 @@ from runs.services.datasets.storing import (
 from runs.services.people.sharing import share_dataset
 from runs.views.dataset_pages import head_of
 from runs.views.people import person
-from runs.views.sharing import tell_sharing
+from runs.views.sharing import sharing
 
 PREVIEW_ROWS = 20
 # What is put back into the paste box, so that a checked file need not be chosen again. In bytes.
@@ -104,13 +104,10 @@ def dataset(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @requires(Permission.IMPORT)
-@require_POST
+@require_http_methods(["GET", "POST"])
 def dataset_share(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_dataset_for(request.user, pk, write=True)
-    is_wanted = request.POST.get("share") == "yes"
-    share_dataset(found, person(request), is_shared=is_wanted)
-    tell_sharing(request, is_shared=is_wanted)
-    return redirect(found)
+    return sharing(request, "datasets", found, share_dataset)
 
 
 def row_of(case: Case, columns: list[str]) -> TableRow:

@@ -38,7 +38,7 @@ def password(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and try_to_change(request, form):
         return changed(request)
     context = {
-        "section": "password",
+        "section": "profile",
         "form": form,
         "tokens": active_tokens(tokens_for(request.user)),
         "quota": quota_lines(quota_of(person(request)), use_of(person(request))),

@@ -7,12 +7,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.access import people_for
+from runs.access import invitations_for, people_for
 from runs.forms.accounts import add_reasons
-from runs.forms.people import AddPersonForm, RoleForm
+from runs.forms.people import AddPersonForm, InviteForm, RoleForm
 from runs.permissions import requires
 from runs.roles import Permission, Role
 from runs.selectors.accounts import list_people
+from runs.selectors.invitations import open_invitations
+from runs.services.people.invitations import InvitationLink
 from runs.services.people.passwords import PasswordLink
 from runs.services.people.roles import add_person, give_role, make_password_link, set_active
 from runs.views.people import person
@@ -33,17 +35,27 @@ def people(request: HttpRequest) -> HttpResponse:
 
 
 def people_list(
-    request: HttpRequest, form: AddPersonForm, link: PasswordLink | None = None
+    request: HttpRequest,
+    form: AddPersonForm,
+    link: PasswordLink | None = None,
+    *,
+    invite_form: InviteForm | None = None,
+    invited: InvitationLink | None = None,
 ) -> HttpResponse:
+    invite_form, shown = invite_form or InviteForm(), link or invited
     context = {
         "section": "people",
         "people": list_people(people_for(request.user)),
+        "invitations": open_invitations(invitations_for(request.user)),
         "roles": WHAT_ROLES_MAY,
         "form": form,
+        "invite_form": invite_form,
         "link": link,
-        "link_address": request.build_absolute_uri(link.path) if link else "",
+        "invited": invited,
+        "link_address": request.build_absolute_uri(shown.path) if shown else "",
     }
-    return render(request, "people/list.html", context, status=400 if form.errors else 200)
+    is_wrong = form.errors or invite_form.errors
+    return render(request, "people/list.html", context, status=400 if is_wrong else 200)
 
 
 @requires(Permission.MANAGE_PEOPLE)
@@ -54,7 +66,8 @@ def person_add(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return people_list(request, form)
     try:
-        link = add_person(person(request), form.cleaned_data["username"], form.chosen)
+        given = form.cleaned_data
+        link = add_person(person(request), given["username"], form.chosen, given.get("email", ""))
     except ValidationError as error:
         add_reasons(form, error)
         return people_list(request, form)

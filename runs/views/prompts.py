@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.access import (
     can_change_prompt,
@@ -36,9 +36,10 @@ from runs.selectors.prompts import (
     prompt_text,
     prompt_versions,
 )
-from runs.services.prompts import PromptTakenError, delete_prompt, save_prompt, share_prompt
+from runs.services.people.sharing import share_prompt
+from runs.services.prompts import PromptTakenError, delete_prompt, save_prompt
 from runs.views.people import person
-from runs.views.sharing import tell_sharing
+from runs.views.sharing import sharing
 from runs.word_diff import diff_words
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import write_document
@@ -191,13 +192,10 @@ def placed(problem: Problem, filled: PromptFields) -> FormProblem:
 
 
 @requires(Permission.CONFIGURE)
-@require_POST
+@require_http_methods(["GET", "POST"])
 def prompt_share(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_prompt_for(request.user, pk, write=True)
-    is_shared = request.POST.get("share") == "yes"
-    if share_prompt(found, person(request), is_shared=is_shared):
-        tell_sharing(request, is_shared=is_shared)
-    return redirect(found)
+    return sharing(request, "prompts", found, share_prompt)
 
 
 @requires(Permission.CONFIGURE)

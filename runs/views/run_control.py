@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import get_run_for
 from runs.permissions import requires
@@ -14,7 +14,7 @@ from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.people.sharing import share_run
 from runs.services.runs import cancel_run
 from runs.views.people import person
-from runs.views.sharing import tell_sharing
+from runs.views.sharing import sharing
 from workers.engine.errors import ConfigurationError
 
 
@@ -80,10 +80,7 @@ def trial_rerun(request: HttpRequest, run_id: int, position: int) -> HttpRespons
 
 
 @requires(Permission.LAUNCH)
-@require_POST
+@require_http_methods(["GET", "POST"])
 def run_share(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
-    is_wanted = request.POST.get("share") == "yes"
-    share_run(run, person(request), is_shared=is_wanted)
-    tell_sharing(request, is_shared=is_wanted)
-    return redirect(run)
+    return sharing(request, "runs", run, share_run)

@@ -57,7 +57,7 @@ function nameUnlisted(form, name, values) {
 function timeOf(draft) {
   const saved = new Date(draft.saved);
   const day = Date.now() - saved > OTHER_DAY_MS ? { day: "numeric", month: "short" } : {};
-  return saved.toLocaleString("en-GB", { hour: "2-digit", minute: "2-digit", ...day });
+  return saved.toLocaleString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: document.documentElement.dataset.zone, ...day });
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Says how fresh the page is, in words: live, delayed, reconnecting, polling, offline, on hold, final. */
+import { timeOf } from "./clock.js";
 
 function clockTime(date) {
-  return date ? date.toLocaleTimeString([], { hour12: false }) : "the last load";
+  return date ? timeOf(date) : "the last load";
 }
 
 /** @type {Record<string, (details: object) => string>} */

@@ -1,12 +1,9 @@
 /** Fetches a part of a page again while somebody looks: every two seconds, never two at once. */
+import { timeOf } from "./clock.js";
 import { addressOf, keepTicks } from "./ticks.js";
 
 const EVERY_MS = 2000;
 const PATIENCE_MS = 8000;
-
-function clock(date) {
-  return date.toLocaleTimeString([], { hour12: false });
-}
 
 /** Replaces what is in a place; what was ticked stays so, and the focus on the link or tick that had it. */
 export function replaceIn(place, nodes) {
@@ -48,7 +45,7 @@ export class Refresher {
       const part = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (!this.isPaused) this.apply(part.body);
     } catch {
-      if (!this.isPaused) this.say("away", `No answer – data from ${clock(this.seenAt)}`);
+      if (!this.isPaused) this.say("away", `No answer – data from ${timeOf(this.seenAt)}`);
     } finally {
       this.isFetching = false;
       this.timer = setTimeout(() => this.refresh(), EVERY_MS);
@@ -66,7 +63,7 @@ export class Refresher {
     this.button.setAttribute("aria-pressed", String(this.isPaused));
     this.button.querySelector("[data-pause-text]").textContent = this.isPaused ? "Resume updates" : "Pause updates";
     this.button.querySelector("use").setAttribute("href", this.isPaused ? "#icon-play" : "#icon-pause");
-    if (this.isPaused) this.say("paused", `Paused at ${clock(this.seenAt)}`);
+    if (this.isPaused) this.say("paused", `Paused at ${timeOf(this.seenAt)}`);
     else this.refresh();
   }
 

@@ -7,13 +7,16 @@ import { listenForKeys } from "./keyboard.js";
 const ONE_YEAR = 365 * 24 * 3600;
 const TYPING_PAUSE_MS = 400;
 
-/** Switches the theme at once; without a script the same form does it by a reload. */
+/** Switches the theme at once, and tells the site; without a script the same form does it by a reload. */
 function wireThemes() {
   for (const form of document.querySelectorAll("[data-themes]")) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const theme = event.submitter?.value ?? "system";
-      document.cookie = `theme=${theme}; path=/; max-age=${ONE_YEAR}; samesite=lax`;
+      for (const name of ["theme", "theme_unsaved"]) {
+        document.cookie = `${name}=${theme}; path=/; max-age=${ONE_YEAR}; samesite=lax`;
+      }
+      keepTheme(form, theme);
       document.documentElement.dataset.theme = theme;
       for (const button of document.querySelectorAll("[data-themes] button")) {
         button.setAttribute("aria-pressed", String(button.value === theme));
@@ -24,6 +27,13 @@ function wireThemes() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     document.dispatchEvent(new CustomEvent("themechange")),
   );
+}
+
+/** For the person's other devices. Until the site has it, the cookie theme_unsaved says what was chosen here. */
+function keepTheme(form, theme) {
+  const body = new FormData(form);
+  body.set("theme", theme);
+  fetch(form.action, { method: "POST", body, redirect: "manual", keepalive: true }).catch(() => {});
 }
 
 /** Filters apply when chosen, or a moment after the last letter typed. Empty ones stay out of the address. */

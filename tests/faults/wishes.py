@@ -106,7 +106,7 @@ def session(name: str = "ada") -> dict[str, str]:
     store = import_module(settings.SESSION_ENGINE).SessionStore()
     person = somebody(name)
     store[SESSION_KEY] = str(person.pk)
-    store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    store[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     store[HASH_SESSION_KEY] = person.get_session_auth_hash()
     store.create()
     return {settings.SESSION_COOKIE_NAME: store.session_key}

@@ -7,8 +7,9 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils.timezone import now
 
-from runs.models import Configuration, Run, RunState, Scope, Webhook
+from runs.models import Configuration, Run, RunState, Scope, Team, Webhook
 from runs.roles import PERMISSIONS, Role
+from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from tests.roles.routes import Route
@@ -28,6 +29,9 @@ from tests.runs.page_parts import (
 OWNERS = ("own", "foreign", "shared")
 BODIES: dict[str, Any] = {
     "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
+    "PATCH /runs/{int:run_id}": {"shared": True},
+    "POST teams": {"name": "another"},
+    "POST team": {"do": "add", "person": "third"},
     "PATCH /datasets/{path:name}": {"archived": True},
     "PATCH /prompts/{path:name}": {"shared": True},
     "POST /prompts": {"name": "another", "content": {"user": "{{question}}"}},
@@ -107,6 +111,10 @@ def set_stage(actor: User | None) -> Stage:
         "token": "x",
         "role": "runner",
     }
+    invitation = invite(make_person("inviter", staff=True), Role.VIEWER, 7).invitation
+    common["invitations.pk"] = common["invitation_id"] = invitation.pk
+    team = Team.objects.create(name="third team")
+    common |= {"teams.pk": team.pk, "teams.name": team.name, "person": "third"}
     common["benchmarks.pk"] = common["benchmark_id"]
     owners = {"own": actor or other, "foreign": other, "shared": other}
     return Stage(

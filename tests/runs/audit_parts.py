@@ -20,12 +20,14 @@ from runs.models import (
     RunState,
     Scope,
     Score,
+    Team,
     Webhook,
 )
 from runs.roles import Role
 from runs.selectors.endpoints.permit_state import open_redis
 from runs.services import prompts
 from runs.services.people.accounts import make_setup_link
+from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from tests.runs.page_parts import (
     PASSWORD,
@@ -218,6 +220,22 @@ def remove_webhook(stage: Stage) -> None:
     stage.api("delete", f"/webhooks/{made.pk}")
 
 
+def come_by_invitation(stage: Stage) -> None:
+    link = invite(stage.ada, Role.VIEWER, 7, "Eve")
+    chosen = {"username": "eve", "password": PASSWORD, "password_again": PASSWORD}
+    Client().post(link.path, chosen)
+    stage.secrets.append(link.path.split("/")[2])
+
+
+def take_back_invitation(stage: Stage) -> None:
+    made = invite(stage.ada, Role.VIEWER, 7, "Eve").invitation
+    stage.api("delete", f"/invitations/{made.pk}")
+
+
+def team(stage: Stage) -> Team:
+    return Team.objects.get_or_create(name="research")[0]
+
+
 def change_password(stage: Stage) -> None:
     new = "seven slow snails racing"
     chosen = {"old_password": PASSWORD, "password": new, "password_again": new}
@@ -242,6 +260,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.PASSWORD_LINK_MADE: (
         lambda s: s.post("person_password", s.bob.pk),
         ENDS | {"subject": "bob"},
+    ),
+    AuditAction.PROFILE_CHANGED: (
+        lambda s: s.post("profile", theme="dark", time_zone="UTC"),
+        ENDS | {"subject": "ada", "detail": "theme dark, time zone UTC"},
     ),
     AuditAction.SIGN_OUT: (lambda s: s.post("sign_out"), ENDS),
     AuditAction.DENIED: (
@@ -321,6 +343,34 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.CONFIGURATION_REMOVED: (remove_configuration, ADMIN | {"subject": "kept"}),
     AuditAction.PRESET_CHANGED: (offer_preset, ADMIN | {"detail": "offered"}),
     AuditAction.PERSON_ADDED: (set_up, {"door": AuditDoor.PAGE, "subject": "root"}),
+    AuditAction.INVITATION_MADE: (
+        lambda s: s.post("person_invite", role="viewer", days=7, note="Eve"),
+        ENDS | {"subject": "Eve"},
+    ),
+    AuditAction.INVITATION_REVOKED: (
+        take_back_invitation,
+        SCRIPT | {"subject": "Eve", "detail": "as viewer"},
+    ),
+    AuditAction.INVITATION_USED: (
+        come_by_invitation,
+        ENDS | {"actor": "eve", "subject": "Eve", "detail": "by eve"},
+    ),
+    AuditAction.TEAM_MADE: (
+        lambda s: s.post("teams", name="research"),
+        ENDS | {"subject_kind": "team", "subject": "research"},
+    ),
+    AuditAction.TEAM_REMOVED: (
+        lambda s: s.post("team", team(s).pk, do="remove"),
+        ENDS | {"subject": "research"},
+    ),
+    AuditAction.TEAM_JOINED: (
+        lambda s: s.post("team", team(s).pk, do="add", person="bob"),
+        ENDS | {"subject": "research", "detail": "bob"},
+    ),
+    AuditAction.TEAM_LEFT: (
+        lambda s: [s.post("team", team(s).pk, do=do, person="bob") for do in ("add", "leave")],
+        ENDS | {"subject": "research", "detail": "bob"},
+    ),
     AuditAction.ROLE_CHANGED: (
         lambda s: s.post("person_role", s.bob.pk, role="operator"),
         ENDS | {"subject": "bob", "detail": "from runner to operator"},

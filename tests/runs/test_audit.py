@@ -32,6 +32,7 @@ pytestmark = pytest.mark.django_db
 SHOWN_ELSEWHERE = {
     AuditAction.PRIVATE_ALLOWED,
     AuditAction.PRIVATE_REVOKED,
+    AuditAction.PROVIDER_CONNECTED,
 }
 
 

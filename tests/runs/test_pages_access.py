@@ -23,7 +23,7 @@ from tests.runs.page_parts import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-PUBLIC = {"sign_in", "setup", "password_link"}
+PUBLIC = {"sign_in", "setup", "password_link", "invitation", "provider_begin", "provider_done"}
 ARGUMENTS = {
     "run_id": 1,
     "position": 0,
@@ -36,7 +36,7 @@ ARGUMENTS = {
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
 # Which files there are depends on the kind; a cell only leads to its trial; Parquet is no text.
 NO_PAGES = PUBLIC | {"home", "run_file", "run_cell", "run_scores_parquet"}
-OF_PROMPTS = {"prompt", "prompt_edit", "prompt_remove"}
+OF_PROMPTS = {"prompt", "prompt_edit", "prompt_remove", "prompt_share"}
 PAGES = [name for name in ROUTES if f"GET {name}" in RULES and name not in NO_PAGES]
 
 

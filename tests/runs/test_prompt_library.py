@@ -11,7 +11,8 @@ from django.urls import reverse
 from runs.models import AuditEntry, Prompt, Run
 from runs.roles import Role
 from runs.services.configurations import save_configuration
-from runs.services.prompts import delete_prompt, save_prompt, share_prompt
+from runs.services.people.sharing import share_prompt
+from runs.services.prompts import delete_prompt, save_prompt
 from runs.services.runs import create_run
 from tests.runs.page_parts import (
     client_of,

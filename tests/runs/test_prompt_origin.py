@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.models import AuditEntry, Prompt, Run
-from runs.services.prompts import save_prompt, share_prompt
+from runs.services.people.sharing import share_prompt
+from runs.services.prompts import save_prompt
 from tests.api.asking import Asker
 from tests.runs.evolution_parts import make_evolution
 from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run

@@ -24,6 +24,7 @@ from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import record_results
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.sharing import share_run
+from runs.services.people.teams import add_member, create_team, remove_member
 from runs.services.runs import cancel_run, create_run
 from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import make_person
@@ -216,6 +217,25 @@ async def test_a_viewer_watches_a_shared_run_until_it_is_shared_no_more(
         first = await next_frame(page, "snapshot")
         await page.send_json_to({"type": "ack", "seq": first["seq"]})
         await database_sync_to_async(share_run)(run, ada, is_shared=False)
+        assert await close_code(page) == 4404
+
+
+async def test_who_leaves_a_team_loses_the_sockets_of_its_runs_at_once(
+    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without waiting for the next check."""
+    for name in ("HEARTBEAT_SECONDS", "CHECK_SECONDS"):
+        monkeypatch.setattr(consumers, name, 10 * PATIENCE_SECONDS)
+    viewer = await database_sync_to_async(make_person)("eve", role=Role.VIEWER)
+    admin = await database_sync_to_async(make_person)("root", staff=True)
+    client = await database_sync_to_async(sign_in)(viewer)
+    team = await database_sync_to_async(create_team)(admin, "research")
+    await database_sync_to_async(add_member)(admin, team, "eve")
+    await database_sync_to_async(share_run)(run, ada, is_shared=False, team=team)
+    async with connected(run, client) as page:
+        first = await next_frame(page, "snapshot")
+        await page.send_json_to({"type": "ack", "seq": first["seq"]})
+        await database_sync_to_async(remove_member)(admin, team, "eve")
         assert await close_code(page) == 4404
 
 

@@ -27,6 +27,7 @@ from runs.api.pages import ApiList, ArchiveQuery, Page, PageQuery, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Applied
+from runs.api.sharing_shapes import asked
 from runs.models import AuditAction, Dataset, Scope
 from runs.models.dataset import ColumnRole
 from runs.reports.dataset_files import send_rows
@@ -154,13 +155,16 @@ def change_dataset(request: HttpRequest, name: DatasetName, body: DatasetChanges
     operators. An archived dataset is refused for new runs, as is one that is no longer shared for
     those of others; runs that use it go on."""
     found = find_dataset_for(caller(request), name, write=True)
-    if body.shared is None and body.archived is None and body.roles is None:
-        raise refuse("", "Give shared, archived or roles.")
+    if body == DatasetChanges():
+        raise refuse("", "Give shared or team, archived or roles.")
+    if body.shared is not None and body.team is not None:
+        raise refuse("team", "Give either shared or team.")
     changed = False
     if body.roles is not None:
         changed |= say_roles(found, body.roles)
-    if body.shared is not None:
-        changed |= share_dataset(found, caller(request), is_shared=body.shared)
+    if body.shared is not None or body.team is not None:
+        wanted = asked(caller(request), body.shared, body.team)
+        changed |= share_dataset(found, caller(request), **wanted._asdict())
     if body.archived is not None:
         change = archive_dataset if body.archived else restore_dataset
         changed |= change(caller(request), found.name)

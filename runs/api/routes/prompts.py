@@ -14,11 +14,13 @@ from runs.api.pages import ApiList, Page, PageQuery, answer
 from runs.api.problems import of_problems
 from runs.api.router import Routes
 from runs.api.routes.control import Applied
+from runs.api.sharing_shapes import IsShared, SharedTeam, SharingChanges
 from runs.models import Prompt, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_prompts
 from runs.selectors.prompts import Origin, origin_in, origin_of, prompt_versions
-from runs.services.prompts import delete_prompt, save_prompt, share_prompt
+from runs.services.people.sharing import share_prompt
+from runs.services.prompts import delete_prompt, save_prompt
 from workers.engine.errors import Problem
 from workers.engine.spec.configuration import Strict
 
@@ -64,7 +66,8 @@ class PromptRow(BaseModel):
     version: int
     note: str
     owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
-    shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
+    shared: IsShared
+    team: SharedTeam
     created: datetime
 
 
@@ -77,10 +80,8 @@ class PromptAnswer(PromptRow):
     versions: Annotated[list[int], Field(description="All that there are, the newest first.")]
 
 
-class PromptChanges(Strict):
+class PromptChanges(SharingChanges):
     """Of all its versions."""
-
-    shared: Annotated[bool, Field(strict=True)]
 
 
 PROMPTS = ApiList("prompts", PromptRow, "name")
@@ -130,7 +131,8 @@ def show_prompt(request: HttpRequest, name: PromptName) -> PromptAnswer:
 def change_prompt(request: HttpRequest, name: PromptName, body: PromptChanges) -> Applied:
     """All its versions, for its owner and operators. Runs of others keep what they froze."""
     found = find_prompt_for(caller(request), name, write=True)
-    return Applied(changed=share_prompt(found, caller(request), is_shared=body.shared))
+    asked = body.asked_by(caller(request))
+    return Applied(changed=share_prompt(found, caller(request), **asked._asdict()))
 
 
 @routes.delete(
@@ -178,5 +180,6 @@ def row_of(prompt: Prompt) -> dict[str, Any]:
         "note": prompt.note,
         "owner": prompt.owner.get_username() if prompt.owner else None,
         "shared": prompt.is_shared,
+        "team": prompt.team.name if prompt.team else None,
         "created": prompt.created,
     }

@@ -20,6 +20,7 @@ from runs.api.doors import caller, needs
 from runs.api.pages import ApiList, Fields, Page, PageQuery, Since, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
+from runs.api.sharing_shapes import SharingChanges, SharingNow
 from runs.models import Configuration as StoredConfiguration
 from runs.models import RunState, Scope
 from runs.roles import Permission
@@ -27,6 +28,7 @@ from runs.selectors.api_lists import list_run_summaries
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.runs.run_summary import RunDetail, RunSummary, run_detail
 from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.people.sharing import share_run
 from runs.services.runs import Source, create_run
 from workers.engine.spec.configuration import Configuration, Strict
 
@@ -173,6 +175,18 @@ def show_run(request: HttpRequest, run_id: RunId, query: Query[RunQuery]) -> Htt
     """A run has ended exactly when `ended` is not null. `ran_on` is as it was at the launch."""
     found = run_detail(get_run_for(caller(request), run_id))
     return answer(found.model_dump(include=ONE_RUN.chosen(query.fields)))
+
+
+@routes.patch(
+    "/runs/{int:run_id}", auth=needs(Scope.RUN), response=SharingNow, summary="Share a run"
+)
+def share_with(request: HttpRequest, run_id: RunId, body: SharingChanges) -> SharingNow:
+    """With everybody, with a team that you are in, or with nobody; for its owner and operators."""
+    run = get_run_for(caller(request), run_id, write=True)
+    wanted = body.asked_by(caller(request))
+    changed = share_run(run, caller(request), **wanted._asdict())
+    team = wanted.team.name if wanted.team else None
+    return SharingNow(changed=changed, shared=wanted.is_shared, team=team)
 
 
 @routes.get(

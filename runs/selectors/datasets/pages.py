@@ -80,14 +80,14 @@ def newest_versions(datasets: QuerySet[Dataset]) -> QuerySet[Dataset]:
             versions=Subquery(versions, output_field=IntegerField()),
             used_by=Coalesce(Subquery(used, output_field=IntegerField()), 0),
         )
-        .select_related("owner")
+        .select_related("owner", "team")
         .order_by("name")
     )
 
 
 def versions_of(datasets: QuerySet[Dataset], dataset: Dataset) -> list[Dataset]:
     same_name = datasets.filter(name=dataset.name).annotate(used_by=Count("runs"))
-    return list(same_name.select_related("owner").order_by("-version"))
+    return list(same_name.select_related("owner", "team").order_by("-version"))
 
 
 def list_cases(

@@ -217,6 +217,7 @@ def _add_version(
         size=survey.size,
         owner_id=newest.owner_id if newest else owner.pk if owner else None,
         is_shared=bool(newest and newest.is_shared),
+        team_id=newest.team_id if newest else None,
         is_hidden=is_hidden,
     )
     dataset.save()

@@ -23,24 +23,35 @@ from runs.services.people.quotas import refresh_runs_of
 
 logger = logging.getLogger(__name__)
 
+MAIL_TAKEN = "There is an account with this mail address already."
 NAME_TAKEN = "There is an account of this name already. Choose another name."
 OWN_ACCOUNT = "Nobody changes or closes their own account. Ask another administrator."
 
 
 @transaction.atomic
-def add_person(admin: AbstractBaseUser, username: str, role: Role | None) -> PasswordLink:
+def add_person(
+    admin: AbstractBaseUser, username: str, role: Role | None, mail: str = ""
+) -> PasswordLink:
     """An account that nobody can sign in with until its owner has chosen a password at the link.
     ValidationError names the field that is wrong."""
     check_permission(User.objects.get(pk=admin.pk), Permission.MANAGE_PEOPLE)
-    person = User(username=User.normalize_username(username.strip()))
+    person = new_account(username, mail)
     person.set_unusable_password()
-    if User.objects.filter(username__iexact=person.username).exists():
-        raise ValidationError({"username": NAME_TAKEN})
-    person.full_clean(exclude=["password"])
     person.save()
     record(AuditAction.PERSON_ADDED, person, actor=admin)
     _note(admin, f"added {person.get_username()}")
     return link_for(give_role(admin, person.pk, role))
+
+
+def new_account(username: str, mail: str = "") -> User:
+    """One that is not stored yet. ValidationError says why the name or the address does not do."""
+    person = User(username=User.normalize_username(username.strip()), email=mail.strip().lower())
+    if mail and User.objects.filter(email__iexact=person.email).exists():
+        raise ValidationError({"email": MAIL_TAKEN})
+    if User.objects.filter(username__iexact=person.username).exists():
+        raise ValidationError({"username": NAME_TAKEN})
+    person.full_clean(exclude=["password"])
+    return person
 
 
 @transaction.atomic
@@ -59,6 +70,15 @@ def give_role(admin: AbstractBaseUser, person_id: int, role: Role | None) -> Use
     """The one role that the account has from the next request on; None takes it away."""
     person = _open(admin, person_id)
     before = stored_role_of(person)
+    put_into_role(person, role)
+    moved = f"from {before or 'none'} to {role or 'none'}"
+    record(AuditAction.ROLE_CHANGED, person, moved, actor=admin)
+    _note(admin, f"gave {person.get_username()} the role {role or 'none'}")
+    return person
+
+
+def put_into_role(person: User, role: Role | None) -> None:
+    """For services that have asked who decides about it, and record it."""
     person.groups.remove(*Group.objects.filter(name__in=list(Role)))
     if role is not None:
         person.groups.add(Group.objects.get_or_create(name=role.value)[0])
@@ -66,10 +86,6 @@ def give_role(admin: AbstractBaseUser, person_id: int, role: Role | None) -> Use
     person.save(update_fields=["is_staff", "is_superuser"])
     forget_role(person)
     refresh_runs_of([person.pk])
-    moved = f"from {before or 'none'} to {role or 'none'}"
-    record(AuditAction.ROLE_CHANGED, person, moved, actor=admin)
-    _note(admin, f"gave {person.get_username()} the role {role or 'none'}")
-    return person
 
 
 @transaction.atomic

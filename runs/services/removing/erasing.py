@@ -26,6 +26,7 @@ from runs.models import (
     RunState,
 )
 from runs.selectors.erasures import (
+    PRIVATE,
     Erasure,
     dataset_erasure,
     obstacle_to_erasing_dataset,
@@ -119,7 +120,7 @@ def _remove_account(person: User, heir: AbstractBaseUser) -> None:
     if private_runs(person).exists():
         raise InUseError(MEANWHILE)
     Configuration.objects.filter(owner=person, is_preset=False).delete()
-    Prompt.objects.filter(owner=person, is_shared=False).delete()
+    Prompt.objects.filter(PRIVATE, owner=person).delete()
     Run.objects.filter(owner=person).update(idempotency_key=None)  # the heir may have the same
     for model in HANDED_OVER:
         model._default_manager.filter(owner=person).update(owner=heir)

@@ -35,6 +35,7 @@ from runs.large_bodies import refused_of, when_too_large
 from runs.models import Dataset, Run
 from runs.permissions import requires
 from runs.rates import when_too_often
+from runs.reports.curl import as_curl
 from runs.roles import Permission
 from runs.selectors.datasets.pages import newest_versions
 from runs.selectors.endpoints.listed import group_models
@@ -203,14 +204,31 @@ def estimate_context(request: HttpRequest, filled: NewRunInput) -> dict[str, Any
         return {"estimate": None, "problems": place(drawn.problems, filled), "quota": quota}
     result = estimate(drawn.document, datasets_to_run_on(user), user, prompts_for(user))
     problems = place(result.problems, filled)
-    shown = form_as_yaml(filled, drawn)
-    return {"estimate": result, "problems": problems, "yaml": shown, "quota": quota}
+    return {
+        "estimate": result,
+        "problems": problems,
+        "yaml": form_as_yaml(filled, drawn),
+        "curl": "" if problems else form_as_curl(request, filled, drawn),
+        "quota": quota,
+    }
 
 
 def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:
     """What the YAML view starts with. Pasted rows can be many; then it is left to the person."""
-    is_large = filled.dataset_source == "paste" and len(filled.rows) > LARGEST_SHOWN_ROWS
-    return "" if filled.mode == "yaml" or is_large else write_document(drawn.document)
+    if filled.mode == "yaml" or has_many_rows(filled):
+        return ""
+    return write_document(drawn.document)
+
+
+def form_as_curl(request: HttpRequest, filled: NewRunInput, drawn: Drawn) -> str:
+    """What starts the same run from a script."""
+    if has_many_rows(filled):
+        return ""
+    return as_curl(request.build_absolute_uri("/api/v1/runs"), drawn.document)
+
+
+def has_many_rows(filled: NewRunInput) -> bool:
+    return filled.dataset_source == "paste" and len(filled.rows) > LARGEST_SHOWN_ROWS
 
 
 def start_of(request: HttpRequest) -> str:

@@ -3,50 +3,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-
-def take_data_option(argv: list[str]) -> list[str]:
-    """Put --data into the environment, for every command, before the settings are read."""
-    kept: list[str] = []
-    rest = iter(argv)
-    for argument in rest:
-        name, has_value, value = argument.partition("=")
-        if name != "--data":
-            kept.append(argument)
-            continue
-        folder = value if has_value else next(rest, "")
-        if not folder:
-            sys.exit("--data needs a folder: --data DIR")
-        os.environ["EVALSITE_DATA"] = os.path.abspath(folder)
-    return kept
-
-
-def main() -> None:
-    argv = take_data_option(sys.argv)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+if __name__ == "__main__":
     try:
-        from evalsite.command_line import CommandLine
+        import django  # noqa: F401  # only to see whether there is one
+
+        from evalsite.__main__ import main
     except ImportError:
         sys.exit(
             "The packages are not installed for this Python. Run `make setup`, then use"
             " .venv/bin/python manage.py"
         )
-    from evalsite.env import EnvironmentProblem
-
-    try:
-        CommandLine(argv).execute()
-    except EnvironmentProblem as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
-        sys.exit(141)  # 128 + SIGPIPE: nobody reads the output any more
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit(130)  # 128 + SIGINT, as shells have it
+    main()

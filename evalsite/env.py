@@ -17,8 +17,13 @@ from evalsite.proxies import MOST_PROXIES, TrustedProxies, parse_proxies
 from evalsite.sign_in_provider import SignInProvider, read_provider
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+_PACKAGED = Path(__file__).resolve().parent / "packaged"  # only in a wheel
+IS_INSTALLED = _PACKAGED.is_dir()
+# Templates, styles, scripts and documents: of the wheel, or of the checkout.
+RESOURCES = _PACKAGED if IS_INSTALLED else BASE_DIR
+PROGRAM = "evalsite" if IS_INSTALLED else "manage.py"  # as people type it
 DEFAULT_ORIGINS = "http://127.0.0.1:8000,http://localhost:8000"
-DEFAULT_SIMULATOR_URL = "http://127.0.0.1:8765"
+SIMULATOR_PORT = 8765  # the usual one
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 MOST_TRIALS = 2_000_000  # of a run, whoever starts it; the engine refuses more
 SHORTEST_SECRET_KEY = 50  # characters; what Django's own deployment check asks for
@@ -83,7 +88,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         redis_url=_text(environ, "REDIS_URL") or _embedded_redis_url(data),
         origins=origins,
         allowed_hosts=_allowed_hosts(environ, origins),
-        simulator_url=_text(environ, "EVALSITE_SIMULATOR_URL") or DEFAULT_SIMULATOR_URL,
+        simulator_url=_text(environ, "EVALSITE_SIMULATOR_URL") or _served_simulator_url(data),
         simulator_secret=_text(environ, "EVALSITE_SIMULATOR_SECRET") or "",
         workers=_number(environ, "EVALSITE_WORKERS", default=2, lowest=1, highest=256),
         flight_seconds=_number(
@@ -123,7 +128,8 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
 
 def make_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """The folder of database, keys and Redis files, readable by nobody else."""
-    folder = Path(_text(environ, "EVALSITE_DATA") or BASE_DIR / "data").expanduser().resolve()
+    named = _text(environ, "EVALSITE_DATA") or default_data_folder(environ)
+    folder = Path(named).expanduser().resolve()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -133,6 +139,14 @@ def make_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
         ) from error
     close_to_others(folder)
     return folder
+
+
+def default_data_folder(environ: Mapping[str, str], *, is_installed: bool = IS_INSTALLED) -> Path:
+    """In the checkout; of an installed package in the person's own data, where no upgrade or
+    removal of the package touches it."""
+    if not is_installed:
+        return BASE_DIR / "data"
+    return Path(environ.get("XDG_DATA_HOME") or "~/.local/share") / "evalsite"
 
 
 def redis_url_file(data: Path) -> Path:
@@ -145,6 +159,23 @@ def _embedded_redis_url(data: Path) -> str:
         return redis_url_file(data).read_text().strip()
     except OSError:
         return "redis://127.0.0.1:6379/0"
+
+
+def simulator_url_file(data: Path) -> Path:
+    """Where a running `serve` leaves the address of its simulated provider, for the same reason."""
+    return data / "simulator_url"
+
+
+def site_url_file(data: Path) -> Path:
+    """Where it leaves its own address, for links that commands print."""
+    return data / "site_url"
+
+
+def _served_simulator_url(data: Path) -> str:
+    try:
+        return simulator_url_file(data).read_text().strip()
+    except OSError:
+        return f"http://127.0.0.1:{SIMULATOR_PORT}"
 
 
 def _text(environ: Mapping[str, str], name: str) -> str | None:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import django_stubs_ext
 
 from evalsite.database import database_settings
-from evalsite.env import BASE_DIR, read_environment
+from evalsite.env import RESOURCES, read_environment
 
 django_stubs_ext.monkeypatch()  # so that ModelForm[Endpoint] and the like also run
 
@@ -51,7 +51,8 @@ ASGI_APPLICATION = "evalsite.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    # Without its search for the admin of every app: urls.py does that, for those who show it.
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -90,7 +91,7 @@ MIDDLEWARE = [
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [RESOURCES / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -190,9 +191,9 @@ if not ENVIRONMENT.is_https:
 # --- Static files, straight from where they lie: no collectstatic step
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [
-    BASE_DIR / "static",
-    ("guides", BASE_DIR / "docs" / "screenshots"),
-    ("uplot", BASE_DIR / "node_modules" / "uplot" / "dist"),
+    RESOURCES / "static",
+    ("guides", RESOURCES / "docs" / "screenshots"),
+    ("uplot", RESOURCES / "node_modules" / "uplot" / "dist"),
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

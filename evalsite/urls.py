@@ -6,6 +6,8 @@ from django.urls import include, path
 from evalsite.health import healthz, readyz
 from runs.api.metrics import metrics
 
+admin.autodiscover()
+
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),

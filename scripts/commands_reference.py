@@ -11,8 +11,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PATH = ROOT / "docs" / "COMMANDS.md"
 HEAD = """# Commands
 
-`manage.py` of the site's `.venv`. Every command takes `--data DIR` (or `EVALSITE_DATA`): the data
-folder. Written by `make commands` from the commands themselves; do not edit.
+`manage.py` of the site's `.venv`, or `evalsite` where the package is installed; how they go
+together: [COMMAND_LINE.md](COMMAND_LINE.md). Every command takes `--data DIR` (or
+`EVALSITE_DATA`): the data folder. Written by `make commands` from the commands themselves; do not
+edit.
 
 Exit codes: 0 done or passed, 1 our fault, 2 refused (bad input, or a database, Redis or address
 that cannot be used), 130 interrupted. `run` and `watch` also: 3 too many errors, 4 stopped by a

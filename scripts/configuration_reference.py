@@ -14,7 +14,8 @@ PATH = ROOT / "docs" / "CONFIGURATION.md"
 HEAD = """# Configurations
 
 What a run is made of, as YAML or JSON: in a file for `manage.py run FILE`, in the YAML view of the
-new-run page, and in the REST API. The site shows the same at /docs/configuration/. Written by
+new-run page, and in the REST API. The site shows the same at /docs/configuration/. What a file may
+bring besides, endpoints and a file of rows: [COMMAND_LINE.md](COMMAND_LINE.md). Written by
 `make configuration` from the schema; do not edit.
 """
 

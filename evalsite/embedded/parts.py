@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from evalsite.embedded.redis_server import EmbeddedRedis, is_answering
 from evalsite.embedded.supervisor import Part
-from evalsite.env import BASE_DIR, Environment
+from evalsite.env import BASE_DIR, IS_INSTALLED, RESOURCES, Environment
 
-MANAGE = (sys.executable, str(BASE_DIR / "manage.py"))
+MANAGE = (sys.executable, str(RESOURCES / "manage.py"))
 WEBSOCKET_BYTES = 64 * 1024  # browsers only send us a few words; more is an attack
 # Calls in flight are paid for: a worker takes up to 25 s to have them answered and stored.
 WORKER_GRACE_SECONDS = 30.0
@@ -40,6 +40,10 @@ class Plan:
         """Where a person on this machine finds the site."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
         return f"http://{host}:{self.port}"
+
+    @property
+    def simulator_url(self) -> str:
+        return f"http://127.0.0.1:{self.simulator_port}"
 
 
 def list_parts(plan: Plan, environment: Environment) -> list[Part]:
@@ -73,15 +77,17 @@ def web_part(plan: Plan, env: dict[str, str]) -> Part:
 
 def part_environment(plan: Plan, environment: Environment) -> dict[str, str]:
     """What the processes are told: the same names a person would set on several machines."""
+    of_checkout = {} if IS_INSTALLED else {"PYTHONPATH": str(BASE_DIR)}
     return dict(
         os.environ,
+        **of_checkout,
         PYTHONUNBUFFERED="1",
-        PYTHONPATH=str(BASE_DIR),
+        PYTHONSAFEPATH="1",  # a folder called workers where it is started is none of ours
         DJANGO_SETTINGS_MODULE="evalsite.settings",
         EVALSITE_DATA=str(environment.data),
         EVALSITE_ORIGINS=",".join(plan.origins),
         EVALSITE_WORKERS=str(plan.workers),
-        EVALSITE_SIMULATOR_URL=f"http://127.0.0.1:{plan.simulator_port}",
+        EVALSITE_SIMULATOR_URL=plan.simulator_url,
         EVALSITE_SIMULATOR_SECRET=environment.simulator_secret or secrets.token_urlsafe(),
         REDIS_URL=plan.redis.url if plan.redis else environment.redis_url,
     )

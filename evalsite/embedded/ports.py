@@ -1,4 +1,4 @@
-"""Says in plain words that a port is taken, before anything is started."""
+"""Finds ports, and says in plain words that one is taken, before anything is started."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ def _bound(host: str, port: int) -> int:
         probe.bind((host, port))
         free: int = probe.getsockname()[1]
         return free
+
+
+def claim_usual_port(host: str, usual: int) -> int:
+    """The usual one, or a free one if another program, perhaps another `serve`, has it."""
+    try:
+        return claim_port(host, usual, "")
+    except PortTaken:
+        return claim_port(host, 0, "")
 
 
 def _explain(host: str, port: int, option: str, error: OSError) -> str:

@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from evalsite.embedded.data_lock import DataFolderTaken, only_one_in
+from evalsite.env import PROGRAM
 from runs.management.refusals import bad_input
 
 SITE_SECONDS = 20.0  # a site that starts just now migrates within this time
@@ -22,8 +23,8 @@ def bring_up_to_date(tell: Callable[[str], None]) -> None:
         return
     if settings.ENVIRONMENT.database_url is not None:
         raise bad_input(
-            "The database of DATABASE_URL is new or older than this version. Run `manage.py "
-            "migrate` to bring it up to date, then try again."
+            "The database of DATABASE_URL is new or older than this version. Run "
+            f"`{PROGRAM} migrate` to bring it up to date, then try again."
         )
     end = time.monotonic() + SITE_SECONDS
     while not migrate_alone(tell):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.management.dataset_options import add_slice, put_slice
+from runs.management.file_rows import put_rows
 from runs.selectors.configurations import configuration_names, find_configuration
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import read_document
@@ -40,6 +41,7 @@ def load_document(options: dict[str, Any]) -> dict[str, Any]:
     document = read_file(path) if path.is_file() else read_stored(choice)
     for change in options["changes"]:
         put(document, change)
+    put_rows(document, path.parent)
     put_slice(document, options)
     plain: dict[str, Any] = with_plain_line_ends(document)
     return plain

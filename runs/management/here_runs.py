@@ -77,8 +77,9 @@ class StoredReplies(MemoryCache):
         return {**stored, **await super().get_many(keys)}
 
 
-def prepare(document: dict[str, Any]) -> HereRun:
-    """ConfigurationError with every problem; then nothing was sent."""
+def prepare(document: dict[str, Any], own: Mapping[str, Endpoint]) -> HereRun:
+    """`own` are the endpoints of the file, which come before stored ones of the same name.
+    ConfigurationError with every problem; then nothing was sent."""
     configuration = read_with_library(document, every_prompt()).configuration
     source = source_of(configuration, every_dataset())
     configuration = with_expected(configuration, source.expected)
@@ -86,11 +87,11 @@ def prepare(document: dict[str, Any]) -> HereRun:
         configuration = with_slice(configuration, source.dataset)
     check_against(
         configuration,
-        endpoints=known_prices(),
+        endpoints=known_prices(own),
         columns=source.columns,
         cases=len(source.positions),
     )
-    endpoints = endpoints_of(configuration)
+    endpoints = endpoints_of(configuration, own)
     refuse_unusable(endpoints)
     cases, dataset = read_cases(source, configuration), source.dataset
     refuse_archived(configuration, dataset, endpoints)

@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError, ProgrammingError
 from django.http import Http404
 
 from evalsite.database import BUSY_SECONDS
+from evalsite.env import PROGRAM
 from runs.reports.export import ExportError
 from runs.secrets import SecretsError
 from runs.selectors.people import NobodyFound
@@ -37,8 +38,8 @@ def refusing() -> Iterator[None]:
         raise bad_input(database_text(error)) from error
     except redis.RedisError as error:
         raise bad_input(
-            f"Redis does not answer: {error}. Start the site (`make run`), or the Redis that "
-            "REDIS_URL names."
+            f"Redis does not answer: {error}. Start the site (`{PROGRAM} serve`), or the Redis "
+            "that REDIS_URL names."
         ) from error
     except BrokenPipeError:
         raise  # nobody reads any more: see manage.py

@@ -4,6 +4,7 @@ a person, and end what they refuse in one message."""
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandParser
 
 from runs.management.data_folder import bring_up_to_date
@@ -22,6 +23,9 @@ def add_person(parser: ArgumentParser) -> None:
 
 
 class SiteCommand(BaseCommand):
+    # Of plug-ins only: the others load every page and the API, and `make check` runs them all.
+    requires_system_checks = (Tags.compatibility,)
+
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         # Read by manage.py before the settings are; here for --help.

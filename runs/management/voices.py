@@ -53,7 +53,9 @@ class Voice(Protocol):
         """Something a person should know while it goes on."""
         ...
 
-    def done(self, report: Report) -> None: ...
+    def done(self, report: Report, results: str = "") -> None:
+        """`results`: where they are, a file or an address."""
+        ...
 
     def close(self) -> None: ...
 
@@ -103,8 +105,8 @@ class JsonLines:
     def tell(self, event: str, text: str, **facts: Any) -> None:
         self._write(event, text=text, **facts)
 
-    def done(self, report: Report) -> None:
-        self._write("done", **report.as_record())
+    def done(self, report: Report, results: str = "") -> None:
+        self._write("done", **report.as_record(), results=results)
 
     def close(self) -> None:
         self._out.flush()
@@ -147,7 +149,7 @@ class Terminal:
     def tell(self, event: str, text: str, **facts: Any) -> None:
         self._say(one_line(text, 400))
 
-    def done(self, report: Report) -> None:
+    def done(self, report: Report, results: str = "") -> None:
         self.close()
         style = "green" if report.exit is Exit.PASSED else "red"
         self._say(f"{report.verdict}: {report.title}", style=f"bold {style}")
@@ -161,6 +163,8 @@ class Terminal:
         self._console.print(found.table() if found else leaderboard_table(report.candidates))
         for line in [*(found.lines_below() if found else ()), *lines_below(report)]:
             self._say(line)
+        if results:
+            self._say(f"Results: {results}")
 
     def close(self) -> None:
         self._bar.stop()

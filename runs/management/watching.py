@@ -10,6 +10,7 @@ from types import FrameType
 from django.conf import settings
 from django.db import OperationalError
 
+from evalsite.env import PROGRAM
 from runs.management.refusals import bad_input
 from runs.management.voices import Planned, Standing, Voice
 from runs.models import Run, RunState
@@ -26,15 +27,16 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 NO_SITE = (
     "No site works on the data folder {data}: its Redis does not answer. Start the site "
-    "(`make run`) or add --here to run in this process. With REDIS_URL, check that Redis."
+    f"(`{PROGRAM} serve`) or add --here to run in this process. With REDIS_URL, check that Redis."
 )
 NO_REDIS = (
-    "Redis does not answer, so no worker hears of the run. Start the site (`make run`), or the "
-    "Redis of REDIS_URL. Waiting."
+    f"Redis does not answer, so no worker hears of the run. Start the site (`{PROGRAM} serve`), or "
+    "the Redis of REDIS_URL. Waiting."
 )
 NO_WORKER = (
-    "No worker is running. Start the site (`make run`), or one worker with `manage.py work` and "
-    "the same EVALSITE_DATA, DATABASE_URL and REDIS_URL; or press Ctrl-C and add --here. Waiting."
+    f"No worker is running. Start the site (`{PROGRAM} serve`), or one worker with `{PROGRAM} "
+    "work` and the same EVALSITE_DATA, DATABASE_URL and REDIS_URL; or press Ctrl-C and add --here. "
+    "Waiting."
 )
 
 
@@ -160,7 +162,7 @@ def wait_for(run: Run, voice: Voice, ask: Callable[[], bool] | None) -> Run:
 
 
 def leave(run: Run, voice: Voice) -> None:
-    how = f"manage.py watch {run.pk}"
+    how = f"{PROGRAM} watch {run.pk}"
     voice.tell("left", f"Run {run.pk} goes on without this command. Wait again: {how}", how=how)
 
 

@@ -3,14 +3,13 @@ is light or dark as the reader's machine is. Its size is bounded, however large 
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.timezone import now
 
+from evalsite.env import RESOURCES
 from runs import __version__
 from runs.reports.plain import xml_text
 from runs.reports.report import CandidateLine, Report
@@ -63,7 +62,7 @@ def page(title: str, body: str) -> str:
 
 @cache
 def styles() -> str:
-    folder = Path(settings.BASE_DIR) / "static"
+    folder = RESOURCES / "static"
     return "".join((folder / name).read_text(encoding="utf-8") for name in STYLES)
 
 

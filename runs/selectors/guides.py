@@ -13,7 +13,7 @@ from django.urls import reverse
 from runs.answers.markdown import Markdown, Part, read_markdown
 from runs.kinds import every_kind
 
-DOCS = settings.BASE_DIR / "docs"
+DOCS = settings.RESOURCES / "docs"
 COMMON = {
     "first-run": "guides/FIRST_RUN.md",
     "providers": "guides/PROVIDERS.md",

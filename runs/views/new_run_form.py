@@ -23,6 +23,7 @@ from runs.forms.problems import place
 from runs.forms.prompts import EXAMPLES, MESSAGE_ROW
 from runs.kinds import every_kind
 from runs.models import Configuration, Dataset, Run
+from runs.reports.curl import as_curl
 from runs.selectors.datasets.pages import newest_versions
 from runs.selectors.endpoints.listed import group_models
 from runs.selectors.estimates.estimate import estimate
@@ -92,13 +93,13 @@ def estimate_context(request: HttpRequest, filled: NewRunInput) -> dict[str, Any
         return {"estimate": None, "problems": place(drawn.problems, filled), "quota": quota}
     result = estimate(drawn.document, datasets_to_run_on(user), user, prompts_for(user))
     problems = place(result.problems, filled)
-    shown = form_as_yaml(filled, drawn)
     start = started_from(request)
     differs = differences(start, drawn.document) if start and not problems else None
     return {
         "estimate": result,
         "problems": problems,
-        "yaml": shown,
+        "yaml": form_as_yaml(filled, drawn),
+        "curl": "" if problems else form_as_curl(request, filled, drawn),
         "quota": quota,
         "differs": differs,
     }
@@ -123,8 +124,20 @@ def chosen_configuration(request: HttpRequest) -> Configuration | None:
 
 def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:
     """What the YAML view starts with. Pasted rows can be many; then it is left to the person."""
-    is_large = filled.dataset_source == "paste" and len(filled.rows) > LARGEST_SHOWN_ROWS
-    return "" if filled.mode == "yaml" or is_large else write_document(drawn.document)
+    if filled.mode == "yaml" or has_many_rows(filled):
+        return ""
+    return write_document(drawn.document)
+
+
+def form_as_curl(request: HttpRequest, filled: NewRunInput, drawn: Drawn) -> str:
+    """What starts the same run from a script."""
+    if has_many_rows(filled):
+        return ""
+    return as_curl(request.build_absolute_uri("/api/v1/runs"), drawn.document)
+
+
+def has_many_rows(filled: NewRunInput) -> bool:
+    return filled.dataset_source == "paste" and len(filled.rows) > LARGEST_SHOWN_ROWS
 
 
 def start_of(request: HttpRequest) -> str:

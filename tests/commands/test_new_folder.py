@@ -83,8 +83,24 @@ def test_a_file_is_run_in_an_empty_folder_for_a_local_operator(folder: Folder) -
     assert (name, is_superuser, is_staff, role) == ("local", 0, 0, "operator")
     assert str(password).startswith("!")  # nobody can sign in with it
     no_site = folder.refused("run", folder.file)
-    assert "Start the site (`make run`) or add --here" in no_site
+    assert "Start the site (`manage.py serve`) or add --here" in no_site
     assert folder.ask("SELECT count(*) FROM runs_run") == [(0,)]
+
+
+def test_without_a_site_a_file_is_run_in_the_process_with_all_it_brings(folder: Folder) -> None:
+    """Nobody listens where the simulated provider should be, so that the command starts one."""
+    brought = {**SUMS, "dataset": {"file": "sums.csv"}, "endpoints": {"simulated": {}}}
+    write(folder.file, brought)
+    alone = {"REDIS_URL": "", "EVALSITE_SIMULATOR_URL": "http://127.0.0.1:1"}
+    ran = folder.command("run", folder.file, **alone)
+    assert ran.returncode == 0, ran.stderr
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    [why] = [line["text"] for line in lines if line["event"] == "here"]
+    assert why.startswith(f"No site works on the data folder {folder.data}")
+    assert lines[-1]["counts"]["done"] == 2
+    scores = Path(lines[-1]["results"]).read_text().splitlines()
+    assert [json.loads(line)["error"] for line in scores] == [None, None]
+    assert folder.ask("SELECT count(*) FROM runs_endpoint") == [(0,)]
 
 
 def test_an_older_database_is_brought_up_to_date(folder: Folder) -> None:

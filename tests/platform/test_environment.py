@@ -14,7 +14,12 @@ from django.test import override_settings
 from evalsite.commit import find_commit
 from evalsite.data_folder import close_to_others
 from evalsite.database import database_settings
-from evalsite.env import EnvironmentProblem, read_environment, redis_url_file
+from evalsite.env import (
+    EnvironmentProblem,
+    read_environment,
+    redis_url_file,
+    simulator_url_file,
+)
 from runs.checks import check_cookies, check_proxies
 from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
@@ -107,6 +112,15 @@ def test_commands_find_the_redis_of_a_running_serve(tmp_path):
     redis_url_file(data).write_text("redis://:secret@127.0.0.1:5555/0")
     assert read(tmp_path).redis_url == "redis://:secret@127.0.0.1:5555/0"
     assert read(tmp_path, REDIS_URL="redis://named:1/0").redis_url == "redis://named:1/0"
+
+
+def test_commands_find_the_simulated_provider_of_a_running_serve(tmp_path):
+    data = read(tmp_path).data
+    assert read(tmp_path).simulator_url == "http://127.0.0.1:8765"
+    simulator_url_file(data).write_text("http://127.0.0.1:5556")
+    assert read(tmp_path).simulator_url == "http://127.0.0.1:5556"
+    named = read(tmp_path, EVALSITE_SIMULATOR_URL="http://named:1")
+    assert named.simulator_url == "http://named:1"
 
 
 def test_hosts_follow_from_the_origins_and_always_include_loopback(tmp_path):

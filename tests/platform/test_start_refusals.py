@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsite.embedded.data_lock import DataFolderTaken, only_one_in
-from evalsite.embedded.ports import PortTaken, claim_port
+from evalsite.embedded.ports import PortTaken, claim_port, claim_usual_port
 from tests.platform.processes import listening_socket
 from tests.platform.test_environment import manage
 
@@ -19,6 +19,13 @@ def test_a_taken_port_is_named_with_the_option_that_changes_it():
         port = listener.getsockname()[1]
         with pytest.raises(PortTaken, match=rf"Port {port} on 127.0.0.1 .* --port {port + 1}"):
             claim_port("127.0.0.1", port, "--port")
+
+
+def test_a_second_site_takes_a_free_port_instead_of_the_usual_one():
+    with listening_socket() as listener:
+        usual = listener.getsockname()[1]
+        other = claim_usual_port("127.0.0.1", usual)
+    assert other not in (0, usual)
 
 
 def test_an_address_that_is_not_ours_is_explained():

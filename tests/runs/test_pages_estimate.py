@@ -1,6 +1,8 @@
 """The estimate beside the form of a new run."""
 
+import json
 import re
+from html import unescape
 
 import pytest
 from django.urls import reverse
@@ -12,6 +14,7 @@ from tests.runs.page_parts import (
     make_dataset,
     make_endpoint,
 )
+from workers.engine.spec.documents import read_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -74,3 +77,21 @@ def test_the_estimate_of_an_unfinished_form_says_what_is_missing(alice, filled):
     assert answer.status_code == answer_empty.status_code == 200
     assert answer.context["estimate"] is not None
     assert 'href="#id_models"' in answer_empty.content.decode()
+
+
+def test_the_form_can_be_copied_as_a_file_and_as_a_request(alice, filled):
+    client, hostile = client_of(alice), "$(boom) 'it' </textarea><b>"
+    answer = client.post(reverse("run_estimate"), {**filled, "name": hostile}).content.decode()
+    copied = dict(
+        re.findall(r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</", answer, re.DOTALL)
+    )
+    document = read_document(unescape(copied["yaml"]))
+    assert document["name"] == hostile
+    first, *_, body, end = unescape(copied["curl"]).splitlines()
+    assert first == "curl -sS -X POST http://testserver/api/v1/runs \\"
+    assert (json.loads(body), end) == ({"configuration": document}, "CONFIGURATION")
+    page = client.get(reverse("run_new")).content.decode()
+    assert 'data-copies="yaml"' in page
+    assert 'data-copies="curl"' in page
+    lacking = client.post(reverse("run_estimate"), {"prompts": ["0"]}).content.decode()
+    assert "data-form-as-curl" not in lacking  # the API would refuse it

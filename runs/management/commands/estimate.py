@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 
 from runs import formatting
 from runs.management.documents import add_document, load_document
+from runs.management.file_endpoints import take_endpoints
 from runs.management.site_command import SiteCommand
 from runs.selectors.estimates.estimate import Estimate, estimate
 from runs.selectors.named_parts import every_dataset
@@ -26,7 +27,9 @@ class Command(SiteCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = estimate(load_document(options), every_dataset(), prompts=every_prompt())
+        document = load_document(options)
+        own = take_endpoints(document)
+        found = estimate(document, every_dataset(), prompts=every_prompt(), own=own.endpoints)
         if found.problems:
             raise ConfigurationError(found.problems)
         self.stdout.write(json.dumps(record_of(found)) if options["json"] else text_of(found))

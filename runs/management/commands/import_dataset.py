@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from runs.formatting import counted
+from runs.management.file_rows import FORMATS
 from runs.management.refusals import bad_input
 from runs.management.site_command import SiteCommand, add_person
-from runs.services.datasets.reading import Format
 from runs.services.datasets.roles import RoleError, describe_columns
 from runs.services.datasets.storing import (
     DatasetError,
@@ -15,14 +15,6 @@ from runs.services.datasets.storing import (
     import_dataset,
 )
 from runs.services.people.local_account import person_for_command
-
-FORMATS: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "jsonl",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
 
 
 def read_role(text: str) -> tuple[str, str]:

@@ -1,13 +1,17 @@
 """`manage.py run FILE_OR_NAME`: launches a run, waits for it, and says whether it passed."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 
+from evalsite.env import PROGRAM
 from runs.management import here_results, here_runs
 from runs.management.documents import add_document, load_document
+from runs.management.file_endpoints import take_endpoints
 from runs.management.gating import (
     NO_BASELINE,
     Asked,
@@ -17,10 +21,14 @@ from runs.management.gating import (
     report_of_here,
 )
 from runs.management.refusals import bad_input
+from runs.management.result_files import make_result_file
+from runs.management.simulating import simulated_provider_for
 from runs.management.site_command import SiteCommand, add_person
 from runs.management.voices import Planned, Voice, choose_voice
-from runs.management.watching import INTERRUPTED, planned_of, refuse_without_site
+from runs.management.watching import INTERRUPTED, planned_of
+from runs.management.where import why_here
 from runs.management.whole_runs import finish
+from runs.models import Endpoint
 from runs.services.people.local_account import person_for_command
 from runs.services.runs import create_run
 
@@ -41,7 +49,8 @@ class Command(SiteCommand):
         parser.add_argument(
             "--here",
             action="store_true",
-            help="run in this process, without a site; stored answers are read, nothing is stored",
+            help="run in this process, also if a site is up, as without one; stored answers are "
+            "read, and nothing but the scores is written, to a file in the data folder",
         )
         waiting = parser.add_mutually_exclusive_group()
         waiting.add_argument(
@@ -63,10 +72,15 @@ class Command(SiteCommand):
         refuse_contradictions(options)
         owner = person_for_command(options["user"])
         document = self.read_subject(options)
+        own = take_endpoints(document)
         asked = read_gates(options, owner, document)
         voice = choose_voice(self.stdout, self.stderr, as_json=options["json"])  # type: ignore[arg-type]
         try:
-            exit_code = self._run(options, owner, document, asked, voice)
+            why = "" if options["here"] else why_here(own.endpoints, detach=options["detach"])
+            if options["here"] or why:
+                exit_code = run_in_process(document, own.with_keys(), asked, voice, why)
+            else:
+                exit_code = self._run(options, owner, document, asked, voice)
         finally:
             voice.close()
         if exit_code:
@@ -80,10 +94,6 @@ class Command(SiteCommand):
         asked: Asked,
         voice: Voice,
     ) -> int:
-        if options["here"]:
-            return run_in_process(document, asked, voice)
-        if not options["detach"]:
-            refuse_without_site()
         run = create_run(owner, document)
         voice.launched(run.pk, run.name, planned_of(run), run.get_absolute_url())
         if options["detach"]:
@@ -104,18 +114,29 @@ def refuse_contradictions(options: dict[str, Any]) -> None:
     if given:
         raise bad_input(
             f"--detach does not wait for the result, which {', '.join(given)} would need. Leave "
-            "--detach out, or give the other options to `manage.py watch RUN` later."
+            f"--detach out, or give the other options to `{PROGRAM} watch RUN` later."
         )
 
 
-def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
-    run = here_runs.prepare(document)
+def run_in_process(
+    document: dict[str, Any],
+    endpoints: Mapping[str, Endpoint],
+    asked: Asked,
+    voice: Voice,
+    why: str = "",
+) -> int:
+    """`why`: in words, where nobody asked for it."""
+    run = here_runs.prepare(document, endpoints)
+    asked = replace(asked, export=asked.export or make_result_file(run.configuration.name))
     planned = Planned(run.planned, is_most=run.configuration.learns)
     voice.launched(None, run.configuration.name, planned, "")
+    if why:
+        voice.tell("here", why)
     if asked.lacks_baseline:
         voice.tell("baseline", NO_BASELINE)
     try:
-        here_runs.execute(run, voice)
+        with simulated_provider_for(run.endpoints.values()):
+            here_runs.execute(run, voice)
     except KeyboardInterrupt:
         voice.close()
         told = f"Stopped after {len(run.scores):,} of {run.planned:,} trials; nothing is stored."
@@ -124,5 +145,5 @@ def run_in_process(document: dict[str, Any], asked: Asked, voice: Voice) -> int:
     report = report_of_here(run, asked)
     lines = here_results.read_lines(run, with_records=asked.records)
     hand_out(report, asked, lines, document)
-    voice.done(report)
+    voice.done(report, str(asked.export))
     return int(report.exit)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from argparse import ArgumentParser
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from typing import Any
 
@@ -17,9 +18,9 @@ from django.db import OperationalError, connections
 from evalsite.embedded import redis_server
 from evalsite.embedded.data_lock import DataFolderTaken, only_one_in
 from evalsite.embedded.parts import Plan, list_parts
-from evalsite.embedded.ports import PortTaken, claim_port
+from evalsite.embedded.ports import PortTaken, claim_port, claim_usual_port
 from evalsite.embedded.supervisor import PartFailed, Supervisor
-from evalsite.env import redis_url_file
+from evalsite.env import SIMULATOR_PORT, redis_url_file, simulator_url_file, site_url_file
 
 BAD_INPUT = 2  # exit code
 
@@ -37,7 +38,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--workers", type=int, default=settings.WORKERS, help="worker processes"
         )
-        parser.add_argument("--simulator-port", type=int, default=8765, help="0 takes a free one")
+        parser.add_argument(
+            "--simulator-port",
+            type=int,
+            help=f"default {SIMULATOR_PORT}, or a free one while that is taken",
+        )
         # Read by manage.py, for every command; here for --help.
         parser.add_argument("--data", help="folder of database, keys and Redis files")
 
@@ -48,7 +53,7 @@ class Command(BaseCommand):
                 plan = self._plan(options)
             except (DataFolderTaken, PortTaken, redis_server.RedisServerError) as problem:
                 raise CommandError(str(problem), returncode=BAD_INPUT) from problem
-            held.callback(redis_url_file(settings.EVALSITE_DATA).unlink, missing_ok=True)
+            held.enter_context(leaving_addresses(plan))
             self._migrate()
             self._run(plan, setup_path=first_sign_in_path())
 
@@ -57,7 +62,7 @@ class Command(BaseCommand):
             raise CommandError("--workers must be 1 or more.", returncode=BAD_INPUT)
         host = options["host"]
         port = claim_port(host, options["port"], "--port")
-        simulator_port = claim_port("127.0.0.1", options["simulator_port"], "--simulator-port")
+        simulator_port = find_simulator_port(options["simulator_port"])
         has_redis = bool(os.environ.get("REDIS_URL") or os.environ.get("REDIS_URL_FILE"))
         return Plan(
             host=host,
@@ -92,6 +97,26 @@ class Command(BaseCommand):
             lines.insert(1, f"Make the admin account here (works once): {url}{setup_path}")
         self.stdout.write("\n" + "\n".join(f"  {line}" for line in lines) + "\n")
         self.stdout.flush()
+
+
+@contextmanager
+def leaving_addresses(plan: Plan) -> Iterator[None]:
+    """For the other commands of this data folder, as long as the site is up."""
+    data = settings.EVALSITE_DATA
+    try:
+        simulator_url_file(data).write_text(plan.simulator_url)
+        site_url_file(data).write_text(plan.url)
+        yield
+    finally:
+        for file in (redis_url_file, simulator_url_file, site_url_file):
+            file(data).unlink(missing_ok=True)
+
+
+def find_simulator_port(asked: int | None) -> int:
+    """Nobody need choose it: the second site of a machine takes another one by itself."""
+    if asked is None:
+        return claim_usual_port("127.0.0.1", SIMULATOR_PORT)
+    return claim_port("127.0.0.1", asked, "--simulator-port")
 
 
 def first_sign_in_path() -> str | None:

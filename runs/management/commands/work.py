@@ -9,6 +9,7 @@ from typing import Any
 
 import uvloop
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand
 from dramatiq import Worker
 from dramatiq.asyncio import get_event_loop_thread
@@ -27,6 +28,8 @@ class Command(BaseCommand):
         "Starts one worker process. It takes chunks of trials, calls the providers and writes "
         "the scores."
     )
+
+    requires_system_checks = (Tags.compatibility,)  # of plug-ins; others would load every page
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--threads", type=int, default=8, help="chunks to work on at once")

@@ -1,5 +1,6 @@
 """Which endpoints a configuration calls, and which runs call an endpoint now."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from runs.models import Endpoint, Run, RunState
@@ -7,11 +8,17 @@ from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.configuration import Configuration, ModelChoice
 from workers.engine.spec.parts import ScorerChoice
 
+NONE: Mapping[str, Endpoint] = {}
 
-def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
-    """By name. Raises ConfigurationError when one was removed since."""
+
+def endpoints_of(
+    configuration: Configuration, own: Mapping[str, Endpoint] = NONE
+) -> dict[str, Endpoint]:
+    """By name; `own` ones of a file come before those that are stored. ConfigurationError when one
+    was removed since."""
     names = {model.endpoint for model in configuration.every_model}
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(name__in=names)}
+    endpoints |= {name: own[name] for name in names & own.keys()}
     missing = sorted(names - set(endpoints))
     if missing:
         raise ConfigurationError(
@@ -20,10 +27,11 @@ def endpoints_of(configuration: Configuration) -> dict[str, Endpoint]:
     return endpoints
 
 
-def known_prices() -> dict[str, set[str]]:
+def known_prices(own: Mapping[str, Endpoint] = NONE) -> dict[str, set[str]]:
     """By endpoint, the models whose price is known."""
     rows = Endpoint.objects.values_list("name", "prices")
-    return {name: set(prices) for name, prices in rows}
+    known = {name: set(prices) for name, prices in rows}
+    return known | {name: set(endpoint.prices) for name, endpoint in own.items()}
 
 
 class LiveRun(NamedTuple):

@@ -1,6 +1,6 @@
 """What a run would take, before it is started: calls, cached calls, money, time, and its limit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -93,15 +93,18 @@ def estimate(
     datasets: QuerySet[Dataset],
     person: AbstractBaseUser | None = None,
     prompts: QuerySet[Prompt] | None = None,
+    own: Mapping[str, Endpoint] | None = None,
 ) -> Estimate:
     """For a person who may use these datasets, and these prompts of the library; without a person
-    for a command. Never raises for a bad document: its problems are part of the answer."""
+    for a command, whose file may bring endpoints of its `own`. Never raises for a bad document: its
+    problems are part of the answer."""
     try:
         library = Prompt.objects.none() if prompts is None else prompts
         configuration = read_with_library(with_plain_line_ends(document), library).configuration
         source = source_of(configuration, datasets)
         configuration = with_expected(configuration, source.expected)
         endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
+        endpoints.update(own or {})
         refuse_archived(configuration, source.dataset, endpoints)
         refuse_written_code(person, configuration)
         refuse_webhooks(configuration)

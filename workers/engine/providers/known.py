@@ -19,6 +19,8 @@ class KnownProvider(NamedTuple):
     requests_per_minute: int | None = None
     hint: str = ""
     price_list: str = ""  # its name in the list of prices
+    key_env: str = ""  # the environment variable that its own tools take the key from, too
+    first_model: str = ""  # one to begin with
 
 
 TO_COMPLETE = "YOUR-RESOURCE"  # in a base URL: a person puts a name of their own there
@@ -32,6 +34,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         requests_per_minute=500,
         hint="Keys: platform.openai.com, API keys.",
         price_list="openai",
+        key_env="OPENAI_API_KEY",
+        first_model="gpt-4o-mini",
     ),
     "azure": KnownProvider(
         "Azure OpenAI",
@@ -46,6 +50,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         requests_per_minute=50,
         hint="Keys: console.anthropic.com, API keys.",
         price_list="anthropic",
+        key_env="ANTHROPIC_API_KEY",
+        first_model="claude-3-5-haiku-latest",
     ),
     "google": KnownProvider(
         "Google Gemini",
@@ -53,6 +59,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         "https://generativelanguage.googleapis.com/v1beta/openai",
         hint="Google's OpenAI-compatible service. Keys: aistudio.google.com.",
         price_list="google",
+        key_env="GEMINI_API_KEY",
+        first_model="gemini-2.0-flash",
     ),
     "mistral": KnownProvider(
         "Mistral",
@@ -61,6 +69,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         requests_per_minute=60,
         hint="Keys: console.mistral.ai.",
         price_list="mistral",
+        key_env="MISTRAL_API_KEY",
+        first_model="mistral-small-latest",
     ),
     "openrouter": KnownProvider(
         "OpenRouter",
@@ -68,6 +78,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         "https://openrouter.ai/api/v1",
         hint="One key for the models of many. Keys: openrouter.ai, Keys.",
         price_list="openrouter",
+        key_env="OPENROUTER_API_KEY",
+        first_model="openai/gpt-4o-mini",
     ),
     "groq": KnownProvider(
         "Groq",
@@ -76,6 +88,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         requests_per_minute=30,
         hint="Keys: console.groq.com. The limit is that of its free plan.",
         price_list="groq",
+        key_env="GROQ_API_KEY",
+        first_model="llama-3.1-8b-instant",
     ),
     "together": KnownProvider(
         "Together AI",
@@ -84,6 +98,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         requests_per_minute=60,
         hint="Keys: api.together.ai, Settings.",
         price_list="together",
+        key_env="TOGETHER_API_KEY",
+        first_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
     ),
     "deepseek": KnownProvider(
         "DeepSeek",
@@ -91,6 +107,8 @@ KNOWN_PROVIDERS: dict[str, KnownProvider] = {
         "https://api.deepseek.com/v1",
         hint="Keys: platform.deepseek.com.",
         price_list="deepseek",
+        key_env="DEEPSEEK_API_KEY",
+        first_model="deepseek-chat",
     ),
     "ollama": KnownProvider(
         "Ollama",

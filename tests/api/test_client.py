@@ -1,0 +1,156 @@
+"""`evalsite.client`, against a live server."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+from django.utils.timezone import now
+
+from evalsite.client import Client, ClientError, Refused, Run, Unreachable
+from evalsite.client import http as client_http
+from evalsite.client.frames import frame_of
+from evalsite.client.showing import html_of
+from runs.models import Run as StoredRun
+from runs.models import RunState
+from tests.api.asking import Asker
+from tests.platform.processes import BASE_DIR, listening_socket
+from tests.runs.page_parts import run_document
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def client(live_server, asker):
+    return Client(f"{live_server.url}/", asker.text)
+
+
+def test_a_run_is_started_waited_for_and_read(client, dataset, run, tmp_path):
+    file = tmp_path / "sums.yaml"
+    document = {name: value for name, value in run_document(dataset).items() if name != "name"}
+    file.write_text(yaml.safe_dump(document))
+    started = client.run(file)
+    assert (started.name, started.state, started.has_ended) == ("sums", "queued", False)
+    assert [one.id for one in client.runs(name="sums")][:1] == [started.id]
+    looks: list[str] = []
+
+    def finish(seen: Run) -> None:
+        """By the second look it is over."""
+        looks.append(seen.state)
+        StoredRun.objects.filter(pk=seen.id).update(state=RunState.COMPLETED, ended=now())
+
+    assert started.wait(show=finish).state == "completed"
+    assert looks == ["queued", "completed"]
+    going = client.get_run(run.pk)
+    assert going.score == 1.0
+    rows = going.score_rows()
+    assert [(row["position"], row["answer"], bool(row["error"])) for row in rows] == [
+        (0, "4", False),
+        (1, "", True),
+    ]
+    assert [row["position"] for row in going.scores("list", status="failed")] == [1]
+    assert going.candidates()[0]["name"] == "plain · simulated/sim-small"
+    assert "2 of 3" in repr(going)
+    assert going.url == f"{client._site.url}/runs/{run.pk}/"
+    assert going.cancel().state == "cancelled"
+
+
+def test_waiting_ends_at_a_pause_and_after_the_time_that_was_given(client, run):
+    with pytest.raises(ClientError, match="still running"):
+        client.get_run(run.pk).wait(0, progress=False)
+    StoredRun.objects.filter(pk=run.pk).update(state=RunState.PAUSED)
+    assert client.get_run(run.pk).wait(progress=False).state == "paused"
+
+
+def test_without_a_notebook_progress_is_a_bar_and_a_name_is_no_markup(client, run):
+    StoredRun.objects.filter(pk=run.pk).update(state=RunState.COMPLETED, name="[/x]", ended=now())
+    assert client.get_run(run.pk).wait().name == "[/x]"
+
+
+def test_what_is_refused_says_where_and_the_token_is_not_shown(client, live_server, asker, dataset):
+    assert asker.text not in repr(client) + repr(client._site)
+    with pytest.raises(Refused, match="models") as refused:
+        client.run({**run_document(dataset), "models": []})
+    assert refused.value.status == 422
+    assert refused.value.problems[0]["path"] == "models"
+    with pytest.raises(Refused) as unknown:
+        client.get_run(77)
+    assert unknown.value.status == 404
+    with pytest.raises(Refused) as stranger:
+        Client(live_server.url, "ev_no").runs()
+    assert stranger.value.status == 401
+    assert StoredRun.objects.count() == 0
+
+
+def test_an_estimate_starts_nothing(client, dataset):
+    assert client.estimate(run_document(dataset))["calls_to_send"] == 3
+    assert not StoredRun.objects.exists()
+
+
+@pytest.mark.any_database
+def test_nobody_there_is_told(monkeypatch):
+    monkeypatch.setattr(client_http, "PAUSE_SECONDS", 0.0)
+    with listening_socket() as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(Unreachable, match=f"127.0.0.1:{port} does not answer"):
+        Client(f"http://127.0.0.1:{port}", "ev_x").runs()
+    with pytest.raises(ClientError, match="no address of a site"):
+        Client("127.0.0.1:8000", "ev_x")
+    monkeypatch.delenv("EVALSITE_TOKEN", raising=False)
+    with pytest.raises(ClientError, match="A token is needed"):
+        Client("http://127.0.0.1:8000")
+
+
+@pytest.mark.any_database
+def test_a_run_shows_itself_in_a_notebook_with_everything_escaped():
+    odd = "<img src=x onerror=alert(1)>'\""
+    counts = {"planned": 4, "done": 2, "failed": 1, "cached": 0}
+    score = {"value": 0.5, "low": 0.1, "high": 0.9}
+    summary = {
+        "id": 7, "name": odd, "state": "running", "reason": odd, "counts": counts, "score": score,
+        "best": {**score, "name": odd}, "cost": 0.25,
+    }  # fmt: skip
+    text = html_of(summary, "http://127.0.0.1:8000/runs/7/")
+    assert "<img" not in text
+    assert text.count("&lt;img src=x onerror=alert(1)&gt;&#x27;&quot;") == 3
+    assert "0.500 [0.100, 0.900]" in text
+
+
+@pytest.mark.any_database
+def test_scores_are_a_frame_of_what_is_installed(monkeypatch):
+    rows: list[dict[str, Any]] = [{"value": 1.0}, {"value": None}]
+
+    class Library:
+        @staticmethod
+        def DataFrame(rows: Any, **options: Any) -> Any:  # noqa: N802
+            return ("frame", len(rows), options)
+
+    monkeypatch.setitem(sys.modules, "polars", Library)
+    assert frame_of(rows, "polars") == ("frame", 2, {"infer_schema_length": None})
+    assert frame_of(rows, "list") is rows
+    with pytest.raises(ClientError, match="Choose pandas, polars or list"):
+        frame_of(rows, "excel")  # type: ignore[arg-type]
+
+
+@pytest.mark.any_database
+def test_it_needs_neither_django_nor_anything_heavy():
+    code = (
+        "import sys; from evalsite.client import Client; import evalsite.client.showing; "
+        "print([n for n in ('django', 'numpy', 'pydantic', 'redis', 'rich') if n in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=BASE_DIR, capture_output=True, text=True)
+    assert ran.stdout == "[]\n", ran.stderr
+
+
+@pytest.mark.any_database
+def test_a_token_is_not_sent_to_where_a_site_points(live_server):
+    """A redirect is an answer of its own, and nobody follows it."""
+    with pytest.raises(Unreachable, match=r"The answer is 30\d"):
+        Client(f"{live_server.url}/admin", "ev_x").runs()
+
+
+def test_the_asker_is_whoever_the_token_says(live_server, stranger, run):
+    assert isinstance(stranger, Asker)
+    with pytest.raises(Refused):
+        Client(live_server.url, stranger.text).get_run(run.pk)

@@ -1,0 +1,119 @@
+"""The wheel in an empty virtual environment: everything is in it, and nothing of the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE_SECONDS
+from tests.platform.processes import BASE_DIR
+from tests.platform.serving import READY, SETUP
+
+pytestmark = [pytest.mark.late, pytest.mark.any_database, pytest.mark.timeout(600)]
+
+UV = Path(sys.executable).parent / "uv"
+SET_UP = runpy.run_path(str(BASE_DIR / "scripts" / "set_up.py"))
+OF_THE_TESTS = ("PYTHON", "EVALSITE_", "REDIS_URL", "DATABASE_URL", "DJANGO_", "VIRTUAL_ENV")
+
+
+class Installed:
+    """`evalsite` of a wheel, and an empty home and folder to use it in."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.home, self.folder = place / "home", place / "folder"
+        self.home.mkdir()
+        self.folder.mkdir()
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_TESTS)}
+        self.environment = {**kept, "HOME": str(self.home), "OLLAMA_HOST": "127.0.0.1:1"}
+        self.environment.pop("XDG_DATA_HOME", None)
+        self.program = place / "venv" / "bin" / "evalsite"
+
+    def install(self) -> None:
+        wheels = self.place / "wheels"
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
+        subprocess.run(build, cwd=BASE_DIR, check=True, capture_output=True)
+        [wheel] = wheels.iterdir()
+        env = {**SET_UP["uv_environment"](Path(sys.executable)), "VIRTUAL_ENV": str(self.venv)}
+        lock = BASE_DIR / "requirements" / "run.lock"
+        for words in (
+            ["venv", self.venv],
+            ["pip", "install", "--compile-bytecode", "--require-hashes", "-r", lock],
+            ["pip", "install", "--compile-bytecode", "--no-deps", wheel],
+            ["pip", "check"],  # what it declares is what the lock has
+        ):
+            subprocess.run([UV, "--quiet", *words], check=True, env=env)
+
+    @property
+    def venv(self) -> Path:
+        return self.place / "venv"
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.program, *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+        )
+
+
+def test_it_is_installed_runs_a_file_at_once_and_serves_every_file(tmp_path):
+    installed = Installed(tmp_path)
+    installed.install()
+    assert "evalsite COMMAND --help" in installed.run("--help").stdout
+    (installed.folder / "workers.py").write_text("raise SystemExit('not ours')")
+    assert installed.run("init").returncode == 0
+    ran = installed.run("run", "evals.yaml")
+    assert ran.returncode == 0, ran.stderr
+    done = json.loads(ran.stdout.splitlines()[-1])
+    assert done["counts"]["done"] == 12
+    data = installed.home / ".local" / "share" / "evalsite"
+    assert Path(done["results"]).parent == data / "results"
+    check_pages(installed)
+    assert (data / "evalsite.sqlite3").exists()
+
+
+def check_pages(installed: Installed) -> None:
+    """Templates, styles, scripts and the browser packages come with it."""
+    serve = subprocess.Popen(
+        [installed.program, "serve", "--port", "0"],
+        cwd=installed.folder,
+        env=installed.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert serve.stdout is not None
+    try:
+        printed = ""
+        while not (READY.search(printed) and SETUP.search(printed)):
+            line = serve.stdout.readline()
+            assert line, f"It ended:\n{printed}"
+            printed += line
+        ready, setup = READY.search(printed), SETUP.search(printed)
+        assert ready
+        assert setup
+        page = fetch(setup[1])
+        for path in re.findall(r'(?:href|src)="(/static/[^"]+)"', page):
+            assert fetch(ready[1] + path), path
+        assert fetch(f"{ready[1]}/static/uplot/uPlot.min.css")
+    finally:
+        serve.send_signal(signal.SIGINT)
+        rest, _ = serve.communicate(timeout=PATIENCE_SECONDS)
+    assert serve.returncode == 0, rest
+
+
+def fetch(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
+        return str(answer.read().decode())

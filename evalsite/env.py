@@ -50,6 +50,7 @@ class Environment:
     slots_per_person: int | None
     sockets_per_person: int
     audit_days: int
+    trash_days: int
     worker_megabytes: int | None  # None: 4,096 where there are plug-ins, else no limit
     lease_seconds: int
     api_requests_per_minute: int
@@ -98,6 +99,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
             environ, "EVALSITE_SOCKETS_PER_PERSON", default=20, lowest=1, highest=10_000
         ),
         audit_days=_number(environ, "EVALSITE_AUDIT_DAYS", default=400, lowest=30, highest=36_500),
+        trash_days=_number(environ, "EVALSITE_TRASH_DAYS", default=7, lowest=1, highest=365),
         worker_megabytes=_optional(environ, "EVALSITE_WORKER_MEGABYTES", lowest=256),
         lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
         api_requests_per_minute=_number(

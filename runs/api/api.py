@@ -35,6 +35,7 @@ from runs.api.routes import (
     prompts,
     rerunning,
     results,
+    run_marks,
     run_reports,
     runs,
     scores,
@@ -50,6 +51,7 @@ from workers.engine.spec.problems import explain
 
 GROUPS = (
     runs,
+    run_marks,
     control,
     overrides,
     rerunning,

@@ -10,6 +10,7 @@ from runs.models.endpoint import Endpoint, EndpointKind
 from runs.models.figures import RunFigures
 from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
 from runs.models.maintenance import Maintenance
+from runs.models.organising import RunStar, RunTag, SavedView
 from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
@@ -44,7 +45,10 @@ __all__ = [
     "RunEvent",
     "RunFigures",
     "RunSample",
+    "RunStar",
     "RunState",
+    "RunTag",
+    "SavedView",
     "Scope",
     "Score",
     "ScoreRecord",

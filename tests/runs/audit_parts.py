@@ -18,6 +18,7 @@ from runs.models import (
     Configuration,
     Run,
     RunState,
+    SavedView,
     Scope,
     Score,
     Webhook,
@@ -171,6 +172,11 @@ def unshare(stage: Stage) -> None:
     stage.post("run_share", stage.run.pk, share="no")
 
 
+def put_away(stage: Stage, do: str) -> None:
+    stage.hold(RunState.COMPLETED)
+    stage.post("runs_several", do=do, run=[stage.run.pk])
+
+
 def resume(stage: Stage) -> None:
     stage.hold(RunState.PAUSED)
     stage.api("post", f"/runs/{stage.run.pk}/resume")
@@ -285,6 +291,31 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.RUN_SHARED: (lambda s: s.post("run_share", s.run.pk, share="yes"), ENDS),
     AuditAction.RUN_UNSHARED: (unshare, ENDS),
     AuditAction.RUN_REMOVED: (remove_old_runs, SHELL),
+    AuditAction.RUN_TAGGED: (
+        lambda s: s.post("run_about", s.run.pk, tags="new, old"),
+        ENDS | {"detail": "+new, +old"},
+    ),
+    AuditAction.RUN_NOTED: (
+        lambda s: s.api("patch", f"/runs/{s.run.pk}", {"note": "Why."}),
+        SCRIPT | {"detail": "4 characters"},
+    ),
+    AuditAction.RUN_ARCHIVED: (lambda s: put_away(s, "archive"), ENDS),
+    AuditAction.RUN_DELETED: (lambda s: put_away(s, "delete"), ENDS),
+    AuditAction.RUN_RESTORED: (
+        lambda s: (
+            put_away(s, "delete"),
+            s.api("patch", f"/runs/{s.run.pk}", {"archived": False}),
+        ),
+        SCRIPT,
+    ),
+    AuditAction.VIEW_SAVED: (
+        lambda s: s.post("run_views", name="mine", query="state=failed&before=3"),
+        ENDS | {"subject": "mine", "detail": "state=failed"},
+    ),
+    AuditAction.VIEW_REMOVED: (
+        lambda s: s.post("run_view_remove", SavedView.objects.create(owner=s.ada, name="x").pk),
+        ENDS | {"subject": "x"},
+    ),
     AuditAction.LIMITS_CHANGED: (
         lambda s: s.api("patch", f"/runs/{s.run.pk}/limits", {"max_concurrent": 3}),
         SCRIPT | {"detail": "calls at once from no limit to 3"},

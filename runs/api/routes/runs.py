@@ -4,6 +4,7 @@ import hashlib
 from typing import Annotated, Any
 
 import orjson
+from django.contrib.auth.models import AbstractBaseUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from ninja import P, Query
 from ninja.params import HeaderEx
@@ -17,7 +18,7 @@ from runs.access import (
     runs_for,
 )
 from runs.api.doors import caller, needs
-from runs.api.pages import ApiList, Fields, Page, PageQuery, Since, answer
+from runs.api.pages import ApiList, Fields, Moment, Page, PageQuery, Since, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
 from runs.models import Configuration as StoredConfiguration
@@ -25,6 +26,8 @@ from runs.models import RunState, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_run_summaries
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.runs.organised import is_starred, with_stars
+from runs.selectors.runs.run_filters import RunFilters
 from runs.selectors.runs.run_summary import RunDetail, RunSummary, run_detail
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import Source, create_run
@@ -55,7 +58,28 @@ class RunsQuery(PageQuery):
     kind: Annotated[str, Field(max_length=20)] = ""
     name: Annotated[str, Field(max_length=120, description="A part of the name.")] = ""
     since: Since | None = None
+    owner: Annotated[str, Field(max_length=150, description="The name of an account.")] = ""
+    endpoint: Annotated[str, Field(max_length=60, description="That they call or called.")] = ""
+    tag: Annotated[str, Field(max_length=40)] = ""
+    starred: Annotated[bool, Field(description="Only those that you starred.")] = False
+    created_from: Annotated[Moment, Field(description="Launched then or later.")] | None = None
+    created_until: Annotated[Moment, Field(description="Launched before.")] | None = None
+    archived: Annotated[bool, Field(description="The archived and the deleted ones instead.")] = (
+        False
+    )
     fields: Fields = ""
+
+    def filters_of(self, person: AbstractBaseUser) -> RunFilters:
+        return RunFilters(
+            state=self.state or "",
+            kind=self.kind,
+            owner=self.owner,
+            endpoint=self.endpoint,
+            tag=self.tag,
+            since=self.created_from,
+            until=self.created_until,
+            starred_by=person.pk if self.starred else None,
+        )
 
 
 class RunQuery(BaseModel):
@@ -99,18 +123,20 @@ class EstimateAnswer(BaseModel):
 
 @routes.get("/runs", auth=needs(Scope.READ), response=Page[RunSummary], summary="List runs")
 def list_runs(request: HttpRequest, query: Query[RunsQuery]) -> HttpResponse:
-    """Newest first."""
-    filters = (query.state, query.kind, query.name, query.since)
+    """Newest first. Archived and deleted ones only when asked for."""
+    person = caller(request)
+    filters = query.filters_of(person)
+    asked = (filters, query.name, query.since, query.archived)
     rows = list_run_summaries(
-        runs_for(caller(request)),
+        with_stars(runs_for(person), person),
         query.limit + 1,
-        before=RUNS.place(query.cursor, *filters),
-        state=query.state or "",
-        kind=query.kind,
+        before=RUNS.place(query.cursor, *asked),
+        filters=filters,
+        is_archived=query.archived,
         name=query.name,
         since=query.since,
     )
-    return RUNS.page(rows, query, *filters, fields=query.fields)
+    return RUNS.page(rows, query, *asked, fields=query.fields)
 
 
 @routes.post(
@@ -171,7 +197,9 @@ def estimate_run(request: HttpRequest, body: RunBody) -> EstimateAnswer:
 @routes.get("/runs/{int:run_id}", auth=needs(Scope.READ), response=RunDetail, summary="Show a run")
 def show_run(request: HttpRequest, run_id: RunId, query: Query[RunQuery]) -> HttpResponse:
     """A run has ended exactly when `ended` is not null. `ran_on` is as it was at the launch."""
-    found = run_detail(get_run_for(caller(request), run_id))
+    person = caller(request)
+    run = get_run_for(person, run_id)
+    found = run_detail(run).model_copy(update={"starred": is_starred(run, person)})
     return answer(found.model_dump(include=ONE_RUN.chosen(query.fields)))
 
 

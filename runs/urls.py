@@ -66,6 +66,7 @@ urlpatterns = [
     path("jump/", jump.jump, name="jump"),
     path("system/", system.system, name="system"),
     path("system/maintenance/", system.maintenance, name="maintenance"),
+    path("system/retention/", system.retention, name="retention"),
     path("runs/", runs.runs, name="runs"),
     path("runs/news/", runs.runs_news, name="runs_news"),
     path("runs/new/", new_run.run_new, name="run_new"),

@@ -54,6 +54,7 @@ class DatasetAnswer(BaseModel):
     shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
     created: datetime
     archived: datetime | None
+    remove_after: datetime | None
 
 
 class DatasetChanges(Strict):
@@ -90,6 +91,7 @@ def dataset_answer(dataset: Dataset) -> DatasetAnswer:
         shared=dataset.is_shared,
         created=dataset.created,
         archived=dataset.archived,
+        remove_after=dataset.remove_after,
     )
 
 

@@ -13,6 +13,7 @@ from runs.models.maintenance import Maintenance
 from runs.models.organising import RunStar, RunTag, SavedView
 from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
+from runs.models.retention import RetentionRules
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Override, Score, ScoreRecord, Verdict
 from runs.models.token import ApiToken, Scope
@@ -41,6 +42,7 @@ __all__ = [
     "PersonQuota",
     "Priority",
     "Prompt",
+    "RetentionRules",
     "Run",
     "RunEvent",
     "RunFigures",

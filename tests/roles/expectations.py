@@ -61,6 +61,7 @@ PAGES: dict[str, Rule] = {
     "GET jump": VIEWER,
     "GET system": OPERATOR,
     "POST maintenance": OPERATOR,
+    "POST retention": ADMIN,
     "GET api_docs": VIEWER,
     "GET configuration_docs": VIEWER,
     "GET runs": VIEWER,

@@ -1,6 +1,7 @@
 """Deleting runs: counted first, undone for a while, then removed a few rows at a time."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -113,7 +114,7 @@ def test_by_rest_it_is_counted_deleted_and_brought_back(alice, dataset):
 def test_runs_of_others_are_left_alone_whatever_is_ticked(alice, dataset):
     hidden, shared = make_run(alice, dataset), make_run(alice, dataset, is_shared=True)
     bob = client_of(make_person("bob"))
-    chosen = {"do": "delete", "run": [hidden.pk, shared.pk]}
+    chosen: Any = {"do": "delete", "run": [hidden.pk, shared.pk]}
     page = bob.get(reverse(SEVERAL), chosen).content.decode()
     assert f"#{hidden.pk}" not in page
     assert "Only alice and operators may change this run." in page
@@ -134,7 +135,8 @@ def test_ticked_runs_are_tagged_cancelled_and_retried(alice, dataset):
     assert listed(alice, tag="june") == [done.pk, live.pk]
     client.post(reverse(SEVERAL), {"do": "cancel", "run": both})
     assert Run.objects.get(pk=live.pk).state == RunState.CANCELLED
-    page = client.get(reverse(SEVERAL), {"do": "retry", "run": both}).content.decode()
+    asked: Any = {"do": "retry", "run": both}
+    page = client.get(reverse(SEVERAL), asked).content.decode()
     assert "No trial failed." in page
     assert "A run that was cancelled does not go on." in page
 

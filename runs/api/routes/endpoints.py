@@ -20,6 +20,7 @@ from runs.selectors.api_lists import list_endpoints_from
 from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.endpoints import LONGEST_KEY, save_endpoint
 from runs.services.removing.archiving import archive_endpoint, delete_endpoint, restore_endpoint
+from runs.services.removing.archiving import remove_endpoint as remove_for_good
 from workers.engine.spec.configuration import Concurrency, NotSwitch, RequestRate, Strict, TokenRate
 
 routes = Routes(tags=["Endpoints"])
@@ -91,6 +92,12 @@ class EndpointBody(EndpointChanges):
     kind: EndpointKind
 
 
+class DeleteEndpointQuery(BaseModel):
+    now: Annotated[
+        bool, Field(description="For good at once, instead of some days in which it can come back.")
+    ] = False
+
+
 class EndpointAnswer(BaseModel):
     """Of the key only whether there is one."""
 
@@ -109,6 +116,7 @@ class EndpointAnswer(BaseModel):
     has_key: bool
     key_set_at: datetime | None
     archived: datetime | None
+    remove_after: datetime | None
 
 
 ENDPOINTS = ApiList("endpoints", EndpointAnswer, "name")
@@ -166,7 +174,7 @@ def change_endpoint(
     if "archived" in body.model_fields_set:
         change = archive_endpoint if body.archived else restore_endpoint
         change(caller(request), saved)
-        saved.refresh_from_db(fields=["archived"])
+        saved.refresh_from_db(fields=["archived", "remove_after"])
     return endpoint_answer(saved)
 
 
@@ -176,10 +184,16 @@ def change_endpoint(
     response=Applied,
     summary="Delete an endpoint",
 )
-def remove_endpoint(request: HttpRequest, name: EndpointName) -> Applied:
-    """For operators. 409 while a run or a stored configuration uses it: archive it instead."""
-    delete_endpoint(caller(request), find_endpoint_for(caller(request), name, write=True))
-    return Applied(changed=True)
+def remove_endpoint(
+    request: HttpRequest, name: EndpointName, query: Query[DeleteEndpointQuery]
+) -> Applied:
+    """For operators. It can be brought back for some days (EVALSITE_TRASH_DAYS) by `PATCH` with
+    `archived: false`. 409 while a run or a stored configuration uses it: archive it instead."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    if query.now:
+        remove_for_good(caller(request), found)
+        return Applied(changed=True)
+    return Applied(changed=delete_endpoint(caller(request), found))
 
 
 @routes.post(
@@ -236,4 +250,5 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         has_key=endpoint.has_key,
         key_set_at=endpoint.key_set_at,
         archived=endpoint.archived,
+        remove_after=endpoint.remove_after,
     )

@@ -3,18 +3,19 @@
 What is deleted is archived with a date: until then it can be brought back, after that the sweep
 removes it a few rows at a time."""
 
-from datetime import datetime, timedelta
-
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.utils.timezone import now
 
 from runs.models import AuditAction, Run, RunState
 from runs.services.audit import record
-from runs.services.removing.archiving import InUseError, remove_unused_made_cases
+from runs.services.removing.archiving import (
+    InUseError,
+    removal_date,
+    remove_unused_made_cases,
+    until,
+)
 from runs.services.removing.retention import due_runs, free_some_answers, remove_part
 
 
@@ -37,7 +38,7 @@ def delete_run(run: Run, user: AbstractBaseUser | None, why: str = "") -> bool:
     waiting = _ended(run).filter(remove_after=None)
     if not waiting.update(archived=Now(), remove_after=moment):
         return False
-    told = f"removed after {moment:%Y-%m-%d %H:%M} UTC"
+    told = until(moment)
     record(AuditAction.RUN_DELETED, run, f"{why}; {told}" if why else told, actor=user)
     return True
 
@@ -65,10 +66,6 @@ def remove_due() -> bool:
     if not Run.objects.filter(pk=run_id).exists():
         remove_unused_made_cases()
     return is_some
-
-
-def removal_date() -> datetime:
-    return now() + timedelta(days=settings.TRASH_DAYS)
 
 
 def _ended(run: Run) -> QuerySet[Run]:

@@ -35,10 +35,10 @@ from runs.api.routes import (
     prompts,
     rerunning,
     results,
-    run_marks,
     run_reports,
     runs,
     scores,
+    stars,
     streams,
     webhooks,
 )
@@ -51,7 +51,7 @@ from workers.engine.spec.problems import explain
 
 GROUPS = (
     runs,
-    run_marks,
+    stars,
     control,
     overrides,
     rerunning,

@@ -5,7 +5,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.access import can_change_run, endpoints_for, runs_for
+from runs.access import can_change_run, endpoints_for, runs_for, views_for
 from runs.forms.filters import (
     read_run_columns,
     read_run_filters,
@@ -16,11 +16,12 @@ from runs.kinds import every_demo, every_kind
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.runs.attention import find_alerts
-from runs.selectors.runs.organised import filter_choices, views_of, with_stars
+from runs.selectors.runs.organised import filter_choices, with_stars
 from runs.selectors.runs.run_filters import STATE_FILTERS, RunFilters
 from runs.selectors.runs.run_list import (
     COLUMNS,
     PAGE_SIZE,
+    Counters,
     RunRow,
     count_runs,
     list_runs,
@@ -44,23 +45,22 @@ def home(request: HttpRequest) -> HttpResponse:
 @requires(Permission.SEE)
 @require_safe
 def runs(request: HttpRequest) -> HttpResponse:
-    visible = runs_for(request.user)
+    visible, counters = runs_for(request.user), count_runs(runs_for(request.user))
     shown, filters = shown_columns(request), read_run_filters(request.GET, request.user.pk)
     older = read_whole_number(request.GET.get("before"))
     newer = read_whole_number(request.GET.get("after"))
     page = list_runs(with_stars(visible, request.user), filters, older, newer, shown)
     context = {
         "section": "runs",
-        "counters": count_runs(visible),
+        "counters": counters,
         **rows_context(request, page.rows, shown),
-        **alerts_context(request, filters, is_first=older is None and newer is None),
+        **alerts_context(request, filters, counters, is_first=older is None and newer is None),
         "filters": filters,
         "page": page,
         "columns": COLUMNS,
         "actions": {name: action.title for name, action in ACTIONS.items()},
         "is_chosen": "show" in request.GET or COLUMNS_COOKIE in request.COOKIES,
-        "choices": filter_choices(visible, endpoints_for(request.user)),
-        "views": views_of(request.user),
+        "choices": filter_choices(visible, endpoints_for(request.user), views_for(request.user)),
         "view_query": read_view_query(request.META.get("QUERY_STRING", "")),
         "states": STATE_FILTERS,
         "demos": every_demo(),
@@ -81,11 +81,11 @@ def rows_context(
 
 
 def alerts_context(
-    request: HttpRequest, filters: RunFilters, *, is_first: bool
+    request: HttpRequest, filters: RunFilters, counters: Counters, *, is_first: bool
 ) -> dict[str, object]:
     """What needs a person stands above the first page of all runs: who filters looks for other
     things."""
-    if filters.are_set or not is_first:
+    if filters.are_set or not is_first or not (counters.attention or counters.running):
         return {"alerts": []}
     alerts = find_alerts(runs_for(request.user))
     able = {one.run.pk for one in alerts if can_change_run(request.user, one.run)}
@@ -100,14 +100,14 @@ def runs_news(request: HttpRequest) -> HttpResponse:
     shown_now, filters = shown_columns(request), read_run_filters(request.GET, request.user.pk)
     numbers = (read_whole_number(text) for text in request.GET.getlist("run")[:PAGE_SIZE])
     shown = [number for number in numbers if number is not None]
-    newest = read_whole_number(request.GET.get("newest"))
+    newest, counters = read_whole_number(request.GET.get("newest")), count_runs(visible)
     starred = with_stars(visible, request.user)
     news = read_news(starred, filters, shown, newest, shown_now)
     context = {
-        "counters": count_runs(visible),
+        "counters": counters,
         "filters": filters,
         **rows_context(request, news.rows, shown_now),
-        **alerts_context(request, filters, is_first=newest is not None),
+        **alerts_context(request, filters, counters, is_first=newest is not None),
         "new": news.new,
     }
     return render(request, "runs/_news.html", context)

@@ -1,14 +1,13 @@
-"""Runs: start, list, show, and what they would take."""
+"""Runs: start, list, show, tag, archive, delete, and what they would take."""
 
 import hashlib
 from typing import Annotated, Any
 
 import orjson
-from django.contrib.auth.models import AbstractBaseUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from ninja import P, Query
 from ninja.params import HeaderEx
-from pydantic import BaseModel, Field, SkipValidation
+from pydantic import Field
 
 from runs.access import (
     datasets_to_run_on,
@@ -18,20 +17,32 @@ from runs.access import (
     runs_for,
 )
 from runs.api.doors import caller, needs
-from runs.api.pages import ApiList, Fields, Moment, Page, PageQuery, Since, answer
+from runs.api.pages import ApiList, Page, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
+from runs.api.run_shapes import (
+    Applied,
+    DeleteRunQuery,
+    EstimateAnswer,
+    Launched,
+    RunBody,
+    RunChanges,
+    RunDeleted,
+    RunQuery,
+    RunsQuery,
+)
 from runs.models import Configuration as StoredConfiguration
-from runs.models import RunState, Scope
+from runs.models import Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_run_summaries
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.runs.organised import is_starred, with_stars
-from runs.selectors.runs.run_filters import RunFilters
 from runs.selectors.runs.run_summary import RunDetail, RunSummary, run_detail
+from runs.selectors.runs.several import answers_kept, goes_along
 from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.organising import set_note, set_tags
+from runs.services.removing.run_trash import archive_run, delete_run, restore_run
 from runs.services.runs import Source, create_run
-from workers.engine.spec.configuration import Configuration, Strict
 
 routes = Routes(tags=["Runs"])
 RUNS = ApiList("runs", RunSummary, "id")
@@ -39,86 +50,6 @@ ONE_RUN = ApiList("runs", RunDetail, "id")
 
 RunId = Annotated[int, Field(ge=1, le=2**63 - 1, description="The number of a run.")]
 LONGEST_KEY = 80  # characters, as in the table
-
-
-class RunBody(Strict):
-    """The name of a stored configuration, or a configuration itself."""
-
-    # The engine reads it: its messages say what is allowed, and its schema is the one shown.
-    configuration: Annotated[str, Field(max_length=120)] | SkipValidation[Configuration]
-
-
-class Launched(BaseModel):
-    id: int
-    state: RunState
-
-
-class RunsQuery(PageQuery):
-    state: RunState | None = None
-    kind: Annotated[str, Field(max_length=20)] = ""
-    name: Annotated[str, Field(max_length=120, description="A part of the name.")] = ""
-    since: Since | None = None
-    owner: Annotated[str, Field(max_length=150, description="The name of an account.")] = ""
-    endpoint: Annotated[str, Field(max_length=60, description="That they call or called.")] = ""
-    tag: Annotated[str, Field(max_length=40)] = ""
-    starred: Annotated[bool, Field(description="Only those that you starred.")] = False
-    created_from: Annotated[Moment, Field(description="Launched then or later.")] | None = None
-    created_until: Annotated[Moment, Field(description="Launched before.")] | None = None
-    archived: Annotated[bool, Field(description="The archived and the deleted ones instead.")] = (
-        False
-    )
-    fields: Fields = ""
-
-    def filters_of(self, person: AbstractBaseUser) -> RunFilters:
-        return RunFilters(
-            state=self.state or "",
-            kind=self.kind,
-            owner=self.owner,
-            endpoint=self.endpoint,
-            tag=self.tag,
-            since=self.created_from,
-            until=self.created_until,
-            starred_by=person.pk if self.starred else None,
-        )
-
-
-class RunQuery(BaseModel):
-    fields: Fields = ""
-
-
-class EstimateAnswer(BaseModel):
-    """What a run would take. Nothing is started. `trials` and `calls_to_send` are at most: who
-    chooses among combinations may need as few as `trials_low` and `calls_low`. `cases` are
-    those taken of the dataset's `rows`; `expected` is the column that answers are compared with.
-    `held_out` cases come beside those: the best is scored on them (of kind mutate, the trained
-    policy and two simpler ones), in `confirming` trials more.
-    `proposals`, at most, are those of the calls that ask a model for new candidates, and
-    `proposals_cost` is their part of the cost. `judge_calls`, at most, and `judge_cost` are those
-    of scorers that ask a model, apart from the others."""
-
-    candidates: int
-    cases: int
-    rows: int
-    expected: str
-    repeats: int
-    held_out: int
-    confirming: int
-    trials_low: int
-    trials: int
-    calls_cached: int
-    calls_low: int
-    calls_to_send: int
-    proposals: int
-    judge_calls: int
-    max_concurrent: int | None
-    seconds_low: float
-    seconds_high: float
-    limited_by: str
-    cost: str
-    proposals_cost: str
-    judge_cost: str
-    over_budget: list[str]
-    basis: str
 
 
 @routes.get("/runs", auth=needs(Scope.READ), response=Page[RunSummary], summary="List runs")
@@ -201,6 +132,51 @@ def show_run(request: HttpRequest, run_id: RunId, query: Query[RunQuery]) -> Htt
     run = get_run_for(person, run_id)
     found = run_detail(run).model_copy(update={"starred": is_starred(run, person)})
     return answer(found.model_dump(include=ONE_RUN.chosen(query.fields)))
+
+
+@routes.patch(
+    "/runs/{int:run_id}",
+    auth=needs(Scope.RUN),
+    response=Applied,
+    summary="Tag, note or archive a run",
+)
+def change_run(request: HttpRequest, run_id: RunId, body: RunChanges) -> Applied:
+    """For its owner and operators. 409 for archiving a run that has not ended, and for bringing
+    back one whose removal has begun."""
+    user = caller(request)
+    run = get_run_for(user, run_id, write=True)
+    if body.tags is None and body.note is None and body.archived is None:
+        raise refuse("", "Give tags, note or archived.")
+    changed = False
+    if body.tags is not None:
+        changed |= set_tags(run, user, body.tags)
+    if body.note is not None:
+        changed |= set_note(run, user, body.note)
+    if body.archived is not None:
+        changed |= (archive_run if body.archived else restore_run)(run, user)
+    return Applied(changed=changed)
+
+
+@routes.delete(
+    "/runs/{int:run_id}", auth=needs(Scope.RUN), response=RunDeleted, summary="Delete a run"
+)
+def remove_run(request: HttpRequest, run_id: RunId, query: Query[DeleteRunQuery]) -> RunDeleted:
+    """It leaves the lists at once, and is removed for good after some days (EVALSITE_TRASH_DAYS);
+    until then `PATCH` with `archived: false` brings it back. 409 while it has not ended."""
+    user = caller(request)
+    run = get_run_for(user, run_id, write=True)
+    along, kept = goes_along([run]), answers_kept([run])
+    changed = False
+    if not query.dry_run:
+        changed = delete_run(run, user)
+        run.refresh_from_db(fields=["remove_after"])
+    return RunDeleted(
+        applied=not query.dry_run,
+        changed=changed,
+        remove_after=run.remove_after,
+        removed=along,
+        cached_answers_kept=kept,
+    )
 
 
 @routes.get(

@@ -58,7 +58,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "page": page,
         "columns": COLUMNS,
-        "actions": {name: action.title for name, action in ACTIONS.items()},
+        "actions": actions_for(filters),
         "is_chosen": "show" in request.GET or COLUMNS_COOKIE in request.COOKIES,
         "choices": filter_choices(visible, endpoints_for(request.user), views_for(request.user)),
         "view_query": read_view_query(request.META.get("QUERY_STRING", "")),
@@ -67,6 +67,13 @@ def runs(request: HttpRequest) -> HttpResponse:
         "kinds": {kind.name: kind.title for kind in every_kind()},
     }
     return render(request, "runs/list.html", context)
+
+
+def actions_for(filters: RunFilters) -> dict[str, str]:
+    """Each where it makes sense: what is in the list is not brought back."""
+    is_away = filters.state in {"archived", "deleted"}
+    hidden = {"archive"} if is_away else {"restore"}
+    return {name: action.title for name, action in ACTIONS.items() if name not in hidden}
 
 
 def shown_columns(request: HttpRequest) -> tuple[str, ...]:

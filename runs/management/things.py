@@ -8,11 +8,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
 from runs.access import find_dataset_for, find_endpoint_for, get_configuration_for, get_run_for
-from runs.formatting import counted
 from runs.management.refusals import bad_input
-from runs.models import Configuration, Dataset, Endpoint, Run
-from runs.selectors.erasures import in_words, rows_in
-from runs.selectors.runs.several import answers_kept, goes_along
+from runs.models import Configuration, Run
+from runs.selectors.takes import (
+    takes_of_configuration,
+    takes_of_dataset,
+    takes_of_endpoint,
+    takes_of_run,
+)
 from runs.services.configurations import delete_configuration
 from runs.services.removing.archiving import (
     InUseError,
@@ -43,25 +46,6 @@ def find_run(user: User, name: str) -> Run:
     if not number.isascii() or not number.isdecimal() or len(number) > 18:
         raise bad_input(f"{name!r} is no run. Give its number, as in 118.")
     return get_run_for(user, int(number), write=True)
-
-
-def takes_of_run(run: Run) -> str:
-    kept = counted(answers_kept([run]), "cached answer stays", "cached answers stay")
-    return f"{', '.join(in_words(goes_along([run])))}; {kept}"
-
-
-def takes_of_dataset(dataset: Dataset) -> str:
-    versions = Dataset.objects.filter(name=dataset.name)
-    return f"{counted(versions.count(), 'version')}, {counted(rows_in(versions), 'row')}"
-
-
-def takes_of_endpoint(endpoint: Endpoint) -> str:
-    return "its settings and its key" if endpoint.has_key else "its settings"
-
-
-def takes_of_configuration(stored: Configuration) -> str:
-    made = counted(Run.objects.filter(configuration=stored).count(), "run")
-    return f"all its versions, at once and for good; {made} made from it keep their copy"
 
 
 def delete_stored(stored: Configuration, user: User) -> bool:

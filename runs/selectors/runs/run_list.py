@@ -141,7 +141,7 @@ def read_news(
 
 def pickable_runs(runs: QuerySet[Run], beside: Run | None) -> list[RunRow]:
     """The newest ones to compare; those on the same dataset as a given run first."""
-    newest = for_rows(runs).order_by("-pk")
+    newest = for_rows(runs.filter(IN_USE)).order_by("-pk")
     if beside is None:
         return describe(newest[:PAGE_SIZE])
     alike = Q(dataset__name=beside.dataset.name)

@@ -26,6 +26,7 @@ from runs.models import (
 from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
 from runs.selectors.prompts import find_prompt
+from runs.selectors.runs.organised import with_marks
 
 
 def own_or_shared(user: Person) -> Q:
@@ -50,7 +51,8 @@ def can_change_run(user: Person, run: Run) -> bool:
 
 def get_run_for(user: Person, run_id: int, *, write: bool = False) -> Run:
     """A run the person may see; else 404. With `write` one that they may change; else 403."""
-    run = get_object_or_404(runs_for(user).select_related("dataset", "owner"), pk=run_id)
+    found = with_marks(runs_for(user), user).select_related("dataset", "owner")
+    run = get_object_or_404(found, pk=run_id)
     if write and not can_change_run(user, run):
         check_permission(user, Permission.LAUNCH)
         raise PermissionDenied(why_unchangeable(run))

@@ -8,7 +8,7 @@ from django.db import transaction
 from runs.formatting import counted
 from runs.models import AuditAction, Run, RunStar, RunTag, SavedView
 from runs.models.organising import LONGEST_TAG, LONGEST_VIEW_NAME
-from runs.selectors.runs.organised import tags_of
+from runs.selectors.runs.organised import stored_tags
 from runs.services.audit import Subject, record
 from workers.engine.errors import ConfigurationError, Problem
 
@@ -26,7 +26,7 @@ def read_tags(text: str) -> list[str]:
 def set_tags(run: Run, user: AbstractBaseUser, names: Collection[str]) -> bool:
     """These and no others. ConfigurationError if one cannot be a tag; False if it was so."""
     Run.objects.select_for_update().get(pk=run.pk)
-    before, after = set(tags_of(run)), _checked(names)
+    before, after = set(stored_tags(run)), _checked(names)
     if before == after:
         return False
     RunTag.objects.filter(run=run, name__in=before - after).delete()
@@ -41,7 +41,7 @@ def change_tags(
     run: Run, user: AbstractBaseUser, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> bool:
     """Some more and some less; the others stay. False if nothing changed."""
-    return set_tags(run, user, (set(tags_of(run)) - set(remove)) | set(add))
+    return set_tags(run, user, (set(stored_tags(run)) - set(remove)) | set(add))
 
 
 def _checked(names: Iterable[str]) -> set[str]:

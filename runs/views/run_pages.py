@@ -24,7 +24,7 @@ from runs.selectors.prompts import prompts_used
 from runs.selectors.runs.confirmation import held_out_of
 from runs.selectors.runs.errors import group_errors
 from runs.selectors.runs.events import list_events
-from runs.selectors.runs.organised import is_starred, tags_of
+from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.ran_on import ran_on
 from runs.selectors.runs.reruns import rerun_links
 from runs.selectors.runs.snapshot import take_snapshot
@@ -54,7 +54,7 @@ def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> 
         "run": run,
         "can_change": can_change_run(request.user, run),
         "tags": tags_of(run),
-        "is_starred": is_starred(run, request.user),
+        "is_starred": getattr(run, "is_starred", False),
         "tab": tab,
         "snapshot": take_snapshot(run, series=series, advice=series),
         **rerun_links(run, runs_for(request.user))._asdict(),

@@ -16,7 +16,7 @@ from runs.kinds import every_demo, every_kind
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.runs.attention import find_alerts
-from runs.selectors.runs.organised import filter_choices, with_stars
+from runs.selectors.runs.organised import filter_choices, with_marks
 from runs.selectors.runs.run_filters import STATE_FILTERS, RunFilters
 from runs.selectors.runs.run_list import (
     COLUMNS,
@@ -49,7 +49,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     shown, filters = shown_columns(request), read_run_filters(request.GET, request.user.pk)
     older = read_whole_number(request.GET.get("before"))
     newer = read_whole_number(request.GET.get("after"))
-    page = list_runs(with_stars(visible, request.user), filters, older, newer, shown)
+    page = list_runs(with_marks(visible, request.user), filters, older, newer, shown)
     context = {
         "section": "runs",
         "counters": counters,
@@ -108,8 +108,8 @@ def runs_news(request: HttpRequest) -> HttpResponse:
     numbers = (read_whole_number(text) for text in request.GET.getlist("run")[:PAGE_SIZE])
     shown = [number for number in numbers if number is not None]
     newest, counters = read_whole_number(request.GET.get("newest")), count_runs(visible)
-    starred = with_stars(visible, request.user)
-    news = read_news(starred, filters, shown, newest, shown_now)
+    marked = with_marks(visible, request.user)
+    news = read_news(marked, filters, shown, newest, shown_now)
     context = {
         "counters": counters,
         "filters": filters,

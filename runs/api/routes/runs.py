@@ -36,7 +36,7 @@ from runs.models import Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_run_summaries
 from runs.selectors.estimates.estimate import estimate
-from runs.selectors.runs.organised import is_starred, with_stars
+from runs.selectors.runs.organised import with_marks
 from runs.selectors.runs.run_summary import RunDetail, RunSummary, run_detail
 from runs.selectors.runs.several import answers_kept, goes_along
 from runs.selectors.runs.snapshot import take_snapshot
@@ -59,7 +59,7 @@ def list_runs(request: HttpRequest, query: Query[RunsQuery]) -> HttpResponse:
     filters = query.filters_of(person)
     asked = (filters, query.name, query.since, query.archived)
     rows = list_run_summaries(
-        with_stars(runs_for(person), person),
+        with_marks(runs_for(person), person),
         query.limit + 1,
         before=RUNS.place(query.cursor, *asked),
         filters=filters,
@@ -128,9 +128,7 @@ def estimate_run(request: HttpRequest, body: RunBody) -> EstimateAnswer:
 @routes.get("/runs/{int:run_id}", auth=needs(Scope.READ), response=RunDetail, summary="Show a run")
 def show_run(request: HttpRequest, run_id: RunId, query: Query[RunQuery]) -> HttpResponse:
     """A run has ended exactly when `ended` is not null. `ran_on` is as it was at the launch."""
-    person = caller(request)
-    run = get_run_for(person, run_id)
-    found = run_detail(run).model_copy(update={"starred": is_starred(run, person)})
+    found = run_detail(get_run_for(caller(request), run_id))
     return answer(found.model_dump(include=ONE_RUN.chosen(query.fields)))
 
 

@@ -1,10 +1,19 @@
 """Tags, stars and saved views, as lists and pages show them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from django.db.models import BigIntegerField, CharField, Exists, OuterRef, QuerySet, Value
+from django.db.models import (
+    Aggregate,
+    BigIntegerField,
+    CharField,
+    Exists,
+    JSONField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+)
 from django.db.models.functions import Cast
 
 from runs.models import Endpoint, Run, RunStar, RunTag, SavedView
@@ -31,26 +40,32 @@ class Choices(NamedTuple):
     views: list[View]
 
 
-def with_stars(runs: QuerySet[Run], person: Person) -> QuerySet[Run]:
-    """Each with `is_starred`: by this person."""
+class Names(Aggregate):
+    """Of all rows of a group, as a list."""
+
+    function = "JSON_GROUP_ARRAY"
+    output_field = JSONField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, **context, function="JSONB_AGG")
+
+
+def with_marks(runs: QuerySet[Run], person: Person) -> QuerySet[Run]:
+    """Each with `is_starred`, by this person, and `tag_names`: no question more for a list."""
     mine = RunStar.objects.filter(run=OuterRef("pk"), person_id=person.pk)
-    return runs.annotate(is_starred=Exists(mine))
-
-
-def is_starred(run: Run, person: Person) -> bool:
-    return RunStar.objects.filter(run=run, person_id=person.pk).exists()
-
-
-def tags_by_run(runs: Iterable[Run]) -> Mapping[int, list[str]]:
-    """In one question for all of them."""
-    found: dict[int, list[str]] = defaultdict(list)
-    rows = RunTag.objects.filter(run__in=[run.pk for run in runs]).order_by("run", "name")
-    for run_id, name in rows.values_list("run_id", "name"):
-        found[run_id].append(name)
-    return found
+    tags = RunTag.objects.filter(run=OuterRef("pk")).order_by().values("run")
+    names = Subquery(tags.annotate(names=Names("name")).values("names"), output_field=JSONField())
+    return runs.annotate(is_starred=Exists(mine), tag_names=names)
 
 
 def tags_of(run: Run) -> list[str]:
+    """As they were read with it, else asked for."""
+    if not hasattr(run, "tag_names"):
+        return stored_tags(run)
+    return sorted(run.tag_names or ())
+
+
+def stored_tags(run: Run) -> list[str]:
     return list(RunTag.objects.filter(run=run).order_by("name").values_list("name", flat=True))
 
 

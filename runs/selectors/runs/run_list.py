@@ -16,7 +16,7 @@ from runs.selectors.paging import NEWEST_FIRST, place, read_page
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.board_figures import stored_scores
 from runs.selectors.runs.costs import value_text
-from runs.selectors.runs.organised import tags_by_run
+from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.run_filters import (
     IN_USE,
     NEEDS_ATTENTION,
@@ -157,11 +157,11 @@ def describe_listed(runs: Iterable[Run], columns: Collection[str]) -> list[RunRo
     """With what only the runs page shows."""
     rows = describe(runs)
     read = [row.run for row in rows]
-    tags, sparks = tags_by_run(read), last_minutes(read, timezone.now())
+    sparks = last_minutes(read, timezone.now())
     best = find_leaders(read) if "best" in columns else {}
     return [
         row._replace(
-            tags=tags.get(row.run.pk, ()),
+            tags=tags_of(row.run),
             spark=sparks.get(row.run.pk, ()),
             best=best.get(row.run.pk),
         )

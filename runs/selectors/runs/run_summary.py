@@ -19,7 +19,7 @@ from runs.selectors.pickable import Pickable
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.confirmation import ConfirmationFacts, held_out_of
 from runs.selectors.runs.events import advice_for
-from runs.selectors.runs.organised import tags_by_run
+from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.ran_on import RanOn, ran_on
 from runs.selectors.runs.run_list import RunRow, describe_one, headline_scores
 from runs.selectors.runs.trial_roles import RoleLine, role_lines
@@ -147,7 +147,7 @@ def run_detail(run: Run) -> RunDetail:
 
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
     """In the order given. The runs come with their datasets and owners."""
-    now, tags = timezone.now(), tags_by_run(runs)
+    now = timezone.now()
     calls = read_now(runs)
     newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
     scores = headline_scores(runs)
@@ -155,7 +155,7 @@ def summarise(runs: Sequence[Run]) -> list[RunSummary]:
         summary_of(
             describe_one(
                 run, newest.get(run.pk, ()), now, best.get(run.pk), scores.get(run.pk)
-            )._replace(tags=tags.get(run.pk, [])),
+            )._replace(tags=tags_of(run)),
             in_flight_of(run, flying.get(run.pk, 0)),
             best.get(run.pk),
             limit_of(run, calls.get(run.pk)),

@@ -14,7 +14,7 @@ from tests.api.asking import Asker
 from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
 from tests.runs.test_pages_runs import ids_on
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db  # tags and choices are read by SQL of each database
 
 DAY = timedelta(days=1)
 

@@ -58,6 +58,11 @@ class Environment:
     slots_per_person: int | None
     sockets_per_person: int
     audit_days: int
+    trash_days: int
+    keep_runs_days: int | None  # None: for ever, as below
+    keep_samples_days: int | None
+    keep_cache_days: int | None
+    keep_cache_megabytes: int | None
     worker_megabytes: int | None  # None: 4,096 where there are plug-ins, else no limit
     lease_seconds: int
     api_requests_per_minute: int
@@ -109,6 +114,11 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
             environ, "EVALSITE_SOCKETS_PER_PERSON", default=20, lowest=1, highest=10_000
         ),
         audit_days=_number(environ, "EVALSITE_AUDIT_DAYS", default=400, lowest=30, highest=36_500),
+        trash_days=_number(environ, "EVALSITE_TRASH_DAYS", default=7, lowest=1, highest=365),
+        keep_runs_days=_optional(environ, "EVALSITE_KEEP_RUNS_DAYS", lowest=1),
+        keep_samples_days=_optional(environ, "EVALSITE_KEEP_SAMPLES_DAYS", lowest=1),
+        keep_cache_days=_optional(environ, "EVALSITE_KEEP_CACHE_DAYS", lowest=1),
+        keep_cache_megabytes=_optional(environ, "EVALSITE_KEEP_CACHE_MEGABYTES", lowest=1),
         worker_megabytes=_optional(environ, "EVALSITE_WORKER_MEGABYTES", lowest=256),
         lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
         api_requests_per_minute=_number(

@@ -26,6 +26,13 @@ STORED_MEGABYTES = ENVIRONMENT.stored_megabytes
 SLOTS_PER_PERSON = ENVIRONMENT.slots_per_person
 SOCKETS_PER_PERSON = ENVIRONMENT.sockets_per_person
 AUDIT_DAYS = ENVIRONMENT.audit_days
+TRASH_DAYS = ENVIRONMENT.trash_days
+RETENTION = {
+    "run_days": ENVIRONMENT.keep_runs_days,
+    "sample_days": ENVIRONMENT.keep_samples_days,
+    "cache_days": ENVIRONMENT.keep_cache_days,
+    "cache_megabytes": ENVIRONMENT.keep_cache_megabytes,
+}
 WORKER_MEGABYTES = ENVIRONMENT.worker_megabytes
 LEASE_SECONDS = ENVIRONMENT.lease_seconds
 API_REQUESTS_PER_MINUTE = ENVIRONMENT.api_requests_per_minute

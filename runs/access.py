@@ -1,5 +1,8 @@
 """The only way to obtain an object on behalf of a person. A stranger's object does not exist."""
 
+from collections.abc import Collection
+from typing import NamedTuple
+
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
@@ -18,6 +21,7 @@ from runs.models import (
     Prompt,
     Run,
     RunState,
+    SavedView,
     Team,
     TeamMember,
     Webhook,
@@ -25,6 +29,7 @@ from runs.models import (
 from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
 from runs.selectors.prompts import find_prompt
+from runs.selectors.runs.organised import with_marks
 
 
 def own_or_shared(user: Person) -> Q:
@@ -50,12 +55,32 @@ def can_change_run(user: Person, run: Run) -> bool:
 
 def get_run_for(user: Person, run_id: int, *, write: bool = False) -> Run:
     """A run the person may see; else 404. With `write` one that they may change; else 403."""
-    run = get_object_or_404(runs_for(user).select_related("dataset", "owner", "team"), pk=run_id)
+    found = with_marks(runs_for(user), user).select_related("dataset", "owner", "team")
+    run = get_object_or_404(found, pk=run_id)
     if write and not can_change_run(user, run):
         check_permission(user, Permission.LAUNCH)
-        owner = run.owner.get_username()
-        raise PermissionDenied(f"Only {owner} and operators may change this run. Ask {owner}.")
+        raise PermissionDenied(why_unchangeable(run))
     return run
+
+
+def why_unchangeable(run: Run) -> str:
+    owner = run.owner.get_username()
+    return f"Only {owner} and operators may change this run. Ask {owner}."
+
+
+class RunsToChange(NamedTuple):
+    """Of runs that were asked for, those that may be seen, and why some may not be changed."""
+
+    runs: list[Run]
+    refusals: dict[int, str]
+
+
+def runs_to_change(user: Person, numbers: Collection[int]) -> RunsToChange:
+    """The newest first. What the person may not see does not exist."""
+    found = runs_for(user).filter(pk__in=numbers).select_related("dataset", "owner")
+    runs = list(found.defer("document").order_by("-pk"))
+    refused = (run for run in runs if not can_change_run(user, run))
+    return RunsToChange(runs, {run.pk: why_unchangeable(run) for run in refused})
 
 
 def visible_live_runs(user: Person) -> set[int]:
@@ -296,3 +321,14 @@ def webhooks_for(user: Person) -> QuerySet[Webhook]:
 
 def get_webhook_for(user: Person, webhook_id: int) -> Webhook:
     return get_object_or_404(webhooks_for(user), pk=webhook_id)
+
+
+def views_for(user: Person) -> QuerySet[SavedView]:
+    """A person's own, as with tokens."""
+    if not may(user, Permission.SEE):
+        return SavedView.objects.none()
+    return SavedView.objects.filter(owner_id=user.pk)
+
+
+def get_view_for(user: Person, view_id: int) -> SavedView:
+    return get_object_or_404(views_for(user), pk=view_id)

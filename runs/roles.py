@@ -41,6 +41,7 @@ class Permission(StrEnum):
     ALLOW_PRIVATE = "let endpoints call private addresses"
     MANAGE_PEOPLE = "give roles or close accounts"
     READ_AUDIT = "read the audit log"
+    SET_RETENTION = "say what the site removes by itself"
     USE_ADMIN = "use the admin"
 
 
@@ -59,6 +60,7 @@ ADMIN = OPERATOR | {
     Permission.ALLOW_PRIVATE,
     Permission.MANAGE_PEOPLE,
     Permission.READ_AUDIT,
+    Permission.SET_RETENTION,
     Permission.USE_ADMIN,
 }
 

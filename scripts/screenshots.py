@@ -60,6 +60,8 @@ IS_WELL_UNDER_WAY = """() => {
 }"""
 PAGES = {
     "runs": "/runs/",
+    "runs-delete": "/runs/several/?do=delete&run=1",
+    "run-about": "/runs/1/about/",
     "run-new": "/runs/new/?run=1",
     "run-new-blank": "/runs/new/",
     "trial": "/runs/1/trials/4/",

@@ -13,7 +13,7 @@ from runs.forms.endpoints import EndpointForm
 from runs.models import Endpoint
 from runs.selectors.dependents import dependents_of_endpoint
 from runs.services.endpoints import save_endpoint, test_connection, validate_endpoint
-from runs.services.removing.archiving import delete_endpoint
+from runs.services.removing.archiving import remove_endpoint
 
 MOST_TESTS = 5  # at once; each may take its full deadline
 
@@ -105,11 +105,11 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
         return gone, counts, missing, protected
 
     def delete_model(self, request: HttpRequest, obj: Endpoint) -> None:
-        delete_endpoint(request.user, obj)
+        remove_endpoint(request.user, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
         for endpoint in queryset:
-            delete_endpoint(request.user, endpoint)
+            remove_endpoint(request.user, endpoint)
 
     @admin.action(description="Test the connection", permissions=["change"])
     def test_connections(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:

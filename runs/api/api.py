@@ -40,6 +40,7 @@ from runs.api.routes import (
     run_reports,
     runs,
     scores,
+    stars,
     streams,
     teams,
     webhooks,
@@ -54,6 +55,7 @@ from workers.engine.spec.problems import explain
 GROUPS = (
     runs,
     dry_runs,
+    stars,
     control,
     overrides,
     rerunning,

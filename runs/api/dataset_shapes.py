@@ -56,6 +56,7 @@ class DatasetAnswer(BaseModel):
     team: SharedTeam
     created: datetime
     archived: datetime | None
+    remove_after: datetime | None
 
 
 class DatasetChanges(Strict):
@@ -96,6 +97,7 @@ def dataset_answer(dataset: Dataset) -> DatasetAnswer:
         team=dataset.team.name if dataset.team else None,
         created=dataset.created,
         archived=dataset.archived,
+        remove_after=dataset.remove_after,
     )
 
 

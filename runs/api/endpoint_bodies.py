@@ -127,6 +127,12 @@ class EndpointBody(EndpointChanges):
         return self
 
 
+class DeleteEndpointQuery(BaseModel):
+    now: Annotated[
+        bool, Field(description="For good at once, instead of some days in which it can come back.")
+    ] = False
+
+
 class EndpointAnswer(BaseModel):
     """Of the key only whether there is one."""
 
@@ -151,6 +157,7 @@ class EndpointAnswer(BaseModel):
     has_key: bool
     key_set_at: datetime | None
     archived: datetime | None
+    remove_after: datetime | None
 
 
 class FoundModels(BaseModel):

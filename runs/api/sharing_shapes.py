@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from django.http import Http404
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from runs.access import find_team_for
 from runs.api.problems import refuse
@@ -33,18 +33,14 @@ class SharingChanges(Strict):
         str | None, Field(max_length=80, description="With the members of a team that you are in.")
     ] = None
 
+    @property
+    def is_about_sharing(self) -> bool:
+        return self.shared is not None or self.team is not None
+
     def asked_by(self, person: Person) -> Asked:
         if (self.shared is None) == (self.team is None):
             raise refuse("", "Give either shared or team.")
         return asked(person, self.shared, self.team)
-
-
-class SharingNow(BaseModel):
-    """`changed` is false when it was so already."""
-
-    changed: bool
-    shared: IsShared
-    team: SharedTeam
 
 
 def asked(person: Person, shared: bool | None, team: str | None) -> Asked:

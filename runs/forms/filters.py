@@ -1,7 +1,7 @@
 """Filters live in the address. What does not make sense there is left out, never an error page."""
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
@@ -9,7 +9,8 @@ from django.http import QueryDict
 
 from runs.models import AuditAction
 from runs.selectors.audit import AuditFilters
-from runs.selectors.runs.run_list import STATE_FILTERS, RunFilters
+from runs.selectors.runs import run_list
+from runs.selectors.runs.run_filters import STATE_FILTERS, RunFilters
 from runs.selectors.scores.chosen import MOST_ROWS, MOST_TICKED, TrialChoice
 from runs.selectors.scores.table import COLUMNS, USUAL
 from runs.selectors.scores.trials import LARGEST_POSITION, SORTS, STATUSES, TrialFilters
@@ -17,6 +18,7 @@ from workers.engine.errors import CALL_ERRORS
 
 LONGEST_TEXT = 200
 LONGEST_ROLE = 20  # characters
+LONGEST_VIEW = 2000  # characters of an address
 MOST_CASES = 100  # in one address
 LARGEST_ID = 2**63 - 1  # what a database's integer column can hold
 
@@ -57,23 +59,48 @@ def read_day(text: str | None) -> datetime | None:
         return None
 
 
+def read_last_day(text: str | None) -> datetime | None:
+    """The first moment after it, in UTC."""
+    last = read_day(text)
+    return last + timedelta(days=1) if last and last.year < 9999 else None
+
+
 def read_audit_filters(query: QueryDict) -> AuditFilters:
-    last = read_day(query.get("to"))
     return AuditFilters(
         person=read_text(query.get("person")),
         action=read_choice(query.get("action"), AuditAction.values),
         about=read_text(query.get("about")),
         since=read_day(query.get("from")),
-        until=last + timedelta(days=1) if last and last.year < 9999 else None,
+        until=read_last_day(query.get("to")),
     )
 
 
-def read_run_filters(query: QueryDict) -> RunFilters:
+def read_run_filters(query: QueryDict, person_id: int | None = None) -> RunFilters:
+    """`person_id`: whose stars are meant."""
     return RunFilters(
         state=read_choice(query.get("state"), STATE_FILTERS),
         kind=read_text(query.get("kind"))[:20],
         text=read_text(query.get("q")),
+        owner=read_text(query.get("owner")),
+        endpoint=read_text(query.get("endpoint")),
+        tag=read_text(query.get("tag")),
+        since=read_day(query.get("from")),
+        until=read_last_day(query.get("to")),
+        starred_by=person_id if query.get("starred") else None,
     )
+
+
+# What a saved view keeps of an address: filters and columns, not the place of a page.
+VIEW_FIELDS = (
+    *("q", "state", "kind", "owner", "endpoint", "tag", "from", "to", "starred", "show"),
+)
+
+
+def read_view_query(text: str) -> str:
+    """The part of an address that a saved view keeps, always in the same order."""
+    given = QueryDict(text[:LONGEST_VIEW])
+    kept = {name: [read_text(value) for value in given.getlist(name)] for name in VIEW_FIELDS}
+    return urlencode({name: [one for one in kept[name] if one] for name in kept}, doseq=True)
 
 
 def read_trial_filters(query: QueryDict) -> TrialFilters:
@@ -100,14 +127,23 @@ def read_trial_choice(query: QueryDict) -> TrialChoice:
     return TrialChoice(read_trial_filters(query), tuple(sorted(positions)), tuple(sorted(rows)))
 
 
-def read_columns(query: QueryDict, remembered: str) -> tuple[str, ...]:
-    """The columns of the scores table: those in the address, else those that this browser
-    remembers, else the usual ones."""
+def read_columns(
+    query: QueryDict,
+    remembered: str,
+    columns: Iterable[str] = COLUMNS,
+    usual: Iterable[str] = USUAL,
+) -> tuple[str, ...]:
+    """The columns of a table: those in the address, else those that this browser remembers, else
+    the usual ones."""
     if "show" in query:
         wanted = query.getlist("show")
     else:
-        wanted = remembered.split(".") if remembered else list(USUAL)
-    return tuple(name for name in COLUMNS if name in wanted)
+        wanted = remembered.split(".") if remembered else list(usual)
+    return tuple(name for name in columns if name in wanted)
+
+
+def read_run_columns(query: QueryDict, remembered: str) -> tuple[str, ...]:
+    return read_columns(query, remembered, run_list.COLUMNS, run_list.USUAL)
 
 
 def trial_query(filters: TrialFilters, show: Sequence[str] = ()) -> str:

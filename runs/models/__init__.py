@@ -17,8 +17,10 @@ from runs.models.endpoint import DIRECT, Endpoint, EndpointKind
 from runs.models.figures import RunFigures
 from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
 from runs.models.maintenance import Maintenance
+from runs.models.organising import RunStar, RunTag, SavedView
 from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
+from runs.models.retention import RetentionRules
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.score import Override, Score, ScoreRecord, Verdict
 from runs.models.team import Team, TeamMember
@@ -53,11 +55,15 @@ __all__ = [
     "Profile",
     "Prompt",
     "ProviderIdentity",
+    "RetentionRules",
     "Run",
     "RunEvent",
     "RunFigures",
     "RunSample",
+    "RunStar",
     "RunState",
+    "RunTag",
+    "SavedView",
     "Scope",
     "Score",
     "ScoreRecord",

@@ -60,6 +60,12 @@ class Dataset(models.Model):
     archived = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since then offered for no new run."
     )
+    remove_after = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Deleted: archived, and removed for good after that.",
+    )
 
     size = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Bytes of its rows as JSON."

@@ -146,6 +146,12 @@ class Endpoint(models.Model):
     archived = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since then offered for no new run."
     )
+    remove_after = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Deleted: archived, and removed for good after that.",
+    )
 
     class Meta:
         ordering: ClassVar[list[str]] = ["name"]

@@ -92,6 +92,16 @@ class Run(models.Model):
     limits_now = models.JSONField(
         default=dict, blank=True, help_text="Limits that were changed since the launch."
     )
+    note = models.TextField(blank=True, help_text="What people should know about it.")
+    archived = models.DateTimeField(
+        null=True, blank=True, help_text="Since then out of lists; everything else stays."
+    )
+    remove_after = models.DateTimeField(
+        null=True,
+        blank=True,
+        db_index=True,
+        help_text="Deleted: archived, and removed for good after that.",
+    )
     created = models.DateTimeField(auto_now_add=True)
     started = models.DateTimeField(null=True, blank=True)
     ended = models.DateTimeField(null=True, blank=True)

@@ -20,6 +20,7 @@ from runs.selectors.datasets.pages import newest_versions
 from runs.selectors.paging import BY_NAME, BY_POSITION, NEWEST_FIRST, Order, place
 from runs.selectors.pickable import Pickable
 from runs.selectors.prompts import newest_prompts
+from runs.selectors.runs.run_filters import RunFilters, narrow
 from runs.selectors.runs.run_summary import RunSummary, summarise
 
 
@@ -37,22 +38,21 @@ def list_run_summaries(
     most: int,
     *,
     before: int | None,
-    state: str = "",
-    kind: str = "",
+    filters: RunFilters,
+    is_archived: bool = False,
     name: str = "",
     since: datetime | None = None,
 ) -> list[RunSummary]:
     """Newest first. `since`: those that may have changed, which are also all that go on."""
-    if state:
-        runs = runs.filter(state=state)
-    if kind:
-        runs = runs.filter(kind=kind)
+    runs = narrow(runs.filter(archived__isnull=not is_archived), filters)
+    if filters.state:
+        runs = runs.filter(state=filters.state)
     if name:
         runs = runs.filter(name__icontains=name)
     if since is not None:
         news = Q(created__gte=since) | Q(ended__gte=since) | Q(state__in=RunState.live())
         runs = runs.filter(news)
-    found = runs.select_related("dataset").defer("document", "snapshot_of")
+    found = runs.select_related("dataset", "owner").defer("document", "snapshot_of", "note")
     return summarise(list(NEWEST_FIRST.walk(found, place(before))[:most]))
 
 

@@ -74,7 +74,7 @@ def find_guides(text: str) -> Iterable[Place]:
 
 def find_runs(text: str, runs: QuerySet[Run]) -> Iterable[Place]:
     """By a part of the name, or by number as in 118 or #118."""
-    wanted = Q(name__icontains=text)
+    wanted = Q(name__icontains=text, archived=None)
     number = text.removeprefix("#")
     if number.isascii() and number.isdecimal() and int(number[:20]) <= LARGEST_NUMBER:
         wanted |= Q(pk=int(number[:20]))

@@ -26,8 +26,10 @@ def start_demo(owner: AbstractBaseUser, kind: str = DEFAULT_KIND) -> Run:
 def ensure_demo_parts(owner: AbstractBaseUser | None = None) -> None:
     """The simulated endpoint, the questions and the presets. Of what exists it changes nothing, but
     brings back what was archived."""
-    Endpoint.objects.filter(name=DEMO_ENDPOINT, archived__isnull=False).update(archived=None)
-    Dataset.objects.filter(name=DEMO_DATASET, archived__isnull=False).update(archived=None)
+    endpoints = Endpoint.objects.filter(name=DEMO_ENDPOINT, archived__isnull=False)
+    endpoints.update(archived=None, remove_after=None)
+    datasets = Dataset.objects.filter(name=DEMO_DATASET, archived__isnull=False)
+    datasets.update(archived=None, remove_after=None)
     Endpoint.objects.get_or_create(
         name=DEMO_ENDPOINT,
         defaults={

@@ -1,6 +1,6 @@
 """Small pictures in plain SVG and markup: they need no script and no inline style."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -90,6 +90,14 @@ def small_bar(done: int, failed: int, cached: int, planned: int) -> dict[str, An
     """The bar of a list row."""
     bar = {"fresh": done - failed - cached, "cached": cached, "failed": failed, "planned": planned}
     return {"segments": segments(bar)}
+
+
+@register.inclusion_tag("parts/sparkline.html")
+def sparkline(counts: Sequence[int]) -> dict[str, str]:
+    """A line over equal parts of time, on a field of 48 x 14."""
+    top, step = max(*counts, 1), 48 / (len(counts) - 1)
+    points = (f"{step * i:.1f} {13 - 12 * count / top:.1f}" for i, count in enumerate(counts))
+    return {"path": "M" + "L".join(points)}
 
 
 @register.inclusion_tag("parts/whisker.html")

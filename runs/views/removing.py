@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -33,11 +34,14 @@ from runs.services.removing.archiving import (
     delete_dataset,
     delete_endpoint,
     delete_version,
+    remove_dataset,
+    remove_endpoint,
     restore_dataset,
     restore_endpoint,
 )
 from runs.views.people import person
 
+UNDO = "It can be brought back for {days} days, under Archived; then it is removed for good."
 MOST_SHOWN = 10  # runs and configurations that are named; the others are counted
 
 
@@ -56,6 +60,7 @@ class Deletion(NamedTuple):
     label: str
     typed: str
     act: Callable[[], object]
+    undo: str = "This cannot be undone."
 
 
 @requires(Permission.IMPORT)
@@ -80,12 +85,15 @@ def dataset_remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 def dataset_deletions(request: HttpRequest, found: Dataset, used: Dependents) -> list[Deletion]:
     user, versions = person(request), len(versions_of(datasets_for(request.user), found))
-    possible = []
-    if not used:
-        label = f"Delete {found.name}" + (f", all {versions} versions" if versions > 1 else "")
-        possible.append(
-            Deletion("delete", label, found.name, lambda: delete_dataset(user, found.name))
-        )
+    possible, name = [], found.name
+    whole = f"{name}, all {versions} versions" if versions > 1 else name
+    if not used and found.remove_after:
+        label = f"Remove {whole}, for good now"
+        possible.append(Deletion("remove", label, name, lambda: remove_dataset(user, name)))
+    elif not used:
+        undo = UNDO.format(days=settings.TRASH_DAYS)
+        act = Deletion("delete", f"Delete {whole}", name, lambda: delete_dataset(user, name), undo)
+        possible.append(act)
     if versions > 1 and not dependents_of_version(found):
         label = f"Delete only version {found.version}"
         possible.append(
@@ -124,9 +132,13 @@ def endpoint_remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def endpoint_deletion(request: HttpRequest, found: Endpoint) -> Deletion:
-    label = f"Delete {found.name}" + (" and its key" if found.has_key else "")
-    user = person(request)
-    return Deletion("delete", label, found.name, lambda: delete_endpoint(user, found))
+    user, whole = person(request), found.name + (" and its key" if found.has_key else "")
+    if found.remove_after:
+        label = f"Remove {whole}, for good now"
+        return Deletion("remove", label, found.name, lambda: remove_endpoint(user, found))
+    undo = UNDO.format(days=settings.TRASH_DAYS)
+    act: Callable[[], object] = lambda: delete_endpoint(user, found)  # noqa: E731
+    return Deletion("delete", f"Delete {whole}", found.name, act, undo)
 
 
 @requires(Permission.EDIT_ENDPOINTS)
@@ -163,6 +175,6 @@ def delete_or_show(request: HttpRequest, context: dict[str, Any]) -> HttpRespons
         except InUseError as error:  # since the page was opened
             problem = str(error)
             continue
-        messages.success(request, f"Deleted {deletion.typed}.")
+        messages.success(request, f"Deleted {deletion.typed}. {deletion.undo}")
         return redirect(context["list"])
     return render(request, "parts/remove.html", {**context, "problem": problem}, status=400)

@@ -13,6 +13,7 @@ from runs.services.control.resuming import resume_run
 from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.people.sharing import share_run
 from runs.services.runs import cancel_run
+from runs.views.going_back import go_back
 from runs.views.people import person
 from runs.views.sharing import sharing
 from workers.engine.errors import ConfigurationError
@@ -28,7 +29,7 @@ def run_pause(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
     if not pause_run(run, person(request), now="now" in request.POST):
         messages.info(request, "The run was paused already, or has finished.")
-    return redirect(run)
+    return go_back(request, run)
 
 
 @requires(Permission.LAUNCH)
@@ -40,7 +41,7 @@ def run_resume(request: HttpRequest, run_id: int) -> HttpResponse:
             messages.info(request, "The run was not paused.")
     except ConfigurationError as error:
         tell_why(request, error)
-    return redirect(run)
+    return go_back(request, run)
 
 
 @requires(Permission.LAUNCH)
@@ -49,7 +50,7 @@ def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_run_for(request.user, run_id, write=True)
     if not cancel_run(run, person(request)):
         messages.info(request, "The run had already finished.")
-    return redirect(run)
+    return go_back(request, run)
 
 
 @requires(Permission.LAUNCH)
@@ -63,7 +64,7 @@ def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     else:
         if not count:
             messages.info(request, "No failed trial is left to retry.")
-    return redirect(run)
+    return go_back(request, run)
 
 
 @requires(Permission.LAUNCH)

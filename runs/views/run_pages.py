@@ -24,6 +24,7 @@ from runs.selectors.prompts import prompts_used
 from runs.selectors.runs.confirmation import held_out_of
 from runs.selectors.runs.errors import group_errors
 from runs.selectors.runs.events import list_events
+from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.ran_on import ran_on
 from runs.selectors.runs.reruns import rerun_links
 from runs.selectors.runs.snapshot import take_snapshot
@@ -43,7 +44,7 @@ from runs.selectors.scores.trials import (
 )
 from workers.engine.spec.documents import write_document
 
-COLUMNS_COOKIE = "score_columns"  # written by static/js/scores.js
+COLUMNS_COOKIE = "score_columns"  # written by static/js/columns.js
 
 
 def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> dict[str, Any]:
@@ -52,6 +53,8 @@ def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> 
         "section": "runs",
         "run": run,
         "can_change": can_change_run(request.user, run),
+        "tags": tags_of(run),
+        "is_starred": getattr(run, "is_starred", False),
         "tab": tab,
         "snapshot": take_snapshot(run, series=series, advice=series),
         **rerun_links(run, runs_for(request.user))._asdict(),

@@ -71,7 +71,7 @@ function onKey(event) {
   if (event.key === "Escape" && isTyping(event.target)) return event.target.blur();
   if (!areOn() || isTyping(event.target) || document.querySelector("dialog[open]")) return;
   if (performance.now() - goesSince < SEQUENCE_MS) {
-    goesSince = 0;
+    goesSince = -Infinity;
     const link = document.querySelector(`[data-go="${CSS.escape(event.key)}"]`);
     if (link) return link.click();
   }

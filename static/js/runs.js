@@ -1,4 +1,5 @@
 /** The runs list: counters and the rows of runs that go on are fetched again; new runs are announced, so that no row moves. */
+import { wireColumns } from "./columns.js";
 import { Refresher, replaceIn } from "./refresh.js";
 
 const list = document.querySelector("[data-runs]");
@@ -12,13 +13,30 @@ function address() {
 
 function show(part) {
   replaceIn(document.querySelector("[data-counters]"), [...part.querySelector("[data-counters]").childNodes]);
+  showAlerts(part.querySelector("[data-alerts]"));
   showNew(Number(part.querySelector("[data-new]").dataset.new));
   for (const row of part.querySelectorAll("[data-run-row]")) {
     const shown = list.querySelector(`[data-run-row="${row.dataset.runRow}"]`);
-    if (!shown) continue;
+    if (!shown || shown.querySelector("details[open]")) continue; // a menu stays open under the pointer
     shown.toggleAttribute("data-is-live", row.hasAttribute("data-is-live"));
     replaceIn(shown, [...row.childNodes]);
   }
+}
+
+/** Only where something changed: a button under the pointer must not go. */
+function showAlerts(fresh) {
+  const place = document.querySelector("[data-alerts]");
+  const words = (element) => element.textContent.replace(/\s+/g, " ");
+  if (words(place) !== words(fresh)) replaceIn(place, [...fresh.childNodes]);
+}
+
+/** What is done with ticked runs shows once one is ticked. */
+function wireTicked() {
+  const actions = document.querySelector("[data-several]");
+  if (!actions) return;
+  const look = () => (actions.hidden = !list.querySelector("[data-tick]:checked"));
+  document.addEventListener("change", look);
+  look();
 }
 
 function showNew(count) {
@@ -28,3 +46,5 @@ function showNew(count) {
 }
 
 if (list) new Refresher(address, show).start();
+wireColumns();
+wireTicked();

@@ -82,7 +82,7 @@ DID = {
     "state": "cancelled",
     "limit": {"max_concurrent": 20},
     "runs": 6,
-    "endpoints": ["my-provider", "simulated"],
+    "endpoints": ["my-provider", "old-provider", "simulated"],  # deleted, not removed yet
     "datasets": ["capitals", "sums"],
     "configurations": ["capitals", "more sums", "sums"],
 }

@@ -191,9 +191,9 @@ def test_fields_choose_what_is_answered(asker, run):
     }
     (row,) = asker.get("/runs", fields="id,score").json()["data"]
     assert set(row) == {"id", "score"}
-    answer = asker.get("/runs", fields="id,owner")
+    answer = asker.get("/runs", fields="id,colour")
     assert answer.status_code == 422
-    assert "Unknown: owner. Allowed here: id, name" in answer.json()["detail"]
+    assert "Unknown: colour. Allowed here: id, name" in answer.json()["detail"]
 
 
 def pages_of(asker, path, **query):

@@ -270,6 +270,8 @@ def test_an_endpoint_is_archived_and_deleted_over_the_api(staff, dataset):
     assert staff.post("/runs", {"configuration": run_document(dataset)}).status_code == 202
     assert staff.ask("delete", "/endpoints/simulated").status_code == 409
     assert staff.ask("delete", "/endpoints/provider").json()["changed"] is True
+    assert staff.get("/endpoints/provider").json()["remove_after"]
+    assert staff.ask("delete", "/endpoints/provider?now=true").json()["changed"] is True
     assert [row.name for row in Endpoint.objects.all()] == ["simulated"]
 
 

@@ -23,6 +23,8 @@ PAGES = [
     pytest.param("/runs/new/?kind=rollout", id="new rollout"),
     pytest.param("/runs/new/?kind=mutate", id="new mutation"),
     pytest.param("/runs/{run}/", id="run"),
+    pytest.param("/runs/several/?do=delete&run={run}", id="delete runs"),
+    pytest.param("/runs/{run}/about/", id="tags and note"),
     pytest.param("/runs/{run}/scores/", id="scores"),
     pytest.param("/runs/{run}/errors/", id="errors"),
     pytest.param("/runs/{run}/events/", id="events"),

@@ -21,7 +21,7 @@ def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, si
     list_tab = page.context.new_page()
     list_tab.goto("/runs/")
     row = list_tab.locator(f'[data-run-row="{number}"]')
-    tick = row.get_by_role("checkbox", name=f"Compare run {number}")
+    tick = row.get_by_role("checkbox", name=f"Choose run {number}")
     tick.check()
     seen = row.locator(".run-count").inner_text()
     site.simulator.hold(after=60)
@@ -42,7 +42,7 @@ def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, si
     expect(list_tab.get_by_role("link", name="started meanwhile")).to_be_visible()
 
     for one in (number, run_number(page)):
-        list_tab.get_by_role("checkbox", name=f"Compare run {one}", exact=True).check()
+        list_tab.get_by_role("checkbox", name=f"Choose run {one}", exact=True).check()
     list_tab.get_by_role("button", name="Compare", exact=True).click()
     expect(list_tab.locator("#verdict")).to_contain_text(f"and run {number}")
     list_tab.locator("[data-open]").first.click()

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils.timezone import now
 
-from runs.models import Configuration, Run, RunState, Scope, Team, Webhook
+from runs.models import Configuration, Run, RunState, SavedView, Scope, Team, Webhook
 from runs.roles import PERMISSIONS, Role
 from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
@@ -29,10 +29,10 @@ from tests.runs.page_parts import (
 OWNERS = ("own", "foreign", "shared")
 BODIES: dict[str, Any] = {
     "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
-    "PATCH /runs/{int:run_id}": {"shared": True},
     "POST teams": {"name": "another"},
     "POST team": {"do": "add", "person": "third"},
     "PATCH /datasets/{path:name}": {"archived": True},
+    "PATCH /runs/{int:run_id}": {"tags": ["kept"]},
     "PATCH /prompts/{path:name}": {"shared": True},
     "POST /prompts": {"name": "another", "content": {"user": "{{question}}"}},
     "POST /dataset-splits/{path:name}": {"parts": {"train": 0.5, "test": 0.5}},
@@ -152,6 +152,7 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
         "run_id": run.pk,
         "key": key,
         "webhook_id": webhook.pk,
+        "view_id": SavedView.objects.create(owner=owner, name=whose).pk,
         "tokens.pk": token.pk,
         "configurations.name": stored.name,
     }

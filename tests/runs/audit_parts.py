@@ -18,6 +18,7 @@ from runs.models import (
     Configuration,
     Run,
     RunState,
+    SavedView,
     Scope,
     Score,
     Team,
@@ -29,6 +30,7 @@ from runs.services import prompts
 from runs.services.people.accounts import make_setup_link
 from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
+from runs.services.removing.rules import remove_old_samples
 from tests.runs.page_parts import (
     PASSWORD,
     add_score,
@@ -148,14 +150,23 @@ def archive(kind: str) -> Callable[[Stage], object]:
     return lambda s: s.post(f"{kind}_remove", getattr(s, kind).pk, action="archive")
 
 
-def remove_endpoint(stage: Stage) -> None:
+def remove_endpoint(stage: Stage, *, for_good: bool = False) -> None:
     other = make_endpoint("other")
-    stage.post("endpoint_remove", other.pk, action="delete", typed="other")
+    for action in ("delete", "remove")[: 1 + for_good]:
+        stage.post("endpoint_remove", other.pk, action=action, typed="other")
 
 
-def remove_dataset(stage: Stage) -> None:
+def remove_dataset(stage: Stage, *, for_good: bool = False) -> None:
     other = make_dataset(stage.ada, "old")
-    stage.post("dataset_remove", other.pk, action="delete", typed="old")
+    for action in ("delete", "remove")[: 1 + for_good]:
+        stage.post("dataset_remove", other.pk, action=action, typed="old")
+
+
+def remove_samples(stage: Stage) -> None:
+    stage.hold(RunState.COMPLETED)
+    Run.objects.update(ended=now() - timedelta(days=2))
+    stage.run.samples.create(second=1)
+    remove_old_samples(1)
 
 
 def retry(stage: Stage) -> None:
@@ -176,6 +187,16 @@ def try_again(stage: Stage) -> None:
 def unshare(stage: Stage) -> None:
     stage.post("run_share", stage.run.pk, share="yes")
     stage.post("run_share", stage.run.pk, share="no")
+
+
+def put_away(stage: Stage, do: str) -> None:
+    stage.hold(RunState.COMPLETED)
+    stage.post("runs_several", do=do, run=[stage.run.pk])
+
+
+def bring_back(stage: Stage) -> None:
+    put_away(stage, "delete")
+    stage.api("patch", f"/runs/{stage.run.pk}", {"archived": False})
 
 
 def resume(stage: Stage) -> None:
@@ -281,7 +302,11 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         lambda s: s.post("endpoint", s.endpoint.pk, **s.endpoint_form(max_concurrent=7)),
         ENDS | {"detail": "max_concurrent, adaptive"},
     ),
-    AuditAction.ENDPOINT_REMOVED: (remove_endpoint, ENDS | {"subject": "other"}),
+    AuditAction.ENDPOINT_DELETED: (remove_endpoint, ENDS | {"subject": "other"}),
+    AuditAction.ENDPOINT_REMOVED: (
+        lambda s: remove_endpoint(s, for_good=True),
+        ENDS | {"subject": "other"},
+    ),
     AuditAction.ENDPOINT_ARCHIVED: (archive("endpoint"), ENDS),
     AuditAction.ENDPOINT_RESTORED: (restore("endpoint"), ENDS),
     AuditAction.ENDPOINT_PAUSED: (lambda s: s.post("endpoint_pause", s.endpoint.pk), ENDS),
@@ -304,6 +329,11 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         lambda s: s.post("endpoint_try", s.endpoint.pk, model="sim-small", prompt="Hello"),
         ENDS | {"detail": "sim-small"},
     ),
+    AuditAction.RETENTION_CHANGED: (
+        lambda s: s.post("retention", run_days=90),
+        ENDS | {"subject_kind": "site", "detail": "run_days 90"},
+    ),
+    AuditAction.SAMPLES_REMOVED: (remove_samples, {"door": AuditDoor.SITE, "subject_kind": "run"}),
     AuditAction.ENDPOINT_TRIED_AGAIN: (try_again, ENDS),
     AuditAction.RUN_TRIED: (
         lambda s: s.api("post", "/runs/dry", {"configuration": run_once(s)}),
@@ -320,6 +350,25 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.RUN_SHARED: (lambda s: s.post("run_share", s.run.pk, share="yes"), ENDS),
     AuditAction.RUN_UNSHARED: (unshare, ENDS),
     AuditAction.RUN_REMOVED: (remove_old_runs, SHELL),
+    AuditAction.RUN_TAGGED: (
+        lambda s: s.post("run_about", s.run.pk, tags="new, old"),
+        ENDS | {"detail": "+new, +old"},
+    ),
+    AuditAction.RUN_NOTED: (
+        lambda s: s.api("patch", f"/runs/{s.run.pk}", {"note": "Why."}),
+        SCRIPT | {"detail": "4 characters"},
+    ),
+    AuditAction.RUN_ARCHIVED: (lambda s: put_away(s, "archive"), ENDS),
+    AuditAction.RUN_DELETED: (lambda s: put_away(s, "delete"), ENDS),
+    AuditAction.RUN_RESTORED: (bring_back, SCRIPT),
+    AuditAction.VIEW_SAVED: (
+        lambda s: s.post("run_views", name="mine", query="state=failed&before=3"),
+        ENDS | {"subject": "mine", "detail": "state=failed"},
+    ),
+    AuditAction.VIEW_REMOVED: (
+        lambda s: s.post("run_view_remove", SavedView.objects.create(owner=s.ada, name="x").pk),
+        ENDS | {"subject": "x"},
+    ),
     AuditAction.LIMITS_CHANGED: (
         lambda s: s.api("patch", f"/runs/{s.run.pk}/limits", {"max_concurrent": 3}),
         SCRIPT | {"detail": "calls at once from no limit to 3"},
@@ -337,7 +386,11 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         ENDS | {"subject": "sums"},
     ),
     AuditAction.DATASET_UNSHARED: (unshare_dataset, SCRIPT | {"subject": "sums"}),
-    AuditAction.DATASET_REMOVED: (remove_dataset, ENDS | {"subject": "old"}),
+    AuditAction.DATASET_DELETED: (remove_dataset, ENDS | {"subject": "old"}),
+    AuditAction.DATASET_REMOVED: (
+        lambda s: remove_dataset(s, for_good=True),
+        ENDS | {"subject": "old"},
+    ),
     AuditAction.DATASET_ARCHIVED: (archive("dataset"), ENDS | {"subject": "sums"}),
     AuditAction.DATASET_RESTORED: (restore("dataset"), ENDS),
     AuditAction.CONFIGURATION_REMOVED: (remove_configuration, ADMIN | {"subject": "kept"}),

@@ -36,6 +36,7 @@ NOT_A_PERSONS = {
     "prune_audit": "only age removes a row, and it would add one for each",
     "retune_and_resume": "its two parts record",
     "rerun_as_new": "create_run records it",
+    "remove_due": "remove_part records it",
 }
 
 

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from runs import secrets
 from runs.models import Endpoint, EndpointKind
 from runs.services import endpoints
-from runs.services.removing.archiving import delete_endpoint
+from runs.services.removing.archiving import delete_endpoint, remove_endpoint
 
 CANARY = "sk-canary-0123456789abcdef"
 
@@ -84,8 +84,12 @@ def test_only_staff_change_endpoints(staff, member):
     saved = endpoints.save_endpoint(staff, new_endpoint(), None)
     with pytest.raises(PermissionDenied):
         delete_endpoint(member, saved)
-    assert Endpoint.objects.filter(pk=saved.pk).exists()
+    with pytest.raises(PermissionDenied):
+        remove_endpoint(member, saved)
+    assert Endpoint.objects.filter(pk=saved.pk, remove_after=None).exists()
     delete_endpoint(staff, saved)
+    assert Endpoint.objects.get().remove_after
+    remove_endpoint(staff, saved)
     assert not Endpoint.objects.exists()
 
 

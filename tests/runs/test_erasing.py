@@ -27,7 +27,10 @@ from runs.models import (
     RunEvent,
     RunFigures,
     RunSample,
+    RunStar,
     RunState,
+    RunTag,
+    SavedView,
     Scope,
     Score,
     Webhook,
@@ -93,6 +96,10 @@ REFERENCES = {
     "runs.Score.run": "erased",
     "runs.ScoreRecord.run": "erased",
     "runs.WebhookDelivery.run": "erased",
+    "runs.RunTag.run": "erased",
+    "runs.RunStar.run": "erased",
+    "runs.RunStar.person": "erased",
+    "runs.SavedView.owner": "erased",
 }
 ROOTS: tuple[type[models.Model], ...] = (User, Dataset, Run)
 
@@ -160,6 +167,9 @@ def with_results(owner: User, dataset: Dataset, key: str, **fields: Any) -> Run:
     RunFigures.objects.create(run=run, stamp="", document={})
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
     WebhookDelivery.objects.create(webhook=webhook, run=run)
+    RunTag.objects.create(run=run, name=CANARY)
+    RunStar.objects.create(run=run, person=owner)
+    SavedView.objects.get_or_create(owner=owner, name="mine")
     return run
 
 

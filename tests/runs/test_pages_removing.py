@@ -51,6 +51,10 @@ def test_an_unused_dataset_is_deleted_once_its_name_was_typed(alice):
     assert Dataset.objects.exists()
     done = remove(alice, "dataset", dataset, action="delete", typed=" old sums ")
     assert "Deleted old sums." in done.content.decode()
+    assert Dataset.objects.get().remove_after
+    page = client_of(alice).get(reverse("dataset_remove", args=[dataset.pk])).content.decode()
+    assert "Remove old sums, for good now" in page
+    remove(alice, "dataset", dataset, action="remove", typed="old sums")
     assert not Dataset.objects.exists()
     assert not Case.objects.exists()
 
@@ -133,6 +137,8 @@ def test_an_unused_endpoint_is_deleted_and_a_used_one_is_not(operator):
     run = create_run(operator, run_document(make_dataset(operator)))
     Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED)
     remove(operator, "endpoint", tried, action="delete", typed="tried")
+    assert list(Endpoint.objects.filter(remove_after=None)) == [used]
+    remove(operator, "endpoint", tried, action="remove", typed="tried")
     assert list(Endpoint.objects.all()) == [used]
     refused = remove(operator, "endpoint", used, action="delete", typed="simulated")
     assert "simulated is used by 1 run. Archive it instead." in refused.content.decode()

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from runs.models import Run, RunSample, RunState
 from runs.selectors.limits.rates import NEWEST, Answered, rate_over
-from runs.selectors.runs.run_list import RunFilters, list_runs
+from runs.selectors.runs.run_filters import RunFilters
+from runs.selectors.runs.run_list import list_runs
 from runs.selectors.runs.run_summary import summarise
 from runs.selectors.runs.series import step_of
 from runs.selectors.runs.snapshot import take_snapshot

@@ -10,6 +10,7 @@ from runs.api.doors import caller, needs
 from runs.api.problems import RequestProblem, of_problems
 from runs.api.router import Routes
 from runs.api.routes.runs import RunId
+from runs.api.run_shapes import Applied as Applied
 from runs.models import Run, Scope
 from runs.selectors.limits.limits import configuration_now
 from runs.services.control.budgets import BudgetSpent
@@ -51,13 +52,6 @@ class LimitsBody(LimitChanges):
             strict=True,
         ),
     ] = False
-
-
-class Applied(BaseModel):
-    """`changed` is false when it was so already."""
-
-    applied: bool = True
-    changed: bool
 
 
 class Retried(Applied):

@@ -44,6 +44,7 @@ from runs.services.removing.archiving import (
     archive_dataset,
     delete_dataset,
     delete_version,
+    remove_dataset,
     restore_dataset,
 )
 from runs.services.removing.erasing import erase_dataset
@@ -61,6 +62,9 @@ class DeleteQuery(BaseModel):
         ),
     ] = False
     dry_run: Annotated[bool, Field(description="With `erase`: only count what would go.")] = False
+    now: Annotated[
+        bool, Field(description="For good at once, instead of some days in which it can come back.")
+    ] = False
 
 
 class Deleted(Applied):
@@ -185,20 +189,21 @@ def say_roles(dataset: Dataset, roles: dict[str, ColumnRole]) -> bool:
     summary="Delete or erase a dataset",
 )
 def delete_rows(request: HttpRequest, name: DatasetName, query: Query[DeleteQuery]) -> Deleted:
-    """All versions of a name, or only `name@3`, for its owner and operators. 409 while a run or a
-    stored configuration uses it: archive it instead, or erase it with all that came of it, which
-    cannot be undone. An erasure is of all versions, and 409 while runs on it go on; one that takes
-    runs of others needs an operator."""
+    """All versions of a name, or only `name@3`, for its owner and operators. A whole dataset can be
+    brought back for some days (EVALSITE_TRASH_DAYS) by `PATCH` with `archived: false`; one version
+    is removed at once. 409 while a run or a stored configuration uses it: archive it instead, or
+    erase it with all that came of it, which cannot be undone. An erasure is of all versions, and
+    409 while runs on it go on; one that takes runs of others needs an operator."""
     if query.erase:
         return erase_rows(caller(request), name, query)
     if query.dry_run:
         raise refuse("dry_run", "Only an erasure is counted first: add erase=true.")
     found = find_dataset_for(caller(request), name, write=True)
-    if split_choice(name).version is None:
-        delete_dataset(caller(request), found.name)
-    else:
+    if split_choice(name).version is not None:
         delete_version(caller(request), found)
-    return Deleted(changed=True)
+        return Deleted(changed=True)
+    delete = remove_dataset if query.now else delete_dataset
+    return Deleted(changed=bool(delete(caller(request), found.name)))
 
 
 def erase_rows(user: AbstractBaseUser, name: str, query: DeleteQuery) -> Deleted:

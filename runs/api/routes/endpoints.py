@@ -9,6 +9,7 @@ from runs.access import endpoints_for, find_endpoint_for
 from runs.api.bodies import address_of
 from runs.api.doors import caller, needs
 from runs.api.endpoint_bodies import (
+    DeleteEndpointQuery,
     EndpointAnswer,
     EndpointBody,
     EndpointChanges,
@@ -31,6 +32,7 @@ from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoin
 from runs.services.endpoints import find_models, save_endpoint
 from runs.services.known_providers import fill_in
 from runs.services.removing.archiving import archive_endpoint, delete_endpoint, restore_endpoint
+from runs.services.removing.archiving import remove_endpoint as remove_for_good
 from runs.services.trying import try_prompt
 from workers.engine.http import proxy_addresses
 from workers.engine.providers.known import KNOWN_PROVIDERS
@@ -109,7 +111,7 @@ def change_endpoint(
     if "archived" in body.model_fields_set:
         change = archive_endpoint if body.archived else restore_endpoint
         change(caller(request), saved)
-        saved.refresh_from_db(fields=["archived"])
+        saved.refresh_from_db(fields=["archived", "remove_after"])
     return endpoint_answer(saved)
 
 
@@ -119,10 +121,16 @@ def change_endpoint(
     response=Applied,
     summary="Delete an endpoint",
 )
-def remove_endpoint(request: HttpRequest, name: EndpointName) -> Applied:
-    """For operators. 409 while a run or a stored configuration uses it: archive it instead."""
-    delete_endpoint(caller(request), find_endpoint_for(caller(request), name, write=True))
-    return Applied(changed=True)
+def remove_endpoint(
+    request: HttpRequest, name: EndpointName, query: Query[DeleteEndpointQuery]
+) -> Applied:
+    """For operators. It can be brought back for some days (EVALSITE_TRASH_DAYS) by `PATCH` with
+    `archived: false`. 409 while a run or a stored configuration uses it: archive it instead."""
+    found = find_endpoint_for(caller(request), name, write=True)
+    if query.now:
+        remove_for_good(caller(request), found)
+        return Applied(changed=True)
+    return Applied(changed=delete_endpoint(caller(request), found))
 
 
 @routes.post(
@@ -227,4 +235,5 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         has_key=endpoint.has_key,
         key_set_at=endpoint.key_set_at,
         archived=endpoint.archived,
+        remove_after=endpoint.remove_after,
     )

@@ -1,4 +1,4 @@
-"""Runs: start, list, show, and what they would take."""
+"""Runs: start, list, show, tag, archive, delete, and what they would take."""
 
 import hashlib
 from typing import Annotated, Any
@@ -7,7 +7,7 @@ import orjson
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from ninja import P, Query
 from ninja.params import HeaderEx
-from pydantic import BaseModel, Field, SkipValidation
+from pydantic import Field
 
 from runs.access import (
     datasets_to_run_on,
@@ -17,20 +17,33 @@ from runs.access import (
     runs_for,
 )
 from runs.api.doors import caller, needs
-from runs.api.pages import ApiList, Fields, Page, PageQuery, Since, answer
+from runs.api.pages import ApiList, Page, answer
 from runs.api.problems import of_problems, refuse
 from runs.api.router import Routes
-from runs.api.sharing_shapes import SharingChanges, SharingNow
+from runs.api.run_shapes import (
+    Applied,
+    DeleteRunQuery,
+    EstimateAnswer,
+    Launched,
+    RunBody,
+    RunChanges,
+    RunDeleted,
+    RunQuery,
+    RunsQuery,
+)
 from runs.models import Configuration as StoredConfiguration
-from runs.models import RunState, Scope
+from runs.models import Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_run_summaries
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.runs.organised import with_marks
 from runs.selectors.runs.run_summary import RunDetail, RunSummary, run_detail
+from runs.selectors.runs.several import answers_kept, goes_along
 from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.organising import set_note, set_tags
 from runs.services.people.sharing import share_run
+from runs.services.removing.run_trash import archive_run, delete_run, restore_run
 from runs.services.runs import Source, create_run
-from workers.engine.spec.configuration import Configuration, Strict
 
 routes = Routes(tags=["Runs"])
 RUNS = ApiList("runs", RunSummary, "id")
@@ -40,79 +53,22 @@ RunId = Annotated[int, Field(ge=1, le=2**63 - 1, description="The number of a ru
 LONGEST_KEY = 80  # characters, as in the table
 
 
-class RunBody(Strict):
-    """The name of a stored configuration, or a configuration itself."""
-
-    # The engine reads it: its messages say what is allowed, and its schema is the one shown.
-    configuration: Annotated[str, Field(max_length=120)] | SkipValidation[Configuration]
-
-
-class Launched(BaseModel):
-    id: int
-    state: RunState
-
-
-class RunsQuery(PageQuery):
-    state: RunState | None = None
-    kind: Annotated[str, Field(max_length=20)] = ""
-    name: Annotated[str, Field(max_length=120, description="A part of the name.")] = ""
-    since: Since | None = None
-    fields: Fields = ""
-
-
-class RunQuery(BaseModel):
-    fields: Fields = ""
-
-
-class EstimateAnswer(BaseModel):
-    """What a run would take. Nothing is started. `trials` and `calls_to_send` are at most: who
-    chooses among combinations may need as few as `trials_low` and `calls_low`. `cases` are
-    those taken of the dataset's `rows`; `expected` is the column that answers are compared with.
-    `held_out` cases come beside those: the best is scored on them (of kind mutate, the trained
-    policy and two simpler ones), in `confirming` trials more.
-    `proposals`, at most, are those of the calls that ask a model for new candidates, and
-    `proposals_cost` is their part of the cost. `judge_calls`, at most, and `judge_cost` are those
-    of scorers that ask a model, apart from the others."""
-
-    candidates: int
-    cases: int
-    rows: int
-    expected: str
-    repeats: int
-    held_out: int
-    confirming: int
-    trials_low: int
-    trials: int
-    calls_cached: int
-    calls_low: int
-    calls_to_send: int
-    proposals: int
-    judge_calls: int
-    max_concurrent: int | None
-    seconds_low: float
-    seconds_high: float
-    limited_by: str
-    cost: str
-    proposals_cost: str
-    judge_cost: str
-    over_budget: list[str]
-    basis: str
-
-
 @routes.get("/runs", auth=needs(Scope.READ), response=Page[RunSummary], summary="List runs")
 def list_runs(request: HttpRequest, query: Query[RunsQuery]) -> HttpResponse:
-    """Newest first."""
-    filters = (query.state, query.kind, query.name, query.since)
+    """Newest first. Archived and deleted ones only when asked for."""
+    person = caller(request)
+    filters = query.filters_of(person)
+    asked = (filters, query.name, query.since, query.archived)
     rows = list_run_summaries(
-        runs_for(caller(request)),
+        with_marks(runs_for(person), person),
         query.limit + 1,
-        before=RUNS.place(query.cursor, *filters),
-        state=query.state or "",
-        kind=query.kind,
+        before=RUNS.place(query.cursor, *asked),
+        filters=filters,
+        is_archived=query.archived,
         name=query.name,
         since=query.since,
     )
-    return RUNS.page(rows, query, *filters, fields=query.fields)
+    return RUNS.page(rows, query, *asked, fields=query.fields)
 
 
 @routes.post(
@@ -178,15 +134,50 @@ def show_run(request: HttpRequest, run_id: RunId, query: Query[RunQuery]) -> Htt
 
 
 @routes.patch(
-    "/runs/{int:run_id}", auth=needs(Scope.RUN), response=SharingNow, summary="Share a run"
+    "/runs/{int:run_id}",
+    auth=needs(Scope.RUN),
+    response=Applied,
+    summary="Tag, note, share or archive a run",
 )
-def share_with(request: HttpRequest, run_id: RunId, body: SharingChanges) -> SharingNow:
-    """With everybody, with a team that you are in, or with nobody; for its owner and operators."""
-    run = get_run_for(caller(request), run_id, write=True)
-    wanted = body.asked_by(caller(request))
-    changed = share_run(run, caller(request), **wanted._asdict())
-    team = wanted.team.name if wanted.team else None
-    return SharingNow(changed=changed, shared=wanted.is_shared, team=team)
+def change_run(request: HttpRequest, run_id: RunId, body: RunChanges) -> Applied:
+    """For its owner and operators. 409 for archiving a run that has not ended, and for bringing
+    back one whose removal has begun."""
+    user = caller(request)
+    run = get_run_for(user, run_id, write=True)
+    if not body.model_dump(exclude_none=True):
+        raise refuse("", "Give tags, note, archived, shared or team.")
+    changed = False
+    if body.is_about_sharing:
+        changed |= share_run(run, user, **body.asked_by(user)._asdict())
+    if body.tags is not None:
+        changed |= set_tags(run, user, body.tags)
+    if body.note is not None:
+        changed |= set_note(run, user, body.note)
+    if body.archived is not None:
+        changed |= (archive_run if body.archived else restore_run)(run, user)
+    return Applied(changed=changed)
+
+
+@routes.delete(
+    "/runs/{int:run_id}", auth=needs(Scope.RUN), response=RunDeleted, summary="Delete a run"
+)
+def remove_run(request: HttpRequest, run_id: RunId, query: Query[DeleteRunQuery]) -> RunDeleted:
+    """It leaves the lists at once, and is removed for good after some days (EVALSITE_TRASH_DAYS);
+    until then `PATCH` with `archived: false` brings it back. 409 while it has not ended."""
+    user = caller(request)
+    run = get_run_for(user, run_id, write=True)
+    along, kept = goes_along([run]), answers_kept([run])
+    changed = False
+    if not query.dry_run:
+        changed = delete_run(run, user)
+        run.refresh_from_db(fields=["remove_after"])
+    return RunDeleted(
+        applied=not query.dry_run,
+        changed=changed,
+        remove_after=run.remove_after,
+        removed=along,
+        cached_answers_kept=kept,
+    )
 
 
 @routes.get(

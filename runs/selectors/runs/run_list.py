@@ -2,19 +2,30 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from runs.formatting import short_dollars
 from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunState
 from runs.selectors.limits.rates import Answered, mean_rate, read_newest, recent_rate
 from runs.selectors.paging import NEWEST_FIRST, place, read_page
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.board_figures import stored_scores
+from runs.selectors.runs.costs import value_text
+from runs.selectors.runs.organised import tags_of
+from runs.selectors.runs.run_filters import (
+    IN_USE,
+    NEEDS_ATTENTION,
+    UNDER_WAY,
+    RunFilters,
+    filter_runs,
+    finished_today,
+)
+from runs.selectors.runs.sparklines import last_minutes
 from workers.engine.statistics.intervals import Estimate, estimate_mean
 
 if TYPE_CHECKING:
@@ -22,41 +33,22 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 50
 
-_UNDER_WAY = Q(
-    state__in=[RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.FINISHING]
-)
-_NEEDS_ATTENTION = Q(state__in=[RunState.PAUSED, RunState.FAILED, RunState.COMPLETED_WITH_ERRORS])
-_FINISHED = Q(
-    state__in=[
-        RunState.COMPLETED,
-        RunState.COMPLETED_WITH_ERRORS,
-        RunState.FAILED,
-        RunState.CANCELLED,
-    ]
-)
-
-# What the filter offers, so that every counter leads to exactly the rows it counts.
-STATE_FILTERS: dict[str, str] = {
-    "running": "Running",
-    "queued": "Queued",
-    "paused": "Paused",
-    "attention": "Needs attention",
-    "today": "Finished today",
-    "completed": "Completed",
-    "failed": "Failed",
-    "cancelled": "Cancelled",
+# Those a person may choose; the name with its tags and the state are always there.
+COLUMNS: dict[str, str] = {
+    "kind": "Kind",
+    "dataset": "Dataset",
+    "owner": "Owner",
+    "progress": "Progress",
+    "score": "Score",
+    "best": "Best candidate",
+    "errors": "Errors",
+    "cached": "Cached",
+    "rate": "Throughput",
+    "cost": "Cost",
+    "time": "Time",
+    "created": "Created",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RunFilters:
-    state: str = ""
-    kind: str = ""
-    text: str = ""
-
-    @property
-    def are_set(self) -> int:
-        return sum(1 for value in (self.state, self.kind, self.text) if value)
+USUAL = tuple(name for name in COLUMNS if name not in {"owner", "best"})
 
 
 class Counters(NamedTuple):
@@ -76,6 +68,17 @@ class RunRow(NamedTuple):
     cached_share: float | None
     seconds: float | None
     rate: float | None  # trials a second: just now, or the mean when it is over
+    tags: Sequence[str] = ()
+    spark: Sequence[int] = ()  # trials that ended in each part of its last minute
+    best: Candidate | None = None  # only where its column is shown
+
+    @property
+    def cost(self) -> str:
+        return value_text(self.run, short_dollars)
+
+    @property
+    def best_score(self) -> Estimate | None:
+        return leader_score(self.best) if self.best else None
 
 
 class RunPage(NamedTuple):
@@ -92,31 +95,15 @@ class RunNews(NamedTuple):
     new: int  # runs that fit and were not there yet
 
 
-def _finished_today() -> Q:
-    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    return _FINISHED & Q(ended__gte=midnight)
-
-
 def count_runs(runs: QuerySet[Run]) -> Counters:
     counts = runs.order_by().aggregate(
-        running=Count("pk", filter=_UNDER_WAY),
-        queued=Count("pk", filter=Q(state=RunState.QUEUED)),
-        attention=Count("pk", filter=_NEEDS_ATTENTION),
-        today=Count("pk", filter=_finished_today()),
+        running=Count("pk", filter=IN_USE & UNDER_WAY),
+        queued=Count("pk", filter=IN_USE & Q(state=RunState.QUEUED)),
+        attention=Count("pk", filter=IN_USE & NEEDS_ATTENTION),
+        today=Count("pk", filter=IN_USE & finished_today()),
         total=Count("pk"),
     )
     return Counters(**counts)
-
-
-def filter_runs(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
-    groups = {"running": _UNDER_WAY, "attention": _NEEDS_ATTENTION, "today": _finished_today()}
-    if filters.state:
-        runs = runs.filter(groups.get(filters.state, Q(state=filters.state)))
-    if filters.kind:
-        runs = runs.filter(kind=filters.kind)
-    if filters.text:
-        runs = runs.filter(Q(name__icontains=filters.text) | Q(dataset__name=filters.text))
-    return runs
 
 
 def list_runs(
@@ -124,6 +111,7 @@ def list_runs(
     filters: RunFilters,
     older_than: int | None = None,
     newer_than: int | None = None,
+    columns: Collection[str] = USUAL,
 ) -> RunPage:
     """One page, newest first, starting next to a run's id: pages stay put while runs arrive."""
     found = for_rows(filter_runs(runs, filters))
@@ -131,7 +119,7 @@ def list_runs(
     page = read_page(found, NEWEST_FIRST, PAGE_SIZE, after=after, before=before)
     is_first = older_than is None and newer_than is None
     return RunPage(
-        describe(page.rows) if page.rows else [],
+        describe_listed(page.rows, columns) if page.rows else [],
         newer=page.rows[0].pk if page.has_previous else None,
         older=page.rows[-1].pk if page.has_next else None,
         newest=(page.rows[0].pk if page.rows else 0) if is_first else None,
@@ -139,16 +127,21 @@ def list_runs(
 
 
 def read_news(
-    runs: QuerySet[Run], filters: RunFilters, shown: Collection[int], newest: int | None
+    runs: QuerySet[Run],
+    filters: RunFilters,
+    shown: Collection[int],
+    newest: int | None,
+    columns: Collection[str] = USUAL,
 ) -> RunNews:
     """The rows that are shown, also those that do not fit any more, and how many are new."""
     new = 0 if newest is None else filter_runs(runs, filters).filter(pk__gt=newest).count()
-    return RunNews(describe(for_rows(runs.filter(pk__in=shown))) if shown else [], new)
+    rows = for_rows(runs.filter(pk__in=shown)) if shown else ()
+    return RunNews(describe_listed(rows, columns) if shown else [], new)
 
 
 def pickable_runs(runs: QuerySet[Run], beside: Run | None) -> list[RunRow]:
     """The newest ones to compare; those on the same dataset as a given run first."""
-    newest = for_rows(runs).order_by("-pk")
+    newest = for_rows(runs.filter(IN_USE)).order_by("-pk")
     if beside is None:
         return describe(newest[:PAGE_SIZE])
     alike = Q(dataset__name=beside.dataset.name)
@@ -158,6 +151,22 @@ def pickable_runs(runs: QuerySet[Run], beside: Run | None) -> list[RunRow]:
 
 def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.select_related("owner", "dataset").defer("document")
+
+
+def describe_listed(runs: Iterable[Run], columns: Collection[str]) -> list[RunRow]:
+    """With what only the runs page shows."""
+    rows = describe(runs)
+    read = [row.run for row in rows]
+    sparks = last_minutes(read, timezone.now())
+    best = find_leaders(read) if "best" in columns else {}
+    return [
+        row._replace(
+            tags=tags_of(row.run),
+            spark=sparks.get(row.run.pk, ()),
+            best=best.get(row.run.pk),
+        )
+        for row in rows
+    ]
 
 
 def describe(runs: Iterable[Run]) -> list[RunRow]:

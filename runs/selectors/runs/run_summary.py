@@ -19,6 +19,7 @@ from runs.selectors.pickable import Pickable
 from runs.selectors.runs.best_candidates import find_leaders, leader_score
 from runs.selectors.runs.confirmation import ConfirmationFacts, held_out_of
 from runs.selectors.runs.events import list_advice
+from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.ran_on import RanOn, ran_on
 from runs.selectors.runs.run_list import RunRow, describe_one, headline_scores
 from runs.selectors.runs.trial_roles import RoleLine, role_lines
@@ -94,6 +95,9 @@ class Best(BaseModel):
 class RunSummary(Pickable):
     id: int
     name: str
+    owner: str
+    tags: list[str]
+    starred: bool | None  # by whoever asks; null where nobody does, as in a webhook
     kind: str
     state: RunState
     reason: str
@@ -111,11 +115,14 @@ class RunSummary(Pickable):
     created: datetime
     started: datetime | None
     ended: datetime | None
+    archived: datetime | None  # since then out of lists
+    remove_after: datetime | None  # of a deleted one: until then it can be brought back
 
 
 class RunDetail(RunSummary):
     """One run, also with what it ran on, and of which run it reran which trials."""
 
+    note: str
     rerun_of: int | None
     rerun_what: str
     ran_on: RanOn
@@ -129,6 +136,7 @@ def run_detail(run: Run) -> RunDetail:
     confirmation = held_out.confirmation if held_out else None
     return RunDetail(
         **found.model_dump(),
+        note=run.note,
         rerun_of=run.rerun_of_id,
         rerun_what=run.rerun_what,
         ran_on=ran_on(run),
@@ -138,14 +146,16 @@ def run_detail(run: Run) -> RunDetail:
 
 
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
-    """In the order given. The runs come with their datasets."""
+    """In the order given. The runs come with their datasets and owners."""
     now = timezone.now()
     calls = read_now(runs)
     newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
     scores = headline_scores(runs)
     return [
         summary_of(
-            describe_one(run, newest.get(run.pk, ()), now, best.get(run.pk), scores.get(run.pk)),
+            describe_one(
+                run, newest.get(run.pk, ()), now, best.get(run.pk), scores.get(run.pk)
+            )._replace(tags=tags_of(run)),
             in_flight_of(run, flying.get(run.pk, 0)),
             best.get(run.pk),
             limit_of(run, calls.get(run.pk)),
@@ -166,6 +176,9 @@ def summary_of(
     return RunSummary(
         id=run.pk,
         name=run.name,
+        owner=run.owner.get_username(),
+        tags=list(row.tags),
+        starred=getattr(run, "is_starred", None),
         kind=run.kind,
         state=RunState(run.state),
         reason=run.reason,
@@ -194,6 +207,8 @@ def summary_of(
         created=run.created,
         started=run.started,
         ended=run.ended,
+        archived=run.archived,
+        remove_after=run.remove_after,
     )
 
 

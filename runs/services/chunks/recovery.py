@@ -20,7 +20,10 @@ from runs.services.control.maintenance import hold_for_maintenance
 from runs.services.control.outages import pause_hopeless
 from runs.services.control.pauses import settle_pauses
 from runs.services.events import note
+from runs.services.removing.archiving import remove_due_parts
 from runs.services.removing.retention import prune_audit
+from runs.services.removing.rules import keep_rules
+from runs.services.removing.run_trash import remove_due
 from workers.engine.errors import Poison
 from workers.engine.records import Score
 from workers.queue import count_queued_chunks, enqueue_advance
@@ -45,6 +48,9 @@ def sweep(*, may_reclaim: bool = True) -> None:
     resend_lost()
     advance_idle()
     prune_audit()
+    keep_rules()
+    remove_due()
+    remove_due_parts()
 
 
 def reclaim_expired() -> None:

@@ -77,6 +77,9 @@ def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
 def lock_to_go_on(run: Run) -> Run:
     """ConfigurationError if the run cannot go on."""
     locked = Run.objects.select_for_update().annotate(clock=Now()).get(pk=run.pk)
+    if locked.remove_after is not None:
+        told = "This run is deleted. Bring it back first, then retry."
+        raise ConfigurationError([Problem("", told)])
     if locked.state in {RunState.CANCELLED, RunState.FAILED}:
         told = f"A run that was {locked.state} does not go on. Duplicate it to run it again."
         raise ConfigurationError([Problem("", told)])

@@ -197,8 +197,8 @@ def _add_version(
     refuse_taken(owner, name)  # again: somebody may have been faster
     newest = newest_version(name)
     if newest is not None and newest.archived:  # who imports a name wants to use it
-        Dataset.objects.filter(name=name).update(archived=None)
-        newest.archived = None
+        Dataset.objects.filter(name=name).update(archived=None, remove_after=None)
+        newest.archived = newest.remove_after = None
     if newest is not None and newest.digest == survey.digest:
         if chosen:
             set_expected_column(newest, chosen)

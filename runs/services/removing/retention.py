@@ -53,6 +53,11 @@ def runs_ended_before(moment: datetime) -> QuerySet[Run]:
     return Run.objects.exclude(state__in=RunState.live()).filter(ended__lt=moment)
 
 
+def due_runs() -> QuerySet[Run]:
+    """Deleted ones whose time to be brought back is over. None that somebody retried meanwhile."""
+    return Run.objects.exclude(state__in=RunState.live()).filter(remove_after__lte=Now())
+
+
 def count_old(moment: datetime) -> tuple[int, int]:
     """How many runs would go, and how many scores with them."""
     old = runs_ended_before(moment)
@@ -81,6 +86,17 @@ def remove_run(
     while settle_answers(run_id):
         pass
     return _remove_itself(run_id, among, why)
+
+
+def remove_part(
+    run_id: int, among: QuerySet[Run], why: str, settle_answers: Callable[[int], int]
+) -> bool:
+    """The next few rows of a run, at last itself. False if nothing of it is left, or it is none of
+    these any more."""
+    if not among.filter(pk=run_id).exists():
+        return False
+    some = any(_remove_some(model, run_id, among) for model in BELONGINGS)
+    return some or bool(settle_answers(run_id)) or bool(_remove_itself(run_id, among, why))
 
 
 @transaction.atomic

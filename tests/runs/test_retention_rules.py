@@ -1,0 +1,179 @@
+"""Rules by which the site removes things by itself: shown before they act, off unless set."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from django.utils.timezone import now
+
+from runs.models import AuditAction, AuditEntry, CachedReply, RetentionRules, Run, RunSample
+from runs.roles import Role
+from runs.selectors.system import retention
+from runs.services.organising import star_run
+from runs.services.removing import rules
+from runs.services.removing.rules import keep_rules
+from tests.runs.page_parts import (
+    add_cached_reply,
+    client_of,
+    make_dataset,
+    make_person,
+    make_run,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def ada():
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+def old_run(owner, dataset, days, **fields) -> Run:
+    return make_run(owner, dataset, ended=now() - days * DAY, **fields)
+
+
+def act_until_done() -> int:
+    """As sweeps do, one after the other."""
+    times = 0
+    while keep_rules():
+        times += 1
+        assert times < 50, "it never ends"
+    return times
+
+
+def save(person, **values):
+    return client_of(person).post(reverse("retention"), values)
+
+
+def page_of(person) -> str:
+    return client_of(person).get(reverse("system")).content.decode()
+
+
+def test_nothing_goes_by_itself_unless_somebody_says_so(ada):
+    old_run(ada, make_dataset(ada), 4000)
+    assert act_until_done() == 0
+    assert "Nothing: no rule is set." in page_of(ada)
+    assert Run.objects.get().archived is None
+
+
+def test_old_runs_are_announced_then_deleted_but_not_what_is_starred_archived_or_young(ada):
+    dataset = make_dataset(ada)
+    old = old_run(ada, dataset, 100)
+    young = old_run(ada, dataset, 80)
+    starred = old_run(ada, dataset, 100)
+    star_run(starred, ada, is_starred=True)
+    archived = old_run(ada, dataset, 100, archived=now())
+    live = make_run(ada, dataset, state="running", ended=None, started=now() - 200 * DAY)
+    save(ada, run_days=90)
+    page = page_of(ada)
+    assert "Due now: 1 run." in page
+    assert young.ended is not None
+    next_one = (young.ended + 90 * DAY).strftime("%b %Y, %H:%M")
+    assert next_one in page
+    assert Run.objects.get(pk=old.pk).archived is None, "it is only announced"
+    act_until_done()
+    deleted = Run.objects.filter(remove_after__isnull=False)
+    assert list(deleted) == [old]
+    assert deleted.filter(remove_after__gt=now()).exists(), "it can be brought back"
+    for kept in (young, starred, live):
+        assert Run.objects.get(pk=kept.pk).archived is None
+    assert Run.objects.get(pk=archived.pk).remove_after is None
+    (entry,) = AuditEntry.objects.filter(action=AuditAction.RUN_DELETED)
+    assert entry.detail.startswith("ended more than 90 days ago; removed after ")
+
+
+def test_many_go_in_steps_and_then_the_rules_rest_for_an_hour(ada, monkeypatch):
+    monkeypatch.setattr(rules, "RUNS_AT_ONCE", 2)
+    dataset = make_dataset(ada)
+    for _ in range(5):
+        old_run(ada, dataset, 10)
+    save(ada, run_days=5)
+    assert keep_rules()
+    assert Run.objects.filter(remove_after=None).count() == 3
+    assert act_until_done() == 3  # two, one, and none
+    old_run(ada, dataset, 10)
+    assert not keep_rules(), "it looked a moment ago"
+    RetentionRules.objects.update(looked=now() - retention.EVERY)
+    assert keep_rules()
+    assert not Run.objects.filter(remove_after=None).exists()
+
+
+def test_points_of_charts_and_answers_go_by_age(ada, monkeypatch):
+    monkeypatch.setattr(rules, "SAMPLES_AT_ONCE", 2)
+    dataset = make_dataset(ada)
+    old, young = old_run(ada, dataset, 10), old_run(ada, dataset, 1)
+    for run in (old, young):
+        RunSample.objects.bulk_create(RunSample(run=run, second=n) for n in range(5))
+    add_cached_reply(old, "a" * 64, created=now() - 10 * DAY)
+    add_cached_reply(young, "b" * 64)
+    save(ada, sample_days=5, cache_days=5)
+    page = page_of(ada)
+    assert "Due now: 1 run." in page
+    assert "Due now: 1 answer." in page
+    act_until_done()
+    assert set(RunSample.objects.values_list("run_id", flat=True)) == {young.pk}
+    assert list(CachedReply.objects.values_list("key", flat=True)) == ["b" * 64]
+    assert AuditEntry.objects.filter(action=AuditAction.SAMPLES_REMOVED).count() == 1
+    assert client_of(ada).get(old.get_absolute_url()).status_code == 200
+
+
+def test_the_oldest_answers_go_beyond_a_size(ada):
+    run = old_run(ada, make_dataset(ada), 1)
+    for number in range(4):
+        key, text = f"{number}" * 64, "x" * 500_000
+        add_cached_reply(run, key, text=text, created=now() - (9 - number) * DAY)
+    save(ada, cache_megabytes=1)
+    assert "Due now: 3 answers." in page_of(ada)
+    act_until_done()
+    assert list(CachedReply.objects.values_list("key", flat=True)) == ["3" * 64]
+
+
+def test_the_environment_says_it_and_the_page_says_otherwise(ada, settings):
+    settings.RETENTION = {**settings.RETENTION, "run_days": 30}
+    old_run(ada, make_dataset(ada), 40)
+    assert "Due now: 1 run." in page_of(ada)
+    save(ada, run_days=0)
+    assert "Nothing: no rule is set." in page_of(ada)
+    assert act_until_done() == 0
+    save(ada, run_days="")
+    act_until_done()
+    assert Run.objects.get().remove_after
+
+
+def test_only_administrators_set_the_rules_and_operators_read_them():
+    olga = make_person("olga", role=Role.OPERATOR)
+    assert save(olga, run_days=1).status_code == 403
+    page = page_of(olga)
+    assert "Administrators set these." in page
+    assert "data-retention" not in page
+
+
+@pytest.mark.parametrize("value", ["-1", "soon", "1.5", "36501"])
+def test_what_is_no_number_of_days_is_refused(ada, value):
+    answer = save(ada, run_days=value)
+    assert answer.status_code == 400
+    assert "Nothing was saved." in answer.content.decode()
+    assert not RetentionRules.objects.exists()
+
+
+def test_the_command_shows_and_sets_the_rules(ada, settings, tmp_path):
+    settings.EVALSITE_DATA = tmp_path
+
+    def say(**options) -> str:
+        out = StringIO()
+        call_command("retention", stdout=out, **options)
+        return out.getvalue()
+
+    old_run(ada, make_dataset(ada), 40)
+    assert "Runs, days: kept for ever." in say()
+    told = say(run_days="30", cache_days="0")
+    assert "Runs, days: 30. Due now: 1 run." in told
+    assert "Looked at next: " in told
+    assert RetentionRules.objects.get().cache_days == 0
+    assert "Runs, days: kept for ever." in say(run_days="default")
+    with pytest.raises(CommandError, match="--run-days is 'soon'"):
+        say(run_days="soon")

@@ -128,17 +128,40 @@ def find_dataset_for(user: Person, choice: str, *, write: bool = False) -> Datas
 
 
 def stored_configurations_for(user: Person) -> QuerySet[Configuration]:
-    """Presets are everybody's, others their owner's; operators see all."""
+    """Their own and the shared ones, and presets, which are everybody's; operators see all."""
     if not may(user, Permission.SEE):
         return Configuration.objects.none()
     if may(user, Permission.OTHERS_WORK):
         return Configuration.objects.all()
-    return Configuration.objects.filter(Q(is_preset=True) | Q(owner_id=user.pk))
+    return Configuration.objects.filter(own_or_shared(user) | Q(is_preset=True))
+
+
+def can_change_configuration(user: Person, stored: Configuration) -> bool:
+    """Add a version, share or delete it."""
+    is_theirs = stored.owner_id == user.pk or may(user, Permission.OTHERS_WORK)
+    return is_theirs and may(user, Permission.CONFIGURE)
+
+
+def owns_configuration(user: Person, name: str) -> bool:
+    """Whether saving under this name is theirs to do. A name that is free is anybody's."""
+    stored = Configuration.objects.filter(name=name).only("owner_id").first()
+    return stored is None or can_change_configuration(user, stored)
 
 
 def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Configuration:
-    found = get_object_or_404(stored_configurations_for(user), name=name)
-    if write and found.owner_id != user.pk and not may(user, Permission.OTHERS_WORK):
+    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), name=name)
+    return _checked_configuration(user, found, write=write)
+
+
+def open_configuration_for(user: Person, pk: int, *, write: bool = False) -> Configuration:
+    """By its number, as pages name it."""
+    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), pk=pk)
+    return _checked_configuration(user, found, write=write)
+
+
+def _checked_configuration(user: Person, found: Configuration, *, write: bool) -> Configuration:
+    if write and not can_change_configuration(user, found):
+        check_permission(user, Permission.CONFIGURE)
         raise PermissionDenied("Only its owner and operators may change this configuration.")
     return found
 

@@ -28,6 +28,7 @@ from runs.api.routes import (
     dataset_reports,
     datasets,
     endpoints,
+    gates,
     me,
     overrides,
     people,
@@ -37,8 +38,10 @@ from runs.api.routes import (
     results,
     run_reports,
     runs,
+    schedules,
     scores,
     streams,
+    trends,
     webhooks,
 )
 from runs.kinds import every_kind
@@ -64,6 +67,9 @@ GROUPS = (
     prompts,
     endpoints,
     configurations,
+    trends,
+    gates,
+    schedules,
     promptfoo,
     cache,
     benchmarks,

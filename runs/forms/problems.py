@@ -21,6 +21,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "budget": ("id_budget_dollars", "Budget"),
     "cache": ("id_cache", "Cache"),
 }
+SAVE_NAME = "save_name"  # beside the document: what to store it as
 
 
 class FieldProblem(NamedTuple):
@@ -39,6 +40,8 @@ def place(problems: Iterable[Problem], filled: NewRunInput) -> list[FieldProblem
 
 def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
     """The id and the label of the field that a path of the document comes from."""
+    if path == SAVE_NAME:
+        return f"id_{SAVE_NAME}", "Name of the configuration"
     if filled.mode == "yaml":
         return "id_yaml", path or "Configuration"
     parts = path.split(".")

@@ -4,15 +4,17 @@ from runs.models.account import SignInFailure
 from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
-from runs.models.configuration import Configuration
+from runs.models.configuration import Configuration, ConfigurationVersion
 from runs.models.dataset import Case, Dataset
 from runs.models.endpoint import Endpoint, EndpointKind
 from runs.models.figures import RunFigures
+from runs.models.gate import RunGate
 from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
 from runs.models.maintenance import Maintenance
 from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
+from runs.models.schedule import DueOutcome, DueTime, Schedule
 from runs.models.score import Override, Score, ScoreRecord, Verdict
 from runs.models.token import ApiToken, Scope
 from runs.models.webhook import Webhook, WebhookDelivery
@@ -31,7 +33,10 @@ __all__ = [
     "Chunk",
     "ChunkState",
     "Configuration",
+    "ConfigurationVersion",
     "Dataset",
+    "DueOutcome",
+    "DueTime",
     "Endpoint",
     "EndpointKind",
     "EventLevel",
@@ -43,8 +48,10 @@ __all__ = [
     "Run",
     "RunEvent",
     "RunFigures",
+    "RunGate",
     "RunSample",
     "RunState",
+    "Schedule",
     "Scope",
     "Score",
     "ScoreRecord",

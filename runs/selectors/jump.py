@@ -19,6 +19,7 @@ PAGES = {
     "Import a dataset": ("dataset_import", Permission.IMPORT),
     "Prompts": ("prompts", Permission.SEE),
     "New prompt": ("prompt_new", Permission.CONFIGURE),
+    "Configurations": ("configurations", Permission.SEE),
     "Endpoints": ("endpoints", Permission.SEE),
     "Cache": ("cache", Permission.SEE),
     "Benchmark": ("benchmarks", Permission.SEE),

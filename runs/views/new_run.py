@@ -51,6 +51,7 @@ from runs.selectors.starting_points import (
 from runs.services.datasets.storing import guess_format, preview_dataset
 from runs.services.runs import create_run
 from runs.views.people import person
+from runs.views.started_from import name_to_save, source_of
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import write_document
 from workers.engine.spec.expected import USUAL_NAMES
@@ -123,7 +124,8 @@ def run_new(request: HttpRequest) -> HttpResponse:
     if drawn.problems:
         return show_form(request, filled, drawn.problems)
     try:
-        run = create_run(person(request), drawn.document, filled.key)
+        source = source_of(request, filled.key, drawn.document)
+        run = create_run(person(request), drawn.document, source=source)
     except ConfigurationError as error:
         return show_form(request, filled, error.problems)
     return forget_draft(redirect(run), draft_of(request))
@@ -277,5 +279,6 @@ def show_form(
         "panel": estimate_context(request, filled),
         "start": start_of(request),
         "draft": draft_of(request),
+        "save_name": name_to_save(request),
     }
     return render(request, "runs/new/page.html", context, status=status if problems else 200)

@@ -11,6 +11,7 @@ from runs.models import Configuration, Run, RunState, Scope, Webhook
 from runs.roles import PERMISSIONS, Role
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
+from runs.services.schedules import save_schedule
 from tests.roles.routes import Route
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
@@ -30,6 +31,9 @@ BODIES: dict[str, Any] = {
     "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
     "PATCH /datasets/{path:name}": {"archived": True},
     "PATCH /prompts/{path:name}": {"shared": True},
+    "PATCH /configurations/{path:name}": {"shared": True},
+    "PUT /configuration-schedules/{path:name}": {"cron": "0 7 * * *"},
+    "PATCH /configuration-schedules/{path:name}": {"on": False},
     "POST /prompts": {"name": "another", "content": {"user": "{{question}}"}},
     "POST /dataset-splits/{path:name}": {"parts": {"train": 0.5, "test": 0.5}},
 }
@@ -53,7 +57,7 @@ class Stage(NamedTuple):
         self, client: Client, route: Route, whose: str, headers: dict[str, str] | None = None
     ) -> HttpResponse:
         body = BODIES.get(str(route), {})
-        if route.name == "/configurations/{path:name}":
+        if str(route) == "PUT /configurations/{path:name}":
             name = arguments_for(route, self.arguments[whose])["name"]
             body = {**self.document, "name": name}
         return self.send(client, route, whose, body, headers)
@@ -122,8 +126,13 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
         add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0), {"steps": []}
     )
     stored = Configuration.objects.create(
-        name=f"stored {whose}", kind="evaluate", owner=owner, document=run_document(dataset)
+        name=f"stored {whose}",
+        kind="evaluate",
+        owner=owner,
+        document=run_document(dataset),
+        is_shared=whose == "shared",
     )
+    save_schedule(stored, owner, "30 6 * * *", "UTC", now())
     key = whose[0].ljust(64, "0")
     add_cached_reply(run, key, created=now())
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
@@ -144,7 +153,12 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
         "key": key,
         "webhook_id": webhook.pk,
         "tokens.pk": token.pk,
+        "configurations.pk": stored.pk,
         "configurations.name": stored.name,
+        "configuration-versions.name": stored.name,
+        "configuration-trends.name": stored.name,
+        "configuration-gates.name": stored.name,
+        "configuration-schedules.name": stored.name,
     }
 
 

@@ -61,7 +61,13 @@ CANARY = "the salary of Grace"
 REFERENCES = {
     "runs.Run.owner": "erased, or handed over if it is shared",
     "runs.Dataset.owner": "erased, or handed over if it is shared or a run on it stays",
-    "runs.Configuration.owner": "erased, or handed over if it is a preset",
+    "runs.Configuration.owner": "erased, or handed over if it is shared or a preset",
+    "runs.Configuration.baseline": "emptied",
+    "runs.ConfigurationVersion.saved_by": "emptied",
+    "runs.Schedule.owner": "erased: nothing is launched for nobody",
+    "runs.DueTime.run": "emptied",
+    "runs.RunGate.run": "erased",
+    "runs.RunGate.baseline": "emptied: the run is then told to have none",
     "runs.Prompt.owner": "erased, or handed over if it is shared",
     "runs.Prompt.run": "emptied: the words stay, where they were found is forgotten",
     "runs.Benchmark.owner": "handed over",
@@ -324,7 +330,7 @@ def test_rest_counts_first_and_erases_then(ada, alice, bob):
         "runs": 1,
         "datasets": 2,
         "prompts": 1,
-        "presets": 1,
+        "configurations": 1,
         "benchmarks": 1,
     }
     assert Asker(bob).ask("delete", "/people/alice").status_code == 403

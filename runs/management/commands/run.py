@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 
 from runs.management import here_results, here_runs
-from runs.management.documents import add_document, load_document
+from runs.management.documents import add_document, load_document, stored_unchanged
 from runs.management.gating import (
     NO_BASELINE,
     Asked,
@@ -22,7 +22,7 @@ from runs.management.voices import Planned, Voice, choose_voice
 from runs.management.watching import INTERRUPTED, planned_of, refuse_without_site
 from runs.management.whole_runs import finish
 from runs.services.people.local_account import person_for_command
-from runs.services.runs import create_run
+from runs.services.runs import Source, create_run
 
 
 class Command(SiteCommand):
@@ -59,6 +59,10 @@ class Command(SiteCommand):
     def read_subject(self, options: dict[str, Any]) -> dict[str, Any]:
         return load_document(options)
 
+    def source_of(self, options: dict[str, Any], document: dict[str, Any]) -> Source:
+        """So that it counts among the runs of a stored configuration."""
+        return Source(configuration=stored_unchanged(options, document))
+
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_contradictions(options)
         owner = person_for_command(options["user"])
@@ -84,7 +88,7 @@ class Command(SiteCommand):
             return run_in_process(document, asked, voice)
         if not options["detach"]:
             refuse_without_site()
-        run = create_run(owner, document)
+        run = create_run(owner, document, source=self.source_of(options, document))
         voice.launched(run.pk, run.name, planned_of(run), run.get_absolute_url())
         if options["detach"]:
             return 0

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from evalsite.commit import find_commit
 from evalsite.data_folder import close_to_others
+from evalsite.mail import MailServer, read_mail
 from evalsite.proxies import MOST_PROXIES, TrustedProxies, parse_proxies
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -58,6 +59,7 @@ class Environment:
     unsafe_webhook_addresses: tuple[str, ...]
     trusted_proxies: TrustedProxies
     plugins: tuple[str, ...]
+    mail: MailServer | None  # None: the site sends none
     commit: str  # of the code; empty: unknown
 
     @property
@@ -108,6 +110,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         unsafe_webhook_addresses=_list(environ, "EVALSITE_UNSAFE_WEBHOOK_ADDRESSES"),
         trusted_proxies=_trusted_proxies(environ),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
+        mail=_mail(environ),
         commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
     )
 
@@ -236,6 +239,14 @@ def _trusted_proxies(environ: Mapping[str, str]) -> TrustedProxies:
             f" in front of the site (1 to {MOST_PROXIES}), or to their addresses or networks,"
             " separated by commas, such as 10.0.0.0/24; or unset it."
         ) from error
+
+
+def _mail(environ: Mapping[str, str]) -> MailServer | None:
+    url = _text(environ, "EVALSITE_MAIL_URL")
+    try:
+        return read_mail(url, _text(environ, "EVALSITE_MAIL_FROM") or "") if url else None
+    except ValueError as error:
+        raise EnvironmentProblem(str(error)) from None
 
 
 def _allowed_hosts(environ: Mapping[str, str], origins: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from runs.models import (
     Run,
     RunState,
     Webhook,
+    WebhookDelivery,
 )
 from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
@@ -279,6 +280,11 @@ def webhooks_for(user: Person) -> QuerySet[Webhook]:
     if not may(user, Permission.SEE):
         return Webhook.objects.none()
     return Webhook.objects.filter(owner_id=user.pk)
+
+
+def get_delivery_for(user: Person, delivery_id: int) -> WebhookDelivery:
+    mine = WebhookDelivery.objects.filter(webhook__in=webhooks_for(user))
+    return get_object_or_404(mine.select_related("webhook"), pk=delivery_id)
 
 
 def get_webhook_for(user: Person, webhook_id: int) -> Webhook:

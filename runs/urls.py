@@ -7,6 +7,7 @@ from runs.api.api import urls as api_urls
 from runs.api.docs_page import api_docs
 from runs.views import (
     accounts,
+    alerts,
     audit,
     benchmarks,
     cache,
@@ -196,6 +197,10 @@ urlpatterns = [
     path("cache/<str:key>/", cache.cache_entry, name="cache_entry"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
+    path("alerts/", alerts.alerts, name="alerts"),
+    path("alerts/<int:webhook_id>/", alerts.alert, name="alert"),
+    path("alerts/<int:webhook_id>/remove/", alerts.alert_remove, name="alert_remove"),
+    path("alerts/again/<int:delivery_id>/", alerts.delivery_again, name="delivery_again"),
     path("people/", people_page.people, name="people"),
     path("people/add/", people_page.person_add, name="person_add"),
     path("people/<int:pk>/password/", people_page.person_password, name="person_password"),

@@ -83,6 +83,7 @@ PAGES = {
     "benchmarks": "/benchmarks/",
     "api": "/api/docs",
     "tokens": "/tokens/",
+    "alerts": "/alerts/",
     "password": "/password/",
     "people": "/people/",
     "audit": "/audit/",

@@ -17,10 +17,12 @@ from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunStat
 from runs.models.schedule import DueOutcome, DueTime, Schedule
 from runs.models.score import Override, Score, ScoreRecord, Verdict
 from runs.models.token import ApiToken, Scope
-from runs.models.webhook import Webhook, WebhookDelivery
+from runs.models.webhook import MAILTO, AlertEvent, Webhook, WebhookDelivery, WebhookKind
 
 __all__ = [
     "ADVICE",
+    "MAILTO",
+    "AlertEvent",
     "ApiToken",
     "AppendOnlyError",
     "AuditAction",
@@ -59,4 +61,5 @@ __all__ = [
     "Verdict",
     "Webhook",
     "WebhookDelivery",
+    "WebhookKind",
 ]

@@ -70,6 +70,7 @@ class AuditAction(models.TextChoices):
     MAINTENANCE_BEGUN = "maintenance.begun", "Began maintenance"
     MAINTENANCE_ENDED = "maintenance.ended", "Ended maintenance"
     WEBHOOK_ADDED = "webhook.added", "Added a webhook"
+    WEBHOOK_SENT_AGAIN = "webhook.sent_again", "Had a delivery sent again"
     WEBHOOK_REMOVED = "webhook.removed", "Removed a webhook"
 
 

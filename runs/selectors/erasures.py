@@ -123,7 +123,10 @@ def person_erasure(person: User) -> Erasure:
             "runs": Run.objects.filter(**own, is_shared=True).count(),
             "datasets": Dataset.objects.filter(**own).count() - datasets.count(),
             "prompts": Prompt.objects.filter(**own, is_shared=True).count(),
-            "configurations": Configuration.objects.filter(**own).count() - configurations.count(),
+            "configurations": Configuration.objects.filter(
+                **own, is_preset=False, is_shared=True
+            ).count(),
+            "presets": Configuration.objects.filter(**own, is_preset=True).count(),
             "benchmarks": Benchmark.objects.filter(**own).count(),
         },
     )

@@ -48,7 +48,7 @@ class GateAnswer(BaseModel):
 
 
 def judge_run(run: Run, gates: Gates = NO_GATES, baseline: Run | None = None) -> Judged:
-    comparison = compare_sides(side_of(baseline), side_of(run)) if baseline else None
+    comparison: Any = compare_sides(side_of(baseline), side_of(run)) if baseline else None
     found = kind_of(run).find(run)
     outcome = outcome_of(run, timezone.now(), found)
     held_out = held_out_of(run)

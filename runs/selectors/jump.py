@@ -25,6 +25,7 @@ PAGES = {
     "Benchmark": ("benchmarks", Permission.SEE),
     "API": ("api_docs", Permission.SEE),
     "Configuration reference": ("configuration_docs", Permission.SEE),
+    "Alerts": ("alerts", Permission.SEE),
     "API tokens": ("tokens", Permission.SEE),
     "Your password": ("password", Permission.SIGNED_IN),
     "People": ("people", Permission.MANAGE_PEOPLE),

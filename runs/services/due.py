@@ -3,13 +3,13 @@ may ask."""
 
 from datetime import datetime
 
-from runs.services.gating import has_open_gates, judge_ended
+from runs.services.gating import judge_ended, to_judge
 from runs.services.schedules import has_due_schedules, launch_due
 
 
 def is_anything_due(now: datetime) -> bool:
     """Asked every few seconds, and nearly always answered with no."""
-    return has_due_schedules(now) or has_open_gates()
+    return has_due_schedules(now) or to_judge(now).exists()
 
 
 def do_what_is_due(now: datetime) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from runs.models import AuditAction, Configuration, EventLevel, Run, RunGate, RunState
+from runs.models import AlertEvent, AuditAction, Configuration, EventLevel, Run, RunGate, RunState
 from runs.selectors.gates import (
     AGAINST_BASELINE,
     BASELINE,
@@ -23,6 +23,7 @@ from runs.selectors.gates import (
 from runs.selectors.runs.baselines import COMPARABLE, has_scorers_of
 from runs.services.audit import record
 from runs.services.events import note
+from runs.services.webhooks import announce
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.statistics.gates import Check
 
@@ -85,16 +86,15 @@ def reopen_gate(run: Run) -> None:
     )
 
 
-def has_open_gates() -> bool:
-    return RunGate.objects.filter(judged=None).exists()
+def to_judge(now: datetime) -> QuerySet[RunGate]:
+    """Of runs that have ended, and that nobody is judging."""
+    free = Q(claimed=None) | Q(claimed__lt=now - CLAIMED_FOR)
+    return RunGate.objects.filter(free, judged=None).exclude(run__state__in=RunState.live())
 
 
 def judge_ended(now: datetime) -> int:
     """Judge some of what has ended; tells how many."""
-    free = Q(claimed=None) | Q(claimed__lt=now - CLAIMED_FOR)
-    open_gates = RunGate.objects.filter(free, judged=None)
-    ended = open_gates.exclude(run__state__in=RunState.live())
-    found = ended.select_related("run__dataset", "baseline__dataset")[:AT_ONCE]
+    found = to_judge(now).select_related("run__dataset", "baseline__dataset")[:AT_ONCE]
     return sum(_judge(gate, now) for gate in found)
 
 
@@ -133,5 +133,7 @@ def _store_judgement(
     failed = " ".join(check.told for check in checks if not check.passed)
     told = f"Regressed: {failed}" if regressed else f"A gate failed: {failed}"
     level = EventLevel.INFO if passed else EventLevel.WARNING
+    if not passed:
+        announce(gate.run_id, AlertEvent.GATE_FAILED, told)
     note(gate.run, "It passed the gate of its configuration." if passed else told, level)
     return True

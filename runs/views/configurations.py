@@ -106,7 +106,7 @@ def show_configuration(
         **schedule_context(request, stored, schedule_form),
         "asked": asked_by(stored),
         "comparable": COMPARABLE,
-        "sees_baseline": runs_for(request.user).filter(pk=stored.baseline_id).exists(),
+        "sees_baseline": runs_for(request.user).filter(pk=stored.baseline_id or 0).exists(),
         "gate_form": gate_form or GateForm.of(stored),
         "rows": with_gates(newest_runs_of(stored, runs_for(request.user))),
         "trend": as_columns(points) if len(points) > 1 else None,

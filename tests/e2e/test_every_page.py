@@ -55,6 +55,7 @@ PAGES = [
     pytest.param("/cache/", id="cache"),
     pytest.param("/benchmarks/", id="benchmarks"),
     pytest.param("/tokens/", id="tokens"),
+    pytest.param("/alerts/", id="alerts"),
     pytest.param("/password/", id="password"),
     pytest.param("/people/", id="people"),
     pytest.param("/audit/", id="audit log"),

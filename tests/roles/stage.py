@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils.timezone import now
 
-from runs.models import Configuration, Run, RunState, Scope, Webhook
+from runs.models import Configuration, Run, RunState, Scope, Webhook, WebhookDelivery
 from runs.roles import PERMISSIONS, Role
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
@@ -136,6 +136,7 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
     key = whose[0].ljust(64, "0")
     add_cached_reply(run, key, created=now())
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
+    delivery = WebhookDelivery.objects.create(webhook=webhook, run=run)
     token = create_token(owner, whose, [Scope.READ]).token
     data = make_dataset(owner, f"data {whose}", share=whose == "shared")
     prompt = save_prompt(
@@ -152,6 +153,7 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
         "run_id": run.pk,
         "key": key,
         "webhook_id": webhook.pk,
+        "delivery_id": delivery.pk,
         "tokens.pk": token.pk,
         "configurations.pk": stored.pk,
         "configurations.name": stored.name,

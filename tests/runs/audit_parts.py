@@ -21,6 +21,7 @@ from runs.models import (
     Scope,
     Score,
     Webhook,
+    WebhookDelivery,
 )
 from runs.roles import Role
 from runs.selectors.endpoints.permit_state import open_redis
@@ -238,6 +239,12 @@ def remove_webhook(stage: Stage) -> None:
     stage.api("delete", f"/webhooks/{made.pk}")
 
 
+def send_again(stage: Stage) -> None:
+    made = Webhook.objects.create(owner=stage.ada, url=HOOK)
+    sent = WebhookDelivery.objects.create(webhook=made, run=stage.run)
+    stage.post("delivery_again", sent.pk)
+
+
 def change_password(stage: Stage) -> None:
     new = "seven slow snails racing"
     chosen = {"old_password": PASSWORD, "password": new, "password_again": new}
@@ -384,5 +391,6 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     ),
     AuditAction.PROMPT_REMOVED: (remove_prompt, ENDS | {"subject": "triage"}),
     AuditAction.WEBHOOK_ADDED: (add_webhook, SCRIPT | {"subject": "hooks.example"}),
+    AuditAction.WEBHOOK_SENT_AGAIN: (send_again, ENDS | {"subject": "hooks.example"}),
     AuditAction.WEBHOOK_REMOVED: (remove_webhook, SCRIPT | {"subject": "hooks.example"}),
 }

@@ -181,7 +181,7 @@ def test_the_api_has_versions_sharing_and_deleting(alice, bob, stored, dataset):
 
 def test_versions_count_as_storage(alice, stored, settings):
     settings.STORED_MEGABYTES = 0
-    with pytest.raises(ConfigurationError, match="stored"):
+    with pytest.raises(ConfigurationError, match="0 B are allowed"):
         save_configuration(alice, "more", stored.document)
 
 
@@ -199,5 +199,5 @@ def test_the_list_asks_as_often_for_many_as_for_one(
 def test_configurations_from_before_keep_their_newest_version(alice, stored):
     ConfigurationVersion.objects.all().delete()
     assert "v1" in page_of(alice, stored).text
-    import_module("runs.migrations.0039_stored_configurations").keep_versions(apps, None)
+    import_module("runs.migrations.0039_configurations_over_time").keep_versions(apps, None)
     assert ConfigurationVersion.objects.get().document == stored.document

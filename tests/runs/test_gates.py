@@ -46,11 +46,12 @@ def stored(alice, dataset):
 
 def ended(stored, dataset, values, **fields):
     """A run of it with these values, not judged yet."""
+    right = sum(value or 0.0 for value in values)
     counted = {
         "done": CASES,
         "scored": CASES,
-        "value_sum": sum(values),
-        "value_square_sum": sum(values),
+        "value_sum": right,
+        "value_square_sum": right,
         "planned": CASES,
     }
     made = {"configuration": stored, "configuration_version": stored.version}

@@ -2,6 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
+import runs.models.webhook
 from django.conf import settings
 from django.db import migrations, models
 
@@ -118,6 +119,41 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='duetime',
             constraint=models.UniqueConstraint(fields=('schedule', 'due'), name='due_time_once'),
+        ),
+        migrations.AddField(
+            model_name='webhook',
+            name='events',
+            field=models.JSONField(default=runs.models.webhook.only_ends, help_text='Of AlertEvent: what is told to it.'),
+        ),
+        migrations.AddField(
+            model_name='webhook',
+            name='kind',
+            field=models.CharField(choices=[('json', 'JSON, signed'), ('slack', 'Slack or compatible'), ('mail', 'Mail')], default='json', max_length=10),
+        ),
+        migrations.AddField(
+            model_name='webhookdelivery',
+            name='answer',
+            field=models.CharField(blank=True, help_text='Its beginning; untrusted.', max_length=500),
+        ),
+        migrations.AddField(
+            model_name='webhookdelivery',
+            name='event',
+            field=models.CharField(choices=[('run.ended', 'Ended'), ('run.gate_failed', 'Regressed, or failed a gate'), ('run.budget_stop', 'Stopped by its budget'), ('run.paused', 'Paused'), ('endpoint.failing', 'A model that it calls is failing')], default='run.ended', max_length=20),
+        ),
+        migrations.AddField(
+            model_name='webhookdelivery',
+            name='status',
+            field=models.PositiveSmallIntegerField(blank=True, help_text='Of the answer.', null=True),
+        ),
+        migrations.AddField(
+            model_name='webhookdelivery',
+            name='told',
+            field=models.CharField(blank=True, help_text='Why, in words.', max_length=300),
+        ),
+        migrations.AlterField(
+            model_name='webhook',
+            name='url',
+            field=models.CharField(help_text='Of a mail: mailto: and the address.', max_length=300),
         ),
         migrations.RunPython(keep_versions, migrations.RunPython.noop),
     ]

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from evalsite.commit import find_commit
 from evalsite.data_folder import close_to_others
+from evalsite.mail import MailServer, read_mail
 from evalsite.proxies import MOST_PROXIES, TrustedProxies, parse_proxies
 from evalsite.sign_in_provider import SignInProvider, read_provider
 
@@ -74,6 +75,7 @@ class Environment:
     trusted_proxies: TrustedProxies
     sign_in_provider: SignInProvider | None
     plugins: tuple[str, ...]
+    mail: MailServer | None  # None: the site sends none
     commit: str  # of the code; empty: unknown
 
     @property
@@ -132,6 +134,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         trusted_proxies=_trusted_proxies(environ),
         sign_in_provider=read_provider(partial(_text, environ), EnvironmentProblem),
         plugins=_list(environ, "EVALSITE_PLUGINS"),
+        mail=_mail(environ),
         commit=_text(environ, "EVALSITE_COMMIT") or find_commit(BASE_DIR),
     )
 
@@ -306,6 +309,14 @@ def _trusted_proxies(environ: Mapping[str, str]) -> TrustedProxies:
             f" in front of the site (1 to {MOST_PROXIES}), or to their addresses or networks,"
             " separated by commas, such as 10.0.0.0/24; or unset it."
         ) from error
+
+
+def _mail(environ: Mapping[str, str]) -> MailServer | None:
+    url = _text(environ, "EVALSITE_MAIL_URL")
+    try:
+        return read_mail(url, _text(environ, "EVALSITE_MAIL_FROM") or "") if url else None
+    except ValueError as error:
+        raise EnvironmentProblem(str(error)) from None
 
 
 def _allowed_hosts(environ: Mapping[str, str], origins: tuple[str, ...]) -> tuple[str, ...]:

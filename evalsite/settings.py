@@ -215,6 +215,14 @@ WHITENOISE_MAX_AGE = 0  # ask again, cheaply (304); versioned addresses are kept
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 FILE_UPLOAD_PERMISSIONS = 0o600
 
+# --- Mail: for alerts, see workers/messenger.py
+SENDS_MAIL = ENVIRONMENT.mail is not None
+if ENVIRONMENT.mail is not None:
+    EMAIL_HOST, EMAIL_PORT = ENVIRONMENT.mail.host, ENVIRONMENT.mail.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENVIRONMENT.mail.user, ENVIRONMENT.mail.password
+    EMAIL_USE_TLS, EMAIL_USE_SSL = ENVIRONMENT.mail.starttls, ENVIRONMENT.mail.tls
+    DEFAULT_FROM_EMAIL = ENVIRONMENT.mail.sender
+
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"

@@ -25,6 +25,7 @@ from runs.models import (
     Team,
     TeamMember,
     Webhook,
+    WebhookDelivery,
 )
 from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
@@ -32,13 +33,19 @@ from runs.selectors.prompts import find_prompt
 from runs.selectors.runs.organised import with_marks
 
 
-def own_or_shared(user: Person) -> Q:
-    """Of runs, datasets and prompts, whatever the role: those of the person, those shared with
-    everybody and those shared with a team of theirs; all for operators."""
+def own_or_everybodys(user: Person) -> Q:
+    """Whatever the role: those of the person, and those shared with everybody; all for
+    operators."""
     if may(user, Permission.OTHERS_WORK):
         return Q()
+    return Q(owner_id=user.pk) | Q(is_shared=True)
+
+
+def own_or_shared(user: Person) -> Q:
+    """Of runs, datasets and prompts also those shared with a team of the person."""
+    visible = own_or_everybodys(user)
     with_team = Q(team__in=TeamMember.objects.filter(person_id=user.pk).values("team"))
-    return Q(owner_id=user.pk) | Q(is_shared=True) | with_team
+    return visible | with_team if visible else visible
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
@@ -163,17 +170,40 @@ def find_dataset_for(user: Person, choice: str, *, write: bool = False) -> Datas
 
 
 def stored_configurations_for(user: Person) -> QuerySet[Configuration]:
-    """Presets are everybody's, others their owner's; operators see all."""
+    """Their own and the shared ones, and presets, which are everybody's; operators see all."""
     if not may(user, Permission.SEE):
         return Configuration.objects.none()
     if may(user, Permission.OTHERS_WORK):
         return Configuration.objects.all()
-    return Configuration.objects.filter(Q(is_preset=True) | Q(owner_id=user.pk))
+    return Configuration.objects.filter(own_or_everybodys(user) | Q(is_preset=True))
+
+
+def can_change_configuration(user: Person, stored: Configuration) -> bool:
+    """Add a version, share or delete it."""
+    is_theirs = stored.owner_id == user.pk or may(user, Permission.OTHERS_WORK)
+    return is_theirs and may(user, Permission.CONFIGURE)
+
+
+def owns_configuration(user: Person, name: str) -> bool:
+    """Whether saving under this name is theirs to do. A name that is free is anybody's."""
+    stored = Configuration.objects.filter(name=name).only("owner_id").first()
+    return stored is None or can_change_configuration(user, stored)
 
 
 def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Configuration:
-    found = get_object_or_404(stored_configurations_for(user), name=name)
-    if write and found.owner_id != user.pk and not may(user, Permission.OTHERS_WORK):
+    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), name=name)
+    return _checked_configuration(user, found, write=write)
+
+
+def open_configuration_for(user: Person, pk: int, *, write: bool = False) -> Configuration:
+    """By its number, as pages name it."""
+    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), pk=pk)
+    return _checked_configuration(user, found, write=write)
+
+
+def _checked_configuration(user: Person, found: Configuration, *, write: bool) -> Configuration:
+    if write and not can_change_configuration(user, found):
+        check_permission(user, Permission.CONFIGURE)
         raise PermissionDenied("Only its owner and operators may change this configuration.")
     return found
 
@@ -317,6 +347,11 @@ def webhooks_for(user: Person) -> QuerySet[Webhook]:
     if not may(user, Permission.SEE):
         return Webhook.objects.none()
     return Webhook.objects.filter(owner_id=user.pk)
+
+
+def get_delivery_for(user: Person, delivery_id: int) -> WebhookDelivery:
+    mine = WebhookDelivery.objects.filter(webhook__in=webhooks_for(user))
+    return get_object_or_404(mine.select_related("webhook"), pk=delivery_id)
 
 
 def get_webhook_for(user: Person, webhook_id: int) -> Webhook:

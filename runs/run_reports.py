@@ -9,7 +9,6 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
-from runs.kinds import kind_of
 from runs.models import Run
 from runs.reports.html import MOST_WORST, write_html
 from runs.reports.junit import write_junit
@@ -19,45 +18,40 @@ from runs.reports.report import CandidateLine, Report
 from runs.reports.score_files import in_threads, send_scores
 from runs.selectors.comparing.comparison import compare_sides
 from runs.selectors.comparing.sides import Side, side_of
-from runs.selectors.runs.confirmation import held_out_of
+from runs.selectors.gates import NO_GATES, judge_run
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
-from runs.selectors.runs.outcome import count_errors, outcome_of
+from runs.selectors.runs.outcome import count_errors
 from runs.selectors.runs.ran_on import ran_on
 from runs.selectors.runs.trial_roles import role_lines
 from runs.selectors.scores.lines import read_lines
 from runs.selectors.scores.trials import TrialFilters
 from runs.selectors.scores.worst_cases import worst_cases
-from workers.engine.statistics.gates import Gates, judge
+from workers.engine.statistics.gates import Gates
 from workers.engine.statistics.intervals import Estimate
 
-NO_GATES = Gates()
 ScoreFormat = Literal["csv", "jsonl", "parquet"]
 BLOCK = 64 * 1024  # bytes sent at once
 PARQUET = "application/vnd.apache.parquet"
 
 
 def report_of_run(run: Run, gates: Gates = NO_GATES, baseline: Run | None = None) -> Report:
-    side = side_of(run) if baseline else None
-    comparison = compare_with(baseline, side)
-    found = kind_of(run).find(run)
-    outcome = outcome_of(run, timezone.now(), found)
-    held_out = held_out_of(run)
-    confirmation = held_out.confirmation if held_out else None
+    judged = judge_run(run, gates, baseline)
+    found = judged.found
     return Report(
         run_id=run.pk,
         name=run.name,
         state=run.state,
-        outcome=outcome,
+        outcome=judged.outcome,
         cached=run.cached,
         seconds=run.running_seconds(timezone.now()),
-        checks=judge(gates, outcome, comparison, confirmation.sentence if confirmation else ""),
+        checks=judged.checks,
         candidates=found.candidate_lines() if found else list(map(line_of, leaderboard(run))),
         errors=count_errors(run),
         roles=role_lines(run),
-        comparison=comparison,
+        comparison=judged.comparison,
         findings=found,
         ran_on=ran_on(run),
-        confirmation=confirmation,
+        confirmation=judged.confirmation,
     )
 
 

@@ -68,6 +68,7 @@ PAGES = {
     "collect": "/runs/1/trials/collect/?status=wrong",
     "compare": "/compare/?base=1:0&with=1:1,1:2",
     "compare-pick": "/compare/?with=1",
+    "configurations": "/configurations/",
     "prompts": "/prompts/",
     "prompt-new": "/prompts/new/",
     "datasets": "/datasets/",
@@ -90,6 +91,7 @@ PAGES = {
     "profile": "/profile/",
     "teams": "/teams/",
     "sharing": "/runs/1/share/",
+    "alerts": "/alerts/",
     "password": "/password/",
     "people": "/people/",
     "audit": "/audit/",
@@ -241,6 +243,34 @@ def photograph_errors(camera: Photographer) -> None:
     camera.take_all("trial-failed", f"{path}trials/2/?status=failed")
 
 
+def photograph_a_configuration(camera: Photographer) -> None:
+    """Saved from the form, launched four times in two versions, with a baseline and a schedule."""
+    page = camera.page
+    for repeats in ("1", "2"):
+        page.goto(f"{camera.site.url}/runs/new/?run=1")
+        page.fill("[name=repeats]", repeats)
+        page.click(".save-configuration summary")
+        page.fill("[name=save_name]", "Nightly sums")
+        page.click("[data-save]")
+        page.wait_for_url(re.compile(r"/configurations/\d+/$"))
+        path = page.url.removeprefix(camera.site.url)
+        for _ in range(2):
+            page.goto(camera.site.url + path)
+            page.click("button:has-text('Launch')")
+            page.wait_for_url(re.compile(r"/runs/\d+/$"))
+            camera.wait_until_finished()
+            page.goto(camera.site.url + path)
+            if page.locator("button:has-text('Use as baseline')").count() == 1:
+                page.click("button:has-text('Use as baseline')")
+    page.click("summary:has-text('Launch it by itself')")
+    page.fill("[name=cron]", "30 6 * * 1-5")
+    page.select_option("[name=time_zone]", "Europe/Paris")
+    page.click("[action$='/schedule/'] button")
+    camera.take_all("configuration", path)
+    camera.take_all("configuration-changes", f"{path}?version=2&against=1", at="#document-title")
+    camera.take_all("configuration-remove", f"{path}remove/")
+
+
 def photograph_the_rest(camera: Photographer) -> None:
     camera.page.goto(f"{camera.site.url}/datasets/import/")
     camera.page.fill("[name=name]", "capitals")
@@ -264,6 +294,9 @@ SCENES: dict[Callable[[Photographer], None], frozenset[str]] = {
     photograph_a_rollout: ROLLOUTS,
     photograph_a_mutation: frozenset(
         {"mutation-live", "mutation", "mutation-rewrites", "mutation-new"}
+    ),
+    photograph_a_configuration: frozenset(
+        {"configuration", "configuration-changes", "configuration-remove"}
     ),
     photograph_the_jump_box: frozenset({"jump"}),
     photograph_a_dry_run: frozenset({"run-new-dry", "run-new-advanced", "runs-demos"}),

@@ -1,12 +1,16 @@
-"""Tells webhooks that runs have ended: empties the outbox, a few at a time."""
+"""Tells webhooks and mail addresses what happened to runs: empties the outbox, a few at a time."""
 
 import asyncio
 import logging
+from smtplib import SMTPException
+from typing import NamedTuple
 
+from django.core.mail import EmailMessage, get_connection
 from django.db import DatabaseError
 
 from runs.outbound import check_webhook, webhook_policy
-from runs.services.webhooks import Parcel, claim_deliveries, note_delivery
+from runs.services.alert_messages import Parcel
+from runs.services.webhooks import claim_deliveries, note_delivery
 from workers.database_thread import in_database
 from workers.engine.errors import CallError
 from workers.engine.http import Client
@@ -17,6 +21,13 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 DEADLINE_SECONDS = 10.0  # for one delivery
 AT_ONCE = 10
+MOST_KEPT = 2000  # bytes of an answer, before it is cut to what is shown
+
+
+class Sent(NamedTuple):
+    problem: str  # empty: it arrived
+    status: int | None = None
+    answer: str = ""
 
 
 class Messenger:
@@ -39,13 +50,35 @@ class Messenger:
             await asyncio.gather(*(self._send(client, parcel) for parcel in parcels))
 
     async def _send(self, client: Client, parcel: Parcel) -> None:
+        """By HTTP or as a mail; what came of it is kept with the delivery."""
         try:
-            url = check_webhook(parcel.url)  # again: a number needs no resolver that would refuse
             async with asyncio.timeout(DEADLINE_SECONDS):
-                answer = await client.post(str(url), parcel.body, parcel.headers)
-            problem = "" if 200 <= answer.status < 300 else f"It answered {answer.status}."
+                send = self._mail(parcel) if parcel.subject else self._post(client, parcel)
+                found = await send
         except TimeoutError:
-            problem = f"No answer within {DEADLINE_SECONDS:g} seconds."
+            found = Sent(f"No answer within {DEADLINE_SECONDS:g} seconds.")
         except CallError as error:
-            problem = str(error)
-        await in_database(note_delivery, parcel.delivery_id, problem)
+            found = Sent(str(error))
+        await in_database(note_delivery, parcel.delivery_id, *found)
+
+    async def _post(self, client: Client, parcel: Parcel) -> Sent:
+        url = check_webhook(parcel.url)  # again: a number needs no resolver that would refuse
+        answer = await client.post(str(url), parcel.body, parcel.headers)
+        problem = "" if 200 <= answer.status < 300 else f"It answered {answer.status}."
+        return Sent(problem, answer.status, answer.body[:MOST_KEPT].decode(errors="replace"))
+
+    async def _mail(self, parcel: Parcel) -> Sent:
+        """The server's own words may hold what nobody else should read: only their kind is kept."""
+        try:
+            await asyncio.to_thread(send_mail, parcel)
+        except (SMTPException, OSError) as error:
+            return Sent(f"The mail server did not take it: {type(error).__name__}.")
+        return Sent("")
+
+
+def send_mail(parcel: Parcel) -> None:
+    connection = get_connection(timeout=DEADLINE_SECONDS)
+    message = EmailMessage(
+        parcel.subject, parcel.body.decode(), to=[parcel.url], connection=connection
+    )
+    message.send()

@@ -46,6 +46,7 @@ from workers.messenger import Messenger
 from workers.recorder import RETRY_SECONDS, Recorder
 from workers.run_executors import MOST_RUNS, RunExecutors
 from workers.storage import STORAGE_FULL
+from workers.timekeeper import Timekeeper
 from workers.wiring import (
     Clients,
     build_call_parts,
@@ -97,6 +98,7 @@ class Runtime:
             asyncio.create_task(follower.run()),
             asyncio.create_task(self._heartbeat.run()),
             asyncio.create_task(Messenger().run()),
+            asyncio.create_task(Timekeeper().run()),
         ]
         for task in self._tasks:
             task.add_done_callback(die_with)

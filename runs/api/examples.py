@@ -136,14 +136,38 @@ EXAMPLES: dict[str, Example] = {
     "show_configuration": Example(
         "GET", "/configurations/sums", headers={"Accept": "application/yaml"}
     ),
+    "list_versions": Example("GET", "/configuration-versions/sums"),
+    "show_gate": Example("GET", "/configuration-gates/sums"),
+    "put_gate": Example(
+        "PUT", "/configuration-gates/sums", body={"min_score": 0.8, "max_error_rate": 0.05}
+    ),
+    "put_schedule": Example(
+        "PUT",
+        "/configuration-schedules/sums",
+        body={"cron": "30 6 * * 1-5", "time_zone": "Europe/Paris"},
+    ),
+    "show_schedule": Example("GET", "/configuration-schedules/sums"),
+    "change_schedule": Example("PATCH", "/configuration-schedules/sums", body={"on": False}),
+    "remove_schedule": Example("DELETE", "/configuration-schedules/sums"),
+    "show_trend": Example("GET", "/configuration-trends/sums", {"limit": 30}),
+    "change_configuration": Example(
+        "PATCH", "/configurations/sums", body={"description": "Every night."}
+    ),
+    "remove_configuration": Example("DELETE", "/configurations/more sums"),
     "put_configuration": Example("PUT", "/configurations/sums", body=YAML_TEXT),
     "show_cache": Example("GET", "/cache"),
     "list_cached": Example("GET", "/cache/entries", {"model": "simulated/sim-small"}),
     "prune": Example("POST", "/cache/prune", body={"before": "2026-01-01T00:00:00Z"}),
     "list_all_benchmarks": Example("GET", "/benchmarks"),
     "show_benchmark": Example("GET", "/benchmarks/1"),
-    "add_webhook": Example("POST", "/webhooks", body={"url": "https://ci.example/evalsite"}),
+    "add_webhook": Example(
+        "POST",
+        "/webhooks",
+        body={"url": "https://ci.example/evalsite", "events": ["run.ended", "run.gate_failed"]},
+    ),
     "list_all_webhooks": Example("GET", "/webhooks"),
+    "list_all_deliveries": Example("GET", "/webhooks/1/deliveries"),
+    "send_delivery_again": Example("POST", "/deliveries/1/again"),
     "remove_webhook": Example("DELETE", "/webhooks/1"),
     "list_actions": Example("GET", "/audit", {"action": "role.changed", "limit": 10}),
     "show_me": Example("GET", "/me"),

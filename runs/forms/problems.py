@@ -23,6 +23,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "cache": ("id_cache", "Cache"),
     "own_parameters": ("id_own_parameters", "Parameters of some models"),
 }
+SAVE_NAME = "save_name"  # beside the document: what to store it as
 
 
 class FieldProblem(NamedTuple):
@@ -41,6 +42,8 @@ def place(problems: Iterable[Problem], filled: NewRunInput) -> list[FieldProblem
 
 def find_field(path: str, filled: NewRunInput) -> tuple[str, str]:
     """The id and the label of the field that a path of the document comes from."""
+    if path == SAVE_NAME:
+        return f"id_{SAVE_NAME}", "Name of the configuration"
     if filled.mode == "yaml":
         return "id_yaml", path or "Configuration"
     parts = path.split(".")

@@ -15,7 +15,10 @@ WORDS = {
         "From midnight to midnight UTC, by the prices of the endpoints. Runs pause when they are "
         "used up.",
     ),
-    "stored_megabytes": ("Megabytes stored", "Of datasets, prompts and what runs stored, about."),
+    "stored_megabytes": (
+        "Megabytes stored",
+        "Of datasets, prompts, configurations and what runs stored, about.",
+    ),
     "slots": ("Calls at once", "In flight over all runs of the person."),
     "sockets": ("Live pages", "Of runs, in all browsers of the person. Others are still shown."),
 }

@@ -7,7 +7,12 @@ from typing import Any
 
 from runs.management.dataset_options import add_slice, put_slice
 from runs.management.file_rows import put_rows
-from runs.selectors.configurations import configuration_names, find_configuration
+from runs.models import Configuration
+from runs.selectors.configurations import (
+    configuration_names,
+    describes_same,
+    find_configuration,
+)
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import read_document
 from workers.engine.spec.line_ends import with_plain_line_ends
@@ -45,6 +50,15 @@ def load_document(options: dict[str, Any]) -> dict[str, Any]:
     put_slice(document, options)
     plain: dict[str, Any] = with_plain_line_ends(document)
     return plain
+
+
+def stored_unchanged(options: dict[str, Any], document: dict[str, Any]) -> Configuration | None:
+    """The stored configuration that a run of the document is a run of: nothing was changed."""
+    name = options.get("configuration")  # other commands make their document themselves
+    if not name or Path(name).is_file():
+        return None
+    stored = find_configuration(name)
+    return stored if stored is not None and describes_same(document, stored) else None
 
 
 def read_file(path: Path) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from runs.models.account import (
 from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
 from runs.models.cache import CachedReply
-from runs.models.configuration import Configuration
+from runs.models.configuration import Configuration, ConfigurationVersion
 from runs.models.dataset import Case, Dataset
 from runs.models.dry_run import DryRun
 from runs.models.endpoint import DIRECT, Endpoint, EndpointKind
 from runs.models.figures import RunFigures
+from runs.models.gate import RunGate
 from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
 from runs.models.maintenance import Maintenance
 from runs.models.organising import RunStar, RunTag, SavedView
@@ -22,14 +23,17 @@ from runs.models.prompt import Prompt
 from runs.models.quota import PersonQuota
 from runs.models.retention import RetentionRules
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
+from runs.models.schedule import DueOutcome, DueTime, Schedule
 from runs.models.score import Override, Score, ScoreRecord, Verdict
 from runs.models.team import Team, TeamMember
 from runs.models.token import ApiToken, Scope
-from runs.models.webhook import Webhook, WebhookDelivery
+from runs.models.webhook import MAILTO, AlertEvent, Webhook, WebhookDelivery, WebhookKind
 
 __all__ = [
     "ADVICE",
     "DIRECT",
+    "MAILTO",
+    "AlertEvent",
     "ApiToken",
     "AppendOnlyError",
     "AuditAction",
@@ -42,8 +46,11 @@ __all__ = [
     "Chunk",
     "ChunkState",
     "Configuration",
+    "ConfigurationVersion",
     "Dataset",
     "DryRun",
+    "DueOutcome",
+    "DueTime",
     "Endpoint",
     "EndpointKind",
     "EventLevel",
@@ -59,11 +66,13 @@ __all__ = [
     "Run",
     "RunEvent",
     "RunFigures",
+    "RunGate",
     "RunSample",
     "RunStar",
     "RunState",
     "RunTag",
     "SavedView",
+    "Schedule",
     "Scope",
     "Score",
     "ScoreRecord",
@@ -74,4 +83,5 @@ __all__ = [
     "Verdict",
     "Webhook",
     "WebhookDelivery",
+    "WebhookKind",
 ]

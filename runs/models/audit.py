@@ -58,8 +58,15 @@ class AuditAction(models.TextChoices):
     DATASET_REMOVED = "dataset.removed", "Removed a dataset for good"
     DATASET_ARCHIVED = "dataset.archived", "Archived a dataset"
     DATASET_RESTORED = "dataset.restored", "Brought a dataset back"
+    CONFIGURATION_SAVED = "configuration.saved", "Saved a configuration"
+    CONFIGURATION_SHARED = "configuration.shared", "Shared a configuration"
+    CONFIGURATION_UNSHARED = "configuration.unshared", "Stopped sharing a configuration"
+    CONFIGURATION_GATED = "configuration.gated", "Changed what runs of a configuration are held to"
     CONFIGURATION_REMOVED = "configuration.removed", "Deleted a configuration"
     PRESET_CHANGED = "preset.changed", "Offered or withdrew a preset"
+    SCHEDULE_SAVED = "schedule.saved", "Scheduled a configuration"
+    SCHEDULE_PAUSED = "schedule.paused", "Paused a schedule"
+    SCHEDULE_REMOVED = "schedule.removed", "Removed a schedule"
     PROMPT_SAVED = "prompt.saved", "Saved a version of a prompt"
     PROMPT_SHARED = "prompt.shared", "Shared a prompt"
     PROMPT_UNSHARED = "prompt.unshared", "Stopped sharing a prompt"
@@ -85,6 +92,7 @@ class AuditAction(models.TextChoices):
     MAINTENANCE_BEGUN = "maintenance.begun", "Began maintenance"
     MAINTENANCE_ENDED = "maintenance.ended", "Ended maintenance"
     WEBHOOK_ADDED = "webhook.added", "Added a webhook"
+    WEBHOOK_SENT_AGAIN = "webhook.sent_again", "Had a delivery sent again"
     WEBHOOK_REMOVED = "webhook.removed", "Removed a webhook"
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
+from django.utils.timezone import now
 
 
 class Configuration(models.Model):
@@ -20,8 +21,22 @@ class Configuration(models.Model):
     is_preset = models.BooleanField(
         default=False, help_text="Offered to everybody as a starting point on the new-run page."
     )
+    is_shared = models.BooleanField(
+        default=False, help_text="Everybody on this site may see and launch it."
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
+    )
+    baseline = models.ForeignKey(
+        "runs.Run",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="The run that its runs are compared with.",
+    )
+    gates = models.JSONField(
+        default=dict, blank=True, help_text="What else its runs are held to, as min_score."
     )
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
@@ -33,8 +48,39 @@ class Configuration(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return f"{reverse('run_new')}?configuration={self.pk}"
+        return reverse("configuration", args=[self.pk])
 
     @property
     def as_document(self) -> dict[str, Any]:
         return {"name": self.name, **self.document}
+
+
+class ConfigurationVersion(models.Model):
+    """What a configuration was; the newest version is the configuration as it is. Never changed."""
+
+    configuration = models.ForeignKey(
+        Configuration, on_delete=models.CASCADE, related_name="versions"
+    )
+    version = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20)
+    document = models.JSONField()
+    saved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Empty: the command line, or an account that was removed.",
+    )
+    created = models.DateTimeField(default=now)
+
+    class Meta:
+        ordering: ClassVar[list[str]] = ["-version"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["configuration", "version"], name="configuration_version"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.version} of configuration {self.configuration_id}"

@@ -73,6 +73,9 @@ class Run(models.Model):
     configuration = models.ForeignKey(
         "runs.Configuration", null=True, blank=True, on_delete=models.SET_NULL
     )
+    configuration_version = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Of its configuration, at launch."
+    )
     dataset = models.ForeignKey("runs.Dataset", on_delete=models.PROTECT, related_name="runs")
     rerun_of = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="reruns"

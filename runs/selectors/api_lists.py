@@ -88,7 +88,8 @@ def list_endpoints_from(
 def list_configurations(
     configurations: QuerySet[Configuration], most: int, after: str | None
 ) -> list[Configuration]:
-    return list(BY_NAME.walk(configurations.defer("document"), place(after))[:most])
+    named = configurations.select_related("owner").defer("document")
+    return list(BY_NAME.walk(named, place(after))[:most])
 
 
 def list_prompts(prompts: QuerySet[Prompt], most: int, after: str | None) -> list[Prompt]:

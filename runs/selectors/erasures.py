@@ -101,15 +101,20 @@ def private_datasets(person: User) -> QuerySet[Dataset]:
     )
 
 
+def private_configurations(person: User) -> QuerySet[Configuration]:
+    return Configuration.objects.filter(owner=person, is_preset=False, is_shared=False)
+
+
 def person_erasure(person: User) -> Erasure:
     runs, datasets = private_runs(person), private_datasets(person)
     own: dict[str, Any] = {"owner": person}
+    configurations = private_configurations(person)
     return Erasure(
         erased={
             **parts_of(runs),
             "datasets": datasets.count(),
             "rows": rows_in(datasets),
-            "configurations": Configuration.objects.filter(**own, is_preset=False).count(),
+            "configurations": configurations.count(),
             "prompts": Prompt.objects.filter(PRIVATE, **own).count(),
             "tokens": ApiToken.objects.filter(**own).count(),
             "webhooks": Webhook.objects.filter(**own).count(),
@@ -119,6 +124,9 @@ def person_erasure(person: User) -> Erasure:
             "runs": Run.objects.filter(~PRIVATE, **own).count(),
             "datasets": Dataset.objects.filter(**own).count() - datasets.count(),
             "prompts": Prompt.objects.filter(~PRIVATE, **own).count(),
+            "configurations": Configuration.objects.filter(
+                **own, is_preset=False, is_shared=True
+            ).count(),
             "presets": Configuration.objects.filter(**own, is_preset=True).count(),
             "benchmarks": Benchmark.objects.filter(**own).count(),
         },

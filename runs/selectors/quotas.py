@@ -10,7 +10,7 @@ from django.db.models.functions import Cast, Length
 from django.utils import timezone
 
 from runs import formatting
-from runs.models import Dataset, DryRun, PersonQuota, Prompt, Run, RunState
+from runs.models import ConfigurationVersion, Dataset, DryRun, PersonQuota, Prompt, Run, RunState
 from runs.roles import Role, role_of
 
 MEGABYTE = 1024 * 1024
@@ -116,13 +116,15 @@ def promised_to_runs(person_id: int) -> float:
 
 
 def bytes_of(person_id: int) -> int:
-    """Of datasets, prompts of the library and what runs stored. Runs from before this was counted
-    count as nothing."""
+    """Of datasets, prompts of the library, configurations and what runs stored. Runs from before
+    this was counted count as nothing."""
     runs = Run.objects.filter(owner_id=person_id).aggregate(sum=Sum("stored_bytes"))
     datasets = Dataset.objects.filter(owner_id=person_id).aggregate(sum=Sum("size"))
     length = Length(Cast("content", TextField()))
     prompts = Prompt.objects.filter(owner_id=person_id).aggregate(sum=Sum(length))
-    return sum(int(one["sum"] or 0) for one in (runs, datasets, prompts))
+    versions = ConfigurationVersion.objects.filter(configuration__owner_id=person_id)
+    documents = versions.aggregate(sum=Sum(Length(Cast("document", TextField()))))
+    return sum(int(one["sum"] or 0) for one in (runs, datasets, prompts, documents))
 
 
 def quota_lines(quota: Quota, use: Use) -> list[QuotaLine]:

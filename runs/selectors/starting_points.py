@@ -25,11 +25,11 @@ class OlderVersion(NamedTuple):
 
 
 def configurations_for(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Configuration]:
-    """Presets are everybody's; other configurations are their owner's."""
+    """Presets and the shared ones are everybody's; other configurations are their owner's."""
     if not user.is_authenticated:
         return Configuration.objects.none()
-    mine = Configuration.objects.filter(Q(is_preset=True) | Q(owner_id=user.pk))
-    return mine.order_by("-is_preset", "name")
+    offered = Q(is_preset=True) | Q(is_shared=True) | Q(owner_id=user.pk)
+    return Configuration.objects.filter(offered).order_by("-is_preset", "name")
 
 
 def document_to_repeat(run: Run, datasets: QuerySet[Dataset]) -> dict[str, Any]:

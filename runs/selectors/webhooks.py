@@ -7,18 +7,30 @@ from pydantic import BaseModel
 
 from runs.models import Webhook, WebhookDelivery
 
+MOST_DELIVERIES = 100
+
 
 class DeliveryRow(BaseModel):
+    """`answer` is the beginning of what the address answered with."""
+
+    id: int
+    event: str
+    told: str
     run: int
+    created: datetime
     attempts: int
     delivered: datetime | None
     next_try: datetime | None
     problem: str
+    status: int | None
+    answer: str
 
 
 class WebhookRow(BaseModel):
     id: int
     url: str
+    kind: str
+    events: list[str]
     created: datetime
     last_delivery: DeliveryRow | None
 
@@ -31,6 +43,8 @@ def list_webhooks(webhooks: QuerySet[Webhook]) -> list[WebhookRow]:
         WebhookRow(
             id=hook.pk,
             url=hook.url,
+            kind=hook.kind,
+            events=hook.events,
             created=hook.created,
             last_delivery=delivery_row(deliveries.get(hook.newest)),
         )
@@ -41,10 +55,11 @@ def list_webhooks(webhooks: QuerySet[Webhook]) -> list[WebhookRow]:
 def delivery_row(delivery: WebhookDelivery | None) -> DeliveryRow | None:
     if delivery is None:
         return None
-    return DeliveryRow(
-        run=delivery.run_id,
-        attempts=delivery.attempts,
-        delivered=delivery.delivered,
-        next_try=delivery.next_try,
-        problem=delivery.problem,
-    )
+    same = DeliveryRow.model_fields.keys() - {"run"}
+    return DeliveryRow(run=delivery.run_id, **{name: getattr(delivery, name) for name in same})
+
+
+def list_deliveries(webhook: Webhook) -> list[DeliveryRow]:
+    """The newest first."""
+    found = WebhookDelivery.objects.filter(webhook=webhook)[:MOST_DELIVERIES]
+    return [row for row in map(delivery_row, found) if row]

@@ -3,22 +3,26 @@
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from runs.models import AuditAction, Configuration
+from runs.access import owns_configuration
+from runs.models import AuditAction, Configuration, ConfigurationVersion
 from runs.selectors.named_parts import refuse_written_code
+from runs.selectors.quotas import quota_of
 from runs.services.audit import record
+from runs.services.quotas import check_storage, lock_person
 from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.json_text import to_json
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import read_document
 from workers.engine.spec.line_ends import with_plain_line_ends
 
 LONGEST_NAME = 120  # characters, as in the table
 LONGEST_DESCRIPTION = 300
+TOO_LONG = f"Give at most {LONGEST_DESCRIPTION} characters."
 CHANGING_FIELDS = ["document", "kind", "version", "description", "is_preset", "updated"]
 
 
-@transaction.atomic
 def save_configuration(
     owner: AbstractBaseUser | None,
     name: str,
@@ -33,27 +37,88 @@ def save_configuration(
     plain = name.strip()
     document = with_plain_line_ends(document)
     kind = check_configuration(plain, document, description, owner)
-    stored = Configuration.objects.select_for_update().filter(name=plain).first()
-    if stored is None:
-        return Configuration.objects.create(
-            name=plain,
-            kind=kind,
-            document=_without_name(document),
-            description=description,
-            is_preset=is_preset,
-            owner_id=owner.pk if owner else None,
+    if owner is not None and not owns_configuration(owner, plain):
+        told = f"There is a configuration {plain!r} of somebody else already. Choose another name."
+        raise ConfigurationError([Problem("name", told)])
+    try:
+        return _store(
+            owner,
+            Configuration(
+                name=plain,
+                kind=kind,
+                document=_without_name(document),
+                description=description,
+                is_preset=is_preset,
+                owner_id=owner.pk if owner else None,
+            ),
         )
-    stored.description, stored.is_preset = description, is_preset
-    return _update(stored, kind, _without_name(document))
+    except IntegrityError:
+        told = "Somebody saved a version at the same moment. Look at it, then save yours again."
+        raise ConfigurationError([Problem("", told)]) from None
 
 
-def _update(stored: Configuration, kind: str, document: dict[str, Any]) -> Configuration:
+@transaction.atomic
+def _store(owner: AbstractBaseUser | None, given: Configuration) -> Configuration:
     """Only another document makes another version; a new description does not."""
-    if stored.document != document:
-        stored.document, stored.kind = document, kind
-        stored.version += 1
+    stored = Configuration.objects.select_for_update().filter(name=given.name).first()
+    if stored is not None and stored.document == given.document:
+        stored.description, stored.is_preset = given.description, given.is_preset
+        stored.save(update_fields=["description", "is_preset", "updated"])
+        return stored
+    if owner is not None:
+        lock_person(owner)
+        check_storage(owner, quota_of(owner), len(to_json(given.document)))
+    if stored is None:
+        given.save()
+        return _keep_version(given, owner)
+    for field in ("document", "kind", "description", "is_preset"):
+        setattr(stored, field, getattr(given, field))
+    stored.version += 1
     stored.save(update_fields=CHANGING_FIELDS)
+    return _keep_version(stored, owner)
+
+
+def _keep_version(stored: Configuration, saver: AbstractBaseUser | None) -> Configuration:
+    ConfigurationVersion.objects.create(
+        configuration=stored,
+        version=stored.version,
+        kind=stored.kind,
+        document=stored.document,
+        saved_by_id=saver.pk if saver else None,
+    )
+    told = f"version {stored.version}"
+    record(AuditAction.CONFIGURATION_SAVED, stored, told, actor=saver)
     return stored
+
+
+@transaction.atomic
+def describe_configuration(
+    stored: Configuration, description: str, user: AbstractBaseUser | None = None
+) -> bool:
+    """Say what it is for. False if it said so already."""
+    plain = description.strip()
+    if len(plain) > LONGEST_DESCRIPTION:
+        raise ConfigurationError([Problem("description", TOO_LONG)])
+    others = Configuration.objects.filter(pk=stored.pk).exclude(description=plain)
+    if not others.update(description=plain):
+        return False
+    record(AuditAction.CONFIGURATION_SAVED, stored, "its description", actor=user)
+    stored.description = plain
+    return True
+
+
+@transaction.atomic
+def share_configuration(
+    stored: Configuration, user: AbstractBaseUser | None, *, is_shared: bool
+) -> bool:
+    """In all its versions. False if it was so already. Runs of it stay as they are."""
+    others = Configuration.objects.filter(pk=stored.pk).exclude(is_shared=is_shared)
+    if not others.update(is_shared=is_shared):
+        return False
+    stored.is_shared = is_shared
+    shared, unshared = AuditAction.CONFIGURATION_SHARED, AuditAction.CONFIGURATION_UNSHARED
+    record(shared if is_shared else unshared, stored, actor=user)
+    return True
 
 
 def check_configuration(
@@ -64,7 +129,7 @@ def check_configuration(
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         problems.append(Problem("name", f"Give 1 to {LONGEST_NAME} printable characters."))
     if len(description) > LONGEST_DESCRIPTION:
-        problems.append(Problem("description", f"Give at most {LONGEST_DESCRIPTION} characters."))
+        problems.append(Problem("description", TOO_LONG))
     try:
         configuration = read_configuration(document)
         refuse_written_code(owner, configuration)
@@ -102,9 +167,11 @@ def import_configuration(
 
 
 @transaction.atomic
-def delete_configuration(configuration: Configuration) -> None:
-    """Remove a configuration. Runs made from it keep their own copy."""
-    record(AuditAction.CONFIGURATION_REMOVED, configuration)
+def delete_configuration(
+    configuration: Configuration, user: AbstractBaseUser | None = None
+) -> None:
+    """All its versions. Runs made from it keep their own copy."""
+    record(AuditAction.CONFIGURATION_REMOVED, configuration, actor=user)
     configuration.delete()
 
 

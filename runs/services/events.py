@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.live import publish
 from runs.models import ADVICE, Endpoint, EventLevel, Run, RunEvent, RunState
+from runs.services.webhooks import announce_failing
 from workers.engine.batch_sizes import Queueing
 from workers.engine.throttling.permits import LimitChange
 
@@ -79,6 +80,8 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
             data={**change._asdict(), "model": model, "second": second_now(run)},
         )
         transaction.on_commit(partial(publish, run.pk))
+        if not change.after:
+            announce_failing(run.pk, reason)
     if not change.after or change.reason.startswith("breaker"):
         going = live.filter(state__in=RunState.going())  # why a run is paused stays to be read
         going.update(reason=reason, version=F("version") + 1)

@@ -71,7 +71,7 @@ def check_storage(person: AbstractBaseUser, quota: Quota, more: int) -> None:
     most, used = quota.stored_megabytes * MEGABYTE, bytes_of(person.pk)
     if used + more > most or used >= most:
         raise _exceeded(
-            f"Your runs, datasets and prompts take {formatting.file_size(used)}"
+            f"Your runs, datasets, prompts and configurations take {formatting.file_size(used)}"
             f"{f', and this takes {formatting.file_size(more)}' if more else ''}; "
             f"{formatting.file_size(most)} are allowed. Delete datasets or prompts that "
             "you no longer need"

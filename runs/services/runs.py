@@ -36,6 +36,7 @@ from runs.services.audit import record
 from runs.services.chunks.candidates import store_candidates
 from runs.services.datasets.storing import DatasetError, store_made_cases, store_pasted_rows
 from runs.services.events import note
+from runs.services.gating import open_gate
 from runs.services.quotas import check_dollars, check_runs, check_size, lock_person
 from runs.services.webhooks import announce_end
 from workers.engine.errors import ConfigurationError, Problem
@@ -126,6 +127,7 @@ def _store_run(
         dataset=dataset,
         snapshot_of=facts_at_launch(configuration, endpoints, cases, dataset.rows).model_dump(),
         configuration=source.configuration,
+        configuration_version=source.configuration.version if source.configuration else None,
         rerun_of=source.rerun_of,
         rerun_what=source.rerun_what,
         idempotency_key=source.key or None,
@@ -137,6 +139,7 @@ def _store_run(
         quota=quota.while_running,
         reason="Waiting for a worker.",
     )
+    open_gate(run, source.configuration)
     store_candidates(run, configuration.make_candidates())
     note(run, f"Queued: {planned_text(run)} on {dataset}.")
     if source.rerun_of is not None:

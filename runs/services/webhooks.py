@@ -1,64 +1,99 @@
-"""Webhooks: keeps them, and keeps the outbox of what is to be told when a run ends.
+"""Webhooks: keeps them, and keeps the outbox of what is to be told when something happens to a run.
 
-The row is written with the end of the run, in one transaction; a worker sends it afterwards. So
-nothing is told that did not happen, and nothing is forgotten when a worker dies.
+The row is written with what happened, in one transaction; a worker sends it afterwards. So nothing
+is told that did not happen, and nothing is forgotten when a worker dies.
 """
 
-import hmac
 import secrets
+from collections.abc import Collection
 from datetime import timedelta
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import orjson
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import F
-from django.utils.crypto import salted_hmac
 from django.utils.timezone import now
 
-from runs.models import AuditAction, Run, Webhook, WebhookDelivery
+from evalsite.log_lines import write_out_controls
+from runs.models import (
+    MAILTO,
+    AlertEvent,
+    AuditAction,
+    Run,
+    Webhook,
+    WebhookDelivery,
+    WebhookKind,
+)
 from runs.outbound import check_webhook
-from runs.selectors.runs.run_summary import summarise
+from runs.services.alert_messages import Parcel, pack, secret_of
 from runs.services.audit import Subject, record
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 
 MOST_EACH = 10  # webhooks of one person
 LONGEST_URL = 300  # characters, as in the table
+LONGEST_ANSWER = 500
+LONGEST_TOLD = 300
 NONCE_BYTES = 16
 PAUSES = tuple(timedelta(seconds=s) for s in (30, 120, 600, 3600))  # between the five attempts
 CLAIMED_FOR = timedelta(seconds=60)  # longer than a delivery may take; then another worker tries
+QUIET = timedelta(minutes=10)  # a model that fails on and off is told of once in so long
+NO_MAIL = "This site sends no mail. Whoever runs it sets EVALSITE_MAIL_URL and EVALSITE_MAIL_FROM."
 
 
 class NewWebhook(NamedTuple):
     webhook: Webhook
-    secret: str  # shown now and never again
-
-
-class Parcel(NamedTuple):
-    """What a worker sends."""
-
-    delivery_id: int
-    url: str
-    body: bytes
-    headers: dict[str, str]
+    secret: str  # shown now and never again; empty where nothing is signed
 
 
 @transaction.atomic
-def create_webhook(owner: AbstractBaseUser, url: str) -> NewWebhook:
-    """ConfigurationError says what is wrong with the address; then nothing was stored."""
-    if len(url) > LONGEST_URL:
-        raise ConfigurationError([Problem("url", f"Give at most {LONGEST_URL} characters.")])
+def create_webhook(
+    owner: AbstractBaseUser,
+    url: str,
+    kind: str = WebhookKind.JSON,
+    events: Collection[str] = (AlertEvent.ENDED,),
+) -> NewWebhook:
+    """ConfigurationError says what is wrong with the address; then nothing was stored. The address
+    of a mail is given with or without mailto:."""
+    if len(url) > LONGEST_URL - len(MAILTO):
+        told = f"Give at most {LONGEST_URL - len(MAILTO)} characters."
+        raise ConfigurationError([Problem("url", told)])
+    if not events:
+        raise ConfigurationError([Problem("events", "Choose what it is told of.")])
     if Webhook.objects.filter(owner_id=owner.pk).count() >= MOST_EACH:
         raise ConfigurationError([Problem("", f"You have {MOST_EACH} webhooks. Remove one.")])
+    checked = _mail_address(url) if kind == WebhookKind.MAIL else _web_address(url)
+    made = Webhook.objects.create(
+        owner_id=owner.pk,
+        url=checked,
+        kind=kind,
+        events=[event.value for event in AlertEvent if event in events],
+        nonce=secrets.token_hex(NONCE_BYTES),
+    )
+    record(AuditAction.WEBHOOK_ADDED, _named(made), actor=owner)
+    return NewWebhook(made, secret_of(made) if kind == WebhookKind.JSON else "")
+
+
+def _web_address(url: str) -> str:
     try:
-        checked = check_webhook(url)
+        return check_webhook(url)
     except ForbiddenAddress as error:
         raise ConfigurationError([Problem("url", str(error))]) from None
-    nonce = secrets.token_hex(NONCE_BYTES)
-    made = Webhook.objects.create(owner_id=owner.pk, url=checked, nonce=nonce)
-    record(AuditAction.WEBHOOK_ADDED, _named(made), actor=owner)
-    return NewWebhook(made, secret_of(made))
+
+
+def _mail_address(given: str) -> str:
+    if not settings.SENDS_MAIL:
+        raise ConfigurationError([Problem("kind", NO_MAIL)])
+    address = given.strip().removeprefix(MAILTO)
+    try:
+        validate_email(address)
+    except ValidationError:
+        told = "Give a mail address, as in ada@example.org."
+        raise ConfigurationError([Problem("url", told)]) from None
+    return f"{MAILTO}{address}"
 
 
 @transaction.atomic
@@ -70,16 +105,43 @@ def delete_webhook(webhook: Webhook) -> None:
 
 def _named(webhook: Webhook) -> Subject:
     """By its host: the paths of many services let in whoever knows them."""
+    if webhook.kind == WebhookKind.MAIL:
+        return Subject("webhook", webhook.url.rpartition("@")[2], webhook.pk)
     return Subject("webhook", urlsplit(webhook.url).hostname or "", webhook.pk)
 
 
 def announce_end(run: Run) -> None:
     """Call it in the transaction that ends the run."""
-    owner = Run.objects.values("owner_id").get(pk=run.pk)["owner_id"]
+    announce(run.pk, AlertEvent.ENDED)
+
+
+def announce(run_id: int, event: AlertEvent, told: str = "") -> None:
+    """Call it in the transaction of what happened."""
+    owner = Run.objects.values("owner_id").get(pk=run_id)["owner_id"]
     WebhookDelivery.objects.bulk_create(
-        WebhookDelivery(webhook=webhook, run=run, next_try=now())
+        WebhookDelivery(
+            webhook=webhook, run_id=run_id, event=event, told=told[:LONGEST_TOLD], next_try=now()
+        )
         for webhook in Webhook.objects.filter(owner_id=owner)
+        if event in webhook.events
     )
+
+
+def announce_failing(run_id: int, told: str) -> None:
+    """A model that a run calls is failing: every worker that sees it says so."""
+    same = WebhookDelivery.objects.filter(run_id=run_id, event=AlertEvent.FAILING)
+    if not same.filter(created__gt=now() - QUIET).exists():
+        announce(run_id, AlertEvent.FAILING, told)
+
+
+@transaction.atomic
+def send_again(delivery: WebhookDelivery, user: AbstractBaseUser) -> bool:
+    """From the first attempt on. False while it is still being tried."""
+    over = WebhookDelivery.objects.filter(pk=delivery.pk, next_try=None)
+    if not over.update(next_try=now(), attempts=0, delivered=None, problem=""):
+        return False
+    record(AuditAction.WEBHOOK_SENT_AGAIN, _named(delivery.webhook), actor=user)
+    return True
 
 
 def claim_deliveries(most: int) -> list[Parcel]:
@@ -97,40 +159,19 @@ def claim_deliveries(most: int) -> list[Parcel]:
     return parcels
 
 
-def pack(delivery: WebhookDelivery) -> Parcel:
-    (summary,) = summarise([delivery.run])
-    content = {"type": "run.ended", "delivery": delivery.pk, "run": summary.model_dump()}
-    body = orjson.dumps(content, option=orjson.OPT_UTC_Z)
-    moment = str(int(now().timestamp()))
-    signature = sign(secret_of(delivery.webhook), moment, body)
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "evalsite",
-        "X-Evalsite-Delivery": str(delivery.pk),
-        "X-Evalsite-Signature": f"t={moment},v1={signature}",
-    }
-    return Parcel(delivery.pk, delivery.webhook.url, body, headers)
-
-
-def note_delivery(delivery_id: int, problem: str) -> None:
+def note_delivery(
+    delivery_id: int, problem: str, status: int | None = None, answer: str = ""
+) -> None:
     """It arrived, or is tried again later; after the last attempt it is given up."""
     stored = WebhookDelivery.objects.filter(pk=delivery_id)
     delivery = stored.first()
     if delivery is None:
         return  # its webhook was removed meanwhile
+    shown = write_out_controls(answer[:LONGEST_ANSWER])[:LONGEST_ANSWER]
+    answered = {"status": status, "answer": shown}
     if not problem:
-        stored.update(delivered=now(), next_try=None, problem="")
+        stored.update(delivered=now(), next_try=None, problem="", **answered)
         return
     is_last = delivery.attempts > len(PAUSES)
     next_try = None if is_last else now() + PAUSES[delivery.attempts - 1]
-    stored.update(next_try=next_try, problem=problem[:200])
-
-
-def secret_of(webhook: Webhook) -> str:
-    key = f"{webhook.owner_id}:{webhook.nonce}"
-    return salted_hmac("runs.webhook", key, algorithm="sha256").hexdigest()
-
-
-def sign(secret: str, moment: str, body: bytes) -> str:
-    """HMAC-SHA-256 over the moment, a dot and the body: an old delivery cannot be sent again."""
-    return hmac.new(secret.encode(), moment.encode() + b"." + body, "sha256").hexdigest()
+    stored.update(next_try=next_try, problem=problem[:200], **answered)

@@ -1,5 +1,6 @@
 """Template filters over `runs.formatting`, so that pages and live frames write numbers alike."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -63,6 +64,12 @@ def signed_interval(difference: Difference) -> str:
 def without(text: str, prefix: str) -> str:
     """Names of combinations without the endpoint that all their models share."""
     return formatting.without_endpoint(text, prefix)
+
+
+@register.filter
+def named_in(key: str, names: Mapping[str, str]) -> str:
+    """What a table of names calls it; one that is not there stays as it is."""
+    return names.get(key, key)
 
 
 @register.filter

@@ -73,7 +73,7 @@ def person_erase(request: HttpRequest, pk: int) -> HttpResponse:
         obstacle=obstacle_to_erasing_person(account, heir),
         notes=[
             "What others see of it is handed over to you: shared runs and datasets, the datasets "
-            "that such runs are on, presets and benchmarks.",
+            "that such runs are on, shared configurations, presets and benchmarks.",
             "The history of runs that stay keeps the name of the account, as do backups and logs.",
         ],
         act=lambda: erase_person(account, heir),

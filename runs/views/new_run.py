@@ -24,6 +24,7 @@ from runs.views.new_run_form import (
     show_form,
 )
 from runs.views.people import person
+from runs.views.started_from import source_of
 from workers.engine.errors import ConfigurationError, Problem
 
 LAUNCHED_DRAFT = "launched_draft"  # a cookie that the next page's script reads and deletes
@@ -69,7 +70,8 @@ def run_new(request: HttpRequest) -> HttpResponse:
     if drawn.problems:
         return show_form(request, filled, drawn.problems)
     try:
-        run = create_run(person(request), drawn.document, filled.key)
+        source = source_of(request, filled.key, drawn.document)
+        run = create_run(person(request), drawn.document, source=source)
     except ConfigurationError as error:
         return show_form(request, filled, error.problems)
     return forget_draft(redirect(run), draft_of(request))

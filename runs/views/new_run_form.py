@@ -39,6 +39,7 @@ from runs.selectors.starting_points import (
 )
 from runs.services.datasets.storing import guess_format, preview_dataset
 from runs.views.people import person
+from runs.views.started_from import name_to_save
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import write_document
 from workers.engine.spec.expected import USUAL_NAMES
@@ -209,6 +210,7 @@ def show_form(
         "panel": estimate_context(request, filled),
         "start": start_of(request),
         "draft": draft_of(request),
+        "save_name": name_to_save(request),
         "dry": dry,
     }
     return render(request, "runs/new/page.html", context, status=status if problems else 200)

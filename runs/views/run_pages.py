@@ -6,7 +6,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.access import can_change_run, can_open_dataset, get_run_for, prompts_for, runs_for
+from runs.access import (
+    can_change_run,
+    can_open_dataset,
+    get_run_for,
+    prompts_for,
+    runs_for,
+    stored_configurations_for,
+)
 from runs.forms.filters import (
     read_columns,
     read_trial_filters,
@@ -15,10 +22,11 @@ from runs.forms.filters import (
 )
 from runs.forms.limits import LimitsForm
 from runs.kinds import kind_of
-from runs.models import EventLevel, Run
+from runs.models import Configuration, EventLevel, Run
 from runs.permissions import requires
 from runs.reports.curl import as_curl
 from runs.roles import Permission
+from runs.selectors.gates import gate_of
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.prompts import prompts_used
 from runs.selectors.runs.confirmation import held_out_of
@@ -57,8 +65,18 @@ def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> 
         "is_starred": getattr(run, "is_starred", False),
         "tab": tab,
         "snapshot": take_snapshot(run, series=series, advice=series),
+        "stored": stored_of(request, run),
+        "gate": gate_of(run) if run.configuration_version else None,
         **rerun_links(run, runs_for(request.user))._asdict(),
     }
+
+
+def stored_of(request: HttpRequest, run: Run) -> Configuration | None:
+    """The configuration that it is a run of, if the person may see it."""
+    if run.configuration_id is None:
+        return None
+    visible = stored_configurations_for(request.user)
+    return visible.filter(pk=run.configuration_id).only("pk", "name").first()
 
 
 @requires(Permission.SEE)

@@ -17,6 +17,7 @@ export class Marks {
   constructor() {
     /** @type {{id: number, second: number, text: string}[]} oldest first */
     this.list = [];
+    this.write = clock; // how the place of a flag is written
     this.flags = new Map(); // by the ids they stand for, so that a repaint keeps hover and focus
   }
 
@@ -49,7 +50,7 @@ export class Marks {
   }
 
   raise(plot, key, marks) {
-    const lines = marks.slice(-LINES).map(({ second, text }) => `${clock(second)} ${text}`);
+    const lines = marks.slice(-LINES).map(({ second, text }) => `${this.write(second)} ${text}`);
     if (marks.length > LINES) lines.unshift(`${marks.length - LINES} earlier changes`);
     const flag = document.createElement("button");
     flag.type = "button";

@@ -114,9 +114,11 @@ export const UNITS = {
   ms: (value) => (value >= 1000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value)} ms`),
   count: (value) => `${Math.round(value)}`,
   times: (value) => `${Math.round(value * 10) / 10}×`,
+  score: (value) => value.toFixed(2),
+  dollars: (value) => (value >= 1 || value === 0 ? `$${value.toFixed(2)}` : `$${Number(value.toPrecision(2))}`),
 };
 
-const SMALLEST_TOP = { rate: 4, ms: 100, count: 4, times: 1 }; // so that an empty chart has a sensible scale
+const SMALLEST_TOP = { rate: 4, ms: 100, count: 4, times: 1, score: 1, dollars: 0.0001 }; // so that an empty chart has a sensible scale
 
 /** A slow model's few answers a minute fill the chart, too. */
 function topOf(unit, high) {

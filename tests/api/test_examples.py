@@ -10,7 +10,15 @@ import pytest
 from runs.api.api import api
 from runs.api.examples import EXAMPLES, as_curl, as_python
 from runs.api.openapi import operations_of
-from runs.models import Configuration, Dataset, Endpoint, Run, RunState
+from runs.models import (
+    Configuration,
+    Dataset,
+    Endpoint,
+    Run,
+    RunState,
+    Webhook,
+    WebhookDelivery,
+)
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.api.asking import Asker
@@ -37,7 +45,8 @@ def test_every_route_has_an_example_and_nothing_else_has():
 
 @pytest.fixture
 def environ(live_server):
-    """The variables of the examples, and what they name: runs 1 to 4, sums, benchmark 1."""
+    """The variables of the examples, and what they name: runs 1 to 4, sums, benchmark 1, webhook 1
+    with delivery 1."""
     ada = make_person("ada", staff=True)
     make_endpoint()
     make_endpoint("old-provider")
@@ -51,7 +60,9 @@ def environ(live_server):
     make_selection(ada, dataset)
     create_run(ada, evolution_on(dataset))
     save_configuration(ada, "sums", run_document(dataset))
-    assert (run.pk, make_benchmark().pk) == (1, 1)
+    hook = Webhook.objects.create(owner=ada, url="https://ci.example/")
+    told = WebhookDelivery.objects.create(webhook=hook, run=run)
+    assert (run.pk, make_benchmark().pk, hook.pk, told.pk) == (1, 1, 1, 1)
     return {**os.environ, "EVALSITE_URL": live_server.url, "EVALSITE_TOKEN": Asker(ada).text}
 
 
@@ -84,7 +95,7 @@ DID = {
     "runs": 6,
     "endpoints": ["my-provider", "old-provider", "simulated"],  # deleted, not removed yet
     "datasets": ["capitals", "sums"],
-    "configurations": ["capitals", "more sums", "sums"],
+    "configurations": ["capitals", "sums"],
 }
 
 

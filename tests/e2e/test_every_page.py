@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -35,6 +37,9 @@ PAGES = [
     pytest.param("/compare/", id="compare, which"),
     pytest.param("/compare/?base={run}:0&with={run}:1", id="compare"),
     pytest.param("/compare/trials/?of={run}-{scored}&of={run}-{failed}", id="answers compared"),
+    pytest.param("/configurations/", id="configurations"),
+    pytest.param("/configurations/{configuration}/", id="stored configuration"),
+    pytest.param("/configurations/{configuration}/remove/", id="delete a configuration"),
     pytest.param("/prompts/", id="prompts"),
     pytest.param("/prompts/new/", id="write a prompt"),
     pytest.param("/prompts/new/?run={run}&candidate={candidate}", id="save a prompt of a run"),
@@ -54,6 +59,7 @@ PAGES = [
     pytest.param("/cache/", id="cache"),
     pytest.param("/benchmarks/", id="benchmarks"),
     pytest.param("/tokens/", id="tokens"),
+    pytest.param("/alerts/", id="alerts"),
     pytest.param("/password/", id="password"),
     pytest.param("/profile/", id="profile"),
     pytest.param("/teams/", id="teams"),
@@ -80,13 +86,25 @@ def numbers(context: BrowserContext, site: Site, demo: int) -> dict[str, int | s
     wait_until_final(page)
     site.simulator.follow([])
     run = run_number(page)
+    configuration = save_configuration(page, run)
     page.close()
     rows = {
         name: site.database.rows(POSITION, run=run, ok=ok)
         for name, ok in (("scored", 1), ("failed", 0))
     }
     [key, *_] = site.database.rows("SELECT key FROM runs_candidate WHERE run_id = :run", run=run)
-    return {"run": run, "candidate": key[0], **{name: one[0][0] for name, one in rows.items()}}
+    known = {"run": run, "candidate": key[0], "configuration": configuration}
+    return {**known, **{name: one[0][0] for name, one in rows.items()}}
+
+
+def save_configuration(page: Page, run: int) -> int:
+    """What the form of the run says, under a name."""
+    page.goto(f"/runs/new/?run={run}")
+    page.get_by_text("Save as a configuration").click()
+    page.get_by_label("Name of the configuration").fill("Some of everything")
+    page.get_by_role("button", name="Save without launching").click()
+    page.wait_for_url(re.compile(r"/configurations/\d+/$"))
+    return int(page.url.rstrip("/").rpartition("/")[2])
 
 
 @pytest.mark.parametrize("path", PAGES)

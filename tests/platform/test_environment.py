@@ -20,6 +20,7 @@ from evalsite.env import (
     redis_url_file,
     simulator_url_file,
 )
+from evalsite.mail import read_mail
 from runs.checks import check_cookies, check_proxies
 from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
@@ -268,3 +269,31 @@ def test_the_commit_of_another_worktree_is_found(tmp_path):
 def test_an_image_says_its_commit_and_none_is_needed(tmp_path):
     assert find_commit(tmp_path) == ""
     assert read(tmp_path, EVALSITE_COMMIT="def456").commit == "def456"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("smtp://mail.example", ("mail.example", 25, "", "", False, False)),
+        (
+            "smtp+starttls://ada:p%40ss@mail.example",
+            ("mail.example", 587, "ada", "p@ss", True, False),
+        ),
+        ("smtps://mail.example:2465", ("mail.example", 2465, "", "", False, True)),
+    ],
+)
+def test_a_mail_server_is_one_address(url, expected):
+    assert read_mail(url, "evalsite@example.org")[:-1] == expected
+
+
+@pytest.mark.parametrize(
+    "url", ["http://mail.example", "smtp://", "smtp://mail.example:x", "smtp://m.example/path"]
+)
+def test_a_mail_server_that_cannot_be_read_is_refused_without_its_password(tmp_path, url):
+    with_secret = url.replace("://", "://ada:secret@")
+    environ = {"EVALSITE_DATA": str(tmp_path), "EVALSITE_MAIL_URL": with_secret}
+    with pytest.raises(EnvironmentProblem, match="EVALSITE_MAIL_FROM must say"):
+        read_environment(environ)
+    with pytest.raises(EnvironmentProblem, match="EVALSITE_MAIL_URL cannot be read") as caught:
+        read_environment({**environ, "EVALSITE_MAIL_FROM": "evalsite@example.org"})
+    assert "secret" not in str(caught.value)

@@ -20,9 +20,8 @@ class Thing(Enum):
 
     COMMON = "everybody's"
     RUN = "a run or a part of it: a shared one may be seen"
-    CONFIGURATION = "a stored configuration"
     CACHED = "an answer that a run paid for"
-    DATASET = "a dataset or a prompt: a shared one may be seen"
+    DATASET = "a dataset, prompt or configuration: a shared one may be seen"
     TOKEN = "a token or a webhook: nobody's but its owner's"
 
 
@@ -143,6 +142,17 @@ PAGES: dict[str, Rule] = {
     "POST prompt_share": CHANGE_DATASET,
     "GET prompt_remove": CHANGE_DATASET,
     "POST prompt_remove": CHANGE_DATASET,
+    "GET configurations": VIEWER,
+    "GET configuration": SEE_DATASET,
+    "POST configuration_save": RUNNER,
+    "POST configuration_launch": Rule(Role.RUNNER, Thing.DATASET, looks=True),
+    "POST configuration_share": CHANGE_DATASET,
+    "POST configuration_gate": CHANGE_DATASET,
+    "POST configuration_baseline": CHANGE_DATASET,
+    "POST configuration_schedule": CHANGE_DATASET,
+    "POST configuration_schedule_change": CHANGE_DATASET,
+    "GET configuration_remove": CHANGE_DATASET,
+    "POST configuration_remove": CHANGE_DATASET,
     "GET promptfoo_import": RUNNER,
     "POST promptfoo_import": RUNNER,
     "GET dataset_import": RUNNER,
@@ -176,6 +186,11 @@ PAGES: dict[str, Rule] = {
     "GET tokens": VIEWER,
     "POST tokens": VIEWER,
     "POST token_revoke": Rule(Role.VIEWER, Thing.TOKEN),
+    "GET alerts": VIEWER,
+    "POST alerts": RUNNER,
+    "GET alert": Rule(Role.VIEWER, Thing.TOKEN),
+    "POST alert_remove": Rule(Role.RUNNER, Thing.TOKEN),
+    "POST delivery_again": Rule(Role.RUNNER, Thing.TOKEN),
     "GET people": ADMIN,
     "POST person_add": ADMIN,
     "POST person_invite": ADMIN,
@@ -259,11 +274,23 @@ API: dict[str, Rule] = {
     "GET /configurations": VIEWER,
     "POST /configurations": RUNNER,
     "POST /promptfoo": RUNNER,
-    "GET /configurations/{path:name}": Rule(Role.VIEWER, Thing.CONFIGURATION),
-    "PUT /configurations/{path:name}": Rule(Role.RUNNER, Thing.CONFIGURATION),
+    "GET /configurations/{path:name}": SEE_DATASET,
+    "PUT /configurations/{path:name}": CHANGE_DATASET,
+    "PATCH /configurations/{path:name}": CHANGE_DATASET,
+    "DELETE /configurations/{path:name}": CHANGE_DATASET,
+    "GET /configuration-versions/{path:name}": SEE_DATASET,
+    "GET /configuration-trends/{path:name}": SEE_DATASET,
+    "GET /configuration-gates/{path:name}": SEE_DATASET,
+    "PUT /configuration-gates/{path:name}": CHANGE_DATASET,
+    "GET /configuration-schedules/{path:name}": SEE_DATASET,
+    "PUT /configuration-schedules/{path:name}": CHANGE_DATASET,
+    "PATCH /configuration-schedules/{path:name}": CHANGE_DATASET,
+    "DELETE /configuration-schedules/{path:name}": CHANGE_DATASET,
     "GET /webhooks": VIEWER,
     "POST /webhooks": RUNNER,
     "DELETE /webhooks/{int:webhook_id}": Rule(Role.RUNNER, Thing.TOKEN),
+    "GET /webhooks/{int:webhook_id}/deliveries": Rule(Role.VIEWER, Thing.TOKEN),
+    "POST /deliveries/{int:delivery_id}/again": Rule(Role.RUNNER, Thing.TOKEN),
     "GET /cache": VIEWER,
     "GET /cache/entries": VIEWER,
     "POST /cache/prune": OPERATOR,

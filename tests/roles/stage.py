@@ -7,11 +7,21 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils.timezone import now
 
-from runs.models import Configuration, Run, RunState, SavedView, Scope, Team, Webhook
+from runs.models import (
+    Configuration,
+    Run,
+    RunState,
+    SavedView,
+    Scope,
+    Team,
+    Webhook,
+    WebhookDelivery,
+)
 from runs.roles import PERMISSIONS, Role
 from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
+from runs.services.schedules import save_schedule
 from tests.roles.routes import Route
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.page_parts import (
@@ -34,6 +44,9 @@ BODIES: dict[str, Any] = {
     "PATCH /datasets/{path:name}": {"archived": True},
     "PATCH /runs/{int:run_id}": {"tags": ["kept"]},
     "PATCH /prompts/{path:name}": {"shared": True},
+    "PATCH /configurations/{path:name}": {"shared": True},
+    "PUT /configuration-schedules/{path:name}": {"cron": "0 7 * * *"},
+    "PATCH /configuration-schedules/{path:name}": {"on": False},
     "POST /prompts": {"name": "another", "content": {"user": "{{question}}"}},
     "POST /dataset-splits/{path:name}": {"parts": {"train": 0.5, "test": 0.5}},
 }
@@ -57,7 +70,7 @@ class Stage(NamedTuple):
         self, client: Client, route: Route, whose: str, headers: dict[str, str] | None = None
     ) -> HttpResponse:
         body = BODIES.get(str(route), {})
-        if route.name == "/configurations/{path:name}":
+        if str(route) == "PUT /configurations/{path:name}":
             name = arguments_for(route, self.arguments[whose])["name"]
             body = {**self.document, "name": name}
         return self.send(client, route, whose, body, headers)
@@ -131,11 +144,17 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
         add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0), {"steps": []}
     )
     stored = Configuration.objects.create(
-        name=f"stored {whose}", kind="evaluate", owner=owner, document=run_document(dataset)
+        name=f"stored {whose}",
+        kind="evaluate",
+        owner=owner,
+        document=run_document(dataset),
+        is_shared=whose == "shared",
     )
+    save_schedule(stored, owner, "30 6 * * *", "UTC", now())
     key = whose[0].ljust(64, "0")
     add_cached_reply(run, key, created=now())
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
+    delivery = WebhookDelivery.objects.create(webhook=webhook, run=run)
     token = create_token(owner, whose, [Scope.READ]).token
     data = make_dataset(owner, f"data {whose}", share=whose == "shared")
     prompt = save_prompt(
@@ -153,8 +172,14 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
         "key": key,
         "webhook_id": webhook.pk,
         "view_id": SavedView.objects.create(owner=owner, name=whose).pk,
+        "delivery_id": delivery.pk,
         "tokens.pk": token.pk,
+        "configurations.pk": stored.pk,
         "configurations.name": stored.name,
+        "configuration-versions.name": stored.name,
+        "configuration-trends.name": stored.name,
+        "configuration-gates.name": stored.name,
+        "configuration-schedules.name": stored.name,
     }
 
 

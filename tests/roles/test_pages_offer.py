@@ -49,11 +49,12 @@ def is_good(role: Role, offer: Offer, stage: Stage) -> bool:
 
 
 def whose_thing(match: ResolverMatch, rule: Rule, stage: Stage) -> str:
-    """The dataset that all runs of the stage are on is somebody else's, and private. Prompts are
-    shared as datasets are."""
+    """The dataset that all runs of the stage are on is somebody else's, and private. Prompts and
+    configurations are shared as datasets are."""
     arguments = match.kwargs
     if rule.thing == Thing.DATASET:
-        key = "prompts.pk" if str(match.url_name).startswith("prompt") else "datasets.pk"
+        kind = str(match.url_name).split("_", maxsplit=1)[0]
+        key = f"{kind}s.pk"
         by_key = {stage.arguments[whose][key]: whose for whose in OWNERS}
         return by_key.get(arguments["pk"], "foreign")
     by_run = {stage.arguments[whose]["run_id"]: whose for whose in OWNERS}

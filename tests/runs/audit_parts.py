@@ -23,6 +23,7 @@ from runs.models import (
     Score,
     Team,
     Webhook,
+    WebhookDelivery,
 )
 from runs.roles import Role
 from runs.selectors.endpoints.permit_state import open_redis
@@ -216,6 +217,31 @@ def remove_configuration(stage: Stage) -> None:
     stage.page.post(address, {"post": "yes"})
 
 
+def change_configuration(change: str, body: Any, method: str = "patch") -> Callable[[Stage], Any]:
+    """Of /configurations, /configuration-gates or -schedules."""
+
+    def act(stage: Stage) -> None:
+        configuration(stage)
+        stage.api(method, f"/{change}/kept", body)
+
+    return act
+
+
+def unshare_configuration(stage: Stage) -> None:
+    key = configuration(stage).pk
+    stage.post("configuration_share", key, share="yes")
+    stage.post("configuration_share", key, share="no")
+
+
+def change_schedule(do: str) -> Callable[[Stage], object]:
+    def act(stage: Stage) -> None:
+        key = configuration(stage).pk
+        stage.post("configuration_schedule", key, cron="30 6 * * *", time_zone="UTC")
+        stage.post("configuration_schedule_change", key, do=do)
+
+    return act
+
+
 def offer_preset(stage: Stage) -> None:
     chosen = {"action": "offer_as_preset", "_selected_action": configuration(stage).pk}
     stage.page.post(reverse("admin:runs_configuration_changelist"), chosen)
@@ -255,6 +281,12 @@ def take_back_invitation(stage: Stage) -> None:
 
 def team(stage: Stage) -> Team:
     return Team.objects.get_or_create(name="research")[0]
+
+
+def send_again(stage: Stage) -> None:
+    made = Webhook.objects.create(owner=stage.ada, url=HOOK)
+    sent = WebhookDelivery.objects.create(webhook=made, run=stage.run)
+    stage.post("delivery_again", sent.pk)
 
 
 def change_password(stage: Stage) -> None:
@@ -393,6 +425,25 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     ),
     AuditAction.DATASET_ARCHIVED: (archive("dataset"), ENDS | {"subject": "sums"}),
     AuditAction.DATASET_RESTORED: (restore("dataset"), ENDS),
+    AuditAction.CONFIGURATION_SAVED: (
+        lambda s: s.api("post", "/configurations", run_document(s.dataset, name="new")),
+        SCRIPT | {"subject": "new", "detail": "version 1"},
+    ),
+    AuditAction.CONFIGURATION_SHARED: (
+        change_configuration("configurations", {"shared": True}),
+        SCRIPT | {"subject": "kept"},
+    ),
+    AuditAction.CONFIGURATION_UNSHARED: (unshare_configuration, ENDS | {"subject": "kept"}),
+    AuditAction.CONFIGURATION_GATED: (
+        change_configuration("configuration-gates", {"min_score": 0.8}, "put"),
+        SCRIPT | {"subject": "kept", "detail": "min score 0.8"},
+    ),
+    AuditAction.SCHEDULE_SAVED: (
+        change_configuration("configuration-schedules", {"cron": "30 6 * * *"}, "put"),
+        SCRIPT | {"subject": "kept", "detail": "30 6 * * * (UTC)"},
+    ),
+    AuditAction.SCHEDULE_PAUSED: (change_schedule("pause"), ENDS | {"subject": "kept"}),
+    AuditAction.SCHEDULE_REMOVED: (change_schedule("remove"), ENDS | {"subject": "kept"}),
     AuditAction.CONFIGURATION_REMOVED: (remove_configuration, ADMIN | {"subject": "kept"}),
     AuditAction.PRESET_CHANGED: (offer_preset, ADMIN | {"detail": "offered"}),
     AuditAction.PERSON_ADDED: (set_up, {"door": AuditDoor.PAGE, "subject": "root"}),
@@ -456,5 +507,6 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     ),
     AuditAction.PROMPT_REMOVED: (remove_prompt, ENDS | {"subject": "triage"}),
     AuditAction.WEBHOOK_ADDED: (add_webhook, SCRIPT | {"subject": "hooks.example"}),
+    AuditAction.WEBHOOK_SENT_AGAIN: (send_again, ENDS | {"subject": "hooks.example"}),
     AuditAction.WEBHOOK_REMOVED: (remove_webhook, SCRIPT | {"subject": "hooks.example"}),
 }

@@ -37,7 +37,7 @@ from runs.models import (
     WebhookDelivery,
 )
 from runs.roles import Role
-from runs.services.configurations import save_configuration
+from runs.services.configurations import save_configuration, share_configuration
 from runs.services.datasets.storing import store_pasted_rows, store_rows
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
@@ -64,7 +64,13 @@ CANARY = "the salary of Grace"
 REFERENCES = {
     "runs.Run.owner": "erased, or handed over if it is shared",
     "runs.Dataset.owner": "erased, or handed over if it is shared or a run on it stays",
-    "runs.Configuration.owner": "erased, or handed over if it is a preset",
+    "runs.Configuration.owner": "erased, or handed over if it is shared or a preset",
+    "runs.Configuration.baseline": "emptied",
+    "runs.ConfigurationVersion.saved_by": "emptied",
+    "runs.Schedule.owner": "erased: nothing is launched for nobody",
+    "runs.DueTime.run": "emptied",
+    "runs.RunGate.run": "erased",
+    "runs.RunGate.baseline": "emptied: the run is then told to have none",
     "runs.Prompt.owner": "erased, or handed over if it is shared",
     "runs.Prompt.run": "emptied: the words stay, where they were found is forgotten",
     "runs.Benchmark.owner": "handed over",
@@ -276,6 +282,8 @@ def everything_of(alice: User, bob: User) -> dict[str, Any]:
     kept = make_run(alice, shared, is_shared=True, idempotency_key="k1")
     make_run(bob, used)
     save_configuration(alice, "own", {**run_document(private), "name": CANARY})
+    shown = save_configuration(alice, "shown", run_document(shared))
+    share_configuration(shown, alice, is_shared=True)
     save_configuration(alice, "preset", run_document(shared), is_preset=True)
     save_prompt(alice, "own", {"user": CANARY})
     prompt = save_prompt(alice, "everybody's", {"user": "{{question}}"}, share=True)
@@ -287,7 +295,7 @@ def everything_of(alice: User, bob: User) -> dict[str, Any]:
         user=alice, action_flag=1, object_repr="x", action_time=now()
     )
     client_of(alice)  # a session
-    return {"kept": kept, "used": used, "shared": shared, "prompt": prompt}
+    return {"kept": kept, "used": used, "shared": shared, "prompt": prompt, "shown": shown}
 
 
 def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
@@ -308,7 +316,7 @@ def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
     for thing in things.values():
         thing.refresh_from_db()
         assert thing.owner == ada
-    assert Configuration.objects.get().name == "preset"
+    assert {one.name for one in Configuration.objects.all()} == {"preset", "shown"}
     assert browser.get(reverse("runs")).status_code == 302
     assert not ApiToken.objects.exists()
     assert str(alice.pk) not in [one.get_decoded()["_auth_user_id"] for one in session_rows()]
@@ -339,6 +347,7 @@ def test_rest_counts_first_and_erases_then(ada, alice, bob):
         "runs": 1,
         "datasets": 2,
         "prompts": 1,
+        "configurations": 1,
         "presets": 1,
         "benchmarks": 1,
     }
@@ -372,7 +381,8 @@ def test_the_command_counts_and_erases_with_yes(ada, alice, bob):
     assert not Dataset.objects.filter(name="salaries").exists()
     call_command("erase", "person", "alice", yes=True, stdout=out)
     assert (
-        "Handed over to ada: 1 run, 2 datasets, 1 prompt, 1 preset, 1 benchmark." in out.getvalue()
+        "Handed over to ada: 1 run, 2 datasets, 1 prompt, 1 configuration, "
+        "1 preset, 1 benchmark." in out.getvalue()
     )
     assert rows_referring_to(alice) == []
     for what, name in (("dataset", "salaries"), ("person", "alice")):

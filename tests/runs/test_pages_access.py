@@ -6,7 +6,8 @@ import pytest
 from django.urls import URLPattern, reverse
 
 from runs import urls
-from runs.models import Run, RunState
+from runs.models import Run, RunState, Webhook
+from runs.services.configurations import save_configuration
 from runs.services.prompts import save_prompt
 from tests.roles.expectations import PAGES as RULES
 from tests.runs.benchmark_parts import make_benchmark
@@ -19,6 +20,7 @@ from tests.runs.page_parts import (
     make_endpoint,
     make_person,
     make_run,
+    run_document,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -71,10 +73,15 @@ def test_pages_bring_no_inline_script_or_style(alices_run, name):
     pk = make_benchmark().pk if name.startswith("benchmark") else pk
     pk = alices_run.owner_id if name.startswith("person") else pk
     pk = save_prompt(alices_run.owner, "mine", {"user": "{{q}}"}).pk if name in OF_PROMPTS else pk
+    if name in {"configuration", "configuration_remove"}:
+        pk = save_configuration(alices_run.owner, "mine", run_document(alices_run.dataset)).pk
     add_cached_reply(alices_run, str(ARGUMENTS["key"]))
-    ada = client_of(make_person("ada", staff=True))
+    admin = make_person("ada", staff=True)
+    hook = Webhook.objects.create(owner=admin, url="https://ci.example/")
+    ada = client_of(admin)
     candidate = alices_run.candidates.get().pk
-    address = address_of(name, run_id=alices_run.pk, pk=pk, candidate=candidate)
+    known = {"run_id": alices_run.pk, "candidate": candidate, "webhook_id": hook.pk}
+    address = address_of(name, pk=pk, **known)
     answer = ada.get(address, {"of": f"{alices_run.pk}-0"} if name == "compare_trials" else {})
     assert answer.status_code == 200
     page = answer.getvalue().decode()

@@ -13,10 +13,20 @@ from runs.api.doors import caller, needs
 from runs.api.pages import ApiList, Page, PageQuery, answer
 from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
+from runs.api.routes.control import Applied
 from runs.models import Configuration, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_configurations
-from runs.services.configurations import name_is_taken, save_configuration
+from runs.selectors.configurations import configuration_versions
+from runs.services.configurations import (
+    LONGEST_DESCRIPTION,
+    delete_configuration,
+    describe_configuration,
+    name_is_taken,
+    save_configuration,
+    share_configuration,
+)
+from workers.engine.spec.configuration import Strict
 from workers.engine.spec.documents import write_document
 
 routes = Routes(tags=["Configurations"])
@@ -30,7 +40,37 @@ class ConfigurationRow(BaseModel):
     version: int
     description: str
     is_preset: bool
+    owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
+    shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
     updated: datetime
+
+
+class VersionQuery(BaseModel):
+    version: Annotated[
+        int | None, Field(ge=1, le=2**31 - 1, description="An earlier one; without it the newest.")
+    ] = None
+
+
+class VersionRow(BaseModel):
+    version: int
+    kind: str
+    saved_by: str | None
+    created: datetime
+    document: dict[str, Any]
+
+
+class Versions(BaseModel):
+    """Newest first."""
+
+    name: str
+    versions: list[VersionRow]
+
+
+class ConfigurationChanges(Strict):
+    """Of the whole configuration; neither makes a version."""
+
+    shared: Annotated[bool | None, Field(strict=True)] = None
+    description: Annotated[str | None, Field(max_length=LONGEST_DESCRIPTION)] = None
 
 
 AS_YAML = {"schema": {"type": "string", "description": "The same as YAML."}}
@@ -75,7 +115,7 @@ def add_configuration(request: HttpRequest) -> HttpResponse:
     summary="List configurations",
 )
 def list_all_configurations(request: HttpRequest, query: Query[PageQuery]) -> HttpResponse:
-    """Yours and the presets, by name."""
+    """Yours, the shared ones and the presets, by name."""
     visible = stored_configurations_for(caller(request))
     found = list_configurations(visible, query.limit + 1, CONFIGURATIONS.place(query.cursor))
     return CONFIGURATIONS.page([row_of(stored) for stored in found], query)
@@ -88,9 +128,72 @@ def list_all_configurations(request: HttpRequest, query: Query[PageQuery]) -> Ht
     summary="Show a configuration",
     openapi_extra={"responses": {200: ANSWER}},
 )
-def show_configuration(request: HttpRequest, name: ConfigurationName) -> HttpResponse:
+def show_configuration(
+    request: HttpRequest, name: ConfigurationName, query: Query[VersionQuery]
+) -> HttpResponse:
     """The document as it was stored. `Accept: application/yaml` gives YAML."""
-    return document_answer(request, get_configuration_for(caller(request), name))
+    stored = get_configuration_for(caller(request), name)
+    if query.version not in {None, stored.version}:
+        found = stored.versions.filter(version=query.version).first()
+        if found is None:
+            raise Http404(name)
+        stored.version, stored.document = found.version, found.document
+    return document_answer(request, stored)
+
+
+@routes.get(
+    "/configuration-versions/{path:name}",
+    auth=needs(Scope.READ),
+    response=Versions,
+    summary="List the versions of a configuration",
+)
+def list_versions(request: HttpRequest, name: ConfigurationName) -> HttpResponse:
+    """All of them with their documents, newest first. Those from before versions were kept are not
+    there."""
+    stored = get_configuration_for(caller(request), name)
+    rows = [
+        VersionRow(
+            version=one.version,
+            kind=one.kind,
+            saved_by=one.saved_by.get_username() if one.saved_by else None,
+            created=one.created,
+            document=one.document,
+        ).model_dump()
+        for one in configuration_versions(stored)
+    ]
+    return answer({"name": stored.name, "versions": rows})
+
+
+@routes.patch(
+    "/configurations/{path:name}",
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    response=Applied,
+    summary="Share or describe a configuration",
+)
+def change_configuration(
+    request: HttpRequest, name: ConfigurationName, body: ConfigurationChanges
+) -> Applied:
+    """For its owner and operators. Who may see it may launch it, on datasets that they may use."""
+    stored, person = get_configuration_for(caller(request), name, write=True), caller(request)
+    changed = False
+    if body.description is not None:
+        changed |= describe_configuration(stored, body.description, person)
+    if body.shared is not None:
+        changed |= share_configuration(stored, person, is_shared=body.shared)
+    return Applied(changed=changed)
+
+
+@routes.delete(
+    "/configurations/{path:name}",
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    response=Applied,
+    summary="Delete a configuration",
+)
+def remove_configuration(request: HttpRequest, name: ConfigurationName) -> Applied:
+    """All its versions, for its owner and operators. Runs keep what they froze."""
+    stored = get_configuration_for(caller(request), name, write=True)
+    delete_configuration(stored, caller(request))
+    return Applied(changed=True)
 
 
 @routes.put(
@@ -135,6 +238,9 @@ def document_answer(request: HttpRequest, stored: Configuration, status: int = 2
 
 
 def row_of(stored: Configuration) -> ConfigurationRow:
+    same = ("name", "kind", "version", "description", "is_preset", "updated")
     return ConfigurationRow(
-        **{name: getattr(stored, name) for name in ConfigurationRow.model_fields}
+        **{name: getattr(stored, name) for name in same},
+        owner=stored.owner.get_username() if stored.owner else None,
+        shared=stored.is_shared,
     )

@@ -1,4 +1,4 @@
-"""Webhooks: where you are told that a run of yours has ended."""
+"""Webhooks: where you are told what happens to your runs."""
 
 from datetime import datetime
 from typing import Annotated
@@ -6,16 +6,16 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse
 from pydantic import BaseModel, Field
 
-from runs.access import get_webhook_for, webhooks_for
+from runs.access import get_delivery_for, get_webhook_for, webhooks_for
 from runs.api.bodies import address_of
 from runs.api.doors import caller, needs
 from runs.api.pages import answer, as_of
 from runs.api.router import Routes
-from runs.api.routes.control import Applied
-from runs.models import Scope
+from runs.api.routes.control import NOTHING, Applied, NoBody
+from runs.models import AlertEvent, Scope, WebhookKind
 from runs.roles import Permission
-from runs.selectors.webhooks import WebhookRow, list_webhooks
-from runs.services.webhooks import LONGEST_URL, create_webhook, delete_webhook
+from runs.selectors.webhooks import DeliveryRow, WebhookRow, list_deliveries, list_webhooks
+from runs.services.webhooks import LONGEST_URL, create_webhook, delete_webhook, send_again
 from workers.engine.spec.configuration import Strict
 
 routes = Routes(tags=["Webhooks"])
@@ -24,11 +24,26 @@ WebhookId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class WebhookBody(Strict):
-    url: Annotated[str, Field(min_length=1, max_length=LONGEST_URL)]
+    url: Annotated[
+        str,
+        Field(min_length=1, max_length=LONGEST_URL, description="Of kind mail: a mail address."),
+    ]
+    kind: Annotated[
+        WebhookKind, Field(description="`json` is signed; `slack` is for Slack and the like.")
+    ] = WebhookKind.JSON
+    events: Annotated[
+        list[AlertEvent], Field(min_length=1, max_length=10, description="What it is told of.")
+    ] = [AlertEvent.ENDED]
+
+
+class Deliveries(BaseModel):
+    data: list[DeliveryRow]
+    next_cursor: None = None
+    as_of: datetime
 
 
 class WebhookMade(BaseModel):
-    """The secret is shown now and never again."""
+    """The secret is shown now and never again; of kind slack and mail there is none."""
 
     id: int
     url: str
@@ -48,10 +63,11 @@ class Webhooks(BaseModel):
     summary="Add a webhook",
 )
 def add_webhook(request: HttpRequest, body: WebhookBody) -> HttpResponse:
-    """It gets `{type: "run.ended", delivery, run}` by POST when a run of yours has ended; at most
+    """It gets `{type, delivery, told, run}` by POST when a run of yours has ended, was paused or
+    stopped by its budget, failed a gate, or a model that it calls fails, as `events` says; at most
     five tries within an hour or two. `X-Evalsite-Signature: t=MOMENT,v1=HEX` is the HMAC-SHA-256,
     with the secret, of `MOMENT.BODY`. Private addresses are refused."""
-    made = create_webhook(caller(request), body.url)
+    made = create_webhook(caller(request), body.url, body.kind, body.events)
     shown = {"id": made.webhook.pk, "url": made.webhook.url, "secret": made.secret}
     return answer(shown, 201, Location=address_of("webhooks", str(made.webhook.pk)))
 
@@ -72,3 +88,29 @@ def remove_webhook(request: HttpRequest, webhook_id: WebhookId) -> Applied:
     """What was still to be told to it is not."""
     delete_webhook(get_webhook_for(caller(request), webhook_id))
     return Applied(changed=True)
+
+
+@routes.get(
+    "/webhooks/{int:webhook_id}/deliveries",
+    auth=needs(Scope.READ),
+    response=Deliveries,
+    summary="List the deliveries of a webhook",
+)
+def list_all_deliveries(request: HttpRequest, webhook_id: WebhookId) -> Deliveries:
+    """The newest 100, with attempts and what the address answered."""
+    found = list_deliveries(get_webhook_for(caller(request), webhook_id))
+    return Deliveries(data=found, as_of=as_of())
+
+
+@routes.post(
+    "/deliveries/{int:delivery_id}/again",
+    auth=needs(Scope.MANAGE, Permission.LAUNCH),
+    response=Applied,
+    summary="Send a delivery again",
+)
+def send_delivery_again(
+    request: HttpRequest, delivery_id: WebhookId, body: NoBody = NOTHING
+) -> Applied:
+    """One that arrived, or was given up. While it is still being tried nothing changes."""
+    found = get_delivery_for(caller(request), delivery_id)
+    return Applied(changed=send_again(found, caller(request)))

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 
 from evalsite.env import PROGRAM
 from runs.management import here_results, here_runs
-from runs.management.documents import add_document, load_document
+from runs.management.documents import add_document, load_document, stored_unchanged
 from runs.management.file_endpoints import take_endpoints
 from runs.management.gating import (
     NO_BASELINE,
@@ -30,7 +30,7 @@ from runs.management.where import why_here
 from runs.management.whole_runs import finish
 from runs.models import Endpoint
 from runs.services.people.local_account import person_for_command
-from runs.services.runs import create_run
+from runs.services.runs import Source, create_run
 
 
 class Command(SiteCommand):
@@ -68,6 +68,10 @@ class Command(SiteCommand):
     def read_subject(self, options: dict[str, Any]) -> dict[str, Any]:
         return load_document(options)
 
+    def source_of(self, options: dict[str, Any], document: dict[str, Any]) -> Source:
+        """So that it counts among the runs of a stored configuration."""
+        return Source(configuration=stored_unchanged(options, document))
+
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_contradictions(options)
         owner = person_for_command(options["user"])
@@ -94,7 +98,7 @@ class Command(SiteCommand):
         asked: Asked,
         voice: Voice,
     ) -> int:
-        run = create_run(owner, document)
+        run = create_run(owner, document, source=self.source_of(options, document))
         voice.launched(run.pk, run.name, planned_of(run), run.get_absolute_url())
         if options["detach"]:
             return 0

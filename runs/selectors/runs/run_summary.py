@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunSample, RunState
+from runs.selectors.gates import GateAnswer, gate_answer, gate_of
 from runs.selectors.limits.calls_now import read_now
 from runs.selectors.limits.limited_by import LimitedBy, limit_of
 from runs.selectors.limits.limits import WAITING
@@ -120,9 +121,13 @@ class RunSummary(Pickable):
 
 
 class RunDetail(RunSummary):
-    """One run, also with what it ran on, and of which run it reran which trials."""
+    """One run, also with what it is a run of, what it ran on, and of which run it reran which
+    trials."""
 
     note: str
+    configuration: str | None  # the stored one that it is a run of
+    configuration_version: int | None
+    gate: GateAnswer | None  # what its configuration asked of it, and whether it holds
     rerun_of: int | None
     rerun_what: str
     ran_on: RanOn
@@ -137,6 +142,9 @@ def run_detail(run: Run) -> RunDetail:
     return RunDetail(
         **found.model_dump(),
         note=run.note,
+        configuration=run.configuration.name if run.configuration else None,
+        configuration_version=run.configuration_version,
+        gate=gate_answer(gate_of(run)) if run.configuration_version else None,
         rerun_of=run.rerun_of_id,
         rerun_what=run.rerun_what,
         ran_on=ran_on(run),

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models.functions import Now
 
-from runs.models import EventLevel, Run, RunEvent, RunState
+from runs.models import AlertEvent, EventLevel, Run, RunEvent, RunState
 from runs.selectors.limits.budgets import (
     WARN_SHARE,
     BudgetLine,
@@ -46,7 +46,7 @@ def _stop(run: Run, line: BudgetLine, detail: str) -> bool:
     spent = {**run.spent_budgets, line.name: line.total}
     Run.objects.filter(pk=run.pk).update(spent_budgets=spent)
     reason = f"{spent_text(line)}{detail}: raise it to resume, or cancel the run"
-    return hold_run(run.pk, reason, level=EventLevel.WARNING)
+    return hold_run(run.pk, reason, level=EventLevel.WARNING, event=AlertEvent.BUDGET)
 
 
 @transaction.atomic

@@ -8,12 +8,13 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from runs.live import publish
-from runs.models import AuditAction, ChunkState, EventLevel, Run, RunState
+from runs.models import AlertEvent, AuditAction, ChunkState, EventLevel, Run, RunState
 from runs.selectors.runs.outcome import PAUSED_BY
 from runs.selectors.runs.planned import planned_text
 from runs.services.audit import record
 from runs.services.chunks.planning import advance_soon
 from runs.services.events import note
+from runs.services.webhooks import announce
 
 LONGEST_REASON = 300  # characters, with the name of who paused it
 
@@ -31,7 +32,12 @@ def pause_run(run: Run, user: AbstractBaseUser, reason: str = "", *, now: bool =
 
 @transaction.atomic
 def hold_run(
-    run_id: int, reason: str, *, now: bool = False, level: EventLevel = EventLevel.INFO
+    run_id: int,
+    reason: str,
+    *,
+    now: bool = False,
+    level: EventLevel = EventLevel.INFO,
+    event: AlertEvent = AlertEvent.PAUSED,
 ) -> bool:
     """Pause a run, saying why; the workers notice within a second."""
     may_change = Q(state__in=RunState.going())
@@ -43,6 +49,7 @@ def hold_run(
     )
     if not held:
         return False
+    announce(run_id, event, reason)
     calls = "the calls in flight are cancelled" if now else "the calls in flight end first"
     note(Run(pk=run_id), f"{reason}; {calls}."[:500], level)
     transaction.on_commit(partial(publish, run_id, always=True))

@@ -34,6 +34,7 @@ from runs.services.chunks.planning import send_pending
 from runs.services.control.budgets import refuse_if_spent
 from runs.services.control.rewinding import parts_of, take_out
 from runs.services.events import note
+from runs.services.gating import reopen_gate
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.kinds import KINDS
 from workers.engine.spec.configuration import count_trials
@@ -144,6 +145,7 @@ def reopen(run: Run, scores: Iterable[Score], *, keeps_answers: bool) -> int:
 
 def _go_on(run: Run) -> None:
     if run.ended is not None:
+        reopen_gate(run)
         run.ran_seconds = run.running_seconds(run.ended)
         Run.objects.filter(pk=run.pk).update(
             state=RunState.RUNNING,

@@ -32,6 +32,7 @@ from runs.selectors.erasures import (
     obstacle_to_erasing_dataset,
     obstacle_to_erasing_person,
     person_erasure,
+    private_configurations,
     private_datasets,
     private_runs,
     sessions_of,
@@ -119,7 +120,7 @@ def _remove_account(person: User, heir: AbstractBaseUser) -> None:
     User.objects.select_for_update().get(pk=person.pk)
     if private_runs(person).exists():
         raise InUseError(MEANWHILE)
-    Configuration.objects.filter(owner=person, is_preset=False).delete()
+    private_configurations(person).delete()
     Prompt.objects.filter(PRIVATE, owner=person).delete()
     Run.objects.filter(owner=person).update(idempotency_key=None)  # the heir may have the same
     for model in HANDED_OVER:

@@ -1,0 +1,267 @@
+"""Schedules: one run for each due time, by what their owner may do then; the clock is held."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
+from django.urls import reverse
+
+from runs.cron import next_due
+from runs.models import DueTime, Run, RunState, Schedule
+from runs.services.configurations import save_configuration
+from runs.services.control.maintenance import begin_maintenance, end_maintenance
+from runs.services.runs import cancel_run
+from runs.services.schedules import GRACE, launch_due, pause_schedule, save_schedule
+from tests.api.asking import Asker
+from tests.runs.page_parts import (
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    run_document,
+)
+from workers.engine.errors import ConfigurationError
+
+pytestmark = [pytest.mark.django_db]
+
+SAVED = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)  # a Monday
+DUE = datetime(2026, 3, 3, 6, 30, tzinfo=UTC)
+SOON = DUE + timedelta(seconds=4)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def alice():
+    make_endpoint()
+    return make_person("alice")
+
+
+@pytest.fixture
+def stored(alice):
+    return save_configuration(alice, "nightly", run_document(make_dataset(alice)))
+
+
+@pytest.fixture
+def schedule(alice, stored):
+    return save_schedule(stored, alice, "30 6 * * *", "UTC", SAVED)
+
+
+def outcomes():
+    return list(DueTime.objects.order_by("due").values_list("due", "outcome", "missed"))
+
+
+def told():
+    return DueTime.objects.latest("due").told
+
+
+def test_nothing_is_launched_before_it_is_due_and_once_when_it_is(alice, schedule):
+    assert schedule.next_due == DUE
+    assert launch_due(DUE - timedelta(seconds=1)) == 0
+    assert launch_due(SOON) == 1
+    assert launch_due(SOON) == 0
+    run = Run.objects.get()
+    assert (run.owner, run.configuration, run.configuration_version) == (
+        alice,
+        schedule.configuration,
+        1,
+    )
+    assert outcomes() == [(DUE, "launched", 0)]
+    schedule.refresh_from_db()
+    assert schedule.next_due == DUE + DAY
+
+
+@pytest.mark.django_db(transaction=True)
+def test_however_many_processes_ask_there_is_one_run(schedule):
+    begin = threading.Barrier(4)
+    taken = []
+
+    def ask() -> None:
+        begin.wait()
+        while True:
+            try:
+                taken.append(launch_due(SOON))
+                break
+            except OperationalError:  # as the timekeeper: it asks again
+                continue
+        connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (sum(taken), Run.objects.count(), outcomes()) == (1, 1, [(DUE, "launched", 0)])
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(
+    ("catches_up", "moment", "expected", "runs"),
+    [
+        pytest.param(False, DUE + GRACE, [(DUE, "launched", 0)], 1, id="late, as by a restart"),
+        pytest.param(
+            False, DUE + GRACE + timedelta(seconds=1), [(DUE, "missed", 1)], 0, id="missed"
+        ),
+        pytest.param(
+            False, DUE + 3 * DAY + 2 * GRACE, [(DUE + 3 * DAY, "missed", 4)], 0, id="four missed"
+        ),
+        pytest.param(
+            False,
+            DUE + 3 * DAY,
+            [(DUE + 3 * DAY, "launched", 3)],
+            1,
+            id="three missed, the fourth in time",
+        ),
+        pytest.param(
+            True,
+            DUE + 3 * DAY + 2 * GRACE,
+            [(DUE + 3 * DAY, "launched", 3)],
+            1,
+            id="one run for all four",
+        ),
+    ],
+)
+def test_what_is_missed_is_said_and_caught_up_once_at_most(
+    alice, stored, schedule, catches_up, moment, expected, runs
+):
+    Schedule.objects.update(catches_up=catches_up)
+    launch_due(moment)
+    assert (outcomes(), Run.objects.count()) == (expected, runs)
+    (row, *_) = Asker(alice).get("/configuration-schedules/nightly").json()["times"]
+    assert (row["outcome"], row["missed"]) == expected[0][1:]
+    assert expected[0][1].capitalize() in client_of(alice).get(stored.get_absolute_url()).text
+
+
+def close_account(alice, stored):
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+
+
+def take_role(alice, stored):
+    alice.groups.clear()
+
+
+def give_away(alice, stored):
+    stored.owner = make_person("bob")
+    stored.save()
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (close_account, "The account of alice is closed"),
+        (take_role, "alice may not launch runs any more"),
+        (give_away, "alice may not see this configuration any more"),
+    ],
+)
+def test_it_stops_and_says_so_when_its_owner_may_not_any_more(
+    alice, stored, schedule, change, reason
+):
+    change(alice, stored)
+    launch_due(SOON)
+    schedule.refresh_from_db()
+    assert (schedule.is_on, schedule.next_due, Run.objects.count()) == (False, None, 0)
+    assert reason in schedule.stopped
+    admin = make_person("root", staff=True)
+    shown = client_of(admin).get(stored.get_absolute_url()).text
+    assert reason in shown
+    assert launch_due(SOON + DAY) == 0
+
+
+@pytest.mark.any_database
+def test_a_refused_launch_says_why_and_the_next_one_is_tried(alice, stored, schedule, settings):
+    settings.LIVE_RUNS = 0
+    launch_due(SOON)
+    assert outcomes() == [(DUE, "refused", 0)]
+    assert "are allowed" in told()
+    settings.LIVE_RUNS = 5
+    launch_due(SOON + DAY)
+    assert [outcome for _, outcome, _ in outcomes()] == ["refused", "launched"]
+
+
+@pytest.mark.any_database
+def test_a_run_that_is_not_over_is_not_started_beside(alice, schedule):
+    launch_due(SOON)
+    launch_due(SOON + DAY)
+    run = Run.objects.get()
+    assert told() == f"Run {run.pk} is still queued."
+    cancel_run(run, alice)
+    launch_due(SOON + 2 * DAY)
+    assert [outcome for _, outcome, _ in outcomes()] == ["launched", "skipped", "launched"]
+    assert Run.objects.filter(state=RunState.QUEUED).count() == 1
+
+
+@pytest.mark.any_database
+def test_maintenance_holds_it_and_afterwards_it_was_missed(alice, stored, schedule):
+    admin = make_person("root", staff=True)
+    begin_maintenance(admin)
+    assert launch_due(SOON) == 0
+    assert (
+        "Held while the site is maintained" in client_of(alice).get(stored.get_absolute_url()).text
+    )
+    end_maintenance(admin)
+    launch_due(DUE + timedelta(hours=2))
+    assert outcomes() == [(DUE, "missed", 1)]
+
+
+@pytest.mark.any_database
+def test_what_is_due_while_it_is_paused_is_not_missed(alice, schedule):
+    pause_schedule(schedule, alice)
+    assert launch_due(SOON) == 0
+    Asker(alice).ask("patch", "/configuration-schedules/nightly", {"on": True})
+    schedule.refresh_from_db()
+    assert schedule.is_on
+    assert outcomes() == []
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(
+    ("after", "due"),
+    [
+        pytest.param("2026-03-28T12:00+01:00", "2026-03-29T03:00+02:00", id="the hour that is not"),
+        pytest.param(
+            "2026-10-24T12:00+02:00", "2026-10-25T02:30+02:00", id="the hour that is twice"
+        ),
+        pytest.param("2026-06-01T12:00+02:00", "2026-06-02T02:30+02:00", id="in summer"),
+    ],
+)
+def test_due_times_are_those_of_the_time_zone(after, due):
+    found = next_due("30 2 * * *", "Europe/Paris", datetime.fromisoformat(after))
+    assert found == datetime.fromisoformat(due)
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(
+    ("cron", "zone", "field"),
+    [
+        ("every day", "UTC", "cron"),
+        ("0 0 * * * *", "UTC", "cron"),
+        ("61 6 * * *", "UTC", "cron"),
+        ("0 0 31 2 *", "UTC", "cron"),
+        ("30 6 * * *", "Mars/Olympus", "time_zone"),
+    ],
+)
+def test_what_cannot_be_due_is_refused_everywhere(alice, stored, cron, zone, field):
+    with pytest.raises(ConfigurationError):
+        save_schedule(stored, alice, cron, zone, SAVED)
+    body = {"cron": cron, "time_zone": zone}
+    answer = Asker(alice).ask("put", "/configuration-schedules/nightly", body)
+    assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, field)
+    page = client_of(alice).post(reverse("configuration_schedule", args=[stored.pk]), body)
+    assert page.status_code == 400
+    assert not Schedule.objects.exists()
+
+
+@pytest.mark.any_database
+def test_the_page_and_the_api_keep_it(alice, stored):
+    form = {"cron": "30 6 * * mon-fri", "time_zone": "Europe/Paris", "catches_up": "on"}
+    client_of(alice).post(reverse("configuration_schedule", args=[stored.pk]), form)
+    shown = Asker(alice).get("/configuration-schedules/nightly").json()
+    assert (shown["cron"], shown["catches_up"], shown["state"]) == ("30 6 * * MON-FRI", True, "on")
+    change = reverse("configuration_schedule_change", args=[stored.pk])
+    client_of(alice).post(change, {"do": "pause"})
+    assert Asker(alice).get("/configuration-schedules/nightly").json()["state"] == "paused"
+    client_of(alice).post(change, {"do": "resume"})
+    client_of(alice).post(change, {"do": "remove"})
+    assert Asker(alice).get("/configuration-schedules/nightly").status_code == 404

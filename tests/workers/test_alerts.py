@@ -1,0 +1,192 @@
+"""Alerts: what is told, to whom, in which form; mail by a real server."""
+
+import asyncio
+import json
+from datetime import timedelta
+
+import pytest
+from aiosmtpd.handlers import Message
+from aiosmtpd.smtp import SMTP
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.utils.timezone import now
+
+from runs.models import AlertEvent, EventLevel, Run, WebhookDelivery
+from runs.outbound import webhook_policy
+from runs.services.alert_messages import pack
+from runs.services.control.budgets import stop_for_budget
+from runs.services.control.pauses import hold_run, pause_run
+from runs.services.events import note_limit_change
+from runs.services.runs import cancel_run, create_run
+from runs.services.webhooks import QUIET, create_webhook, note_delivery, send_again
+from tests.api.asking import Asker
+from tests.runs.page_parts import client_of, make_person
+from workers.database_thread import in_database
+from workers.engine.errors import ConfigurationError
+from workers.engine.http import Client
+from workers.engine.providers.resolver import GuardedResolver
+from workers.engine.throttling.permits import LimitChange
+from workers.messenger import Messenger
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+
+URL = "https://chat.example/hook"
+ALL = list(AlertEvent)
+
+
+@pytest.fixture
+def run(ada, document):
+    return create_run(ada, {**document, "name": "a <b> & c|d", "budget": {"calls": 5}})
+
+
+def told_of(run):
+    return [AlertEvent(one.event) for one in WebhookDelivery.objects.filter(run=run)]
+
+
+def break_open(run, endpoint):
+    key = f"endpoint:{endpoint.pk}/sim-small"
+    note_limit_change([run.pk], LimitChange(key, 4, 0, "breaker: it fails"))
+
+
+@pytest.mark.parametrize(
+    ("happen", "event"),
+    [
+        pytest.param(cancel_run, AlertEvent.ENDED, id="ended"),
+        pytest.param(lambda run, ada: pause_run(run, ada, "lunch"), AlertEvent.PAUSED, id="paused"),
+        pytest.param(
+            lambda run, ada: hold_run(run.pk, "It is refused.", level=EventLevel.ERROR),
+            AlertEvent.PAUSED,
+            id="stopped itself",
+        ),
+        pytest.param(
+            lambda run, ada: stop_for_budget(run.pk, "calls"), AlertEvent.BUDGET, id="budget"
+        ),
+    ],
+)
+def test_each_is_told_of_what_it_asked_for_and_of_nothing_else(ada, run, happen, event):
+    create_webhook(ada, URL, "json", ALL)
+    create_webhook(ada, URL, "slack", [one for one in ALL if one != event])
+    create_webhook(make_person("bob"), URL, "json", ALL)
+    happen(run, ada)
+    assert told_of(run) == [event]
+
+
+def test_a_model_that_fails_on_and_off_is_told_of_once_in_a_while(ada, run, endpoint):
+    create_webhook(ada, URL, "json", ALL)
+    for _ in range(3):
+        break_open(run, endpoint)
+    assert told_of(run) == [AlertEvent.FAILING]
+    WebhookDelivery.objects.update(created=now() - QUIET - timedelta(seconds=1))
+    break_open(run, endpoint)
+    assert told_of(run) == [AlertEvent.FAILING] * 2
+
+
+def test_a_chat_gets_text_in_which_nothing_of_a_person_is_markup(ada, run, settings):
+    create_webhook(ada, URL, "slack", ALL)
+    pause_run(run, ada, "<!channel> & co")
+    (delivery,) = WebhookDelivery.objects.all()
+    parcel = pack(delivery)
+    text = json.loads(parcel.body)["text"]
+    link = f"<{settings.ORIGINS[0]}/runs/{run.pk}/|Run {run.pk}, a &lt;b&gt; &amp; c/d>: paused"
+    assert text.startswith(link)
+    assert "&lt;!channel&gt; &amp; co" in text
+    assert "X-Evalsite-Signature" not in parcel.headers
+
+
+def test_what_was_answered_is_kept_as_text_and_sent_again_on_demand(ada, run):
+    hook = create_webhook(ada, URL).webhook
+    cancel_run(run, ada)
+    (delivery,) = WebhookDelivery.objects.all()
+    assert not send_again(delivery, ada)  # it is still being tried
+    note_delivery(delivery.pk, "", 200, "<script>alert(1)</script>\u202e" + "x" * 900)
+    page = client_of(ada).get(f"/alerts/{hook.pk}/").text
+    assert "&lt;script&gt;" in page
+    assert "\u202e" not in page
+    (shown,) = Asker(ada).get(f"/webhooks/{hook.pk}/deliveries").json()["data"]
+    assert (shown["status"], len(shown["answer"]), shown["event"]) == (200, 500, "run.ended")
+    assert Asker(ada).post(f"/deliveries/{delivery.pk}/again").json()["changed"] is True
+    delivery.refresh_from_db()
+    assert (delivery.delivered, delivery.attempts) == (None, 0)
+    assert delivery.next_try is not None
+
+
+def test_the_page_adds_and_removes_and_shows_the_secret_once(ada):
+    made = client_of(ada).post("/alerts/", {"kind": "json", "url": URL, "events": ALL})
+    assert "shown now and never" in made.text
+    page = client_of(ada).get("/alerts/").text
+    assert "shown now and never" not in page
+    assert URL in page
+    (listed,) = Asker(ada).get("/webhooks").json()["data"]
+    assert listed["events"] == [event.value for event in AlertEvent]
+    client_of(ada).post(f"/alerts/{listed['id']}/remove/")
+    assert URL not in client_of(ada).get("/alerts/").text
+    refused = client_of(ada).post("/alerts/", {"kind": "slack", "url": "http://127.0.0.1/"})
+    assert refused.status_code == 400
+    assert "Choose what it is told of" in refused.text
+
+
+def test_mail_needs_a_server_and_an_address(ada, settings):
+    with pytest.raises(ConfigurationError, match="sends no mail"):
+        create_webhook(ada, "ada@example.org", "mail")
+    settings.SENDS_MAIL = True
+    for wrong in ("ada", "ada@example.org\nBcc: bob@example.org", "ada@example.org, b@c.de"):
+        with pytest.raises(ConfigurationError, match="Give a mail address"):
+            create_webhook(ada, wrong, "mail")
+    assert create_webhook(ada, "mailto:ada@example.org", "mail").secret == ""
+
+
+class Mailbox(Message):
+    def __init__(self):
+        super().__init__()
+        self.received = []
+
+    def handle_message(self, message):
+        self.received.append(message)
+
+
+@pytest.fixture
+async def mailbox(settings):
+    box = Mailbox()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: SMTP(box, hostname="mail.example"), "127.0.0.1", 0)
+    settings.SENDS_MAIL = True
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST = "127.0.0.1"
+    settings.EMAIL_PORT = server.sockets[0].getsockname()[1]
+    settings.DEFAULT_FROM_EMAIL = "evalsite@example.org"
+    yield box
+    server.close()
+    await server.wait_closed()
+
+
+async def deliver():
+    async with Client(GuardedResolver(webhook_policy())) as client:
+        await Messenger().deliver(client)
+    await in_database(connections.close_all)  # the thread outlives the test's database
+
+
+async def test_a_mail_arrives(ada, run, mailbox):
+    await sync_to_async(create_webhook)(ada, "ada@example.org", "mail", ALL)
+    await sync_to_async(Run.objects.update)(name="first\nBcc: bob@example.org")
+    await sync_to_async(cancel_run)(run, ada)
+    await deliver()
+    (mail,) = mailbox.received
+    assert (mail["To"], mail["From"], mail["Bcc"]) == (
+        "ada@example.org",
+        "evalsite@example.org",
+        None,
+    )
+    assert mail["Subject"].replace("\n", "").endswith(": ended")
+    assert f"/runs/{run.pk}/" in mail.get_payload(decode=True).decode()
+    stored = await sync_to_async(WebhookDelivery.objects.get)()
+    assert (stored.problem, stored.next_try) == ("", None)
+
+
+async def test_a_mail_server_that_is_away_is_tried_again(ada, run, mailbox, settings):
+    await sync_to_async(create_webhook)(ada, "ada@example.org", "mail", ALL)
+    await sync_to_async(cancel_run)(run, ada)
+    settings.EMAIL_HOST = "127.0.0.2"
+    await deliver()
+    stored = await sync_to_async(WebhookDelivery.objects.get)()
+    assert stored.problem == "The mail server did not take it: ConnectionRefusedError."
+    assert stored.next_try is not None

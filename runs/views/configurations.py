@@ -42,15 +42,10 @@ from runs.services.configurations import (
     share_configuration,
 )
 from runs.services.runs import Source, create_run
-from runs.views.new_run import (
-    draft_of,
-    draw_document,
-    forget_draft,
-    refuse_large_form,
-    show_form,
-)
+from runs.views.new_run import forget_draft, refuse_large_form
+from runs.views.new_run_form import draft_of, draw_document, show_form
 from runs.views.people import person
-from runs.views.sharing import tell_sharing
+from runs.views.sharing import told
 from runs.word_diff import diff_words
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import write_document
@@ -207,7 +202,7 @@ def configuration_share(request: HttpRequest, pk: int) -> HttpResponse:
     stored = open_configuration_for(request.user, pk, write=True)
     is_shared = request.POST.get("share") == "yes"
     if share_configuration(stored, person(request), is_shared=is_shared):
-        tell_sharing(request, is_shared=is_shared)
+        messages.success(request, told(is_shared, None))
     return redirect(stored)
 
 

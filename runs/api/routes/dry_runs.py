@@ -5,7 +5,8 @@ from pydantic import BaseModel
 
 from runs.api.doors import caller, needs
 from runs.api.router import Routes
-from runs.api.routes.runs import RunBody, document_of
+from runs.api.routes.runs import document_of
+from runs.api.run_shapes import RunBody
 from runs.models import Scope
 from runs.selectors.dry_results import ShownTrial, bill_text, shown_trial
 from runs.services.dry_runs import try_first

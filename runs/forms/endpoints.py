@@ -150,7 +150,8 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
     def clean(self) -> dict[str, Any]:
         """Ticked models come behind those that were typed."""
         cleaned = super().clean() or self.cleaned_data
-        names = [*(cleaned.get("model_names") or ()), *(cleaned.get("found_models") or ())]
+        ticked = (name for name in cleaned.get("found_models") or () if name)
+        names = [*(cleaned.get("model_names") or ()), *ticked]
         cleaned["model_names"] = list(dict.fromkeys(names))
         self.instance.options = read_options(self, cleaned.get("kind", ""), self.instance.options)
         return cleaned

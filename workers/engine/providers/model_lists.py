@@ -16,7 +16,8 @@ class ModelList(NamedTuple):
 
 def openai_names(document: Any) -> list[str]:
     """Some servers answer with the bare list."""
-    entries = document if isinstance(document, list) else document["data"]
+    is_bare = isinstance(document, list) and document
+    entries = document if is_bare else document["data"]
     return [str(entry["id"]) for entry in entries]
 
 

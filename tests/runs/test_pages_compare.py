@@ -233,7 +233,8 @@ def test_a_run_page_and_its_board_lead_here(client, ada, pair):
     assert [f'value="{other.pk}:{n}"' in page for n in (0, 1)] == [True, True]
     assert f"run {base.pk}" in show(client, "last", other.pk)
     rows = client.get("/runs/").content.decode()
-    assert f'name="run" value="{base.pk}" form="compare"' in rows
+    assert f'name="run" value="{base.pk}" form="chosen"' in rows
+    assert 'id="chosen" method="get" action="/compare/"' in rows
 
 
 def test_a_strangers_run_is_not_compared_and_a_shared_one_is(client, ada, questions, pair):

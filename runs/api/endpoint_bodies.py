@@ -68,8 +68,8 @@ class EndpointChanges(Strict):
         str,
         Field(
             max_length=300,
-            description="As in http://user:password@proxy.example:3128 or "
-            "socks5://proxy.example:1080; direct: none, whatever the site has. Empty: that of the "
+            description="By CONNECT (http) or SOCKS, as in socks5://user:password@proxy.example:1080; "
+            "direct: none, whatever the site has. Empty: that of the "
             "site. The password is never answered.",
         ),
     ] = ""

@@ -68,9 +68,9 @@ class EndpointChanges(Strict):
         str,
         Field(
             max_length=300,
-            description="By CONNECT (http) or SOCKS, as in socks5://user:password@proxy.example:1080; "
-            "direct: none, whatever the site has. Empty: that of the "
-            "site. The password is never answered.",
+            description="By CONNECT (http) or SOCKS, as in socks5://me:secret@proxy.example:80; "
+            "direct: none, whatever the site has. Empty: that of the site. The password is never "
+            "answered.",
         ),
     ] = ""
     ca_bundle: Annotated[

@@ -29,10 +29,11 @@ class Differences(NamedTuple):
 
 
 def differences(start: StartedFrom, document: Mapping[str, Any]) -> Differences | None:
-    """None where one of the two is no configuration: then there are problems to mend first."""
+    """None where one of the two is no configuration, or too deep to be one today: then there are
+    problems to mend first."""
     try:
         before, after = meaning_of(start.document), meaning_of(document)
-    except ConfigurationError:
+    except (ConfigurationError, ValueError):
         return None
     keys = dict.fromkeys([*before, *after])
     found = [

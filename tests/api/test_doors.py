@@ -22,6 +22,7 @@ from tests.runs.page_parts import client_of, make_person
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 EXAMPLES = {"run_id": 1, "position": 0, "benchmark_id": 1, "webhook_id": 1, "name": "simulated"}
+EXAMPLES |= {"delivery_id": 1, "invitation_id": 1, "person": "grace"}
 
 
 def every_operation() -> list[tuple[str, str, Operation]]:

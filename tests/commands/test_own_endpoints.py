@@ -110,7 +110,7 @@ def test_an_estimate_knows_the_endpoints_of_the_file(
     [
         pytest.param({"a": {"kind": "openai", "api_key": KEY}}, "does not belong", id="a key"),
         pytest.param({"openai": {"key_env": KEY}}, "in capitals", id="a key as a variable"),
-        pytest.param({"a": {"kind": "opnai"}}, "one of: openai, anthropic", id="odd kind"),
+        pytest.param({"a": {"kind": "opnai"}}, "one of: openai, azure", id="odd kind"),
         pytest.param({"a": {}}, "Give the kind", id="unknown name"),
         pytest.param({"a": {"kind": "openai"}}, "needs a base URL", id="no address"),
         pytest.param({"openai": {"speed": 3}}, "Allowed here: kind, base_url", id="odd field"),

@@ -106,6 +106,8 @@ REFERENCES = {
     "runs.RunStar.run": "erased",
     "runs.RunStar.person": "erased",
     "runs.SavedView.owner": "erased",
+    "runs.DryRun.owner": "erased",
+    "runs.DryRun.dataset": "erased",
 }
 ROOTS: tuple[type[models.Model], ...] = (User, Dataset, Run)
 

@@ -249,9 +249,13 @@ def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(a
     assert Run.objects.latest("pk").dataset.version == 3
 
 
+MODEL = {"endpoint": "simulated", "model": "sim-small"}
+
+
 def test_a_duplicate_that_opens_as_yaml_says_so_in_the_document(alice):
     old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
-    run = create_run(alice, run_document(old, fail_on_error=0.5))
+    models = ["simulated/sim-small", {**MODEL, "parameters": {"temperature": 1}}]
+    run = create_run(alice, run_document(old, models=models))
     store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
     filled = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert filled.yaml.startswith("# The run used v1; v2 is the newest.")

@@ -149,7 +149,7 @@ def ask(token, method, path, body=None):
 
 
 def test_a_script_invites_lists_and_takes_back(ada):
-    token = create_token(ada, "x", [Scope.MANAGE]).text
+    token = create_token(ada, "x", [Scope.READ, Scope.MANAGE]).text
     made = ask(token, "post", "", {"role": "runner", "note": "Bob"})
     assert made.status_code == 201
     shown = made.json()

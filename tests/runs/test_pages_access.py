@@ -34,6 +34,7 @@ ARGUMENTS = {
     "key": "0" * 64,
     "role": "viewer",
     "case": 0,
+    "guide": "first-run",
 }
 ROUTES = {str(route.name): route for route in urls.urlpatterns if isinstance(route, URLPattern)}
 # Which files there are depends on the kind; a cell only leads to its trial; Parquet is no text.

@@ -104,8 +104,10 @@ def test_the_page_lists_the_tokens_that_go_on(alice):
     assert authenticate_token(kept.text)
 
 
-def test_every_page_leads_to_it(alice):
-    assert f'href="{PAGE}"' in sign_in().get(reverse("runs")).content.decode()
+def test_every_page_leads_to_it_by_the_profile(alice):
+    browser, profile = sign_in(), reverse("profile")
+    assert f'href="{profile}"' in browser.get(reverse("runs")).content.decode()
+    assert f'href="{PAGE}"' in browser.get(profile).content.decode()
 
 
 def test_an_account_without_a_role_may_change_its_password(alice):

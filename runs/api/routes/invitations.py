@@ -61,7 +61,7 @@ def invite_somebody(request: HttpRequest, body: InvitationBody) -> HttpResponse:
 
 @routes.get(
     "/invitations",
-    auth=needs(Scope.MANAGE, Permission.MANAGE_PEOPLE),
+    auth=needs(Scope.READ, Permission.MANAGE_PEOPLE),
     response=Invitations,
     summary="List open invitations",
 )

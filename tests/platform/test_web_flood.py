@@ -17,7 +17,7 @@ from tests.platform.web_process import Browser, browser_at, read_to_the_end, run
 
 pytestmark = [pytest.mark.alone, pytest.mark.any_database]
 
-MOST_FLOODS = 8
+MOST_FLOODS = 3
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["with a length", "without"])

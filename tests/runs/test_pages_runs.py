@@ -15,7 +15,7 @@ from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 
-MOST_QUERIES = 10  # whatever is listed
+MOST_QUERIES = 9  # whatever is listed
 
 
 def ids_on(page: str) -> list[int]:

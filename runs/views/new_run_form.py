@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from runs.access import (
     datasets_to_run_on,
@@ -39,7 +39,7 @@ from runs.selectors.starting_points import (
 )
 from runs.services.datasets.storing import guess_format, preview_dataset
 from runs.views.people import person
-from runs.views.started_from import name_to_save
+from runs.views.started_from import name_to_save, started_configuration
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import write_document
 from workers.engine.spec.expected import USUAL_NAMES
@@ -117,10 +117,11 @@ def started_from(request: HttpRequest) -> StartedFrom | None:
 
 
 def chosen_configuration(request: HttpRequest) -> Configuration | None:
-    configuration_id = read_whole_number(request.GET.get("configuration"))
-    if not configuration_id:
-        return None
-    return get_object_or_404(configurations_for(request.user), pk=configuration_id)
+    """404 for one that is gone, or that the person may not see."""
+    found = started_configuration(request)
+    if found is None and read_whole_number(request.GET.get("configuration")):
+        raise Http404("There is no such configuration.")
+    return found
 
 
 def form_as_yaml(filled: NewRunInput, drawn: Drawn) -> str:

@@ -84,6 +84,14 @@ def test_a_private_one_is_nobody_elses_and_a_shared_one_is_launched_by_others(al
     assert Asker(bob).ask("patch", "/configurations/nightly", {"shared": False}).status_code == 403
 
 
+def test_whoever_sees_it_opens_it_as_a_draft(alice, bob, stored):
+    def opened(person):
+        return client_of(person).get(reverse("run_new"), {"configuration": stored.pk}).status_code
+
+    operator = make_person("olga", role=Role.OPERATOR)
+    assert [opened(person) for person in (alice, bob, operator)] == [200, 404, 200]
+
+
 def test_pressing_launch_twice_starts_one_run_of_its_version(alice, stored, dataset):
     save_configuration(alice, "nightly", run_document(dataset, seed=2))
     address = reverse("configuration_launch", args=[stored.pk])

@@ -165,13 +165,14 @@ def test_calls_of_a_worker_that_died_were_sent_too(
 ) -> None:
     simulator.change(hold_after=40)
     uncached["budget"] = {"calls": 100}
-    with running_worker(), running_worker() as doomed:
+    with running_worker() as doomed:
         run = create_run(ada, uncached)
         wait_until(lambda: simulator.ledger()["total"] == 40 + LIMIT)
         doomed.kill()
         doomed.join()
-        simulator.change(hold_after=None)
-        be_taken_for_dead(run, f":{doomed.pid}:")
+    simulator.change(hold_after=None)
+    be_taken_for_dead(run, f":{doomed.pid}:")
+    with running_worker():
         paused(run)
         assert simulator.ledger()["total"] <= 100
         assert "is used up" in run.reason

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.doors import document, launch
-from tests.e2e.run_page import LARGEST_SHIFT, diary, run_number
+from tests.e2e.run_page import LARGEST_SHIFT, diary, run_number, wait_until_final
 
 pytestmark = pytest.mark.late
 
@@ -33,6 +33,7 @@ def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, si
     expect(list_tab.locator("[data-refresh-text]")).to_have_text(re.compile("^Paused at "))
     site.simulator.let_go()
     launch(page, document("started meanwhile"))
+    wait_until_final(page)  # it is compared below
     list_tab.get_by_role("button", name="Resume updates").click()
     expect(row.locator(".run-state")).to_have_text("Completed")
     expect(row.locator(".run-count")).to_have_text("120 / 120")

@@ -4,15 +4,17 @@ import asyncio
 import datetime
 import gc
 import ipaddress
+import select
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
+from aiohappyeyeballs import start_connection
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -169,10 +171,17 @@ async def test_a_connection_that_just_ended_is_not_used() -> None:
             self.transport.write(OK)
             self.transport.close()
 
+    opened: list[socket.socket] = []
+
+    async def connect(*given: Any, **options: Any) -> socket.socket:
+        opened.append(await start_connection(*given, **options))
+        return opened[-1]
+
     listener = await asyncio.get_running_loop().create_server(Abrupt, "127.0.0.1", 0)
-    async with listener, Client() as client:
+    async with listener, Client(connect=connect) as client:
         url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
         assert (await client.post(url, b"{}", {})).body == b"hi"
+        select.select(opened, [], [], PATIENCE_SECONDS)  # the end has come this far
         await asyncio.sleep(0)
         assert (await client.post(url, b"{}", {})).body == b"hi"
 

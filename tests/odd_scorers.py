@@ -39,8 +39,8 @@ def give(value: Any, reason: Any = "", name: Any = "odd", passed: Any = True) ->
 
 
 WAYS: list[tuple[Callable[[], Any], str]] = [
-    (loop_for_ever, "took longer than the 3 s that one answer may take, so its process was ended"),
-    (hold_the_interpreter, "took longer than the 3 s"),
+    (loop_for_ever, "took longer than the 10 s that one answer may take, so its process was ended"),
+    (hold_the_interpreter, "took longer than the 10 s"),
     (lambda: os._exit(3), "Its process ended with exit code 3."),
     (lambda: os.kill(os.getpid(), 9), "Its process was ended by SIGKILL."),
     (lambda: bytearray(3 * 1024**3), "MemoryError: a process may use 512 MB."),
@@ -67,7 +67,7 @@ class Misbehaves(Scorer):
     """In one way for each case."""
 
     needs_expected: ClassVar[bool] = False
-    judging_seconds: ClassVar[float] = 3.0
+    judging_seconds: ClassVar[float] = 10.0
 
     def steps(self, answer: str, case: Case) -> float:
         return 0.0  # a plug-in says so in vain
@@ -107,7 +107,7 @@ class Asks(AskingScorer):
     """Asks twice at once, then once more; in one way for each case."""
 
     needs_expected: ClassVar[bool] = False
-    judging_seconds: ClassVar[float] = 3.0
+    judging_seconds: ClassVar[float] = 10.0
 
     model: ModelChoice
 

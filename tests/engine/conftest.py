@@ -5,9 +5,20 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+from workers.engine.http import client
 from workers.engine.records import Case
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import SimulatorClient, running_simulator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_client() -> Iterator[None]:
+    """It calls only this machine here, which may take long to accept a connection."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "CONNECT_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(client, "LOOK_UP_SECONDS", PATIENCE_SECONDS)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -103,7 +103,7 @@ def orphan_myself(keeps_the_lock: bool) -> None:
 def judge_or_hang(expected: int, given: int) -> float:
     """For ever, of one answer."""
     while expected == 1:
-        pass
+        time.sleep(600)
     return float(given == 2 * expected)
 
 

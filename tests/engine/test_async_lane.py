@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from tests.patience import PATIENCE_SECONDS
 from workers.engine.errors import TimedOut
-from workers.engine.lanes import AsyncLane
+from workers.engine.lanes import AsyncLane, async_lane
 
 SECONDS = 0.05
 
@@ -32,21 +34,80 @@ async def test_a_call_has_its_time_and_no_more() -> None:
     assert await lane.call(answer()) == "4"
 
 
-async def test_each_of_many_calls_has_its_own_deadline() -> None:
-    lane = AsyncLane(2.0)
+class HeldLoop:
+    """What the lane asks of a loop: a clock and timers, which a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, ring: Callable[[], None]) -> object:
+        self.timers.append((when, ring))
+        return ring
+
+    def call_later(self, seconds: float, ring: Callable[[], None]) -> object:
+        return self.call_at(self.now + seconds, ring)
+
+    async def move_to(self, time: float) -> None:
+        while due := [timer for timer in self.timers if timer[0] <= time]:
+            self.timers.remove(next_one := min(due, key=lambda timer: timer[0]))
+            self.now = next_one[0]
+            next_one[1]()
+        self.now = time
+        await settle()
+
+
+async def settle() -> None:
+    """Let all go on who can, in turns of the loop."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_each_of_many_calls_has_its_own_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    lane, loop = AsyncLane(2.0), HeldLoop()
+    held = SimpleNamespace(
+        get_running_loop=lambda: loop,
+        current_task=asyncio.current_task,
+        CancelledError=asyncio.CancelledError,
+    )
+    monkeypatch.setattr(async_lane, "asyncio", held)
     ended: list[str] = []
 
-    async def make(name: str, start: float, takes: float) -> None:
-        await asyncio.sleep(start)
-        with contextlib.suppress(TimedOut):
-            await lane.call(answer(takes))
+    async def make(name: str, done: asyncio.Event) -> None:
+        try:
+            await lane.call(done.wait())
             ended.append(name)
+        except TimedOut:
+            ended.append(f"{name}: late")
 
+    calls: list[asyncio.Task[None]] = []
+
+    async def begin(name: str) -> asyncio.Event:
+        done = asyncio.Event()
+        calls.append(asyncio.create_task(make(name, done)))
+        await settle()
+        return done
+
+    (await begin("first")).set()
+    await begin("hangs")
+    await loop.move_to(0.1)
+    await begin("hangs too")
     # The second begins just before the deadline of the one that hangs, and ends just after it.
-    calls = [("first", 0.0, 0.0), ("hangs", 0.0, 60.0), ("second", 1.9, 0.2), ("last", 3.0, 0.0)]
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await asyncio.gather(*(make(*call) for call in calls), make("hangs too", 0.1, 60.0))
-    assert ended == ["first", "second", "last"]
+    await loop.move_to(1.9)
+    second = await begin("second")
+    await loop.move_to(2.0)
+    assert ended == ["first", "hangs: late"]
+    second.set()
+    await loop.move_to(2.1)
+    await begin("last")
+    await loop.move_to(4.0)
+    assert ended == ["first", "hangs: late", "second", "hangs too: late"]
+    await loop.move_to(4.1)
+    assert ended[4:] == ["last: late"]
+    await asyncio.gather(*calls)
 
 
 async def test_a_cancellation_from_outside_is_no_time_out() -> None:

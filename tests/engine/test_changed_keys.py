@@ -4,6 +4,7 @@ import asyncio
 from random import Random
 from zlib import crc32
 
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.calling.asking import Asking, AskParts
 from workers.engine.calling.cache import MemoryCache, SingleFlight, cache_key
 from workers.engine.calling.calls import Caller, CallParts, CallRules
@@ -35,7 +36,8 @@ async def test_an_answer_belongs_to_the_key_that_it_was_asked_with(
         clock = SystemClock()
         parts = CallParts(Throttle(LocalPermits(clock.monotonic), clock), clock, Random(1))
         providers, cache = {"provider": provider("old")}, MemoryCache()
-        caller = Caller(providers, parts, CallRules(lambda request: (ONE_AT_ONCE,), 1, 5.0))
+        rules = CallRules(lambda request: (ONE_AT_ONCE,), 1, PATIENCE_SECONDS)
+        caller = Caller(providers, parts, rules)
         services = {"provider": "service of old"}
         asking = AskParts(caller, providers, cache, SingleFlight(), services=services)
         requests = [question(0), question(1)]

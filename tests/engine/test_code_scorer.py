@@ -1,17 +1,36 @@
 """Scorers that people write: what they may give, and everything they must not be able to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.engine.running import run_document, table_of
 from tests.engine.scoring import case, quick
+from tests.patience import PATIENCE_SECONDS
+from workers.engine import sandbox
 from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case, Judgement
+from workers.engine.sandbox import SECONDS
 from workers.engine.scorers import problem_with_scorer
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.any_database
+
+
+@contextmanager
+def limit(seconds: float) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sandbox, "SECONDS", seconds)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def patient() -> Iterator[None]:
+    """The second of an answer is also over when the machine stands still."""
+    with limit(PATIENCE_SECONDS):
+        yield
 
 
 def judge(body: str, answer: str = "4") -> Judgement:
@@ -116,7 +135,7 @@ ESCAPES = {
 
 @pytest.mark.parametrize("way", ESCAPES)
 def test_no_way_leads_out_of_the_sandbox(way: str) -> None:
-    with pytest.raises(ScorerFailed):
+    with limit(SECONDS), pytest.raises(ScorerFailed):
         judge(ESCAPES[way])
     assert judge("return True").value == 1.0  # and the next answer is judged as ever
 
@@ -148,7 +167,8 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("source", PROBLEMS)
 def test_what_cannot_be_loaded_is_refused_before_the_run(source: str) -> None:
-    found = problem_with_scorer("code", {"source": source})
+    with limit(SECONDS if "longer" in PROBLEMS[source] else PATIENCE_SECONDS):
+        found = problem_with_scorer("code", {"source": source})
     assert PROBLEMS[source] in found
     assert bool(found) == bool(PROBLEMS[source])
 

@@ -4,15 +4,17 @@ import asyncio
 import datetime
 import gc
 import ipaddress
+import select
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
+from aiohappyeyeballs import start_connection
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -20,6 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.engine.http_servers import HANG_UP, OK, Server, Step, served
 from tests.patience import PATIENCE_SECONDS
+from tests.simulator.calls import until
 from workers.engine.http import (
     BadCertificate,
     Client,
@@ -42,6 +45,11 @@ async def test_connections_are_used_again_and_opened_when_all_are_in_use() -> No
     assert server.connections == 5
 
 
+def is_kept(client: Client) -> bool:
+    """Whether it has a connection that it would use again."""
+    return any(one.is_reusable for idle in client._idle.values() for one in idle)
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -55,7 +63,7 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script: list[St
     async with served(server) as url, Client() as client:
         await client.post(url, b"{}", {})
         await server.hung_up.wait()
-        await asyncio.sleep(0.01)  # the loop hears of it before any timer
+        await until(lambda: not is_kept(client))
         assert (await client.post(url, b"{}", {})).body == b"hi"
     assert server.connections == 2
 
@@ -92,11 +100,16 @@ async def test_a_closed_connection_is_gone_without_the_collector() -> None:
     gc.collect()
     gc.disable()
     try:
+        before = connections()  # of a test before
         async with served(Server([closing])) as url, Client() as client:
             await client.post(url, b"{}", {})
-        assert not [one for one in gc.get_objects() if type(one) is Connection]  # asks no lazy one
+        assert connections() == before
     finally:
         gc.enable()
+
+
+def connections() -> list[Connection]:
+    return [one for one in gc.get_objects() if type(one) is Connection]  # asks no lazy one
 
 
 async def test_a_second_answer_is_nobodys() -> None:
@@ -158,10 +171,17 @@ async def test_a_connection_that_just_ended_is_not_used() -> None:
             self.transport.write(OK)
             self.transport.close()
 
+    opened: list[socket.socket] = []
+
+    async def connect(*given: Any, **options: Any) -> socket.socket:
+        opened.append(await start_connection(*given, **options))
+        return opened[-1]
+
     listener = await asyncio.get_running_loop().create_server(Abrupt, "127.0.0.1", 0)
-    async with listener, Client() as client:
+    async with listener, Client(connect=connect) as client:
         url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
         assert (await client.post(url, b"{}", {})).body == b"hi"
+        select.select(opened, [], [], PATIENCE_SECONDS)  # the end has come this far
         await asyncio.sleep(0)
         assert (await client.post(url, b"{}", {})).body == b"hi"
 
@@ -221,11 +241,11 @@ async def test_a_look_up_ends_with_the_client() -> None:
 
 
 async def test_nothing_answers_where_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    async with Client() as client:
-        with pytest.raises(Unreachable, match="Nothing answers"):
-            await client.get(f"http://127.0.0.1:{port}/", {})
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and nobody else will
+        async with Client() as client:
+            with pytest.raises(Unreachable, match="Nothing answers"):
+                await client.get(f"http://127.0.0.1:{silent.getsockname()[1]}/", {})
 
 
 @pytest.fixture(scope="module")
@@ -304,6 +324,7 @@ async def test_a_certificate_is_of_the_name_that_was_called(
 
 async def test_a_server_without_https_is_told_apart() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(2**16)  # what is left unread would reset the connection
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 

@@ -15,8 +15,9 @@ import pytest
 import uvloop
 
 from tests.engine import lane_work as work
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import wait_until_gone
-from tests.workers.working import wait_until
+from tests.simulator.calls import until
 from workers.engine.errors import (
     CallError,
     LaneClosed,
@@ -25,7 +26,7 @@ from workers.engine.errors import (
     TimedOut,
     WorkFailed,
 )
-from workers.engine.lanes import ProcessLane
+from workers.engine.lanes import ProcessLane, process_lane
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
@@ -176,16 +177,22 @@ async def test_only_the_parent_ends_a_child(lane: ProcessLane) -> None:
 
 
 async def test_the_import_of_a_module_takes_none_of_the_time_for_the_work(
-    lane: ProcessLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lane: ProcessLane, fifo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(process_lane, "LOAD_SECONDS", PATIENCE_SECONDS)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "sluggish.py").write_text("import time; time.sleep(5)\n")
+    (tmp_path / "sluggish.py").write_text(f"open({fifo!r}).read()\n")  # until it is closed
     (tmp_path / "broken.py").write_text("raise ValueError('not today')\n")
     sluggish, broken = frozenset({"sluggish"}), frozenset({"broken"})
-    first = await lane.call(os.getpid, timeout_seconds=4.5, modules=sluggish)
+    first = asyncio.create_task(lane.call(os.getpid, modules=sluggish))
+    with await asyncio.to_thread(open, fifo, "w"):  # its import has begun
+        loop, real_time = asyncio.get_running_loop(), asyncio.get_running_loop().time
+        monkeypatch.setattr(loop, "time", lambda: real_time() + PATIENCE_SECONDS / 2)
+        await asyncio.sleep(0.01)  # the minute for the work would be over
+    pid = await first
     with pytest.raises(WorkFailed, match="ValueError: not today"):
         await lane.call(os.getpid, modules=sluggish | broken)
-    assert await lane.call(os.getpid, timeout_seconds=4.5, modules=sluggish) == first
+    assert await lane.call(os.getpid, modules=sluggish) == pid
 
 
 async def test_a_child_may_use_so_much_memory_and_no_more() -> None:
@@ -237,7 +244,7 @@ async def test_a_caller_that_is_cancelled_while_it_waits_leaves_the_child_alone(
 async def test_a_child_that_dies_idle_costs_no_work(lane: ProcessLane) -> None:
     first = await lane.call(os.getpid)
     os.kill(first, signal.SIGKILL)
-    await asyncio.to_thread(wait_until, lambda: not lane.pids)
+    await until(lambda: not lane.pids)
     assert await lane.call(os.getpid) != first
 
 
@@ -259,10 +266,11 @@ async def test_what_a_dead_child_leaves_behind_is_ended_and_does_not_hide_its_de
 @pytest.mark.parametrize("keeps_the_lock", [False, True], ids=["sleeps", "keeps the lock"])
 def test_children_end_with_a_parent_that_is_killed(keeps_the_lock: bool) -> None:
     """Also where the work lets no thread of the child see it: then when twice its time is over."""
-    seconds = 3 if keeps_the_lock else 600
+    seconds = 10 if keeps_the_lock else 600
     program = (
-        "import asyncio; from tests.engine import lane_work\n"
+        "import asyncio, contextlib; from tests.engine import lane_work\n"
         "from workers.engine.lanes import ProcessLane\n"
+        "asyncio.timeout = lambda _: contextlib.nullcontext()  # it ends nothing by itself\n"
         "async def main():\n"
         f" await ProcessLane({seconds}).call(lane_work.orphan_myself, {keeps_the_lock})\n"
         "asyncio.run(main())"
@@ -289,7 +297,10 @@ async def test_closing_ends_children_at_work_too(fifo: str) -> None:
     assert lane.pids == set()
 
 
-async def test_closing_while_a_child_starts(caplog: pytest.LogCaptureFixture) -> None:
+async def test_closing_while_a_child_starts(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_lane, "END_SECONDS", PATIENCE_SECONDS)
     lane = ProcessLane(60, size=1)
     task = asyncio.create_task(lane.call(os.getpid))
     await asyncio.sleep(0)

@@ -90,7 +90,7 @@ async def test_parallel_gives_the_same_table_as_sequential(
 async def test_in_flight_never_exceeds_the_limit(
     simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
 ) -> None:
-    simulator.change(latency_ms=20)
+    simulator.change(latency_ms=20, gather=3)
     selection["limits"] = {**selection["limits"], "max_concurrent": 3}
     await run_document(selection, cases[:10], simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 3

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from evalsite.embedded.ports import free_port
 from tests.engine.fake_clock import FakeClock
 from tests.simulator.calls import until
 from workers.engine.errors import ConnectionFailed
@@ -47,11 +48,6 @@ def calls(simulator: SimulatorClient) -> int:
     return int(simulator.ledger()["total"])
 
 
-def dead_port() -> int:
-    with running_simulator(latency_ms=0) as gone:
-        return int(gone.url.rpartition(":")[2])
-
-
 async def test_idle_servers_take_turns(
     client: Client, first: SimulatorClient, second: SimulatorClient
 ) -> None:
@@ -81,7 +77,7 @@ async def test_a_busy_server_gets_no_call_while_another_is_idle(
 async def test_a_dead_server_costs_no_call_and_comes_back(
     client: Client, second: SimulatorClient
 ) -> None:
-    clock, port = FakeClock(), dead_port()
+    clock, port = FakeClock(), free_port()
     servers = Servers([f"http://127.0.0.1:{port}", second.url], clock.monotonic)
     provider = ollama(client, servers)
     for _ in range(4):
@@ -167,7 +163,7 @@ async def test_while_a_call_probes_the_others_stay_away() -> None:
 async def test_when_all_are_out_the_call_fails_as_a_connection(
     client: Client,
 ) -> None:
-    urls = [f"http://127.0.0.1:{dead_port()}", f"http://127.0.0.1:{dead_port()}"]
+    urls = [f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"]
     provider = ollama(client, Servers(urls))
     for _ in range(2):
         with pytest.raises(ConnectionFailed, match="None of the 2 servers can be reached"):
@@ -175,7 +171,7 @@ async def test_when_all_are_out_the_call_fails_as_a_connection(
 
 
 async def test_a_single_server_is_asked_every_time(client: Client) -> None:
-    port = dead_port()
+    port = free_port()
     provider = ollama(client, Servers([f"http://127.0.0.1:{port}"]))
     with pytest.raises(ConnectionFailed, match="Nothing answers"):
         await provider.send(ask())

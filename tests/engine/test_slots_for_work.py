@@ -2,9 +2,15 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from tests.patience import PATIENCE_SECONDS
+from tests.simulator.calls import until
 from workers.engine.clock import SystemClock
+from workers.engine.targets import slots as slots_module
 from workers.engine.targets.slots import Slots
 from workers.engine.throttling.permits import Allowance, LocalPermits, Quota
 from workers.engine.throttling.throttle import Throttle
@@ -19,7 +25,14 @@ def opened() -> tuple[Throttle, Slots]:
     return throttle, Slots(throttle, lambda: (QUOTA,))
 
 
-async def test_what_is_left_over_is_lent_and_no_more() -> None:
+async def lent(waiting: dict[asyncio.Task[Any], Any], **options: Any) -> None:
+    """Waits for the two that are left over, where the program waits for a moment."""
+    await until(lambda: sum(task.done() for task in waiting) >= 2)
+
+
+async def test_what_is_left_over_is_lent_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient = SimpleNamespace(create_task=asyncio.create_task, wait=lent)
+    monkeypatch.setattr(slots_module, "asyncio", patient)
     throttle, slots = opened()
     async with AsyncExitStack() as held:
         assert await held.enter_async_context(slots.hold()) == 1

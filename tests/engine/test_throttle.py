@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.fake_clock import FakeClock
 from tests.patience import PATIENCE_SECONDS
+from tests.simulator.calls import until
 from workers.engine.clock import SystemClock
 from workers.engine.errors import Refused
 from workers.engine.throttling.permits import (
@@ -84,17 +85,17 @@ async def test_a_cancelled_waiter_leaves_no_hole() -> None:
 
 
 async def test_a_pause_stops_new_calls_under_its_key_only() -> None:
-    throttle = local_throttle()
-    loop = asyncio.get_running_loop()
-    started = loop.time()
+    clock = FakeClock()
+    throttle = Throttle(LocalPermits(clock.monotonic), clock)
     async with throttle.slot((RUN, SMALL)) as permit:
         permit.is_throttled, permit.pause_seconds = True, 1.0
     flights = Flights(throttle)
     small = asyncio.create_task(flights.fly((RUN, SMALL)))
-    await flights.fly((RUN, LARGE))
-    assert not small.done()
+    for _ in range(2):
+        await flights.fly((RUN, LARGE))
+        assert not small.done()
+        clock.now += 0.5
     await small
-    assert loop.time() - started >= 1.0
     await throttle.close()
 
 
@@ -114,7 +115,7 @@ class Scripted:
 
 async def test_a_finished_call_hands_its_permit_on_without_asking() -> None:
     permits = Scripted(Grant(1, (1,), 60.0))
-    throttle = Throttle(permits, SystemClock())
+    throttle = Throttle(permits, FakeClock())  # it stands still: no permit is renewed meanwhile
     flights = Flights(throttle)
     await asyncio.gather(*(flights.fly((RUN,), 0) for _ in range(50)))
     assert flights.done == 50
@@ -155,14 +156,12 @@ async def test_a_call_that_comes_alone_is_asked_for_at_once() -> None:
 
 async def test_a_surplus_goes_back_when_calls_end() -> None:
     permits = Scripted(Grant(2, (2,), 60.0, surplus=2))
-    throttle = Throttle(permits, SystemClock())
+    throttle = Throttle(permits, FakeClock())  # it stands still: no permit is renewed meanwhile
     flights = Flights(throttle)
     tasks = [asyncio.create_task(flights.fly((RUN,), 0.001)) for _ in range(5)]
-    while flights.done < 2:  # noqa: ASYNC110 - they tell nobody
-        await asyncio.sleep(0.001)
-    await asyncio.sleep(0.05)  # time enough for all five, were the permits handed on
+    # Were the permits handed on, none would come back before all five have flown.
+    await until(lambda: len(permits.heard) > 1 and permits.heard[-1].holding == (0,))
     assert flights.done == 2
-    assert permits.heard[-1].holding == (0,)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -222,15 +221,17 @@ async def test_a_changed_limit_is_told_with_the_runs_it_concerns() -> None:
     await throttle.close()
 
 
-@pytest.mark.alone
 async def test_a_changed_limit_holds_for_those_who_wait() -> None:
-    throttle = local_throttle()
+    clock = FakeClock()  # it stands still: nobody asks again only because time has passed
+    throttle = Throttle(LocalPermits(clock.monotonic), clock)
     flights = Flights(throttle)
-    tasks = [asyncio.create_task(flights.fly((Quota("run:1", 1),), 0.05)) for _ in range(9)]
-    await asyncio.sleep(0.02)
+    tasks = [asyncio.create_task(flights.fly((Quota("run:1", 1),), 3600)) for _ in range(9)]
+    await until(lambda: flights.now > 0)
     assert flights.now == 1
     throttle.change(Quota("run:1", 8))
-    await asyncio.sleep(0.04)
+    await until(lambda: flights.now > 1)
     assert flights.now == 8
-    await asyncio.gather(*tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
     await throttle.close()

@@ -11,6 +11,7 @@ from yarl import URL
 
 from tests.engine.fake_clock import FakeClock
 from tests.engine.http_servers import HANG_UP, Server, served
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.here import run_here
 from workers.engine.http import Address, Client
@@ -142,7 +143,7 @@ async def test_a_service_that_says_nothing_is_not_waited_for() -> None:
 async def test_private_addresses_are_not_reached(url: str) -> None:
     outside = Outside()
     with pytest.raises(ForbiddenAddress):
-        await outside.post(url, b"{}", 1.0)
+        await outside.post(url, b"{}", PATIENCE_SECONDS)
     await outside.close()
 
 
@@ -153,7 +154,7 @@ async def look_up_neighbour(host: str, port: int) -> list[Address]:
 async def test_nor_is_a_name_that_leads_to_one() -> None:
     outside = Outside(resolve=look_up_neighbour)
     with pytest.raises(ForbiddenAddress, match="is at a private address"):
-        await outside.post("https://public.example/", b"{}", 5.0)
+        await outside.post("https://public.example/", b"{}", PATIENCE_SECONDS)
     await outside.close()
 
 

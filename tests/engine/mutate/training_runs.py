@@ -54,7 +54,7 @@ def mutation(**given: Any) -> dict[str, Any]:
         "strategy": SMALL,
         "max_steps": 2,
         "observation_size": 16,
-        "limits": {"max_concurrent": 8, "timeout_seconds": 5},
+        "limits": {"max_concurrent": 8, "timeout_seconds": 120},
         **given,
     }
 

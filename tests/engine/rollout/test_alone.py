@@ -65,14 +65,16 @@ def test_what_fails_is_told_with_its_step() -> None:
     assert (first.cause, first.step) == ("environment", 2)
 
 
+@pytest.mark.usefixtures("held_time")
 def test_an_action_that_hangs_is_interrupted_and_the_next_one_counts() -> None:
     plan = plan_alone(Hanger(), "inline", "grid/harvest", 5)
-    (found, _) = play(plan._replace(clocks=Clocks(action_seconds=2.0)))
+    (found, _) = play(plan._replace(clocks=Clocks(action_seconds=0.2)))
     assert isinstance(found, Episode)
     assert found.timeouts == (1,)
     assert [step[1] for step in steps_of(found)] == [[1], [0], [1], [1], [1]]
 
 
+@pytest.mark.usefixtures("held_time")
 def test_an_agent_whose_overage_is_spent_is_out() -> None:
     plan = plan_alone(Late(seconds=3.0), "inline", "grid/harvest", 6)
     clocks = Clocks(action_seconds=2.0, overage_seconds=2.5)

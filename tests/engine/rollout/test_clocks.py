@@ -12,9 +12,10 @@ from workers.engine.lanes import ProcessLane
 from workers.engine.playing.game import play
 from workers.engine.playing.plans import Clocks, Episode, Failure
 
-# What is in time takes a millisecond, what is late much longer: a busy machine changes neither.
-IN_TIME = 2.0
+IN_TIME = 0.2
 LIMIT = Clocks(action_seconds=IN_TIME)
+# In another process no clock is held. What is in time takes a millisecond there.
+LONG_LIMIT = Clocks(action_seconds=10.0)
 
 
 def only(found: Sequence[Episode | Failure]) -> Episode:
@@ -23,6 +24,7 @@ def only(found: Sequence[Episode | Failure]) -> Episode:
     return one
 
 
+@pytest.mark.usefixtures("held_time")
 @pytest.mark.parametrize("lane", ["inline", "process"])
 def test_an_action_that_hangs_is_interrupted_and_nothing_is_done(lane: str) -> None:
     """Milliseconds are no seconds, and the limit interrupts instead of being looked at after."""
@@ -38,7 +40,9 @@ def test_an_action_that_hangs_is_interrupted_and_nothing_is_done(lane: str) -> N
 async def test_a_thread_that_hangs_is_left_alone_and_its_process_replaced() -> None:
     lane = ProcessLane(60, size=1)
     try:
-        plan = plan_of(player(Hanger(), "thread"), steps=4, episodes=1, clocks=LIMIT, at_once=4)
+        plan = plan_of(
+            player(Hanger(), "thread"), steps=4, episodes=1, clocks=LONG_LIMIT, at_once=4
+        )
         found = only(await lane.call(play, plan))
         assert found.timeouts == (3, 0, 0, 0)  # it never came back
         assert not lane.pids
@@ -60,6 +64,7 @@ async def test_what_no_signal_reaches_ends_with_the_time_of_the_episode() -> Non
     await asyncio.sleep(0)
 
 
+@pytest.mark.usefixtures("held_time")
 def test_late_actions_count_while_the_overage_lasts_then_the_agent_is_out() -> None:
     clocks = Clocks(action_seconds=IN_TIME, overage_seconds=2.5)
     plan = plan_of(player(Late(seconds=IN_TIME + 1)), steps=6, episodes=1, clocks=clocks)
@@ -72,14 +77,15 @@ def test_late_actions_count_while_the_overage_lasts_then_the_agent_is_out() -> N
     assert found.timeouts == (4, 0, 0, 0)
 
 
+@pytest.mark.usefixtures("held_time")
 def test_without_an_overage_a_late_agent_may_try_again() -> None:
-    clocks = Clocks(action_seconds=IN_TIME)
-    plan = plan_of(player(Late(seconds=60)), steps=2, episodes=1, clocks=clocks)
+    plan = plan_of(player(Late(seconds=600)), steps=2, episodes=1, clocks=LIMIT)
     found = only(play(plan))
     assert found.timeouts == (2, 0, 0, 0)
     assert found.out_at == (None,) * 4
 
 
+@pytest.mark.usefixtures("held_time")
 @pytest.mark.parametrize(("overage", "timeouts", "out_at"), [(None, 3, None), (1.4, 2, 1)])
 def test_the_time_of_a_batch_is_that_of_each_of_its_agents(
     overage: float | None, timeouts: int, out_at: int | None

@@ -26,7 +26,7 @@ class NoAnswer(Exception):
 
 def audit_python(osv_url: str, parts: Path) -> bool:
     asked = [str(VENV / "bin" / "pip-audit"), "--progress-spinner=off", "--disable-pip"]
-    asked += ["--vulnerability-service=osv", f"--osv-url={osv_url}", "--strict"]
+    asked += ["--vulnerability-service=osv", f"--osv-url={osv_url}", "--strict", "--timeout=60"]
     asked += ["--no-deps", "--requirement", str(ROOT / "requirements" / "run.lock")]
     found = subprocess.run(asked, check=False, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     if "Traceback" in found.stderr:

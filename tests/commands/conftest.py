@@ -1,6 +1,7 @@
 """What the tests of the commands share: the parts of the workers' tests, and files to run."""
 
 import json
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,20 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from runs.management import simulating, surroundings
+from tests.patience import PATIENCE_SECONDS
 from tests.workers.conftest import ada, document, endpoint, simulator
 
 __all__ = ["ada", "document", "endpoint", "simulator"]
+
+
+@pytest.fixture(autouse=True)
+def patient_commands() -> Iterator[None]:
+    """They take nobody for absent who is only slow, and start no provider of their own instead."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (simulating, surroundings):
+            patch.setattr(module, "ANSWER_WITHIN_SECONDS", PATIENCE_SECONDS)
+        yield
 
 
 class Ran:

@@ -59,9 +59,15 @@ def test_a_key_of_the_environment_is_used_and_lands_nowhere(
     assert not Endpoint.objects.exists()
     assert not Run.objects.exists()
     kept = [path for path in Path(settings.EVALSITE_DATA).rglob("*") if path.is_file()]
-    texts = [path.read_bytes() for path in [*kept, *out.values()]]
-    assert [text for text in texts if KEY.encode() in text] == []
+    assert [path for path in [*kept, *out.values()] if has_key(path)] == []
     assert KEY not in ran.out + caplog.text
+
+
+def has_key(path: Path) -> bool:
+    try:
+        return KEY.encode() in path.read_bytes()
+    except FileNotFoundError:
+        return False  # a journal of the database or of Redis, gone meanwhile
 
 
 def key_mark(authorization: str) -> str:

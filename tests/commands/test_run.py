@@ -196,11 +196,13 @@ def test_nobody_works_so_it_says_what_to_do_and_goes_on(
     workers = running_worker()
 
     class Listener:
-        """Starts a worker as soon as the command asks for one."""
+        """Starts a worker as soon as the command asks for one, which it does again when that one
+        was silent for some seconds."""
 
         def tell(self, event: str, text: str, **facts: Any) -> None:
             told.append(text)
-            workers.__enter__()
+            if len(told) == 1:
+                workers.__enter__()
 
         def progress(self, standing: object) -> None: ...
 

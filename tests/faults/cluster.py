@@ -194,7 +194,8 @@ class Cluster:
             wait_until(lambda: answers_ready(self.site), 60, "the web part answers")
         wait_until(lambda: self.simulator.ledger()["in_flight"] == 0, 30, "the provider is idle")
         self.simulator.reset()
-        plain = {"latency_ms": 0, "jitter": 0.3, "rpm": None, "max_in_flight": None, "tpm": None}
+        plain: dict[str, Any] = {"latency_ms": 0, "jitter": 0.3}
+        plain |= dict.fromkeys(("rpm", "tpm", "max_in_flight", "hold_after"))
         rates = [name for name in self.simulator.change() if name.endswith("_rate")]
         self.simulator.change(**plain, **dict.fromkeys(rates, 0.0))
         self.person.ask("forget_answers")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from evalsite.embedded.child_processes import die_with_parent, signal_group
 from evalsite.env import BASE_DIR
+from tests.patience import PATIENCE_SECONDS
 
-READY_SECONDS = 60.0
+READY_SECONDS = PATIENCE_SECONDS
 LAST_LINES = 20
 POLL_SECONDS = 0.02
 

@@ -41,15 +41,13 @@ HUGE = {"huge": "too_large", "endless": "too_large", "gzip_bomb": "malformed_ans
 
 def play_on_trials(stage: Stage, orders: list[dict[str, Any]], load: Load = LOAD) -> Act:
     """One prompt on one model; each order meets one trial and no other, however often."""
-    act = stage.launch(load, prompts=[DEMO_PROMPTS[1]._asdict()], is_known=False)
     questions = [question.question for question in make_questions(load.trials)]
-    stage.cluster.simulator.play(
-        *(
-            {"match": {"contains": questions[FIRST_FAULTY + 2 * at]}, "times": None, **order}
-            for at, order in enumerate(orders)
-        )
-    )
-    return act
+    of_trials = [
+        {"match": {"contains": questions[FIRST_FAULTY + 2 * at]}, "times": None, **order}
+        for at, order in enumerate(orders)
+    ]
+    prompts = [DEMO_PROMPTS[1]._asdict()]
+    return stage.launch(load, prompts=prompts, orders=of_trials, is_known=False)
 
 
 def faulty_rows(stage: Stage, act: Act, count: int) -> list[tuple[Any, ...]]:

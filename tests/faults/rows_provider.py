@@ -33,8 +33,8 @@ def drip(stage: Stage) -> None:
 
 def slow_answers(stage: Stage, fault: str) -> None:
     limits = {"timeout_seconds": DEADLINE_SECONDS, "attempts": PATIENCE}
-    act = stage.launch(stage.load(SHORT, STANDARD), limits=limits)
-    stage.cluster.simulator.change(**{f"{fault}_rate": 0.05})
+    provider = {f"{fault}_rate": 0.05}
+    act = stage.launch(stage.load(SHORT, STANDARD), limits=limits, provider=provider)
     act.finish(180)
     rows = read_ledger(stage.cluster)
     held = [row["end"] - row["arrival"] for row in rows if row["fault"] == fault]
@@ -64,8 +64,8 @@ def throughput_share(rows: list[dict[str, Any]], load: Load, fault: str) -> floa
 
 def reset(stage: Stage) -> None:
     """Row 19: one connection in ten is reset in mid-body."""
-    act = stage.launch(stage.load(SHORT, STANDARD), limits={"attempts": PATIENCE})
-    stage.cluster.simulator.change(reset_rate=0.1)
+    limits, provider = {"attempts": PATIENCE}, {"reset_rate": 0.1}
+    act = stage.launch(stage.load(SHORT, STANDARD), limits=limits, provider=provider)
     act.finish(180)
     resets = stage.cluster.simulator.ledger()["by_fault"].get("reset", 0)
     stage.verdict.at_least("resets", resets, 1)
@@ -95,14 +95,20 @@ def outage(stage: Stage) -> None:
 def storm(stage: Stage) -> None:
     """Row 21: more than ten calls at once are answered 429."""
     load = stage.load(Load(180, 100, 20), Load(1998, 200, 20))
-    act = stage.launch(load, endpoint={"adaptive": True}, limits={"adaptive": True})
-    stage.cluster.simulator.change(max_in_flight=10)
+    adaptive, provider = {"adaptive": True}, {"max_in_flight": 10}
+    act = stage.launch(load, endpoint=adaptive, limits=adaptive, provider=provider, held_at=0)
+    act.wait_for(lambda: is_any_refused(stage), 60, "an eleventh call beside ten")
+    act.let_go()
     act.finish(240)
     amplification = act.calls() / act.load.trials
     most = 1.15 if stage.is_full else 2.0  # the first seconds weigh more in a short run
     stage.verdict.figure("amplification", amplification, most)
     check_cuts(stage, act)
     act.check()
+
+
+def is_any_refused(stage: Stage) -> bool:
+    return any(not row["accepted"] for row in read_ledger(stage.cluster))
 
 
 def check_cuts(stage: Stage, act: Act) -> None:
@@ -131,8 +137,7 @@ def absurd_waits(stage: Stage) -> None:
 
 def random_errors(stage: Stage) -> None:
     """Row 23: one call in ten is answered 500, 502 or 503."""
-    act = stage.launch(stage.load(SHORT, STANDARD))
-    stage.cluster.simulator.change(error_rate=0.1)
+    act = stage.launch(stage.load(SHORT, STANDARD), provider={"error_rate": 0.1})
     act.finish(240)
     failed = stage.cluster.truth.count("runs_score", f"run_id = {act.run} AND error_class <> ''")
     stage.verdict.figure("failed_share", failed / act.load.trials, most=0.001)

@@ -27,10 +27,11 @@ def token_rate(stage: Stage) -> None:
 
 def crash_under(stage: Stage, limit: dict[str, int]) -> Act:
     """A worker is killed, then Redis, then Redis is emptied; all are there again at once."""
-    act = stage.launch(stage.load(SHORT, LONG), endpoint=limit)
+    act = stage.launch(stage.load(SHORT, LONG), endpoint=limit, held_at=0.2)
     act.wait_for_share(0.2, 120)
     victim = stage.nemesis.busy_worker()
     stage.nemesis.kill(victim)
+    act.let_go()
     victim.start_again()
     act.wait_for_share(0.4, 120)
     stage.nemesis.kill(stage.cluster.redis)

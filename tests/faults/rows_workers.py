@@ -17,11 +17,12 @@ STANDARD = Load(trials=1998, latency_ms=100, slots=20)
 
 def kill_one_worker(stage: Stage) -> None:
     """Row 1: kill -9 of one of two workers at 30 %."""
-    act = stage.launch(stage.load(SHORT, STANDARD))
+    act = stage.launch(stage.load(SHORT, STANDARD), held_at=0.3)
     act.wait_for_share(0.3)
     victim = stage.nemesis.busy_worker()
     stage.verdict.figure("leases_lost", stage.nemesis.leases_of(victim))
     stage.nemesis.kill(victim)
+    act.let_go()
     resumed = act.wait_for(lambda: not stage.nemesis.leases_of(victim), 60, "leases taken back")
     stage.verdict.figure("resumed_seconds", resumed, most=40)
     act.finish(90)
@@ -124,12 +125,12 @@ class Crew:
 
 def freeze_worker(stage: Stage) -> None:
     """Row 4: a worker is frozen for longer than its lease, and goes on."""
-    act = stage.launch(stage.load(Load(150, 300, 10), Load(2991, 700, 20)))
+    act = stage.launch(stage.load(Load(150, 300, 10), Load(2991, 700, 20)), held_at=0.3)
     act.wait_for_share(0.3)
     victim = stage.nemesis.busy_worker()
     frozen = stage.nemesis.freeze(victim)
-    if not stage.is_full:  # or the run may end before the frozen one is back
-        stage.cluster.simulator.change(latency_ms=2000)
+    # In the short tier slowly, or the run may end before the frozen one is back.
+    act.let_go(latency_ms=act.load.latency_ms if stage.is_full else 2000)
     try:
         act.wait_for(lambda: not stage.nemesis.leases_of(victim), 60, "leases taken back")
         stage.verdict.figure("resumed_seconds", time.monotonic() - frozen, most=40)
@@ -202,10 +203,11 @@ def keep_alive_until_over(stage: Stage, act: Act, seconds: float) -> int:
 
 def terminate_worker(stage: Stage) -> None:
     """Row 7: SIGTERM under load."""
-    act = stage.launch(stage.load(SHORT, STANDARD))
+    act = stage.launch(stage.load(SHORT, STANDARD), held_at=0.3)
     act.wait_for_share(0.3)
     victim = stage.nemesis.busy_worker()
     stage.nemesis.term(victim)
+    act.let_go()
     stage.verdict.figure("exit_seconds", victim.wait(40), most=30)
     stage.verdict.figure("leases_left", stage.nemesis.leases_of(victim), most=0)
     act.finish(90)

@@ -48,10 +48,15 @@ class Stage:
         *,
         endpoint: dict[str, Any] | None = None,
         orders: Sequence[dict[str, Any]] = (),
+        provider: dict[str, Any] | None = None,
+        held_at: float | None = None,
         **document: Any,
     ) -> Act:
         """Start a run whose undisturbed result is known, unless no such run can be made. Both
-        meet the same provider, with `orders` for it."""
+        meet the same provider, with `orders` for it; only this one its settings `provider`.
+
+        From the share `held_at` of the calls on, none is answered until `Act.let_go`: however late
+        we come, the run is not over."""
         cluster = self.cluster
         is_known = document.pop("is_known", True)
         document = self.document(load, **document)
@@ -60,7 +65,9 @@ class Stage:
         cluster.simulator.play(*orders)
         name = cluster.make_endpoint(**{"max_concurrent": load.slots, **(endpoint or {})})
         document["models"] = [f"{name}/{model}" for model in document["models"]]
-        cluster.simulator.change(latency_ms=load.latency_ms, jitter=0.5)
+        hold_after = None if held_at is None else int(held_at * load.trials)
+        settings = {"latency_ms": load.latency_ms, "jitter": 0.5, "hold_after": hold_after}
+        cluster.simulator.change(**settings, **(provider or {}))
         run = cluster.person.ask("launch", document=document)
         return Act(self, run, load, reference, name)
 
@@ -131,6 +138,10 @@ class Act:
         """Until the provider has been asked this share of the trials' calls."""
         wanted = share * self.load.trials
         wait_until(lambda: self.calls() >= wanted, seconds, f"{share:.0%} of the calls")
+
+    def let_go(self, **settings: Any) -> None:
+        """What the provider holds is answered now."""
+        self.cluster.simulator.change(hold_after=None, **settings)
 
     def wait_for(self, what: Callable[[], bool], seconds: float, name: str) -> float:
         return wait_until(what, seconds, name)

@@ -15,16 +15,18 @@ from tests.patience import PATIENCE_SECONDS
 BASE_DIR = Path(__file__).resolve().parents[2]
 
 # Supervises the parts of argv[2:], each "name=program", until it is told to stop; then each has the
-# seconds of argv[1].
+# seconds of argv[1]. The part called broken never gets ready.
 SUPERVISING = """
 import asyncio, os, sys
 from evalsite.embedded.supervisor import Part, Supervisor
+from tests.patience import PATIENCE_SECONDS
 
 def part(index, text):
     name, _, program = text.partition("=")
     argv = [sys.executable, "-c", program]
     is_ready = (lambda: False) if name == "broken" else None
-    return Part(name, index, argv, dict(os.environ), is_ready, grace_seconds=float(sys.argv[1]))
+    seconds = float(sys.argv[1]), PATIENCE_SECONDS
+    return Part(name, index, argv, dict(os.environ), is_ready, *seconds)
 
 async def main():
     parts = [part(index, text) for index, text in enumerate(sys.argv[2:])]

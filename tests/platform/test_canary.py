@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 import redis
 
+from tests.patience import PATIENCE_SECONDS
 from tests.platform.echoing_provider import ANSWERS, echoing_provider
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import SETUP, Serve
@@ -40,20 +41,22 @@ class Overheard:
 
     def __init__(self, url: str) -> None:
         self._commands: list[str] = []
-        self._client = redis.Redis.from_url(url, socket_timeout=None)
+        self._monitor = redis.Redis.from_url(url, socket_timeout=None).monitor()
+        self._monitor.__enter__()  # from here on it hears
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def _listen(self) -> None:
         try:
-            with self._client.monitor() as monitor:
-                for command in monitor.listen():
-                    self._commands.append(str(command["command"]))
+            for command in self._monitor.listen():
+                self._commands.append(str(command["command"]))
         except redis.ConnectionError:
             pass  # the site was stopped, and its Redis with it
 
-    @property
-    def text(self) -> str:
+    def to_the_end(self) -> str:
+        """When the site has been stopped."""
+        self._thread.join(PATIENCE_SECONDS)
+        assert not self._thread.is_alive()
         return "\n".join(self._commands)
 
 
@@ -130,12 +133,13 @@ async def test_a_key_that_its_provider_tells_everybody_is_nowhere_else(tmp_path,
             serve.stop()
             serve.kill()
     assert provider.heard == set(ANSWERS)
-    places = {**visitor.seen, "what Redis was told": overheard.text, "logs": serve.text}
+    told = overheard.to_the_end()
+    places = {**visitor.seen, "what Redis was told": told, "logs": serve.text}
     places |= {f"file {path.name}": text_of(path) for path in tmp_path.rglob("*") if path.is_file()}
     assert [name for name, text in places.items() if KEY in text] == []
     marked = {name for name, text in places.items() if MARK in text}
     assert {"/runs/", "GET /runs/1", "file evalsite.sqlite3"} <= marked
-    assert "execute_chunk" in overheard.text
+    assert "execute_chunk" in told
     assert len(visitor.seen) > 40
 
 

@@ -17,6 +17,7 @@ from evalsite.embedded import redis_server
 from evalsite.env import redis_url_file
 from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import is_running, wait_until_gone
+from tests.services import PATIENT_WITH_REDIS
 
 
 @contextmanager
@@ -29,6 +30,11 @@ def running(data: Path) -> Iterator[tuple[redis_server.EmbeddedRedis, int]]:
     finally:
         process.kill()
         process.wait()
+
+
+def client_of(server: redis_server.EmbeddedRedis) -> redis.Redis:
+    """One that asks once: after a few seconds the usual one would push a second message."""
+    return redis.Redis.from_url(f"{server.url}?{PATIENT_WITH_REDIS}", decode_responses=True)
 
 
 def executable(path: Path) -> Path:
@@ -60,14 +66,14 @@ def test_it_answers_to_the_password_only_and_keeps_it_private(tmp_path):
 
 def test_it_keeps_queued_messages_and_never_evicts(tmp_path):
     with running(tmp_path) as (server, _):
-        client = redis.Redis.from_url(server.url, decode_responses=True)
+        client = client_of(server)
         assert client.config_get("appendonly") == {"appendonly": "yes"}
         assert client.config_get("appendfsync") == {"appendfsync": "everysec"}
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert client.config_get("bind") == {"bind": "127.0.0.1"}
         client.rpush("queue", "message")
     with running(tmp_path) as (server, _):
-        assert redis.Redis.from_url(server.url).lrange("queue", 0, -1) == [b"message"]
+        assert client_of(server).lrange("queue", 0, -1) == ["message"]
 
 
 def test_a_server_left_behind_is_stopped_at_the_next_start(tmp_path):
@@ -86,7 +92,7 @@ def test_a_server_left_behind_that_no_longer_answers_is_killed(tmp_path):
 
 def test_a_stranger_with_the_pid_of_a_dead_server_is_left_alone(tmp_path):
     """Pids are used again: ours may be somebody else's by now."""
-    stranger = subprocess.Popen(["sleep", "60"])
+    stranger = subprocess.Popen(["sleep", str(PATIENCE_SECONDS)])
     try:
         with running(tmp_path) as (server, _):
             pass

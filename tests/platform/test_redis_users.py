@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 import redis
 import redis.asyncio
+import time_machine
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
@@ -25,6 +26,8 @@ from runs.rates import RateCounter
 from runs.selectors.endpoints.permit_state import ask
 from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
+from tests.services import PATIENT_WITH_REDIS
+from workers import redis_flights
 from workers.engine.records import Reply
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota
 from workers.heartbeat import Heartbeat
@@ -54,7 +57,8 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
     )
 
     def address(name: str) -> str:
-        return (folder / name).read_text().strip().replace("redis:6379", f"127.0.0.1:{port}")
+        made = (folder / name).read_text().strip().replace("redis:6379", f"127.0.0.1:{port}")
+        return f"{made}?{PATIENT_WITH_REDIS}"
 
     try:
         wait_for_health(f"redis://health:none@127.0.0.1:{port}")
@@ -96,7 +100,16 @@ def test_what_the_web_sends_a_worker_takes(urls: Urls) -> None:
     assert taken.args == (1,)
 
 
-async def test_a_worker_throttles_joins_and_beats(urls: Urls) -> None:
+@pytest.fixture
+def patient_flights() -> Iterator[None]:
+    """They neither go on without a Redis that is slow, nor is it soon forgotten what landed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ANSWER_SECONDS", "KEPT_SECONDS"):
+            patch.setattr(redis_flights, name, PATIENCE_SECONDS)
+        yield
+
+
+async def test_a_worker_throttles_joins_and_beats(urls: Urls, patient_flights: None) -> None:
     async with redis.asyncio.Redis.from_url(urls.worker) as client:
         permits = RedisPermits(client, "ann", 2, LocalPermits(time.monotonic))
         grant = await permits.exchange((Quota("endpoint:1/m", 10),), Demand((0,), 7))
@@ -106,7 +119,7 @@ async def test_a_worker_throttles_joins_and_beats(urls: Urls) -> None:
         async def read_nothing(keys: object) -> dict[str, Reply]:
             return {}
 
-        flights = RedisFlights(client, "ann", read_nothing)
+        flights = RedisFlights(client, "ann", read_nothing, lock_seconds=PATIENCE_SECONDS)
         landing = await flights.fly("a" * 64, answer)
         assert not landing.is_joined
         assert await client.exists(f"flight:{'a' * 64}")
@@ -120,7 +133,8 @@ async def answer() -> Reply:
 
 def test_the_web_counts_requests_nudges_and_shows_the_throttle(urls: Urls) -> None:
     counter = RateCounter(urls.web)
-    assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
+    with time_machine.travel(0, tick=False):  # both in one minute
+        assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
     with redis.Redis.from_url(urls.web) as client:
         assert list(client.scan_iter("api:rate:ada:*"))  # not counted by this process alone
         assert OpenSockets(urls.web).keep(7, "a page", 20)

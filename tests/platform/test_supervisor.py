@@ -18,7 +18,16 @@ from tests.platform.processes import (
     wait_until_gone,
 )
 
-FAILS = "raise SystemExit('no luck today')"
+WAITS_KNOWN = (
+    "import os, pathlib, signal; print('pid', os.getpid(), flush=True);"
+    " pathlib.Path({file!r}).touch(); signal.pause()"
+)
+FAILS = """
+import pathlib, time
+while not pathlib.Path({file!r}).exists():
+    time.sleep(0.01)
+raise SystemExit('no luck today')
+"""
 ORDERED_STOP = "import signal; {ready}; signal.sigwait([signal.SIGTERM]); print('stopped')"
 
 
@@ -93,14 +102,16 @@ def test_lines_without_an_end_are_passed_on_in_pieces():
         assert set(piece.removeprefix("web       | ")) == {"x"}
 
 
-def test_a_part_that_never_gets_ready_stops_the_start_and_the_others():
-    with Supervised(f"redis={WAITS}", f"broken={FAILS}", f"worker={WAITS}") as supervised:
-        redis = supervised.pid_of("redis")
+def test_a_part_that_never_gets_ready_stops_the_start_and_the_others(tmp_path):
+    """It fails when the other one has said who it is, which it could not do any more later."""
+    redis, broken = (text.format(file=str(tmp_path / "up")) for text in (WAITS_KNOWN, FAILS))
+    with Supervised(f"redis={redis}", f"broken={broken}", f"worker={WAITS}") as supervised:
+        pid = supervised.pid_of("redis")
         assert supervised.process.wait(PATIENCE_SECONDS) == 1
         text = "\n".join(supervised.read_rest())
         assert "broken    | no luck today" in text
         assert "worker" not in text, "later stages must not start"
-        assert not is_running(redis)
+        assert not is_running(pid)
 
 
 async def test_a_program_that_is_not_there_is_named():

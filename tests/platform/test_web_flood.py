@@ -13,7 +13,13 @@ import pytest
 
 from scripts.flood_bodies import measure, memory_mb
 from tests.patience import PATIENCE_SECONDS
-from tests.platform.web_process import Browser, browser_at, read_to_the_end, running_web
+from tests.platform.web_process import (
+    Browser,
+    browser_at,
+    read_to_the_end,
+    running_web,
+    until_counted,
+)
 
 pytestmark = [pytest.mark.alone, pytest.mark.any_database]
 
@@ -42,6 +48,7 @@ async def test_a_flood_of_frames_and_sockets_of_one_person_takes_no_memory(trans
             before = memory_mb(web.pid, "VmRSS")
             count_peak_from_here(web.pid)
             codes = [await send_frames(browser, size) for size in (20, 4_000, 60_000)]
+            await until_counted(browser.person, 0)
             kept: list[aiohttp.ClientWebSocketResponse] = []  # one that nobody holds is closed
             pages = await asyncio.gather(*[fate_of_a_page(browser, kept) for _ in range(120)])
             grown = memory_mb(web.pid, "VmHWM") - before

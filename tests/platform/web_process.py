@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from evalsite.embedded.child_processes import die_with_parent
 from evalsite.embedded.parts import Plan, web_part
 from evalsite.embedded.ports import claim_port
 from runs.models import Run, RunState
+from runs.open_sockets import key_of
+from tests.conftest import shared_redis
 from tests.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import time_of_first_answer
@@ -105,3 +108,10 @@ async def read_to_the_end(socket: aiohttp.ClientWebSocketResponse) -> tuple[int 
             return message.data, message.extra or ""
         if message.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR):
             return socket.close_code, ""
+
+
+async def until_counted(person: int, sockets: int) -> None:
+    """So many sockets of a person are open, as the server counts them."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while shared_redis().zcard(key_of(person)) != sockets:  # noqa: ASYNC110 - Redis tells nobody
+            await asyncio.sleep(0.01)

@@ -10,10 +10,16 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings
+from django.utils.timezone import now
 
 from evalsite import settings as site_settings
-from runs.selectors.health import forget_troubles
+from runs.selectors import health
+from runs.services import connection
 from runs.services.chunks import leases
+from runs.services.people import provider_protocol
+from tests.patience import PATIENCE_SECONDS
+from workers import messenger
+from workers.engine.http import client as http_client
 from workers.engine.named.options import schema_of
 
 ROOT = Path(__file__).parents[1]
@@ -38,12 +44,38 @@ def real_hashers(settings: Any) -> None:
     settings.PASSWORD_HASHERS = site_settings.PASSWORD_HASHERS
 
 
+@pytest.fixture
+def still_clock(time_machine: Any) -> None:
+    """The same moment from the first line of a test to its last; Redis has a clock of its own."""
+    time_machine.move_to(now(), tick=False)
+
+
+@pytest.fixture
+def remembered_health() -> Iterator[None]:
+    """Asked for once: else its queries are now and then among those that a test counts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(health, "REMEMBERED_SECONDS", PATIENCE_SECONDS)
+        yield
+
+
+@pytest.fixture
+def patient_calls() -> Iterator[None]:
+    """Calls over real HTTP have as long as a machine with other things to do may take."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http_client, "CONNECT_SECONDS", PATIENCE_SECONDS)
+        for module in (messenger, provider_protocol):
+            patch.setattr(module, "DEADLINE_SECONDS", PATIENCE_SECONDS)
+        for ask in (connection.check_connection, connection.ask_for_models):
+            patch.setattr(ask, "__defaults__", (PATIENCE_SECONDS,))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     """An empty Redis, and no memory of the runs and endpoints of another test's database, whose
     numbers are the same."""
     shared_redis().flushall()
-    forget_troubles()
+    health.forget_troubles()
     leases.load_parts.cache_clear()
     yield
     names = [key.decode() for key in shared_redis().scan_iter(count=1000)]

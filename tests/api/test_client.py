@@ -1,5 +1,6 @@
 """`evalsite.client`, against a live server."""
 
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -15,7 +16,7 @@ from evalsite.client.showing import html_of
 from runs.models import Run as StoredRun
 from runs.models import RunState
 from tests.api.asking import Asker
-from tests.platform.processes import BASE_DIR, listening_socket
+from tests.platform.processes import BASE_DIR
 from tests.runs.page_parts import run_document
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,10 +92,11 @@ def test_an_estimate_starts_nothing(client, dataset):
 @pytest.mark.any_database
 def test_nobody_there_is_told(monkeypatch):
     monkeypatch.setattr(client_http, "PAUSE_SECONDS", 0.0)
-    with listening_socket() as taken:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # so that nobody else listens there meanwhile
         port = taken.getsockname()[1]
-    with pytest.raises(Unreachable, match=f"127.0.0.1:{port} does not answer"):
-        Client(f"http://127.0.0.1:{port}", "ev_x").runs()
+        with pytest.raises(Unreachable, match=f"127.0.0.1:{port} does not answer"):
+            Client(f"http://127.0.0.1:{port}", "ev_x").runs()
     with pytest.raises(ClientError, match="no address of a site"):
         Client("127.0.0.1:8000", "ev_x")
     monkeypatch.delenv("EVALSITE_TOKEN", raising=False)

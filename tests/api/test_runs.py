@@ -258,6 +258,7 @@ def test_since_leaves_out_what_cannot_have_changed(asker, alice, dataset):
     assert len(asker.get("/runs", since=as_of).json()["data"]) == 2
 
 
+@pytest.mark.usefixtures("remembered_health")
 def test_the_list_asks_a_fixed_number_of_questions(
     asker, alice, dataset, django_assert_max_num_queries
 ):

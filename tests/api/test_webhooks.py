@@ -28,7 +28,11 @@ from workers.engine.http import Client
 from workers.engine.providers.resolver import GuardedResolver
 from workers.messenger import Messenger
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.any_database,
+    pytest.mark.usefixtures("patient_calls"),
+]
 
 in_thread = database_sync_to_async
 URL = "https://ci.example/hook?team=7"
@@ -200,6 +204,7 @@ async def deliver():
     await in_database(connections.close_all)  # the thread outlives the test's database
 
 
+@pytest.mark.usefixtures("still_clock")
 async def test_a_worker_delivers_and_tries_again_what_failed(alice, run, settings):
     receiver = Receiver(500)
     server = await serve(receiver)

@@ -25,6 +25,7 @@ from runs.roles import Role
 from runs.selectors.health import forget_troubles
 from runs.selectors.worker_beats import BEATS
 from runs.services.datasets.storing import store_rows
+from tests.patience import PATIENCE_SECONDS
 from workers.engine.json_text import to_json
 
 PASSWORD = "correct horse battery"
@@ -148,8 +149,8 @@ def add_cached_reply(run: Run | None, key: str, **fields: Any) -> CachedReply:
     return CachedReply.objects.create(run=run, key=key, **{**given, **fields})
 
 
-def beat(*names: str, seconds_ago: float = 0) -> None:
-    """As workers of these names would say that they live."""
+def beat(*names: str, seconds_ago: float = -PATIENCE_SECONDS) -> None:
+    """As workers of these names would say that they live; they do so for the whole test."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         now = client.time()[0]
         client.zadd(BEATS, dict.fromkeys(names, now - seconds_ago))

@@ -117,6 +117,7 @@ def test_of_two_people_at_once_only_one_becomes_administrator():
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("still_clock")
 def test_guessing_from_everywhere_is_stopped_too():
     for number in range(throttle.ACCOUNT.free):
         begin_try(new_try("ada", f"10.0.1.{number}"))
@@ -126,6 +127,7 @@ def test_guessing_from_everywhere_is_stopped_too():
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("still_clock")
 def test_guesses_at_the_same_moment_see_each_other():
     """Thirty at once would all have found fewer than five failures."""
     together, checked = Barrier(30), []

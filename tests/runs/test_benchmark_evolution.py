@@ -107,12 +107,14 @@ def test_a_tiny_size_is_measured_with_real_parts(transactional_db, tmp_path):
     tiny = ["--suite", "evolution", "--rows", "sizes", "--sizes", "8x10", "--workers", "1"]
     with running_command(tmp_path, *tiny, "--json") as command:
         text, said = command.communicate(timeout=PATIENCE_SECONDS)
+    assert text, said
     report = json.loads(text)
     (row,) = report["results"]["rows"]
     bars = {bar["measured"]: bar for bar in row["bars"]}
     assert bars["8 x 10, again: answers from the cache"]["value"] == 1
     assert bars["8 x 10: trials - sent - cached - joined"]["value"] == 0
-    assert bars["8 x 10: times as fast"]["value"] > 1, said
+    fast, slow = (bars[f"{what}: problems/s"]["value"] for what in ("8 x 10", "one at a time"))
+    assert bars["8 x 10: times as fast"]["value"] == pytest.approx(fast / slow, rel=0.01)
     assert report["results"]["suite"] == "evolution"
     assert Benchmark.objects.get(pk=report["id"]).results == report["results"]
     assert left_in(tmp_path) == []

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import socket
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -12,6 +13,8 @@ from runs import secrets
 from runs.models import Endpoint, EndpointKind
 from runs.services.connection import check_connection
 from workers.engine.providers import PROVIDERS, model_list_of
+
+pytestmark = pytest.mark.usefixtures("patient_calls")
 
 CANARY = "sk-canary-0123456789abcdef"
 
@@ -217,9 +220,11 @@ def test_a_hanging_provider_is_given_up_after_the_deadline(settings):
 
 
 def test_nobody_listening_is_said_to_be_so(settings):
-    with provider(models_answer()) as server:
-        pass
-    report = ask(server, settings)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # so that nobody else listens there meanwhile
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        settings.ALLOWED_PRIVATE_ENDPOINTS = (place,)
+        report = check_connection(new_endpoint(base_url=f"http://{place}/v1"))
     assert not report.ok
     assert "Nothing answers at this address" in report.message
 

@@ -204,6 +204,7 @@ def test_the_proxy_of_the_environment_is_for_https_and_an_endpoints_own_goes_fir
     assert route_of(new_endpoint(proxy_shown="direct")).way.proxy is None
 
 
+@pytest.mark.usefixtures("patient_calls")
 async def test_a_connection_is_tested_through_the_proxy_of_the_environment(settings, authority):
     async with connect_proxy() as proxy, tls_server(authority) as port:
         settings.HTTPS_PROXY = f"http://127.0.0.1:{proxy.port}"

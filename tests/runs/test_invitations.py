@@ -116,6 +116,7 @@ def test_names_and_passwords_are_judged_as_elsewhere(link, name, password, field
     assert Client().get(link.path).status_code == 200
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_who_tries_too_often_has_to_wait(link):
     for _ in range(5):
         assert "password" in come(link.path, password="short").context["form"].errors

@@ -3,6 +3,8 @@
 import csv
 from collections.abc import Sequence
 from io import StringIO
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from runs.models import Candidate, Run, RunFigures, RunState
 from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.markdown import write_markdown
 from runs.run_reports import report_of_run
+from runs.selectors.runs import board_figures
 from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.board_figures import keep_figures
@@ -245,16 +248,21 @@ def test_what_ended_is_read_and_not_added_up_again(ada: User) -> None:
     assert adds_up(asked)
 
 
-def test_a_run_that_goes_on_is_not_added_up_with_every_look(ada: User) -> None:
-    run = make(ada, [RIGHT] * 300, [WRONG] * 300, state=RunState.RUNNING, ended=None)
+def test_a_run_that_goes_on_is_not_added_up_with_every_look(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make(ada, [RIGHT] * 3, [WRONG] * 3, state=RunState.RUNNING, ended=None)
+    clock = count()  # a second passes while it is added up, and with every look
+    monkeypatch.setattr(board_figures, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     leaderboard(run)
     looked = []
-    for version in range(20):  # within a few milliseconds: far less than what adding up took
+    for version in range(1, 41):
         run.version = version
         with CaptureQueriesContext(connection) as asked:
             leaderboard(run)
         looked.append(adds_up(asked))
-    assert sum(looked) <= 1
+    rest = board_figures.REST - 1
+    assert looked == [False] * rest + [True] + [False] * (39 - rest)
 
 
 def test_figures_of_a_run_that_was_removed_or_goes_on_are_not_kept(ada: User) -> None:

@@ -26,7 +26,11 @@ from tests.runs.page_parts import (
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.any_database,
+    pytest.mark.usefixtures("still_permits"),
+]
 
 NOTHING, GOOD, BAD = Report(), Report(good=5), Report(troubled=5)
 REFUSED = Report(throttled=1, pause_seconds=30.0)
@@ -266,6 +270,7 @@ def test_the_page_shows_the_sentence_and_the_api_has_it(settings, run, endpoint,
         assert facts["limited_by"]["limit"] == 20
 
 
+@pytest.mark.usefixtures("remembered_health")
 def test_a_list_of_runs_asks_no_more_for_more_of_them(settings, run, endpoint, bob):
     asker = Asker(bob)
     asker.get("/runs")  # the first use of a token is noted

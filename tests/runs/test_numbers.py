@@ -94,6 +94,7 @@ def half_done(run: Run) -> Run:
     return run
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_a_running_run_is_told_in_text(run: Run) -> None:
     snapshot = take_snapshot(half_done(run))
     text = snapshot["text"]

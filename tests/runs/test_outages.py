@@ -10,6 +10,7 @@ from django.utils.timezone import now
 
 from runs.models import Run, RunSample, RunState
 from runs.services.control.outages import pause_hopeless
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
@@ -17,6 +18,7 @@ from workers.redis_permits import RedisPermits
 pytestmark = pytest.mark.django_db
 
 LONG = 10.0  # seconds
+STILL = -int(PATIENCE_SECONDS)  # seconds ago: until the test is over
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ def test_a_run_without_answers_from_a_failing_model_is_paused(settings, endpoint
 @pytest.mark.parametrize("kind", ["fresh", "cached"])
 def test_a_run_that_gets_answers_goes_on(settings, endpoint, run, kind):
     fail(settings, endpoint, "sim-small")
-    sample(run, 0, **{kind: 1})
+    sample(run, STILL, **{kind: 1})
     assert state_after(run) == RunState.RUNNING
 
 
@@ -85,7 +87,7 @@ def test_a_model_that_a_run_has_all_answers_of_is_not_needed(settings, endpoint,
 
 def test_a_resumed_run_has_its_time_again(settings, endpoint, run):
     fail(settings, endpoint, "sim-small")
-    Run.objects.filter(pk=run.pk).update(going_since=now() + timedelta(seconds=1))
+    Run.objects.filter(pk=run.pk).update(going_since=now() - timedelta(seconds=STILL))
     assert state_after(run) == RunState.RUNNING
 
 

@@ -40,6 +40,7 @@ def test_a_wrong_name_and_a_wrong_password_get_the_same_answer(client):
     assert known
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_after_five_wrong_passwords_even_the_right_one_must_wait(client):
     make_person_with_password("alice")
     for _ in range(5):

@@ -83,6 +83,7 @@ def test_a_change_that_is_wrong_says_so_and_changes_nothing(alice, given, compla
     assert PASSWORD not in answer.content.decode()
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_whoever_finds_an_open_session_cannot_guess_the_password_there(alice):
     browser = sign_in()
     pages = [change(browser, old=f"guess {number}").content.decode() for number in range(7)]

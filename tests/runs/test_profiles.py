@@ -71,6 +71,7 @@ def test_pages_show_times_in_the_zone_and_files_do_not(eve, zone, shown):
     assert ended.startswith("2026-07-01T12:00:00")
 
 
+@pytest.mark.usefixtures("remembered_health")
 def test_the_profile_comes_with_the_account(eve):
     def queries():
         with CaptureQueriesContext(connection) as found:

@@ -16,7 +16,11 @@ from tests.runs.page_parts import client_of, make_endpoint, make_person
 from workers.engine.providers.known import KNOWN_PROVIDERS
 from workers.simulator.testing import running_simulator
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.any_database,
+    pytest.mark.usefixtures("patient_calls"),
+]
 
 CANARY = "sk-canary-0123456789abcdef"
 

@@ -207,6 +207,7 @@ def test_what_stands_still_comes_first_and_what_goes_on_or_is_archived_does_not_
     ]
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_a_run_under_way_shows_its_last_minute(alice, dataset):
     run = make_run(
         alice, dataset, state=RunState.RUNNING, ended=None, started=now() - timedelta(seconds=100)

@@ -21,7 +21,11 @@ from runs.services.people.roles import add_person, set_active
 from tests.oidc_server import CLIENT_ID, CLIENT_SECRET, running_provider
 from tests.runs.page_parts import client_of, make_person, make_person_with_password
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.any_database,
+    pytest.mark.usefixtures("patient_calls"),
+]
 
 MAIL = "jane@example.com"
 
@@ -251,6 +255,7 @@ def test_a_refusal_leaves_no_session_behind(server):
     assert not browser.session.items()
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_guessing_codes_gets_slower(server):
     server.lies = {"nonce": "x"}
     answers = [come_in().content.decode() for _ in range(7)]

@@ -13,7 +13,11 @@ from runs.services.trying import NO_PERMIT, PAUSED, try_prompt
 from tests.runs.page_parts import client_of, make_person
 from workers.simulator.testing import running_simulator
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.any_database,
+    pytest.mark.usefixtures("patient_calls"),
+]
 
 KEY = "sk-canary-0123456789abcdef"
 VALUE = 'canary "quoted" \\ header'

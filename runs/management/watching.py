@@ -22,6 +22,7 @@ from runs.services.runs import cancel_run
 
 LOOK_SECONDS = 0.25
 WORKERS_SECONDS = 2.0  # how often it is asked whether anybody works
+SITE_SECONDS = 10.0  # a slow Redis is a site, too; where nobody listens, that is known at once
 LONGEST_OUTAGE_SECONDS = 60.0  # of the database, before waiting is given up
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -104,9 +105,13 @@ def trouble_of(run: Run) -> str:
     return "" if alive else NO_WORKER
 
 
+def is_site_there() -> bool:
+    return count_workers(SITE_SECONDS) is not None
+
+
 def refuse_without_site() -> None:
     """Without Redis nobody can hear of a run: a job would wait until its own time is up."""
-    if count_workers() is None:
+    if not is_site_there():
         raise bad_input(NO_SITE.format(data=settings.EVALSITE_DATA))
 
 

@@ -8,9 +8,8 @@ from django.conf import settings
 from evalsite.env import PROGRAM, redis_url_file, site_url_file
 from runs.management.file_endpoints import unknown_to_site
 from runs.management.refusals import bad_input
-from runs.management.watching import refuse_without_site
+from runs.management.watching import is_site_there, refuse_without_site
 from runs.models import Endpoint
-from runs.selectors.worker_beats import count_workers
 
 NO_SITE_YET = (
     "No site works on the data folder {data}, so this run goes on in this process. "
@@ -45,7 +44,7 @@ def is_named() -> bool:
 
 def is_up() -> bool:
     """Only a `serve` of this data folder counts, and not any Redis of the machine."""
-    return redis_url_file(settings.EVALSITE_DATA).exists() and count_workers() is not None
+    return redis_url_file(settings.EVALSITE_DATA).exists() and is_site_there()
 
 
 def not_on_site(endpoint: Endpoint) -> str:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-from runs.selectors.endpoints.permit_state import open_redis
+from runs.selectors.endpoints.permit_state import TIMEOUT_SECONDS, open_redis
 
 BEATS = "workers:beats"
 STORAGE_FULL_MARK = "workers:storage_full"  # by a worker whose results found no room
@@ -42,10 +42,10 @@ def read_workers() -> list[Beat] | None:
     )
 
 
-def count_workers() -> int | None:
+def count_workers(within_seconds: float = TIMEOUT_SECONDS) -> int | None:
     """None when Redis does not answer: then nobody knows."""
     try:
-        with open_redis() as client:
+        with open_redis(within_seconds) as client:
             seconds, _ = client.time()
             return int(client.zcount(BEATS, seconds - ALIVE_SECONDS, "+inf"))
     except (redis.RedisError, OSError):

@@ -18,6 +18,7 @@ const HIDDEN_FOR_MS = 5 * 60_000;
 const ENDED_AGAIN_MS = 15_000; // somebody may retry what failed in a run that has ended
 const OPEN_TIMEOUT_MS = 8_000;
 const TOO_MANY = 4429; // pages of this person; the reason says how many
+const GONE = new Set([0, 401, 403, 404]); // 0: sent on, to sign in
 const REFUSALS = { 4401: "You are signed out.", 4403: "You may not see this run.", 4404: "This run is gone." };
 
 export class LiveRun {
@@ -70,7 +71,8 @@ export class LiveRun {
     if (document.hidden) return;
     try {
       const { answer, snapshot } = await this.fetchSnapshot();
-      if (!snapshot) return answer.status === 304 || clearInterval(this.timers.ended);
+      if (GONE.has(answer.status)) return clearInterval(this.timers.ended);
+      if (!snapshot) return; // the same as before, or the server is in trouble
       if (!snapshot.is_finished && this.isOver) this.goOn();
     } catch {
       // The server is away; what is shown was final when it was read.

@@ -56,7 +56,9 @@ function refreshLater() {
 page.addEventListener("runpaint", ({ detail }) => {
   wanted = detail.leaderboard_version;
   isOver = detail.is_finished;
-  if (wanted !== shown) refreshLater();
+  if (wanted === shown) return;
+  shown = null; // a run whose failures are retried ends with the same number once more
+  refreshLater();
 });
 document.addEventListener("visibilitychange", refresh);
 refresh();

@@ -28,7 +28,8 @@ function schedule() {
   isScheduled = true;
   requestAnimationFrame(() => {
     isScheduled = false;
-    if (waiting) paint(waiting);
+    if (!waiting || state.isPaused) return; // it may have been paused since
+    paint(waiting);
     waiting = null;
   });
 }
@@ -133,7 +134,10 @@ let fetchedAt = 0;
 board?.toggleAttribute("data-final", first.is_finished); // its rows are those of the end
 
 async function refreshLeaderboard(version) {
-  if (!board || version === shownVersion || isFetching) return;
+  if (!board || version === shownVersion) return;
+  shownVersion = null; // a run whose failures are retried ends with the same number once more
+  board.removeAttribute("data-final");
+  if (isFetching) return;
   isFetching = true;
   await new Promise((done) => setTimeout(done, Math.max(fetchedAt + LEADERBOARD_MS - performance.now(), 0)));
   const { leaderboard_version: asked, is_finished: isFinal } = latest;

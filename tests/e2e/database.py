@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.patience import PATIENCE_SECONDS
+
 TOTALS = """
     SELECT count(*) AS done, count(value) AS scored, total(error_class != '') AS failed,
            total(cached) AS cached, total(value) AS value_sum,
@@ -62,13 +64,14 @@ class Database:
         self._uri = f"{path.as_uri()}?mode=ro"
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self._uri, uri=True, timeout=20)) as connection:
+        with closing(sqlite3.connect(self._uri, uri=True, timeout=PATIENCE_SECONDS)) as connection:
             return connection.execute(query, values).fetchall()
 
     def keep_record(self, run: int, position: int, document: bytes) -> None:
         """As a kind of run would that keeps records."""
         values = {"run": run, "at": position, "size": len(document), "it": zlib.compress(document)}
-        with closing(sqlite3.connect(self._path, timeout=20)) as connection, connection:
+        connected = closing(sqlite3.connect(self._path, timeout=PATIENCE_SECONDS))
+        with connected as connection, connection:
             connection.execute(RECORD, values)
 
     def totals(self, run: int) -> Totals:

@@ -9,6 +9,7 @@
 
   function onChange({ target }) {
     const element = target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement;
+    if (element?.closest("[data-health]:not([hidden])")) expectShift();
     const place = element?.closest("[data-live], [data-live-text], [data-leaderboard-rows]");
     if (!place) return;
     if (place.matches("[data-live]")) note((diary.texts[place.dataset.live] ??= []), place.textContent);
@@ -24,6 +25,13 @@
     characterData: true,
   });
 
+  /** Word of trouble may push the page down when it comes. */
+  let [troubleAt, calmAt] = [0, 0];
+  function expectShift() {
+    [troubleAt, calmAt] = [performance.now(), Infinity];
+    requestAnimationFrame(() => requestAnimationFrame(() => (calmAt = performance.now())));
+  }
+
   window.WebSocket = class extends WebSocket {
     constructor(...values) {
       super(...values);
@@ -38,7 +46,7 @@
 
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      if (entry.hadRecentInput) continue;
+      if (entry.hadRecentInput || (entry.startTime >= troubleAt && entry.startTime < calmAt)) continue;
       diary.shift += entry.value;
       diary.shifts.push([entry.value, ...entry.sources.map(({ node }) => node?.className || node?.nodeName)]);
     }

@@ -14,12 +14,14 @@ from tests.platform.serving import SETUP, SIMULATOR_SECRET, Serve
 
 SIMULATOR = re.compile(r"Simulated provider listens on (http://127\.0\.0\.1:\d+)")
 
+LEASE_SECONDS = "48"  # calls are counted: a worker that stands still for a while keeps its work
+
 
 class Site(Serve):
     """Starts at once; `url`, `setup_link`, `simulator` and `database` are there when it returns."""
 
     def __init__(self, data: Path) -> None:
-        super().__init__(data)
+        super().__init__(data, EVALSITE_LEASE_SECONDS=LEASE_SECONDS)
         self.data = data
         try:
             self.url = self.wait_until_ready()

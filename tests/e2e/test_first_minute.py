@@ -39,7 +39,9 @@ def test_the_printed_link_leads_to_the_runs_page_with_its_empty_state(first_minu
 def test_the_numbers_move_by_websocket_without_a_reload(first_minute):
     page, witness, diary = first_minute.page, first_minute.witness, first_minute.diary
     texts = {name: [text for _, text in seen] for name, seen in diary["texts"].items()}
-    assert witness.frames["snapshot"] == 1
+    # One when it connects, and one when a slow run's chart needs another step and is asked for.
+    asked = witness.frames["hello"] + witness.sent["resync"]
+    assert 1 <= witness.frames["snapshot"] <= asked
     assert witness.frames["tick"] >= 8
     assert len(texts["progress"]) >= 8
     assert len(texts["throughput"]) >= 4

@@ -7,6 +7,8 @@ from collections import Counter
 
 from playwright.sync_api import ConsoleMessage, Dialog, Frame, Page, Request, Response, WebSocket
 
+GIVEN_UP = "WebSocket is closed before the connection is established."
+
 
 class Witness:
     """Of one page, from its first request on."""
@@ -15,6 +17,7 @@ class Witness:
         self.complaints: list[str] = []  # nothing may ever be in here
         self.dialogs: list[str] = []
         self.frames: Counter[str] = Counter()  # of websockets, by type
+        self.sent: Counter[str] = Counter()  # by the page, likewise
         self.navigations: list[str] = []
         self._page = page
         self._site_url = site_url
@@ -38,6 +41,8 @@ class Witness:
         is_status = message.text.startswith("Failed to load resource: the server responded")
         if is_status and message.location["url"] in {url for _, url in self._expected}:
             return  # counted by its status
+        if message.text.endswith(GIVEN_UP):
+            return  # a page waits so long for a socket, and then tries anew; that is no failure
         self.complaints.append(f"console: {message.text}")
 
     def _on_dialog(self, dialog: Dialog) -> None:
@@ -58,11 +63,13 @@ class Witness:
             self.complaints.append(f"{response.status} for {response.url}")
 
     def _on_websocket(self, socket: WebSocket) -> None:
-        socket.on("framereceived", self._on_frame)
-
-    def _on_frame(self, payload: str | bytes) -> None:
-        self.frames[json.loads(payload)["type"]] += 1
+        socket.on("framereceived", lambda payload: count(self.frames, payload))
+        socket.on("framesent", lambda payload: count(self.sent, payload))
 
     def _on_navigated(self, frame: Frame) -> None:
         if frame is self._page.main_frame:
             self.navigations.append(frame.url)
+
+
+def count(frames: Counter[str], payload: str | bytes) -> None:
+    frames[json.loads(payload)["type"]] += 1

@@ -25,9 +25,9 @@ SIMULATOR_SECRET = "known to the tests, which ask its ledger"
 class Serve:
     """`serve` with a Redis of its own, and what it prints."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **variables: str) -> None:
         env = {name: value for name, value in os.environ.items() if name not in GIVEN_BY_THE_TESTS}
-        env["EVALSITE_SIMULATOR_SECRET"] = SIMULATOR_SECRET
+        env |= {"EVALSITE_SIMULATOR_SECRET": SIMULATOR_SECRET, **variables}
         ports = ["--port", "0", "--simulator-port", "0"]
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "serve", *ports, "--data", str(data)],
@@ -78,8 +78,9 @@ class Serve:
 
     def kill_web(self) -> float:
         """Kill Daphne; the time of it."""
-        os.kill(self.web(), signal.SIGKILL)
-        return time.time()
+        pid, at = self.web(), time.time()
+        os.kill(pid, signal.SIGKILL)
+        return at
 
     def stop(self) -> int:
         """As Ctrl-C does; its exit code."""

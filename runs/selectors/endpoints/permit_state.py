@@ -55,11 +55,11 @@ class Answers(NamedTuple):
 
 
 @contextmanager
-def open_redis() -> Iterator["redis.Redis"]:
+def open_redis(within_seconds: float = TIMEOUT_SECONDS) -> Iterator["redis.Redis"]:
     client = redis.Redis.from_url(
         settings.REDIS_URL,
-        socket_timeout=TIMEOUT_SECONDS,
-        socket_connect_timeout=TIMEOUT_SECONDS,
+        socket_timeout=within_seconds,
+        socket_connect_timeout=within_seconds,
         retry=Retry(NoBackoff(), 0),
     )
     try:

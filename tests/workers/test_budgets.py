@@ -56,7 +56,7 @@ def calls_known_to_redis(run: Run) -> int:
     known = redis.Redis.from_url(settings.REDIS_URL).hget(
         f"permits:state:run:{run.pk}", "calls_used"
     )
-    return int(known or 0)  # type: ignore[arg-type]
+    return int(known or 0)
 
 
 def warnings_of(run: Run) -> list[str]:

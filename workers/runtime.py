@@ -215,7 +215,8 @@ class Runtime:
     async def _sweep(self) -> None:
         trouble = -LEASE.total_seconds()
         while True:
-            # Who could not renew a lease while the database was away gets the time to do so.
+            # Who could not renew a lease while the database was away, or while the machine stood
+            # still, gets the time to do so.
             asked = time.monotonic()
             try:
                 await in_database(ask_database)
@@ -225,7 +226,10 @@ class Runtime:
                 await in_database(partial(sweep, may_reclaim=is_calm))
             except DatabaseError:
                 trouble = time.monotonic()
+            asleep = time.monotonic()
             await asyncio.sleep(SWEEP_SECONDS)
+            if time.monotonic() - asleep > 2 * SWEEP_SECONDS:  # we stood still: so may have others
+                trouble = time.monotonic()
 
     async def close(self) -> None:
         """Stop leasing, let calls in flight end, write what is finished, give the rest back."""

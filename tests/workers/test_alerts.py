@@ -20,7 +20,9 @@ from runs.services.events import note_limit_change
 from runs.services.runs import cancel_run, create_run
 from runs.services.webhooks import QUIET, create_webhook, note_delivery, send_again
 from tests.api.asking import Asker
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import client_of, make_person
+from workers import messenger
 from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
 from workers.engine.http import Client
@@ -145,7 +147,8 @@ class Mailbox(Message):
 
 
 @pytest.fixture
-async def mailbox(settings):
+async def mailbox(settings, monkeypatch):
+    monkeypatch.setattr(messenger, "DEADLINE_SECONDS", PATIENCE_SECONDS)
     box = Mailbox()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: SMTP(box, hostname="mail.example"), "127.0.0.1", 0)

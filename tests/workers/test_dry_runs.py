@@ -1,5 +1,6 @@
 """A dry run makes the first trials of a run, through the same cache, limits and prices."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from runs.selectors.quotas import spent_on_day
 from runs.services.dry_runs import try_first
 from runs.services.people.quotas import set_person_quota
 from runs.services.removing.erasing import erase_person
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import client_of, make_person
 from tests.workers.test_costs import LARGE, SMALL
 from workers.engine.dry_run import first_trials
@@ -25,6 +27,12 @@ from workers.engine.spec.documents import write_document
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks on the page waits for half a minute only."""
+    monkeypatch.setattr(try_first, "__defaults__", (PATIENCE_SECONDS,))
 
 
 @pytest.fixture
@@ -45,7 +53,7 @@ def test_it_tries_different_candidates_and_the_launch_does_not_pay_again(
     after = estimate(document, datasets_to_run_on(ada), ada)
     assert (before.calls_cached, after.calls_cached) == (0, 3)
     assert result.cost > 0
-    assert spent_on_day(ada.pk, now()) == pytest.approx(result.cost)
+    assert spent_on_day(ada.pk, DryRun.objects.get().created) == pytest.approx(result.cost)
     again = try_first(ada, document)
     assert again.calls == 0
     assert again.cost == 0
@@ -101,7 +109,8 @@ def test_whose_day_is_used_up_tries_nothing(
 ) -> None:
     admin = make_person("root", role=Role.ADMIN)
     set_person_quota(admin, ada.pk, {"dollars_per_day": 1.0})
-    DryRun.objects.create(owner=ada, cost=1.0)
+    for days in (0, 1):  # midnight may be near
+        DryRun.objects.create(owner=ada, cost=1.0, created=now() + timedelta(days=days))
     with pytest.raises(ConfigurationError, match=r"Of your \$1\.00 a day"):
         try_first(ada, document)
     assert sum(simulator.ledger()["by_model"].values()) == 0

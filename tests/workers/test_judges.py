@@ -157,13 +157,14 @@ def test_an_outage_of_the_judge_costs_no_verdict_and_no_second_answer(
     ada: User, judged: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     """Without a cache. The chunk is set aside with its answers, then the judge comes back."""
-    simulator.change(latency_ms=5)
-    down = {"match": {"model": "sim-large"}, "do": "status", "status": 503, "times": None}
+    judge = {"model": "sim-large"}
+    simulator.play(
+        {"match": judge, "do": "pass", "times": 10},
+        {"match": judge, "do": "status", "status": 503, "times": None},
+    )
     limits = {**judged["limits"], "max_concurrent": 6, "attempts": 2}
     with running_worker():
         run = create_run(ada, {**judged, "repeats": 3, "limits": limits})
-        wait_until(lambda: Run.objects.get(pk=run.pk).scored >= 10)
-        simulator.play(down)
         wait_until(lambda: Chunk.objects.exclude(kept=None).exists())
         assert not run.scores.filter(value=0.0, error_class__gt="").exists()
         simulator.play()

@@ -103,7 +103,11 @@ async def test_a_page_gets_a_snapshot_then_ticks_then_the_end(ada: User, run: Ru
         assert (await next_frame(page, "end"))["state"] == "cancelled"
 
 
-async def test_a_page_that_does_not_acknowledge_gets_no_backlog(ada: User, run: Run) -> None:
+async def test_a_page_that_does_not_acknowledge_gets_no_backlog(
+    ada: User, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the heartbeat, which sends all the same."""
+    monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", 10 * PATIENCE_SECONDS)
     client = await database_sync_to_async(sign_in)(ada)
     async with connected(run, client) as page:
         await next_frame(page, "snapshot")

@@ -14,19 +14,22 @@ from runs.selectors.limits.limits import configuration_now
 from runs.services.chunks.planning import session_of
 from runs.services.runs import create_run
 from tests.engine.mutate.training_runs import mutation, train
+from tests.patience import PATIENCE_SECONDS
 from tests.runs.page_parts import client_of
 from tests.workers.working import finish, running_worker, wait_until
 from workers.engine.records import EVALUATE
 from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
-UPDATES, PROCESSES, KILLED_IN = 3, 4, 2
+UPDATES, PROCESSES, STEPS, KILLED_IN = 3, 4, 3, 2
+TARGET, ASKED = "sim-small", STEPS + 1  # in a segment: the query as it was, then each step's
 
 
 @pytest.fixture
 def mutate(document: dict[str, Any]) -> dict[str, Any]:
-    strategy = {"name": "ppo", "num_processes": PROCESSES, "num_steps": 3, "updates": UPDATES}
-    return mutation(dataset=document["dataset"], strategy=strategy, held_out=4)
+    strategy = {"name": "ppo", "num_processes": PROCESSES, "num_steps": STEPS, "updates": UPDATES}
+    limits = {"max_concurrent": 8, "timeout_seconds": PATIENCE_SECONDS}
+    return mutation(dataset=document["dataset"], strategy=strategy, limits=limits, held_out=4)
 
 
 def is_in_update(run: Run, number: int) -> bool:
@@ -44,15 +47,19 @@ def test_a_killed_worker_changes_nothing_of_the_weights(
     ada: User, mutate: dict[str, Any], simulator: SimulatorClient
 ) -> None:
     expected = asyncio.run(train(mutate, simulator.url, questions=20)).weights
-    simulator.change(latency_ms=150)  # long enough to be seen in the middle of an update
+    # All of the updates before it, and of its own one segment's worth: it cannot end.
+    answered = ((KILLED_IN - 1) * PROCESSES + 1) * ASKED
+    simulator.play(
+        {"match": {"model": TARGET}, "do": "pass", "times": answered},
+        {"match": {"model": TARGET}, "do": "hang", "times": None},
+    )
     run = create_run(ada, {**mutate, "cache": "off"})
     assert run.candidates.count() == 1
     with running_worker() as first:
         wait_until(lambda: is_in_update(run, KILLED_IN))
         os.kill(int(first.pid or 0), signal.SIGKILL)
-    simulator.change(latency_ms=0)
-    run.refresh_from_db()
-    assert not run.is_finished
+    simulator.play()
+    assert is_in_update(run, KILLED_IN)
     with running_worker():
         finish(run)
     assert run.state == RunState.COMPLETED, run.reason

@@ -82,8 +82,8 @@ def test_a_rate_given_later_is_kept(
         run = create_run(ada, long_document)
         wait_until(lambda: simulator.ledger()["total"] > 50)
         assert retune_run(run, ada, {"requests_per_minute": 60}, "the provider asked")
-        wait_until(lambda: peak_of_next_calls(simulator, calls=3) == 1)
-        assert peak_of_next_calls(simulator, calls=3) == 1
+        # A provider that stands still for a second meets two at once: then the next ones count.
+        wait_until(lambda: peak_of_next_calls(simulator, calls=5) == 1)
         cancel_run(run)
 
 

@@ -213,10 +213,10 @@ class Runtime:
         task.add_done_callback(self._notes.discard)
 
     async def _sweep(self) -> None:
-        trouble = -LEASE.total_seconds()
+        trouble, asked = -LEASE.total_seconds(), time.monotonic()
         while True:
-            # Who could not renew a lease while the database was away gets the time to do so.
-            asked = time.monotonic()
+            # Who could not renew a lease while the database was away, or this machine stood still,
+            # gets the time to do so.
             try:
                 await in_database(ask_database)
                 answered = time.monotonic()
@@ -225,6 +225,7 @@ class Runtime:
                 await in_database(partial(sweep, may_reclaim=is_calm))
             except DatabaseError:
                 trouble = time.monotonic()
+            asked = time.monotonic() + SWEEP_SECONDS
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def close(self) -> None:

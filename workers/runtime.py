@@ -213,11 +213,10 @@ class Runtime:
         task.add_done_callback(self._notes.discard)
 
     async def _sweep(self) -> None:
-        trouble = -LEASE.total_seconds()
+        trouble, asked = -LEASE.total_seconds(), time.monotonic()
         while True:
-            # Who could not renew a lease while the database was away, or while the machine stood
-            # still, gets the time to do so.
-            asked = time.monotonic()
+            # Who could not renew a lease while the database was away, or this machine stood still,
+            # gets the time to do so.
             try:
                 await in_database(ask_database)
                 answered = time.monotonic()
@@ -226,10 +225,8 @@ class Runtime:
                 await in_database(partial(sweep, may_reclaim=is_calm))
             except DatabaseError:
                 trouble = time.monotonic()
-            asleep = time.monotonic()
+            asked = time.monotonic() + SWEEP_SECONDS  # when the next one is due
             await asyncio.sleep(SWEEP_SECONDS)
-            if time.monotonic() - asleep > 2 * SWEEP_SECONDS:  # we stood still: so may have others
-                trouble = time.monotonic()
 
     async def close(self) -> None:
         """Stop leasing, let calls in flight end, write what is finished, give the rest back."""

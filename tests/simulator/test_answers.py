@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from itertools import pairwise
 
 import aiohttp
@@ -139,13 +140,11 @@ async def test_any_other_text_gets_an_answer_about_it(client):
     "piece", ["a", "1", "1 ", "(", " ", '"""', "<text>", "1+", "how many 1 ", "rate the "]
 )
 @pytest.mark.parametrize("system", ["", "paraphrase ", "judge the "], ids=repr)
-async def test_a_prompt_of_a_million_characters_is_answered_in_time(
-    client, simulator, piece, system
-):
+async def test_a_prompt_of_a_million_characters_is_answered_in_time(client, piece, system):
+    began = time.process_time()  # of this process, which is the provider's: not what others take
     answered = await ask(client, piece * (1_000_000 // len(piece)), system=system * 10_000)
     assert answered.status == 200
-    row = simulator.requests()[0]
-    assert row["end"] - row["arrival"] < 5  # looking at every pair would take hours
+    assert time.process_time() - began < 5  # looking at every pair would take hours
 
 
 def test_demo_questions_are_different_and_repeatable():

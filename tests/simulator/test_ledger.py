@@ -45,6 +45,16 @@ async def test_requests_after_the_held_number_wait_until_they_are_let_go(client,
     assert [answer.status for answer in await asyncio.gather(*asked)] == [200] * 5
 
 
+async def test_requests_from_before_a_reset_do_not_wait_for_those_after_it(client, simulator):
+    """They may hold the places that those would need."""
+    simulator.change(gather=2)
+    asked = asyncio.ensure_future(ask(client, "hi"))
+    await until(lambda: simulator.ledger()["in_flight"] == 1)
+    simulator.reset()
+    assert (await asked).status == 200
+    assert simulator.ledger()["peak_in_flight"] == 0
+
+
 async def test_peaks_are_kept_for_each_model(client, simulator):
     simulator.change(gather=9)
     small = [chat("hi", model="sim-small") for _ in range(3)]

@@ -48,8 +48,9 @@ def test_a_run_whose_models_all_fail_pauses_and_can_be_tried_again(
         pause_hopeless(HOPELESS_SECONDS)
         run.refresh_from_db()
         assert run.state == RunState.RUNNING  # it has its time again
-        simulator.change(error_rate=0.0)
+        simulator.change(error_rate=0.0, hold_after=0)  # no probe closes a breaker meanwhile
         assert reset_breaker(User(is_staff=True), endpoint) == 2
+        simulator.change(hold_after=None)
         finish(run)
     assert run.done == 120
 

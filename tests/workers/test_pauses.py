@@ -1,12 +1,14 @@
 """Runs that people pause and resume while calls fly: the provider's ledger is the judge."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import redis
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from runs.models import ChunkState, Run, RunState
 from runs.services.chunks.recovery import sweep
@@ -130,9 +132,11 @@ def test_a_worker_that_dies_while_pausing_does_not_keep_the_run_from_being_pause
         pause_run(run, ada)
         worker.kill()
         worker.join()
+    leased = run.chunks.filter(state=ChunkState.LEASED)
+    leased.update(lease_until=timezone.now() + timedelta(hours=1))
     sweep()
     assert is_in(run, RunState.PAUSING)  # by its lease, the worker may still live
-    run.chunks.filter(state=ChunkState.LEASED).update(lease_until=run.created)
+    leased.update(lease_until=run.created)
     sweep()
     assert is_in(run, RunState.PAUSED)
     simulator.change(latency_ms=0)
@@ -165,6 +169,7 @@ def test_pausing_and_resuming_quickly_loses_and_doubles_nothing(
 def test_a_held_run_can_be_cancelled(
     ada: User, long_document: dict[str, Any], simulator: SimulatorClient, state: RunState
 ) -> None:
+    simulator.change(hold_after=0)  # none of the calls in flight ends before it is let go
     with running_worker():
         run = create_run(ada, long_document)
         flies(simulator, 12)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 import redis.asyncio
 
 from tests.patience import PATIENCE_SECONDS
+from workers import redis_flights
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ServerError
 from workers.engine.records import Reply, Request
@@ -43,7 +44,10 @@ class Provider:
 
 @asynccontextmanager
 async def workers(
-    url: str, number: int, cache: MemoryCache | None = None, lock_seconds: float = 10
+    url: str,
+    number: int,
+    cache: MemoryCache | None = None,
+    lock_seconds: float = PATIENCE_SECONDS,
 ) -> AsyncIterator[list[RedisFlights]]:
     """As many flights as there would be worker processes, each with a connection of its own."""
     cache = cache or MemoryCache()
@@ -59,18 +63,28 @@ async def workers(
         await client.aclose()
 
 
+@pytest.fixture(autouse=True)
+def patience() -> Iterator[None]:
+    """A test that stands still for a while finds its locks and answers as they were, and a Redis
+    that is slow is not away."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ANSWER_SECONDS", "KEPT_SECONDS", "HANDED_SECONDS"):
+            patch.setattr(redis_flights, name, PATIENCE_SECONDS)
+        yield
+
+
 @pytest.fixture
 def url(settings: Any) -> str:
     return str(settings.REDIS_URL)
 
 
-async def until_some_flight_is(url: str, state: str) -> None:
+async def until_some_flight_is(url: str, state: str, flights: int = 1) -> None:
     """Wait for what Redis knows of a flight: w others wait for it, d it has landed."""
     async with redis.asyncio.Redis.from_url(url, decode_responses=True) as client:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 states = [await client.get(key) for key in await client.keys("flight:*")]
-                if any(str(found).startswith(state) for found in states):
+                if sum(str(found).startswith(state) for found in states) >= flights:
                     return
                 await asyncio.sleep(0.005)
 
@@ -111,7 +125,7 @@ async def test_calls_that_begin_while_others_are_answered_are_made_once(url: str
             group.create_task(flights[0].fly(key, provider.call))
             group.create_task(flights[1].fly(key, provider.call))
             await asyncio.sleep(0.0005)
-        await until_some_flight_is(url, "w")
+        await until_some_flight_is(url, "w", len(keys))
         provider.may_answer.set()
     assert provider.calls == len(keys)
 
@@ -281,7 +295,7 @@ async def test_calls_nobody_joins_leave_no_answers_in_redis(url: str) -> None:
         names = await client.keys("flight:*")
         assert {await client.get(name) for name in names} == {b"d"}
         lives = [await client.pttl(name) for name in names]
-    assert all(0 < life <= 10_000 for life in lives)
+    assert all(0 < life <= 1000 * PATIENCE_SECONDS for life in lives)
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,28 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 import redis.asyncio
 
+from tests.patience import PATIENCE_SECONDS
 from workers import redis_permits
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
+FAR = 10**14  # a time of Redis, in milliseconds: not while a test lasts
 RUN = Quota("run:1", 10)
 MODEL = Quota("endpoint:1/small", 6)
+
+
+@pytest.fixture(autouse=True)
+def patience() -> Iterator[None]:
+    """A test that stands still for a while is no dead holder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redis_permits, "LEASE_MILLISECONDS", round(1000 * PATIENCE_SECONDS))
+        yield
 
 
 @pytest.fixture
@@ -61,15 +71,13 @@ async def test_who_has_more_than_its_share_is_asked_to_give_back(
     assert (await ben.exchange((RUN,), Demand((0,), 8))).permits == 5
 
 
-async def test_a_dead_holders_permits_come_back(
-    client: "redis.asyncio.Redis", monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_dead_holders_permits_come_back(client: "redis.asyncio.Redis") -> None:
     dead, ben = holder(client, "dead"), holder(client, "ben")
     await dead.exchange((RUN,), Demand((0,), 10))
     assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 0
-    monkeypatch.setattr(redis_permits, "LEASE_MILLISECONDS", 1)
-    await dead.exchange((RUN,), Demand((10,), 0))  # its last words
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redis_permits, "LEASE_MILLISECONDS", 1)
+        await dead.exchange((RUN,), Demand((10,), 0))  # its last words
     while not (grant := await ben.exchange((RUN,), Demand((0,), 10))).permits:  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     assert grant.permits == 10
@@ -80,6 +88,7 @@ async def test_holdings_said_again_heal_an_emptied_redis(client: "redis.asyncio.
     await ann.exchange((RUN,), Demand((0,), 8))
     await client.flushall()
     await ann.exchange((RUN,), Demand((8,), 0))
+    assert await client.set("permits:memory", FAR, xx=True)  # it began; no time has passed yet
     assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 0  # others may hold some, too
     await wait_until_remembered(client)
     assert (await ben.exchange((RUN,), Demand((0,), 10))).permits == 2
@@ -197,6 +206,14 @@ async def limit_now(client: "redis.asyncio.Redis") -> int:
     return int(await client.hget(f"permits:state:{ADAPTIVE.key}", "limit") or 0)
 
 
+async def hold(client: "redis.asyncio.Redis", *fields: str) -> None:
+    """What has begun with these times is not over, however long the test stands still."""
+    state = f"permits:state:{ADAPTIVE.key}"
+    for field in fields:
+        assert int(await client.hget(state, field) or 0) > 0
+        await client.hset(state, field, FAR)
+
+
 async def end_pause(client: "redis.asyncio.Redis") -> None:
     """As if the time had passed that the provider asked for."""
     await client.hset(f"permits:state:{ADAPTIVE.key}", "gate", 0)
@@ -220,6 +237,7 @@ async def test_one_episode_of_429s_cuts_once_and_ends_the_slow_start(
     await report(ann, held=20, good=20)
     grant = await report(ann, held=40, throttled=7)
     assert [change[1:] for change in grant.changes] == [(40, 32, "cut: the provider said 429")]
+    await hold(client, "cool")
     assert (await report(ben, throttled=9)).changes == ()
     assert await limit_now(client) == 32
     await report(ann, held=32, good=500)
@@ -230,6 +248,7 @@ async def test_a_5xx_pauses_growth_but_does_not_cut(client: "redis.asyncio.Redis
     ann = holder(client, "ann")
     await report(ann, held=20, good=20)
     await report(ann, held=40, good=4, troubled=8)
+    await hold(client, "calm")
     await report(ann, held=40, good=30)
     assert await limit_now(client) == 40
 
@@ -287,6 +306,7 @@ async def test_a_moments_pause_halves_what_flies_once(client: "redis.asyncio.Red
     ann, ben = holder(client, "ann"), holder(client, "ben")
     await report(ann, held=20, good=80)
     await report(ann, held=100, throttled=1, pause_seconds=0.2)  # cut to 80
+    await hold(client, "cool", "gate")
     late = Report(throttled=5, pause_seconds=0.1)  # of the same overload
     await ben.exchange((ADAPTIVE,), Demand((0,), 0, report=late))
     await end_pause(client)
@@ -324,6 +344,7 @@ async def test_failing_in_a_row_opens_the_breaker_and_a_good_probe_closes_it(
     assert grant.permits == 0
     assert grant.changes[-1].after == 0
     assert "breaker opened" in grant.changes[-1].reason
+    await hold(client, "until")
     assert (await report(ann)).permits == 0
     await client.hset(f"permits:state:{ADAPTIVE.key}", "until", 0)  # instead of waiting 15 s
     probes = 0

@@ -51,7 +51,8 @@ def test_a_changed_limit_holds_for_the_calls_that_wait_already(
     long_document["limits"]["max_concurrent"] = before
     with ExitStack() as stack:
         for _ in range(workers):
-            stack.enter_context(running_worker())
+            # Together they have 40 trials in hand, in chunks of 5: enough for 20 calls at any time.
+            stack.enter_context(running_worker(threads=8 // workers))
         run = create_run(ada, long_document)
         wait_until(lambda: simulator.ledger()["in_flight"] == before)
         assert retune_run(run, ada, {"max_concurrent": after}, "a try")
@@ -82,8 +83,8 @@ def test_a_rate_given_later_is_kept(
         run = create_run(ada, long_document)
         wait_until(lambda: simulator.ledger()["total"] > 50)
         assert retune_run(run, ada, {"requests_per_minute": 60}, "the provider asked")
-        wait_until(lambda: peak_of_next_calls(simulator, calls=3) == 1)
-        assert peak_of_next_calls(simulator, calls=3) == 1
+        # A provider that stands still for a second meets two at once: then the next ones count.
+        wait_until(lambda: peak_of_next_calls(simulator, calls=5) == 1)
         cancel_run(run)
 
 

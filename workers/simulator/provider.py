@@ -128,9 +128,10 @@ class SimulatedProvider:
         now = self._clock()
         if exchange.is_held and exchange.settings is self.settings:
             return now < exchange.due + MOST_HELD_SECONDS
-        if self.settings.gather is None or exchange.account is None:
-            return False
-        return self._is_gathering(self.settings.gather, exchange, now)
+        account, wanted = exchange.account, self.settings.gather
+        if wanted is None or account is None or account.ledger is not self.ledger:
+            return False  # also not from before a reset: nobody counts those any more
+        return self._is_gathering(wanted, exchange, now)
 
     def _is_gathering(self, wanted: int, exchange: Exchange, now: float) -> bool:
         """Once all are there, they wait for the usual latency: one that is too many would show."""

@@ -32,7 +32,7 @@ def upgrade_while_paused(stage: Stage) -> None:
         stage.nemesis.term(worker)
         worker.wait(40)
     stage.nemesis.kill(cluster.web)
-    cluster.manage("migrate", "runs", cluster.person.ask("migration_before_last"), "-v", "0")
+    cluster.person.ask("undo_newest_migration")
     cluster.manage("migrate", "-v", "0")
     for worker in cluster.workers:
         worker.start_again()

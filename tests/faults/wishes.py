@@ -11,7 +11,8 @@ import redis
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
-from django.db import connections
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 from runs.models import CachedReply, Dataset, Endpoint
@@ -94,11 +95,12 @@ def troubles() -> list[str]:
     return [trouble.what for trouble in find_troubles()]
 
 
-def migration_before_last() -> str:
-    names: list[str] = sorted(
-        name for app, name in MigrationLoader(None).graph.nodes if app == "runs"
-    )
-    return names[-2]
+def undo_newest_migration() -> None:
+    """One by one, as an older database was made; a new one is made in one step."""
+    executor = MigrationExecutor(connection)
+    executor.loader = MigrationLoader(connection, replace_migrations=False)
+    names = sorted(name for app, name in executor.loader.graph.nodes if app == "runs")
+    executor.migrate([("runs", names[-2])])
 
 
 def session(name: str = "ada") -> dict[str, str]:

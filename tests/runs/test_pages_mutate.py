@@ -77,7 +77,7 @@ def test_what_came_of_it_is_told(ada: User) -> None:
     assert "no step was excluded" in page
     assert "ppo is not" in page  # four queries show nothing
     assert "4 held-out queries" in page
-    assert "Batch occupancy, of 3 calls at once: now" in page
+    assert "Occupancy, of 3 calls at once: now" in page
     assert "Rewrites of update 2" in page
     assert f"&lt;b&gt;{RUDE[3:]}" in page
     assert "<b>=HYPERLINK" not in page

@@ -114,7 +114,7 @@ def thinned(points: Points, join: Callable[[Sequence[float]], float] = mean_of) 
 def draw_small(rows: Sequence[UpdateRow], at_once: int) -> list[SmallChart]:
     """Only those that the strategy has."""
     found = []
-    occupancy = ("Batch occupancy", f"of {at_once:,} calls at once", occupancy_of(at_once))
+    occupancy = ("Occupancy", f"of {at_once:,} calls at once", occupancy_of(at_once))
     for title, about, read in (*SMALL.values(), occupancy):
         points = [(row.update - 1, read(row)) for row in rows]
         values = [value for _, value in points if value is not None]

@@ -249,6 +249,7 @@ async def test_a_plain_agent_that_computes_for_ever_ends_with_its_trial(
     await until(lambda: agent_threads() <= before)
 
 
+@pytest.mark.late
 async def test_an_agent_that_never_awaits_fails_its_own_trial_only(
     simulator: SimulatorClient, selection: dict[str, Any]
 ) -> None:

@@ -263,6 +263,7 @@ async def test_what_a_dead_child_leaves_behind_is_ended_and_does_not_hide_its_de
     await until_gone(sleeper)
 
 
+@pytest.mark.late
 @pytest.mark.parametrize("keeps_the_lock", [False, True], ids=["sleeps", "keeps the lock"])
 def test_children_end_with_a_parent_that_is_killed(keeps_the_lock: bool) -> None:
     """Also where the work lets no thread of the child see it: then when twice its time is over."""

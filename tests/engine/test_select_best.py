@@ -269,6 +269,7 @@ def test_wrong_arguments_are_refused(
         select_best(**{**given, **change})
 
 
+@pytest.mark.late
 def test_a_judge_that_never_ends_costs_its_own_evaluations() -> None:
     found = select_best(
         answer,

@@ -92,6 +92,7 @@ async def test_in_flight_never_exceeds_the_limit(
 ) -> None:
     simulator.change(latency_ms=20, gather=3)
     selection["limits"] = {**selection["limits"], "max_concurrent": 3}
+    selection["strategy"] = {"name": "brute_force"}  # the first round of others has two calls
     await run_document(selection, cases[:10], simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 3
 

@@ -37,6 +37,7 @@ def test_an_action_that_hangs_is_interrupted_and_nothing_is_done(lane: str) -> N
     assert steps[2][1] == [1, 1, 1, 1]
 
 
+@pytest.mark.late
 async def test_a_thread_that_hangs_is_left_alone_and_its_process_replaced() -> None:
     lane = ProcessLane(60, size=1)
     try:

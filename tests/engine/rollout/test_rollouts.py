@@ -19,6 +19,7 @@ EVERYTHING = {
 }
 
 
+@pytest.mark.late  # five seconds of all cores
 async def test_parallel_is_sequential_bit_for_bit() -> None:
     expected = await reported(rollout(**EVERYTHING, jobs=1, levels=["missions"]))
     assert [mission.mission for mission in expected.missions] == [

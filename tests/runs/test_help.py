@@ -67,13 +67,5 @@ def test_a_guide_is_found_by_the_jump_box(alice, typed, address):
 @pytest.mark.parametrize("path", COMMON, ids=lambda path: path.stem)
 def test_the_configurations_of_a_guide_are_some(path):
     for block in BLOCK.findall(path.read_text()):
-        read_configuration(read_document(block))
-
-
-def test_the_commands_of_the_guides_are_there():
-    known = (DOCS / "COMMANDS.md").read_text()
-    for path in COMMON:
-        for line in re.findall(r"manage\.py (\w+)(.*)", path.read_text()):
-            command, rest = line
-            section = re.split(rf"^## {command}\b", known, flags=re.MULTILINE)[1].split("\n## ")[0]
-            assert all(option in section for option in re.findall(r"--[a-z-]+", rest)), line
+        document = read_document(block)
+        assert read_configuration(document).kind == document["kind"]

@@ -228,7 +228,7 @@ def test_what_it_names_is_kept_until_it_is_removed(alice, stored, dataset):
     refused = asker.ask("delete", "/datasets/sums")
     assert refused.status_code == 409
     assert "1 configuration (1 deleted, not removed yet)" in refused.text
-    assert "deleted\n      and not removed yet" in page_of(alice, "dataset_remove", dataset.pk)
+    assert "(deleted, not removed yet)" in page_of(alice, "dataset_remove", dataset.pk)
     asker.ask("delete", "/configurations/nightly?now=true")
     assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]
     assert not Dataset.objects.exists()

@@ -170,7 +170,13 @@ def find_dataset_for(user: Person, choice: str, *, write: bool = False) -> Datas
 
 
 def stored_configurations_for(user: Person) -> QuerySet[Configuration]:
-    """Their own and the shared ones, and presets, which are everybody's; operators see all."""
+    """What lists and forms offer, and what is launched: none that is deleted."""
+    return all_configurations_for(user).filter(remove_after=None)
+
+
+def all_configurations_for(user: Person) -> QuerySet[Configuration]:
+    """Their own and the shared ones, and presets, which are everybody's; operators see all. Also
+    the deleted ones, until they are removed."""
     if not may(user, Permission.SEE):
         return Configuration.objects.none()
     if may(user, Permission.OTHERS_WORK):
@@ -190,18 +196,26 @@ def owns_configuration(user: Person, name: str) -> bool:
     return stored is None or can_change_configuration(user, stored)
 
 
-def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Configuration:
-    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), name=name)
-    return _checked_configuration(user, found, write=write)
+def get_configuration_for(
+    user: Person, name: str, *, write: bool = False, even_deleted: bool = False
+) -> Configuration:
+    """By its name, as programs and commands call it."""
+    visible = all_configurations_for(user) if even_deleted else stored_configurations_for(user)
+    return _checked_configuration(user, visible.filter(name=name), write=write)
 
 
-def open_configuration_for(user: Person, pk: int, *, write: bool = False) -> Configuration:
+def open_configuration_for(
+    user: Person, pk: int, *, write: bool = False, even_deleted: bool = False
+) -> Configuration:
     """By its number, as pages name it."""
-    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), pk=pk)
-    return _checked_configuration(user, found, write=write)
+    visible = all_configurations_for(user) if even_deleted else stored_configurations_for(user)
+    return _checked_configuration(user, visible.filter(pk=pk), write=write)
 
 
-def _checked_configuration(user: Person, found: Configuration, *, write: bool) -> Configuration:
+def _checked_configuration(
+    user: Person, named: QuerySet[Configuration], *, write: bool
+) -> Configuration:
+    found = get_object_or_404(named.select_related("owner"))
     if write and not can_change_configuration(user, found):
         check_permission(user, Permission.CONFIGURE)
         raise PermissionDenied("Only its owner and operators may change this configuration.")

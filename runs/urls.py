@@ -13,6 +13,7 @@ from runs.views import (
     cache,
     compare,
     configuration_docs,
+    configuration_trash,
     configurations,
     dataset_pages,
     datasets,
@@ -202,8 +203,13 @@ urlpatterns = [
     ),
     path(
         "configurations/<int:pk>/remove/",
-        configurations.configuration_remove,
+        configuration_trash.configuration_remove,
         name="configuration_remove",
+    ),
+    path(
+        "configurations/<int:pk>/restore/",
+        configuration_trash.configuration_restore,
+        name="configuration_restore",
     ),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.endpoint_new, name="endpoint_new"),

@@ -10,10 +10,11 @@ from django.http import HttpRequest
 from runs.models import Configuration
 from runs.services.configurations import (
     check_configuration,
-    delete_configuration,
+    refuse_deleted,
     save_configuration,
     set_preset,
 )
+from runs.services.removing.configuration_trash import remove_configuration
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import read_document, write_document
 
@@ -59,6 +60,7 @@ class ConfigurationForm(forms.ModelForm[Configuration]):
         name = self.instance.name or cleaned.get("name", "")
         try:
             check_configuration(name, cleaned["document"], cleaned.get("description", ""))
+            refuse_deleted(name)
         except ConfigurationError as error:
             for problem in error.problems:
                 self._place(problem)
@@ -111,11 +113,11 @@ class ConfigurationAdmin(admin.ModelAdmin[Configuration]):
         obj.pk, obj.version, obj.kind = saved.pk, saved.version, saved.kind
 
     def delete_model(self, request: HttpRequest, obj: Configuration) -> None:
-        delete_configuration(obj)
+        remove_configuration(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Configuration]) -> None:
         for configuration in queryset:
-            delete_configuration(configuration)
+            remove_configuration(configuration)
 
     @admin.action(description="Offer as a preset on the new-run page", permissions=["change"])
     def offer_as_preset(self, request: HttpRequest, queryset: QuerySet[Configuration]) -> None:

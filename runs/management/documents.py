@@ -10,8 +10,10 @@ from runs.management.file_rows import put_rows
 from runs.models import Configuration
 from runs.selectors.configurations import (
     configuration_names,
+    deleted_text,
     describes_same,
     find_configuration,
+    find_deleted,
 )
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import read_document
@@ -82,6 +84,8 @@ def read_stored(name: str) -> dict[str, Any]:
     stored = find_configuration(name)
     if stored is not None:
         return stored.as_document
+    if (deleted := find_deleted(name)) is not None:
+        raise problem(deleted_text(deleted))
     if name.endswith(SUFFIXES) or "/" in name:
         raise problem(f"There is no file {name}.")
     names = configuration_names()

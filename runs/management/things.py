@@ -9,14 +9,13 @@ from django.http import Http404
 
 from runs.access import find_dataset_for, find_endpoint_for, get_configuration_for, get_run_for
 from runs.management.refusals import bad_input
-from runs.models import Configuration, Run
+from runs.models import Run
 from runs.selectors.takes import (
     takes_of_configuration,
     takes_of_dataset,
     takes_of_endpoint,
     takes_of_run,
 )
-from runs.services.configurations import delete_configuration
 from runs.services.removing.archiving import (
     InUseError,
     archive_dataset,
@@ -25,6 +24,10 @@ from runs.services.removing.archiving import (
     delete_endpoint,
     restore_dataset,
     restore_endpoint,
+)
+from runs.services.removing.configuration_trash import (
+    delete_configuration,
+    restore_configuration,
 )
 from runs.services.removing.run_trash import archive_run, delete_run, restore_run
 
@@ -46,11 +49,6 @@ def find_run(user: User, name: str) -> Run:
     if not number.isascii() or not number.isdecimal() or len(number) > 18:
         raise bad_input(f"{name!r} is no run. Give its number, as in 118.")
     return get_run_for(user, int(number), write=True)
-
-
-def delete_stored(stored: Configuration, user: User) -> bool:
-    delete_configuration(stored)
-    return True
 
 
 KINDS: dict[str, Kind] = {
@@ -76,9 +74,10 @@ KINDS: dict[str, Kind] = {
         lambda endpoint, user: restore_endpoint(user, endpoint),
     ),
     "configuration": Kind(
-        lambda user, name: get_configuration_for(user, name, write=True),
+        lambda user, name: get_configuration_for(user, name, write=True, even_deleted=True),
         takes_of_configuration,
-        delete_stored,
+        delete_configuration,
+        restore=restore_configuration,
     ),
 }
 

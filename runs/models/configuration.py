@@ -40,6 +40,12 @@ class Configuration(models.Model):
     )
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
+    remove_after = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Deleted: launches nothing, and removed for good after that.",
+    )
 
     class Meta:
         ordering: ClassVar[list[str]] = ["name"]

@@ -22,11 +22,25 @@ class ListedConfiguration(NamedTuple):
 
 
 def find_configuration(name: str) -> Configuration | None:
-    return Configuration.objects.filter(name=name).first()
+    return Configuration.objects.filter(name=name, remove_after=None).first()
+
+
+def find_deleted(name: str) -> Configuration | None:
+    return Configuration.objects.filter(name=name, remove_after__isnull=False).first()
+
+
+def deleted_text(stored: Configuration) -> str:
+    """Why it is not launched, and its name not free."""
+    after = f"{stored.remove_after:%Y-%m-%d %H:%M} UTC"
+    return (
+        f"The configuration {stored.name!r} is deleted, and removed for good after {after}. "
+        "Bring it back, or remove it for good first."
+    )
 
 
 def configuration_names() -> list[str]:
-    return list(Configuration.objects.order_by("name").values_list("name", flat=True))
+    in_use = Configuration.objects.filter(remove_after=None)
+    return list(in_use.order_by("name").values_list("name", flat=True))
 
 
 def listed_configurations(

@@ -30,7 +30,9 @@ class Dependents:
         runs, live = self.runs.count(), self.runs.filter(state__in=RunState.live()).count()
         parts = [counted(runs, "run") + (f" ({live:,} not ended yet)" if live else "")] * bool(runs)
         if self.configurations:
-            parts.append(counted(len(self.configurations), "configuration"))
+            deleted = sum(1 for one in self.configurations if one.remove_after)
+            told = f" ({deleted:,} deleted, not removed yet)" if deleted else ""
+            parts.append(counted(len(self.configurations), "configuration") + told)
         return " and ".join(parts)
 
     def runs_among(self, visible: QuerySet[Run], most: int) -> list[Run]:
@@ -68,6 +70,7 @@ def dependents_of_endpoint(endpoint: Endpoint) -> Dependents:
 
 
 def stored() -> QuerySet[Configuration]:
+    """Also the deleted ones: who brings one back wants to launch it."""
     return Configuration.objects.order_by("name")
 
 

@@ -29,7 +29,7 @@ def configurations_for(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Confi
     if not user.is_authenticated:
         return Configuration.objects.none()
     offered = Q(is_preset=True) | Q(is_shared=True) | Q(owner_id=user.pk)
-    return Configuration.objects.filter(offered).order_by("-is_preset", "name")
+    return Configuration.objects.filter(offered, remove_after=None).order_by("-is_preset", "name")
 
 
 def document_to_repeat(run: Run, datasets: QuerySet[Dataset]) -> dict[str, Any]:

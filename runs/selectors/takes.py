@@ -2,8 +2,11 @@
 
 from runs.formatting import counted
 from runs.models import Configuration, Dataset, Endpoint, Run
+from runs.selectors.configurations import configuration_versions
 from runs.selectors.erasures import in_words, rows_in
+from runs.selectors.gates import asked_by
 from runs.selectors.runs.several import answers_kept, goes_along
+from runs.selectors.schedules import schedule_of
 
 
 def takes_of_run(run: Run) -> str:
@@ -21,5 +24,9 @@ def takes_of_endpoint(endpoint: Endpoint) -> str:
 
 
 def takes_of_configuration(stored: Configuration) -> str:
-    made = counted(Run.objects.filter(configuration=stored).count(), "run")
-    return f"all its versions, at once and for good; {made} made from it keep their copy"
+    parts = [counted(len(configuration_versions(stored)), "version")]
+    parts += ["its schedule"] * (schedule_of(stored) is not None)
+    parts += ["its gates"] * bool(asked_by(stored))
+    runs = Run.objects.filter(configuration=stored).count()
+    kept = counted(runs, "run made from it stays", "runs made from it stay")
+    return f"{', '.join(parts)}; {kept}"

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 
 from runs.access import owns_configuration
 from runs.models import AuditAction, Configuration, ConfigurationVersion
+from runs.selectors.configurations import deleted_text, find_deleted
 from runs.selectors.named_parts import refuse_written_code
 from runs.selectors.quotas import quota_of
 from runs.services.audit import record
@@ -61,6 +62,7 @@ def save_configuration(
 def _store(owner: AbstractBaseUser | None, given: Configuration) -> Configuration:
     """Only another document makes another version; a new description does not."""
     stored = Configuration.objects.select_for_update().filter(name=given.name).first()
+    refuse_deleted(given.name)
     if stored is not None and stored.document == given.document:
         stored.description, stored.is_preset = given.description, given.is_preset
         stored.save(update_fields=["description", "is_preset", "updated"])
@@ -141,6 +143,13 @@ def check_configuration(
     return configuration.kind
 
 
+def refuse_deleted(name: str) -> None:
+    """Saving would not bring it back: with it a schedule would go on that nobody asked for."""
+    deleted = find_deleted(name)
+    if deleted is not None:
+        raise ConfigurationError([Problem("name", deleted_text(deleted))])
+
+
 def name_is_taken(name: str) -> bool:
     return Configuration.objects.filter(name=name.strip()).exists()
 
@@ -164,15 +173,6 @@ def import_configuration(
         description=stored.description if stored else "",
         is_preset=bool(stored and stored.is_preset),
     )
-
-
-@transaction.atomic
-def delete_configuration(
-    configuration: Configuration, user: AbstractBaseUser | None = None
-) -> None:
-    """All its versions. Runs made from it keep their own copy."""
-    record(AuditAction.CONFIGURATION_REMOVED, configuration, actor=user)
-    configuration.delete()
 
 
 @transaction.atomic

@@ -6,6 +6,7 @@ from runs.kinds import every_demo
 from runs.models import Configuration, Dataset, Endpoint, EndpointKind, Run
 from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import store_rows
+from runs.services.removing.configuration_trash import restore_configuration
 from runs.services.runs import create_run
 from workers.engine.kinds import DEFAULT_KIND
 from workers.simulator.demo import DEMO_DATASET, DEMO_ENDPOINT, DEMO_MODELS, make_questions
@@ -25,7 +26,7 @@ def start_demo(owner: AbstractBaseUser, kind: str = DEFAULT_KIND) -> Run:
 
 def ensure_demo_parts(owner: AbstractBaseUser | None = None) -> None:
     """The simulated endpoint, the questions and the presets. Of what exists it changes nothing, but
-    brings back what was archived."""
+    brings back what was archived or deleted."""
     endpoints = Endpoint.objects.filter(name=DEMO_ENDPOINT, archived__isnull=False)
     endpoints.update(archived=None, remove_after=None)
     datasets = Dataset.objects.filter(name=DEMO_DATASET, archived__isnull=False)
@@ -43,7 +44,10 @@ def ensure_demo_parts(owner: AbstractBaseUser | None = None) -> None:
         rows = [question._asdict() for question in make_questions()]
         store_rows(owner, DEMO_DATASET, rows, share=True)  # everybody's demo runs on it
     for demo in every_demo().values():
-        if not Configuration.objects.filter(name=demo.name).exists():
+        stored = Configuration.objects.filter(name=demo.name).first()
+        if stored is not None:
+            restore_configuration(stored, owner)
+        else:
             about = f"{demo.about[:1].upper()}{demo.about[1:]}. Needs no key."
             save_configuration(
                 owner, demo.name, dict(demo.document), description=about, is_preset=True

@@ -6,7 +6,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from runs.models import Configuration, Dataset, Endpoint
-from runs.services.configurations import check_configuration, save_configuration
+from runs.services.configurations import (
+    check_configuration,
+    refuse_deleted,
+    save_configuration,
+)
 from runs.services.datasets.storing import DatasetError, store_rows
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.promptfoo.reading import Promptfoo, read_promptfoo
@@ -49,6 +53,7 @@ def _refuse_taken(person: AbstractBaseUser, name: str) -> None:
     if others.exists():
         told = f"There is a configuration {name!r} of somebody else already. Choose another name."
         raise ConfigurationError([Problem("name", told)])
+    refuse_deleted(name)
 
 
 def find_endpoint(word: str, model: str) -> str | None:

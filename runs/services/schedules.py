@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
 
 from runs.access import stored_configurations_for
 from runs.cron import check_cron, count_due, last_due, next_due
@@ -93,7 +94,12 @@ def delete_schedule(schedule: Schedule, user: AbstractBaseUser) -> None:
 
 
 def has_due_schedules(now: datetime) -> bool:
-    return Schedule.objects.filter(is_on=True, next_due__lte=now).exists()
+    return _live_schedules().filter(next_due__lte=now).exists()
+
+
+def _live_schedules() -> QuerySet[Schedule]:
+    """None of a deleted configuration: it goes on when that is brought back."""
+    return Schedule.objects.filter(is_on=True, configuration__remove_after=None)
 
 
 def launch_due(now: datetime) -> int:
@@ -101,7 +107,7 @@ def launch_due(now: datetime) -> int:
     afterwards what passed was missed."""
     if current_maintenance() is not None:
         return 0
-    due = Schedule.objects.filter(is_on=True, next_due__lte=now).order_by("next_due")
+    due = _live_schedules().filter(next_due__lte=now).order_by("next_due")
     found = due.select_related("configuration", "owner")[:AT_ONCE]
     return sum(_take(schedule, now) for schedule in found)
 
@@ -147,7 +153,7 @@ def _close_due(schedule: Schedule, now: datetime, outcome: DueOutcome, told: str
 
 
 def _move_on(schedule: Schedule, now: datetime) -> bool:
-    mine = Schedule.objects.filter(pk=schedule.pk, is_on=True, next_due=schedule.next_due)
+    mine = _live_schedules().filter(pk=schedule.pk, next_due=schedule.next_due)
     following = next_due(schedule.cron, schedule.time_zone, now)
     return bool(mine.update(next_due=following))
 

@@ -5,14 +5,13 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from runs.access import (
+    all_configurations_for,
     can_change_configuration,
     open_configuration_for,
     runs_for,
-    stored_configurations_for,
 )
 from runs.forms.filters import read_whole_number
 from runs.forms.gate import GateForm
@@ -29,18 +28,13 @@ from runs.selectors.configurations import (
     find_configuration,
     listed_configurations,
     newest_runs_of,
-    runs_of,
 )
 from runs.selectors.gates import asked_by, gate_states
 from runs.selectors.runs.baselines import COMPARABLE
 from runs.selectors.runs.run_list import RunRow
 from runs.selectors.schedules import schedule_answer, schedule_of
 from runs.selectors.trends import as_columns, trend_of
-from runs.services.configurations import (
-    delete_configuration,
-    save_configuration,
-    share_configuration,
-)
+from runs.services.configurations import save_configuration, share_configuration
 from runs.services.runs import Source, create_run
 from runs.views.new_run import forget_draft, refuse_large_form
 from runs.views.new_run_form import draft_of, draw_document, show_form
@@ -58,13 +52,16 @@ TREND_CHARTS = {"score": "Score, 95 % interval", "cost": "Cost of a run", "laten
 @requires(Permission.SEE)
 @require_safe
 def configurations(request: HttpRequest) -> HttpResponse:
-    visible = stored_configurations_for(request.user)
+    every, shows_deleted = all_configurations_for(request.user), "deleted" in request.GET
+    visible = every.filter(remove_after__isnull=not shows_deleted)
     found = listed_configurations(visible, runs_for(request.user), MOST_LISTED + 1)
     context = {
         "section": "configurations",
         "configurations": found[:MOST_LISTED],
         "is_cut": len(found) > MOST_LISTED,
         "most": MOST_LISTED,
+        "shows_deleted": shows_deleted,
+        "deleted": every.filter(remove_after__isnull=False).count(),
     }
     return render(request, "configurations/list.html", context)
 
@@ -72,7 +69,8 @@ def configurations(request: HttpRequest) -> HttpResponse:
 @requires(Permission.SEE)
 @require_safe
 def configuration(request: HttpRequest, pk: int) -> HttpResponse:
-    return show_configuration(request, open_configuration_for(request.user, pk))
+    stored = open_configuration_for(request.user, pk, even_deleted=True)
+    return show_configuration(request, stored)
 
 
 def show_configuration(
@@ -88,6 +86,7 @@ def show_configuration(
     shown = asked_version(request, "version", versions) or versions[0]
     other = asked_version(request, "against", versions)
     text = write_document(shown.document)
+    is_theirs = can_change_configuration(request.user, stored)
     points = trend_of(stored, runs_for(request.user))
     context = {
         "section": "configurations",
@@ -97,7 +96,8 @@ def show_configuration(
         "other": other,
         "yaml": text,
         "diff": diff_words(write_document(other.document), text) if other else None,
-        "can_change": can_change_configuration(request.user, stored),
+        "can_change": is_theirs and not stored.remove_after,
+        "can_restore": is_theirs and stored.remove_after is not None,
         **schedule_context(request, stored, schedule_form),
         "asked": asked_by(stored),
         "comparable": COMPARABLE,
@@ -204,24 +204,3 @@ def configuration_share(request: HttpRequest, pk: int) -> HttpResponse:
     if share_configuration(stored, person(request), is_shared=is_shared):
         messages.success(request, told(is_shared, None))
     return redirect(stored)
-
-
-@requires(Permission.CONFIGURE)
-@require_http_methods(["GET", "POST"])
-def configuration_remove(request: HttpRequest, pk: int) -> HttpResponse:
-    stored = open_configuration_for(request.user, pk, write=True)
-    context: dict[str, Any] = {
-        "section": "configurations",
-        "stored": stored,
-        "versions": len(configuration_versions(stored)),
-        "runs": runs_of(stored, runs_for(request.user)).count(),
-    }
-    template = "configurations/remove.html"
-    if request.method != "POST":
-        return render(request, template, context)
-    if request.POST.get("typed", "").strip() != stored.name:
-        problem = f"Type {stored.name} to delete it. Nothing was deleted."
-        return render(request, template, {**context, "problem": problem}, status=400)
-    delete_configuration(stored, person(request))
-    messages.success(request, f"Deleted {stored.name}.")
-    return redirect(reverse("configurations"))

@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.access import (
+    all_configurations_for,
     datasets_for,
     get_dataset_for,
     get_endpoint_for,
     runs_for,
-    stored_configurations_for,
 )
 from runs.models import Configuration, Dataset, Endpoint, Run
 from runs.permissions import requires
@@ -41,7 +41,6 @@ from runs.services.removing.archiving import (
 )
 from runs.views.people import person
 
-UNDO = "It can be brought back for {days} days, under Archived; then it is removed for good."
 MOST_SHOWN = 10  # runs and configurations that are named; the others are counted
 
 
@@ -91,7 +90,7 @@ def dataset_deletions(request: HttpRequest, found: Dataset, used: Dependents) ->
         label = f"Remove {whole}, for good now"
         possible.append(Deletion("remove", label, name, lambda: remove_dataset(user, name)))
     elif not used:
-        undo = UNDO.format(days=settings.TRASH_DAYS)
+        undo = undo_text("Archived")
         act = Deletion("delete", f"Delete {whole}", name, lambda: delete_dataset(user, name), undo)
         possible.append(act)
     if versions > 1 and not dependents_of_version(found):
@@ -136,7 +135,7 @@ def endpoint_deletion(request: HttpRequest, found: Endpoint) -> Deletion:
     if found.remove_after:
         label = f"Remove {whole}, for good now"
         return Deletion("remove", label, found.name, lambda: remove_endpoint(user, found))
-    undo = UNDO.format(days=settings.TRASH_DAYS)
+    undo = undo_text("Archived")
     act: Callable[[], object] = lambda: delete_endpoint(user, found)  # noqa: E731
     return Deletion("delete", f"Delete {whole}", found.name, act, undo)
 
@@ -150,11 +149,16 @@ def endpoint_restore(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(found)
 
 
+def undo_text(where: str) -> str:
+    days = settings.TRASH_DAYS
+    return f"It can be brought back for {days} days, under {where}; then it is removed for good."
+
+
 def shown(request: HttpRequest, used: Dependents) -> Shown:
     return Shown(
         used.text,
         used.runs_among(runs_for(request.user), MOST_SHOWN),
-        used.configurations_among(stored_configurations_for(request.user), MOST_SHOWN),
+        used.configurations_among(all_configurations_for(request.user), MOST_SHOWN),
     )
 
 

@@ -7,12 +7,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.access import (
+    all_configurations_for,
     can_change_run,
     can_open_dataset,
     get_run_for,
     prompts_for,
     runs_for,
-    stored_configurations_for,
 )
 from runs.forms.filters import (
     read_columns,
@@ -72,10 +72,10 @@ def frame(request: HttpRequest, run: Run, tab: str, *, series: bool = False) -> 
 
 
 def stored_of(request: HttpRequest, run: Run) -> Configuration | None:
-    """The configuration that it is a run of, if the person may see it."""
+    """The configuration that it is a run of, if the person may see it; also a deleted one."""
     if run.configuration_id is None:
         return None
-    visible = stored_configurations_for(request.user)
+    visible = all_configurations_for(request.user)
     return visible.filter(pk=run.configuration_id).only("pk", "name").first()
 
 

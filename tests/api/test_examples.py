@@ -79,13 +79,14 @@ def in_order():
 
 def what_they_did():
     run = Run.objects.get(pk=1)
+    kept = Configuration.objects.filter(remove_after=None)
     return {
         "state": run.state,
         "limit": run.limits_now,
         "runs": Run.objects.count(),
         "endpoints": sorted(Endpoint.objects.values_list("name", flat=True)),
         "datasets": sorted(set(Dataset.objects.values_list("name", flat=True))),
-        "configurations": sorted(Configuration.objects.values_list("name", flat=True)),
+        "configurations": sorted(kept.values_list("name", flat=True)),
     }
 
 

@@ -153,6 +153,7 @@ PAGES: dict[str, Rule] = {
     "POST configuration_schedule_change": CHANGE_DATASET,
     "GET configuration_remove": CHANGE_DATASET,
     "POST configuration_remove": CHANGE_DATASET,
+    "POST configuration_restore": CHANGE_DATASET,
     "GET promptfoo_import": RUNNER,
     "POST promptfoo_import": RUNNER,
     "GET dataset_import": RUNNER,

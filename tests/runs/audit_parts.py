@@ -217,6 +217,12 @@ def remove_configuration(stage: Stage) -> None:
     stage.page.post(address, {"post": "yes"})
 
 
+def restore_configuration(stage: Stage) -> None:
+    configuration(stage)
+    stage.api("delete", "/configurations/kept")
+    stage.api("patch", "/configurations/kept", {"archived": False})
+
+
 def change_configuration(change: str, body: Any, method: str = "patch") -> Callable[[Stage], Any]:
     """Of /configurations, /configuration-gates or -schedules."""
 
@@ -444,6 +450,13 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     ),
     AuditAction.SCHEDULE_PAUSED: (change_schedule("pause"), ENDS | {"subject": "kept"}),
     AuditAction.SCHEDULE_REMOVED: (change_schedule("remove"), ENDS | {"subject": "kept"}),
+    AuditAction.CONFIGURATION_DELETED: (
+        lambda s: s.post(
+            "configuration_remove", configuration(s).pk, action="delete", typed="kept"
+        ),
+        ENDS | {"subject": "kept"},
+    ),
+    AuditAction.CONFIGURATION_RESTORED: (restore_configuration, SCRIPT | {"subject": "kept"}),
     AuditAction.CONFIGURATION_REMOVED: (remove_configuration, ADMIN | {"subject": "kept"}),
     AuditAction.PRESET_CHANGED: (offer_preset, ADMIN | {"detail": "offered"}),
     AuditAction.PERSON_ADDED: (set_up, {"door": AuditDoor.PAGE, "subject": "root"}),

@@ -156,9 +156,12 @@ def test_the_command_line_makes_runs_of_it(alice, stored, capsys):
 def test_it_is_deleted_when_its_name_was_typed_and_its_runs_stay(alice, stored):
     client_of(alice).post(reverse("configuration_launch", args=[stored.pk]))
     address = reverse("configuration_remove", args=[stored.pk])
-    assert "1 version will be deleted" in client_of(alice).get(address).text
-    assert client_of(alice).post(address, {"typed": "night"}).status_code == 400
-    client_of(alice).post(address, {"typed": "nightly"})
+    assert "1 version; 1 run made from it stays." in client_of(alice).get(address).text
+    wrong = client_of(alice).post(address, {"action": "delete", "typed": "night"})
+    assert wrong.status_code == 400
+    for action in ("delete", "remove"):
+        assert Configuration.objects.exists()
+        client_of(alice).post(address, {"action": action, "typed": "nightly"})
     assert not Configuration.objects.exists()
     assert Run.objects.get().configuration is None
 
@@ -183,7 +186,7 @@ def test_the_api_has_versions_sharing_and_deleting(alice, bob, stored, dataset):
     run = asker.post("/runs", {"configuration": "nightly"}).json()["id"]
     shown = asker.get(f"/runs/{run}").json()
     assert (shown["configuration"], shown["configuration_version"]) == ("nightly", 2)
-    assert asker.ask("delete", "/configurations/nightly").json()["changed"] is True
+    assert asker.ask("delete", "/configurations/nightly?now=true").json()["changed"] is True
     assert asker.get("/configurations/nightly").status_code == 404
 
 

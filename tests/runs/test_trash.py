@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import Case, Configuration, Dataset, Endpoint, Run, RunState
+from runs.models import Case, Dataset, Endpoint, Run, RunState
 from runs.roles import Role
 from runs.services.configurations import save_configuration
 from runs.services.removing.archiving import remove_due_parts
@@ -117,10 +117,6 @@ def test_commands_count_delete_archive_and_bring_back(ada):
     say("delete", "endpoint", "tried", yes=True)
     assert Dataset.objects.get(name="old").remove_after
     assert say("restore", "endpoint", "tried") == "Brought back 1 endpoint.\n"
-    save_configuration(ada, "nightly", run_document(dataset))
-    assert "for good; 0 runs made from it" in say("delete", "configuration", "nightly")
-    say("delete", "configuration", "nightly", yes=True)
-    assert not Configuration.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 """Configurations: stored documents of the one schema, as JSON and as YAML."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import BaseModel, Field
 
-from runs.access import get_configuration_for, stored_configurations_for
+from runs.access import all_configurations_for, get_configuration_for
 from runs.api.bodies import JSON, YAML, address_of, document_from, wants_yaml
 from runs.api.doors import caller, needs
 from runs.api.pages import ApiList, Page, PageQuery, answer
@@ -17,15 +17,19 @@ from runs.api.routes.control import Applied
 from runs.models import Configuration, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_configurations
-from runs.selectors.configurations import configuration_versions
+from runs.selectors.configurations import configuration_versions, deleted_text
 from runs.services.configurations import (
     LONGEST_DESCRIPTION,
-    delete_configuration,
     describe_configuration,
     name_is_taken,
     save_configuration,
     share_configuration,
 )
+from runs.services.removing.configuration_trash import (
+    delete_configuration,
+    restore_configuration,
+)
+from runs.services.removing.configuration_trash import remove_configuration as remove_for_good
 from workers.engine.spec.configuration import Strict
 from workers.engine.spec.documents import write_document
 
@@ -43,6 +47,20 @@ class ConfigurationRow(BaseModel):
     owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
     shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
     updated: datetime
+    remove_after: Annotated[
+        datetime | None,
+        Field(description="Of a deleted one: until then it can be brought back."),
+    ]
+
+
+class DeletedQuery(PageQuery):
+    archived: Annotated[bool, Field(description="The deleted ones instead.")] = False
+
+
+class DeleteConfigurationQuery(BaseModel):
+    now: Annotated[
+        bool, Field(description="For good at once, instead of some days in which it can come back.")
+    ] = False
 
 
 class VersionQuery(BaseModel):
@@ -67,10 +85,12 @@ class Versions(BaseModel):
 
 
 class ConfigurationChanges(Strict):
-    """Of the whole configuration; neither makes a version."""
+    """Of the whole configuration; none makes a version. `archived: false` brings a deleted one
+    back; configurations are not archived otherwise."""
 
     shared: Annotated[bool | None, Field(strict=True)] = None
     description: Annotated[str | None, Field(max_length=LONGEST_DESCRIPTION)] = None
+    archived: Literal[False] | None = None
 
 
 AS_YAML = {"schema": {"type": "string", "description": "The same as YAML."}}
@@ -86,6 +106,7 @@ ANSWER = {
     "content": {JSON: {"schema": {"type": "object", "required": ["name"]}}, YAML[0]: AS_YAML},
     "headers": {"ETag": {"schema": {"type": "string"}}},
 }
+BACK = "PATCH with archived: false brings it back, DELETE with now=true removes it."
 CONFIGURATIONS = ApiList("configurations", ConfigurationRow, "name")
 
 
@@ -97,11 +118,13 @@ CONFIGURATIONS = ApiList("configurations", ConfigurationRow, "name")
     openapi_extra={"requestBody": BODY, "responses": {201: ANSWER}},
 )
 def add_configuration(request: HttpRequest) -> HttpResponse:
-    """Under its own `name`, which nobody else uses; 409 if it is taken. JSON or YAML."""
+    """Under its own `name`, which nobody else uses; 409 if it is taken, also by a deleted one. JSON
+    or YAML."""
     document = document_from(request)
     name = document.get("name") if isinstance(document, dict) else None
     if not isinstance(name, str) or not name.strip():
         raise refuse("name", "A stored configuration needs a name.")
+    refuse_deleted_name(request, name)
     if name_is_taken(name):
         raise RequestProblem(409, f"There is a configuration {name!r} already. PUT changes it.")
     saved = save_configuration(caller(request), name, document)
@@ -114,11 +137,13 @@ def add_configuration(request: HttpRequest) -> HttpResponse:
     response=Page[ConfigurationRow],
     summary="List configurations",
 )
-def list_all_configurations(request: HttpRequest, query: Query[PageQuery]) -> HttpResponse:
-    """Yours, the shared ones and the presets, by name."""
-    visible = stored_configurations_for(caller(request))
-    found = list_configurations(visible, query.limit + 1, CONFIGURATIONS.place(query.cursor))
-    return CONFIGURATIONS.page([row_of(stored) for stored in found], query)
+def list_all_configurations(request: HttpRequest, query: Query[DeletedQuery]) -> HttpResponse:
+    """Yours, the shared ones and the presets, by name. Deleted ones only when asked for."""
+    start = CONFIGURATIONS.place(query.cursor, query.archived)
+    every = all_configurations_for(caller(request))
+    visible = every.filter(remove_after__isnull=not query.archived)
+    found = list_configurations(visible, query.limit + 1, start)
+    return CONFIGURATIONS.page([row_of(stored) for stored in found], query, query.archived)
 
 
 @routes.get(
@@ -131,8 +156,9 @@ def list_all_configurations(request: HttpRequest, query: Query[PageQuery]) -> Ht
 def show_configuration(
     request: HttpRequest, name: ConfigurationName, query: Query[VersionQuery]
 ) -> HttpResponse:
-    """The document as it was stored. `Accept: application/yaml` gives YAML."""
-    stored = get_configuration_for(caller(request), name)
+    """The document as it was stored, also of a deleted one. `Accept: application/yaml` gives
+    YAML."""
+    stored = get_configuration_for(caller(request), name, even_deleted=True)
     if query.version not in {None, stored.version}:
         found = stored.versions.filter(version=query.version).first()
         if found is None:
@@ -150,7 +176,7 @@ def show_configuration(
 def list_versions(request: HttpRequest, name: ConfigurationName) -> HttpResponse:
     """All of them with their documents, newest first. Those from before versions were kept are not
     there."""
-    stored = get_configuration_for(caller(request), name)
+    stored = get_configuration_for(caller(request), name, even_deleted=True)
     rows = [
         VersionRow(
             version=one.version,
@@ -168,14 +194,17 @@ def list_versions(request: HttpRequest, name: ConfigurationName) -> HttpResponse
     "/configurations/{path:name}",
     auth=needs(Scope.MANAGE, Permission.CONFIGURE),
     response=Applied,
-    summary="Share or describe a configuration",
+    summary="Share, describe or bring back a configuration",
 )
 def change_configuration(
     request: HttpRequest, name: ConfigurationName, body: ConfigurationChanges
 ) -> Applied:
-    """For its owner and operators. Who may see it may launch it, on datasets that they may use."""
-    stored, person = get_configuration_for(caller(request), name, write=True), caller(request)
-    changed = False
+    """For its owner and operators. Who may see it may launch it, on datasets that they may use. A
+    deleted one comes back with its schedule and gates; nothing else of it is changed before."""
+    person = caller(request)
+    stored = get_configuration_for(person, name, write=True, even_deleted=True)
+    changed = body.archived is False and restore_configuration(stored, person)
+    refuse_deleted_name(request, stored.name)
     if body.description is not None:
         changed |= describe_configuration(stored, body.description, person)
     if body.shared is not None:
@@ -189,11 +218,17 @@ def change_configuration(
     response=Applied,
     summary="Delete a configuration",
 )
-def remove_configuration(request: HttpRequest, name: ConfigurationName) -> Applied:
-    """All its versions, for its owner and operators. Runs keep what they froze."""
-    stored = get_configuration_for(caller(request), name, write=True)
-    delete_configuration(stored, caller(request))
-    return Applied(changed=True)
+def remove_configuration(
+    request: HttpRequest, name: ConfigurationName, query: Query[DeleteConfigurationQuery]
+) -> Applied:
+    """With its versions, schedule and gates, for its owner and operators. Runs keep what they
+    froze. It can be brought back for some days (EVALSITE_TRASH_DAYS) by `PATCH` with `archived:
+    false`; until then nothing is launched from it, and its name is not free."""
+    stored = get_configuration_for(caller(request), name, write=True, even_deleted=True)
+    if query.now:
+        remove_for_good(stored, caller(request))
+        return Applied(changed=True)
+    return Applied(changed=delete_configuration(stored, caller(request)))
 
 
 @routes.put(
@@ -204,7 +239,8 @@ def remove_configuration(request: HttpRequest, name: ConfigurationName) -> Appli
     openapi_extra={"requestBody": BODY, "responses": {200: ANSWER, 201: ANSWER}},
 )
 def put_configuration(request: HttpRequest, name: ConfigurationName) -> HttpResponse:
-    """Another document makes the next version; a name that is free is made. JSON or YAML."""
+    """Another document makes the next version; a name that is free is made. 409 if it is that of a
+    deleted one. JSON or YAML."""
     document = document_from(request)
     if isinstance(document, dict) and document.get("name", name) != name:
         raise refuse("name", f"The address says {name!r}. Leave the name out, or say the same.")
@@ -220,11 +256,21 @@ def put_configuration(request: HttpRequest, name: ConfigurationName) -> HttpResp
 def writable(request: HttpRequest, name: str) -> Configuration | None:
     """The stored one; None if the name is free. Somebody else's is not found."""
     try:
-        return get_configuration_for(caller(request), name, write=True)
+        found = get_configuration_for(caller(request), name, write=True, even_deleted=True)
     except Http404:
         if name_is_taken(name):
             raise
         return None
+    refuse_deleted_name(request, name)
+    return found
+
+
+def refuse_deleted_name(request: HttpRequest, name: str) -> None:
+    """Only to who may see it."""
+    visible = all_configurations_for(caller(request))
+    deleted = visible.filter(name=name.strip(), remove_after__isnull=False).first()
+    if deleted is not None:
+        raise RequestProblem(409, f"{deleted_text(deleted)} {BACK}")
 
 
 def document_answer(request: HttpRequest, stored: Configuration, status: int = 200) -> HttpResponse:
@@ -238,7 +284,7 @@ def document_answer(request: HttpRequest, stored: Configuration, status: int = 2
 
 
 def row_of(stored: Configuration) -> ConfigurationRow:
-    same = ("name", "kind", "version", "description", "is_preset", "updated")
+    same = ("name", "kind", "version", "description", "is_preset", "updated", "remove_after")
     return ConfigurationRow(
         **{name: getattr(stored, name) for name in same},
         owner=stored.owner.get_username() if stored.owner else None,

@@ -35,6 +35,7 @@ from runs.models import Configuration as StoredConfiguration
 from runs.models import Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_run_summaries
+from runs.selectors.configurations import deleted_text
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.runs.organised import with_marks
 from runs.selectors.runs.run_summary import RunDetail, RunSummary, run_detail
@@ -204,10 +205,12 @@ def document_of(
     if not isinstance(given, str):
         return given, None
     try:
-        stored = get_configuration_for(caller(request), given)
+        stored = get_configuration_for(caller(request), given, even_deleted=True)
     except Http404:
         told = f"There is no configuration {given!r}. GET /api/v1/configurations lists yours."
         raise refuse("configuration", told) from None
+    if stored.remove_after:
+        raise refuse("configuration", deleted_text(stored))
     return stored.as_document, stored
 
 

@@ -14,8 +14,8 @@ from runs.services.people.local_account import person_for_command
 class Command(SiteCommand):
     help = (
         "Deletes runs, datasets, endpoints or configurations. Without --yes it only says what goes "
-        "with them. All but configurations can be brought back by `restore` for some days "
-        "(EVALSITE_TRASH_DAYS). Cached answers: `prune_cache`."
+        "with them. They can be brought back by `restore` for some days (EVALSITE_TRASH_DAYS). "
+        "Cached answers are removed at once, by `prune_cache`."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -36,4 +36,4 @@ class Command(SiteCommand):
             return
         number = do_all(kind.delete, things, person)
         undo = f" `restore {what}` brings them back for {settings.TRASH_DAYS} days."
-        self.stdout.write(f"Deleted {counted(number, what)}.{undo if kind.restore else ''}")
+        self.stdout.write(f"Deleted {counted(number, what)}.{undo}")

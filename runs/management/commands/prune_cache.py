@@ -16,7 +16,8 @@ from runs.services.cache import prune_cache
 class Command(SiteCommand):
     help = (
         "Removes cached answers by age, model or run. Several options together must all match; "
-        "without --yes they are only counted."
+        "without --yes they are only counted. They are removed at once and for good: a run that "
+        "needs one asks for it anew."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from runs.services.people.local_account import person_for_command
 
 
 class Command(SiteCommand):
-    help = "Brings back runs, datasets or endpoints that were archived or deleted."
+    help = "Brings back deleted or archived runs, datasets, endpoints, configurations."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("what", choices=[name for name, kind in KINDS.items() if kind.restore])

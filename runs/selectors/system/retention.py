@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from runs.formatting import counted
 from runs.models import (
     CachedReply,
+    Configuration,
     Dataset,
     Endpoint,
     RetentionRules,
@@ -53,6 +54,7 @@ class Trash(NamedTuple):
     runs: int
     datasets: int
     endpoints: int
+    configurations: int
     next_at: datetime | None
 
 
@@ -115,15 +117,18 @@ def read_trash() -> Trash:
     runs = Run.objects.filter(remove_after__isnull=False)
     datasets = Dataset.objects.filter(remove_after__isnull=False).order_by()
     endpoints = Endpoint.objects.filter(remove_after__isnull=False)
+    configurations = Configuration.objects.filter(remove_after__isnull=False)
     first = [
         runs.aggregate(first=Min("remove_after"))["first"],
         datasets.aggregate(first=Min("remove_after"))["first"],
         endpoints.aggregate(first=Min("remove_after"))["first"],
+        configurations.aggregate(first=Min("remove_after"))["first"],
     ]
     return Trash(
         runs.count(),
         datasets.values("name").distinct().count(),
         endpoints.count(),
+        configurations.count(),
         min((moment for moment in first if moment), default=None),
     )
 

@@ -21,6 +21,7 @@ from runs.services.control.outages import pause_hopeless
 from runs.services.control.pauses import settle_pauses
 from runs.services.events import note
 from runs.services.removing.archiving import remove_due_parts
+from runs.services.removing.configuration_trash import remove_due_configuration
 from runs.services.removing.retention import prune_audit
 from runs.services.removing.rules import keep_rules
 from runs.services.removing.run_trash import remove_due
@@ -51,6 +52,7 @@ def sweep(*, may_reclaim: bool = True) -> None:
     keep_rules()
     remove_due()
     remove_due_parts()
+    remove_due_configuration()
 
 
 def reclaim_expired() -> None:

@@ -300,6 +300,7 @@ API: dict[str, Rule] = {
     "DELETE /people/{name}": ADMIN,
     "GET /teams": VIEWER,
     "POST /teams": ADMIN,
+    "PATCH /teams/{name}": ADMIN,
     "DELETE /teams/{name}": ADMIN,
     "PUT /teams/{name}/members/{person}": ADMIN,
     "DELETE /teams/{name}/members/{person}": ADMIN,

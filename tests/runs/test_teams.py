@@ -22,7 +22,13 @@ from runs.models import (
 )
 from runs.roles import Role
 from runs.services.people.sharing import share_dataset, share_prompt, share_run
-from runs.services.people.teams import add_member, create_team, remove_member, remove_team
+from runs.services.people.teams import (
+    add_member,
+    create_team,
+    remove_member,
+    remove_team,
+    rename_team,
+)
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from runs.services.removing.erasing import erase_person
@@ -214,6 +220,44 @@ def test_scripts_make_teams_and_share_with_them(ada):
     assert not Team.objects.exists()
 
 
+def test_a_renamed_team_keeps_its_members_and_what_is_shared_with_it(ada, team):
+    things = Things()
+    things.share(team)
+    assert ask(ada, "patch", "/teams/research", {"name": " Research "}).json()["changed"]
+    assert not ask(ada, "patch", "/teams/Research", {"name": "Research"}).json()["changed"]
+    assert ask(ada, "patch", "/teams/research", {"name": "lost"}).status_code == 404
+    page = client_of(ada).post(
+        reverse("team", args=[team.pk]), {"do": "rename", "name": "evaluation"}, follow=True
+    )
+    assert "The team is called evaluation now." in page.text
+    assert things.seen_by("bob") == ALL
+    assert ask(person("bob"), "get", "/prompts/triage").json()["team"] == "evaluation"
+    renamed = AuditEntry.objects.filter(action="team.renamed").order_by("pk")
+    assert list(renamed.values_list("actor", "subject", "detail")) == [
+        ("ada", "Research", "from research to Research"),
+        ("ada", "evaluation", "from Research to evaluation"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 81, "a/b", "a\nb", "SALES"])
+def test_a_wrong_name_renames_no_team(ada, team, name):
+    create_team(ada, "sales")
+    assert ask(ada, "patch", "/teams/research", {"name": name}).status_code == 422
+    given = {"do": "rename", "name": name}
+    page = client_of(ada).post(reverse("team", args=[team.pk]), given, follow=True)
+    assert "printable characters" in page.text or "of this name already" in page.text
+    assert sorted(Team.objects.values_list("name", flat=True)) == ["research", "sales"]
+    assert not AuditEntry.objects.filter(action="team.renamed").exists()
+
+
+def test_members_rename_nothing(team):
+    bob = client_of(person("bob"))
+    assert "Rename" not in bob.get(reverse("teams")).text
+    given = {"do": "rename", "name": "mine"}
+    assert bob.post(reverse("team", args=[team.pk]), given).status_code == 403
+    assert ask(person("bob"), "patch", "/teams/research", {"name": "mine"}).status_code == 403
+
+
 @pytest.mark.parametrize("name", ["", " ", "x" * 81, "a/b", "a\nb", "Research"])
 def test_a_wrong_name_makes_no_team(ada, name):
     create_team(ada, "research")
@@ -245,6 +289,7 @@ def test_services_ask_who_makes_teams(team):
     for change in (
         lambda: create_team(operator, "x"),
         lambda: remove_team(operator, team),
+        lambda: rename_team(operator, team, "y"),
         lambda: add_member(operator, team, "carl"),
         lambda: remove_member(operator, team, "bob"),
     ):

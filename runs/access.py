@@ -31,21 +31,15 @@ from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
 from runs.selectors.prompts import find_prompt
 from runs.selectors.runs.organised import with_marks
-
-
-def own_or_everybodys(user: Person) -> Q:
-    """Whatever the role: those of the person, and those shared with everybody; all for
-    operators."""
-    if may(user, Permission.OTHERS_WORK):
-        return Q()
-    return Q(owner_id=user.pk) | Q(is_shared=True)
+from runs.selectors.teams import team_numbers
 
 
 def own_or_shared(user: Person) -> Q:
-    """Of runs, datasets and prompts also those shared with a team of the person."""
-    visible = own_or_everybodys(user)
-    with_team = Q(team__in=TeamMember.objects.filter(person_id=user.pk).values("team"))
-    return visible | with_team if visible else visible
+    """Whatever the role: those of the person, and those shared with everybody or with a team of
+    the person; all for operators."""
+    if may(user, Permission.OTHERS_WORK):
+        return Q()
+    return Q(owner_id=user.pk) | Q(is_shared=True) | Q(team__in=team_numbers(user))
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
@@ -175,7 +169,7 @@ def stored_configurations_for(user: Person) -> QuerySet[Configuration]:
         return Configuration.objects.none()
     if may(user, Permission.OTHERS_WORK):
         return Configuration.objects.all()
-    return Configuration.objects.filter(own_or_everybodys(user) | Q(is_preset=True))
+    return Configuration.objects.filter(own_or_shared(user) | Q(is_preset=True))
 
 
 def can_change_configuration(user: Person, stored: Configuration) -> bool:
@@ -191,14 +185,14 @@ def owns_configuration(user: Person, name: str) -> bool:
 
 
 def get_configuration_for(user: Person, name: str, *, write: bool = False) -> Configuration:
-    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), name=name)
-    return _checked_configuration(user, found, write=write)
+    found = stored_configurations_for(user).select_related("owner", "team")
+    return _checked_configuration(user, get_object_or_404(found, name=name), write=write)
 
 
 def open_configuration_for(user: Person, pk: int, *, write: bool = False) -> Configuration:
     """By its number, as pages name it."""
-    found = get_object_or_404(stored_configurations_for(user).select_related("owner"), pk=pk)
-    return _checked_configuration(user, found, write=write)
+    found = stored_configurations_for(user).select_related("owner", "team")
+    return _checked_configuration(user, get_object_or_404(found, pk=pk), write=write)
 
 
 def _checked_configuration(user: Person, found: Configuration, *, write: bool) -> Configuration:
@@ -311,7 +305,7 @@ def teams_for(user: Person) -> QuerySet[Team]:
         return Team.objects.none()
     if may(user, Permission.OTHERS_WORK):
         return Team.objects.all()
-    return Team.objects.filter(pk__in=TeamMember.objects.filter(person_id=user.pk).values("team"))
+    return Team.objects.filter(pk__in=team_numbers(user))
 
 
 def get_team_for(user: Person, team_id: int) -> Team:

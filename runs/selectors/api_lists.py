@@ -88,7 +88,7 @@ def list_endpoints_from(
 def list_configurations(
     configurations: QuerySet[Configuration], most: int, after: str | None
 ) -> list[Configuration]:
-    named = configurations.select_related("owner").defer("document")
+    named = configurations.select_related("owner", "team").defer("document")
     return list(BY_NAME.walk(named, place(after))[:most])
 
 

@@ -146,6 +146,7 @@ PAGES: dict[str, Rule] = {
     "GET configuration": SEE_DATASET,
     "POST configuration_save": RUNNER,
     "POST configuration_launch": Rule(Role.RUNNER, Thing.DATASET, looks=True),
+    "GET configuration_share": CHANGE_DATASET,
     "POST configuration_share": CHANGE_DATASET,
     "POST configuration_gate": CHANGE_DATASET,
     "POST configuration_baseline": CHANGE_DATASET,

@@ -14,6 +14,7 @@ from runs.api.pages import ApiList, Page, PageQuery, answer
 from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Applied
+from runs.api.sharing_shapes import IsShared, SharedTeam, SharingChanges
 from runs.models import Configuration, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_configurations
@@ -24,9 +25,8 @@ from runs.services.configurations import (
     describe_configuration,
     name_is_taken,
     save_configuration,
-    share_configuration,
 )
-from workers.engine.spec.configuration import Strict
+from runs.services.people.sharing import share_configuration
 from workers.engine.spec.documents import write_document
 
 routes = Routes(tags=["Configurations"])
@@ -41,7 +41,8 @@ class ConfigurationRow(BaseModel):
     description: str
     is_preset: bool
     owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
-    shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
+    shared: IsShared
+    team: SharedTeam
     updated: datetime
 
 
@@ -66,10 +67,10 @@ class Versions(BaseModel):
     versions: list[VersionRow]
 
 
-class ConfigurationChanges(Strict):
-    """Of the whole configuration; neither makes a version."""
+class ConfigurationChanges(SharingChanges):
+    """Of the whole configuration; none makes a version. Of `shared` and `team` one takes the place
+    of the other."""
 
-    shared: Annotated[bool | None, Field(strict=True)] = None
     description: Annotated[str | None, Field(max_length=LONGEST_DESCRIPTION)] = None
 
 
@@ -176,10 +177,10 @@ def change_configuration(
     """For its owner and operators. Who may see it may launch it, on datasets that they may use."""
     stored, person = get_configuration_for(caller(request), name, write=True), caller(request)
     changed = False
+    if body.is_about_sharing:
+        changed |= share_configuration(stored, person, **body.asked_by(person)._asdict())
     if body.description is not None:
         changed |= describe_configuration(stored, body.description, person)
-    if body.shared is not None:
-        changed |= share_configuration(stored, person, is_shared=body.shared)
     return Applied(changed=changed)
 
 
@@ -243,4 +244,5 @@ def row_of(stored: Configuration) -> ConfigurationRow:
         **{name: getattr(stored, name) for name in same},
         owner=stored.owner.get_username() if stored.owner else None,
         shared=stored.is_shared,
+        team=stored.team.name if stored.team else None,
     )

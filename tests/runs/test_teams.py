@@ -260,6 +260,9 @@ def test_scripts_make_teams_and_share_with_them(ada):
         assert ask(bob, "get", path).status_code == 200
         both = {"team": "research", "shared": True}
         assert ask(alice, "patch", path, both).status_code == 422
+    shown = ask(bob, "get", f"/runs/{run.pk}").json()
+    (listed,) = ask(bob, "get", "/runs").json()["data"]
+    assert {(one["shared"], one["team"]) for one in (shown, listed)} == {(False, "research")}
     assert ask(bob, "get", "/prompts/triage").json()["team"] == "research"
     assert ask(bob, "get", "/datasets/sums").json()["dataset"]["team"] == "research"
     (row,) = ask(bob, "get", "/configurations").json()["data"]
@@ -345,6 +348,19 @@ def test_services_ask_who_makes_teams(team):
     ):
         with pytest.raises(PermissionDenied):
             change()
+
+
+def test_a_run_in_rest_says_that_everybody_or_nobody_sees_it(team):
+    run, alice = Things().run, person("alice")
+
+    def told():
+        shown = ask(alice, "get", f"/runs/{run.pk}").json()
+        (listed,) = ask(alice, "get", "/runs").json()["data"]
+        return [(one["shared"], one["team"]) for one in (shown, listed)]
+
+    assert told() == [(False, None)] * 2
+    share_run(run, alice, is_shared=True)
+    assert told() == [(True, None)] * 2
 
 
 def test_a_run_notes_with_whom_it_was_shared(team):

@@ -31,21 +31,15 @@ from runs.roles import Permission, Person, check_permission, may
 from runs.selectors.named_parts import find_dataset
 from runs.selectors.prompts import find_prompt
 from runs.selectors.runs.organised import with_marks
-
-
-def own_or_everybodys(user: Person) -> Q:
-    """Whatever the role: those of the person, and those shared with everybody; all for
-    operators."""
-    if may(user, Permission.OTHERS_WORK):
-        return Q()
-    return Q(owner_id=user.pk) | Q(is_shared=True)
+from runs.selectors.teams import team_numbers
 
 
 def own_or_shared(user: Person) -> Q:
-    """Of runs, datasets and prompts also those shared with a team of the person."""
-    visible = own_or_everybodys(user)
-    with_team = Q(team__in=TeamMember.objects.filter(person_id=user.pk).values("team"))
-    return visible | with_team if visible else visible
+    """Whatever the role: those of the person, and those shared with everybody or with a team of
+    the person; all for operators."""
+    if may(user, Permission.OTHERS_WORK):
+        return Q()
+    return Q(owner_id=user.pk) | Q(is_shared=True) | Q(team__in=team_numbers(user))
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
@@ -181,7 +175,7 @@ def all_configurations_for(user: Person) -> QuerySet[Configuration]:
         return Configuration.objects.none()
     if may(user, Permission.OTHERS_WORK):
         return Configuration.objects.all()
-    return Configuration.objects.filter(own_or_everybodys(user) | Q(is_preset=True))
+    return Configuration.objects.filter(own_or_shared(user) | Q(is_preset=True))
 
 
 def can_change_configuration(user: Person, stored: Configuration) -> bool:
@@ -215,7 +209,7 @@ def open_configuration_for(
 def _checked_configuration(
     user: Person, named: QuerySet[Configuration], *, write: bool
 ) -> Configuration:
-    found = get_object_or_404(named.select_related("owner"))
+    found = get_object_or_404(named.select_related("owner", "team"))
     if write and not can_change_configuration(user, found):
         check_permission(user, Permission.CONFIGURE)
         raise PermissionDenied("Only its owner and operators may change this configuration.")
@@ -325,7 +319,7 @@ def teams_for(user: Person) -> QuerySet[Team]:
         return Team.objects.none()
     if may(user, Permission.OTHERS_WORK):
         return Team.objects.all()
-    return Team.objects.filter(pk__in=TeamMember.objects.filter(person_id=user.pk).values("team"))
+    return Team.objects.filter(pk__in=team_numbers(user))
 
 
 def get_team_for(user: Person, team_id: int) -> Team:

@@ -19,6 +19,7 @@ def make_parts() -> list[dict[str, str]]:
     web, worker, owner, app = (secrets.token_urlsafe(32) for _ in range(4))
     return [
         {"secret_key": secrets.token_urlsafe(50)},
+        {"oidc_client_secret": ""},  # the provider gives it; empty while none is in use
         {
             "postgres_password": secrets.token_urlsafe(32),
             "owner_password": owner,

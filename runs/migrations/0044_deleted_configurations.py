@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0001_squashed_0043'),
+        ('runs', '0043_configurations_over_time'),
     ]
 
     operations = [

@@ -83,6 +83,7 @@ class AuditAction(models.TextChoices):
     ACCOUNT_OPENED = "account.opened", "Opened an account"
     PERSON_ERASED = "person.erased", "Erased a person"
     TEAM_MADE = "team.made", "Made a team"
+    TEAM_RENAMED = "team.renamed", "Renamed a team"
     TEAM_REMOVED = "team.removed", "Removed a team"
     TEAM_JOINED = "team.joined", "Added somebody to a team"
     TEAM_LEFT = "team.left", "Removed somebody from a team"

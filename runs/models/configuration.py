@@ -24,6 +24,15 @@ class Configuration(models.Model):
     is_shared = models.BooleanField(
         default=False, help_text="Everybody on this site may see and launch it."
     )
+    team = models.ForeignKey(
+        "runs.Team",
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Whose members may see and launch it, too.",
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )

@@ -52,7 +52,8 @@ def list_run_summaries(
     if since is not None:
         news = Q(created__gte=since) | Q(ended__gte=since) | Q(state__in=RunState.live())
         runs = runs.filter(news)
-    found = runs.select_related("dataset", "owner").defer("document", "snapshot_of", "note")
+    found = runs.select_related("dataset", "owner", "team")
+    found = found.defer("document", "snapshot_of", "note")
     return summarise(list(NEWEST_FIRST.walk(found, place(before))[:most]))
 
 
@@ -88,7 +89,7 @@ def list_endpoints_from(
 def list_configurations(
     configurations: QuerySet[Configuration], most: int, after: str | None
 ) -> list[Configuration]:
-    named = configurations.select_related("owner").defer("document")
+    named = configurations.select_related("owner", "team").defer("document")
     return list(BY_NAME.walk(named, place(after))[:most])
 
 

@@ -102,7 +102,7 @@ def private_datasets(person: User) -> QuerySet[Dataset]:
 
 
 def private_configurations(person: User) -> QuerySet[Configuration]:
-    return Configuration.objects.filter(owner=person, is_preset=False, is_shared=False)
+    return Configuration.objects.filter(PRIVATE, owner=person, is_preset=False)
 
 
 def person_erasure(person: User) -> Erasure:
@@ -125,7 +125,7 @@ def person_erasure(person: User) -> Erasure:
             "datasets": Dataset.objects.filter(**own).count() - datasets.count(),
             "prompts": Prompt.objects.filter(~PRIVATE, **own).count(),
             "configurations": Configuration.objects.filter(
-                **own, is_preset=False, is_shared=True
+                ~PRIVATE, **own, is_preset=False
             ).count(),
             "presets": Configuration.objects.filter(**own, is_preset=True).count(),
             "benchmarks": Benchmark.objects.filter(**own).count(),

@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Q, QuerySet
 
 from runs.models import Configuration, Dataset, Run
+from runs.selectors.teams import team_numbers
 
 RECENT_RUNS = 20
 
@@ -25,10 +26,11 @@ class OlderVersion(NamedTuple):
 
 
 def configurations_for(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Configuration]:
-    """Presets and the shared ones are everybody's; other configurations are their owner's."""
+    """Presets, those shared with everybody or with a team of the person, and their own."""
     if not user.is_authenticated:
         return Configuration.objects.none()
-    offered = Q(is_preset=True) | Q(is_shared=True) | Q(owner_id=user.pk)
+    shared = Q(is_shared=True) | Q(team__in=team_numbers(user))
+    offered = Q(is_preset=True) | Q(owner_id=user.pk) | shared
     return Configuration.objects.filter(offered, remove_after=None).order_by("-is_preset", "name")
 
 

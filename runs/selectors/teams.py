@@ -3,7 +3,8 @@
 from django.db.models import QuerySet
 from pydantic import BaseModel
 
-from runs.models import Team
+from runs.models import Team, TeamMember
+from runs.roles import Person
 
 MOST_LISTED = 200
 
@@ -12,6 +13,11 @@ class TeamRow(BaseModel):
     id: int
     name: str
     members: list[str]
+
+
+def team_numbers(person: Person) -> QuerySet[TeamMember, int]:
+    """Of the teams that somebody is in, for a subquery."""
+    return TeamMember.objects.filter(person_id=person.pk).values_list("team", flat=True)
 
 
 def list_teams(teams: QuerySet[Team]) -> list[TeamRow]:

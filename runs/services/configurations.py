@@ -109,20 +109,6 @@ def describe_configuration(
     return True
 
 
-@transaction.atomic
-def share_configuration(
-    stored: Configuration, user: AbstractBaseUser | None, *, is_shared: bool
-) -> bool:
-    """In all its versions. False if it was so already. Runs of it stay as they are."""
-    others = Configuration.objects.filter(pk=stored.pk).exclude(is_shared=is_shared)
-    if not others.update(is_shared=is_shared):
-        return False
-    stored.is_shared = is_shared
-    shared, unshared = AuditAction.CONFIGURATION_SHARED, AuditAction.CONFIGURATION_UNSHARED
-    record(shared if is_shared else unshared, stored, actor=user)
-    return True
-
-
 def check_configuration(
     name: str, document: Any, description: str = "", owner: AbstractBaseUser | None = None
 ) -> str:

@@ -151,7 +151,8 @@ def claim_deliveries(most: int) -> list[Parcel]:
     due = WebhookDelivery.objects.filter(next_try__lte=now(), attempts__lte=len(PAUSES))
     # First only the keys: it is asked all the time, and there is nearly always nothing.
     keys = list(due.order_by("next_try").values_list("pk", flat=True)[:most])
-    found = due.filter(pk__in=keys).select_related("webhook", "run__dataset", "run__owner")
+    needed = ("webhook", "run__dataset", "run__owner", "run__team")
+    found = due.filter(pk__in=keys).select_related(*needed)
     for delivery in found.order_by("next_try") if keys else ():
         mine = WebhookDelivery.objects.filter(pk=delivery.pk, next_try=delivery.next_try)
         if mine.update(next_try=now() + CLAIMED_FOR, attempts=F("attempts") + 1):

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.access import (
     all_configurations_for,
@@ -34,12 +34,13 @@ from runs.selectors.runs.baselines import COMPARABLE
 from runs.selectors.runs.run_list import RunRow
 from runs.selectors.schedules import schedule_answer, schedule_of
 from runs.selectors.trends import as_columns, trend_of
-from runs.services.configurations import save_configuration, share_configuration
+from runs.services.configurations import save_configuration
+from runs.services.people.sharing import share_configuration
 from runs.services.runs import Source, create_run
 from runs.views.new_run import forget_draft, refuse_large_form
 from runs.views.new_run_form import draft_of, draw_document, show_form
 from runs.views.people import person
-from runs.views.sharing import told
+from runs.views.sharing import sharing
 from runs.word_diff import diff_words
 from workers.engine.errors import ConfigurationError, Problem
 from workers.engine.spec.documents import write_document
@@ -197,10 +198,7 @@ def to_save_field(problem: Problem) -> Problem:
 
 
 @requires(Permission.CONFIGURE)
-@require_POST
+@require_http_methods(["GET", "POST"])
 def configuration_share(request: HttpRequest, pk: int) -> HttpResponse:
     stored = open_configuration_for(request.user, pk, write=True)
-    is_shared = request.POST.get("share") == "yes"
-    if share_configuration(stored, person(request), is_shared=is_shared):
-        messages.success(request, told(is_shared, None))
-    return redirect(stored)
+    return sharing(request, "configurations", stored, share_configuration)

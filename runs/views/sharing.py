@@ -1,4 +1,5 @@
-"""Who sees a run, a dataset or a prompt: its owner says so, by a click or on a page of its own."""
+"""Who sees a run, a dataset, a prompt or a configuration: its owner says so, by a click or on a
+page of its own."""
 
 from typing import Any, Protocol
 

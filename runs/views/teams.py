@@ -13,7 +13,13 @@ from runs.models import Team
 from runs.permissions import requires
 from runs.roles import Permission
 from runs.selectors.teams import list_teams
-from runs.services.people.teams import add_member, create_team, remove_member, remove_team
+from runs.services.people.teams import (
+    add_member,
+    create_team,
+    remove_member,
+    remove_team,
+    rename_team,
+)
 from runs.views.people import person
 
 
@@ -36,7 +42,8 @@ def teams(request: HttpRequest) -> HttpResponse:
 @requires(Permission.MANAGE_PEOPLE)
 @require_POST
 def team(request: HttpRequest, pk: int) -> HttpResponse:
-    """`do` is `add` or `leave`, of the account `person`, or `remove`, of the team itself."""
+    """`do` is `add` or `leave`, of the account `person`, or `remove` or `rename`, of the
+    team itself, to `name`."""
     found = get_team_for(request.user, pk)
     try:
         messages.success(request, change(request, found))
@@ -51,6 +58,9 @@ def change(request: HttpRequest, team: Team) -> str:
     if request.POST.get("do") == "remove":
         remove_team(admin, team)
         return f"The team {team.name} is gone. What was shared with it is its owner's alone."
+    if request.POST.get("do") == "rename":
+        rename_team(admin, team, request.POST.get("name", ""))
+        return f"The team is called {team.name} now."
     if request.POST.get("do") == "leave":
         remove_member(admin, team, name)
         return f"{name} is not in {team.name} any more."

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
-from runs.models import Configuration, Dataset, Run, RunSample, RunState
+from runs.models import Configuration, Dataset, Run, RunSample, RunState, Team
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
 from tests.runs.page_parts import add_candidate, add_score, make_run, run_document
@@ -262,8 +262,9 @@ def test_since_leaves_out_what_cannot_have_changed(asker, alice, dataset):
 def test_the_list_asks_a_fixed_number_of_questions(
     asker, alice, dataset, django_assert_max_num_queries
 ):
-    for _ in range(5):
-        make_run(alice, dataset, state=RunState.RUNNING, ended=None)
+    for number in range(5):
+        team = Team.objects.create(name=f"team {number}")
+        make_run(alice, dataset, state=RunState.RUNNING, ended=None, team=team)
     asker.get("/runs")
     with django_assert_max_num_queries(9):
         assert len(asker.get("/runs").json()["data"]) == 5

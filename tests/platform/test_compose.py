@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from evalsite import sign_in_provider
 from evalsite.embedded import parts
 from evalsite.embedded.parts import Plan, web_part
+from evalsite.env import EnvironmentProblem, read_environment
 from tests.platform.processes import BASE_DIR
 from tests.platform.test_environment import manage
 from tests.postgres import SUPERUSER, PostgresServer
@@ -99,6 +101,37 @@ def test_no_password_is_in_a_variable_or_on_a_command_line(name):
     ]
     assert all(key.endswith("_FILE") or key == "EVALSITE_SIMULATOR_URL" for key in named)
     assert "requirepass" not in service.get("command", [])
+
+
+def test_the_sign_in_provider_is_set_for_the_web_alone_and_its_secret_is_a_file():
+    passed = {
+        name: {key for key in service.get("environment", {}) if "OIDC" in key}
+        for name, service in SERVICES.items()
+    }
+    written = map(str, vars(sign_in_provider).values())
+    known = {value for value in written if value.startswith("EVALSITE_OIDC_")}
+    file = f"{sign_in_provider.SECRET}_FILE"
+    web = SERVICES["web"]["environment"]
+    assert {name for name, keys in passed.items() if keys} == {"web"}
+    assert passed["web"] == known - {sign_in_provider.SECRET} | {file}
+    assert all(web[key] == f"${{{key}:-}}" for key in passed["web"] - {file})
+    secret = Path(web[file]).name
+    holders = [name for name in SERVICES if secret in SERVICES[name].get("secrets", [])]
+    assert holders == ["web"]
+
+
+def test_without_a_provider_the_web_starts_with_the_empty_secret(tmp_path):
+    (tmp_path / "secret").write_text("\n")
+    given = {key: "" for key in SERVICES["web"]["environment"] if "OIDC" in key}
+    given[f"{sign_in_provider.SECRET}_FILE"] = str(tmp_path / "secret")
+    assert read_environment({**given, "EVALSITE_DATA": str(tmp_path)}).sign_in_provider is None
+    given |= {sign_in_provider.ISSUER: "https://login.example.com", sign_in_provider.CLIENT: "x"}
+    with pytest.raises(EnvironmentProblem, match=sign_in_provider.SECRET):
+        read_environment({**given, "EVALSITE_DATA": str(tmp_path)})
+    (tmp_path / "secret").write_text("s\n")
+    found = read_environment({**given, "EVALSITE_DATA": str(tmp_path)}).sign_in_provider
+    assert found is not None
+    assert (found.issuer, found.client_secret) == ("https://login.example.com", "s")
 
 
 def test_redis_keeps_its_messages_as_under_serve():

@@ -40,6 +40,7 @@ OWNERS = ("own", "foreign", "shared")
 BODIES: dict[str, Any] = {
     "PATCH /runs/{int:run_id}/limits": {"max_concurrent": 3, "reason": "because"},
     "POST teams": {"name": "another"},
+    "PATCH /teams/{name}": {"name": "third, renamed"},
     "POST team": {"do": "add", "person": "third"},
     "PATCH /datasets/{path:name}": {"archived": True},
     "PATCH /runs/{int:run_id}": {"tags": ["kept"]},

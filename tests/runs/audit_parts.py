@@ -476,6 +476,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
         lambda s: s.post("teams", name="research"),
         ENDS | {"subject_kind": "team", "subject": "research"},
     ),
+    AuditAction.TEAM_RENAMED: (
+        lambda s: s.post("team", team(s).pk, do="rename", name="evaluation"),
+        ENDS | {"subject": "evaluation", "detail": "from research to evaluation"},
+    ),
     AuditAction.TEAM_REMOVED: (
         lambda s: s.post("team", team(s).pk, do="remove"),
         ENDS | {"subject": "research"},

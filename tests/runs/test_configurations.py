@@ -9,7 +9,8 @@ from django.urls import reverse
 
 from runs.models import Configuration, ConfigurationVersion, Run
 from runs.roles import Role
-from runs.services.configurations import save_configuration, share_configuration
+from runs.services.configurations import save_configuration
+from runs.services.people.sharing import share_configuration
 from tests.api.asking import Asker
 from tests.runs.new_run_parts import FILLED
 from tests.runs.page_parts import (

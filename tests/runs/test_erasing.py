@@ -33,12 +33,14 @@ from runs.models import (
     SavedView,
     Scope,
     Score,
+    Team,
     Webhook,
     WebhookDelivery,
 )
 from runs.roles import Role
-from runs.services.configurations import save_configuration, share_configuration
+from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import store_pasted_rows, store_rows
+from runs.services.people.sharing import share_configuration
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from tests.api.asking import Asker
@@ -286,6 +288,8 @@ def everything_of(alice: User, bob: User) -> dict[str, Any]:
     save_configuration(alice, "own", {**run_document(private), "name": CANARY})
     shown = save_configuration(alice, "shown", run_document(shared))
     share_configuration(shown, alice, is_shared=True)
+    seen = save_configuration(alice, "seen", run_document(shared))
+    share_configuration(seen, alice, is_shared=False, team=Team.objects.create(name="research"))
     save_configuration(alice, "preset", run_document(shared), is_preset=True)
     save_prompt(alice, "own", {"user": CANARY})
     prompt = save_prompt(alice, "everybody's", {"user": "{{question}}"}, share=True)
@@ -297,7 +301,8 @@ def everything_of(alice: User, bob: User) -> dict[str, Any]:
         user=alice, action_flag=1, object_repr="x", action_time=now()
     )
     client_of(alice)  # a session
-    return {"kept": kept, "used": used, "shared": shared, "prompt": prompt, "shown": shown}
+    return {"kept": kept, "used": used, "shared": shared, "prompt": prompt, "shown": shown,
+            "seen": seen}  # fmt: skip
 
 
 def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
@@ -318,7 +323,7 @@ def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
     for thing in things.values():
         thing.refresh_from_db()
         assert thing.owner == ada
-    assert {one.name for one in Configuration.objects.all()} == {"preset", "shown"}
+    assert {one.name for one in Configuration.objects.all()} == {"preset", "seen", "shown"}
     assert browser.get(reverse("runs")).status_code == 302
     assert not ApiToken.objects.exists()
     assert str(alice.pk) not in [one.get_decoded()["_auth_user_id"] for one in session_rows()]
@@ -349,7 +354,7 @@ def test_rest_counts_first_and_erases_then(ada, alice, bob):
         "runs": 1,
         "datasets": 2,
         "prompts": 1,
-        "configurations": 1,
+        "configurations": 2,
         "presets": 1,
         "benchmarks": 1,
     }
@@ -383,7 +388,7 @@ def test_the_command_counts_and_erases_with_yes(ada, alice, bob):
     assert not Dataset.objects.filter(name="salaries").exists()
     call_command("erase", "person", "alice", yes=True, stdout=out)
     assert (
-        "Handed over to ada: 1 run, 2 datasets, 1 prompt, 1 configuration, "
+        "Handed over to ada: 1 run, 2 datasets, 1 prompt, 2 configurations, "
         "1 preset, 1 benchmark." in out.getvalue()
     )
     assert rows_referring_to(alice) == []

@@ -74,7 +74,7 @@ def test_pages_bring_no_inline_script_or_style(alices_run, name):
     pk = make_benchmark().pk if name.startswith("benchmark") else pk
     pk = alices_run.owner_id if name.startswith("person") else pk
     pk = save_prompt(alices_run.owner, "mine", {"user": "{{q}}"}).pk if name in OF_PROMPTS else pk
-    if name in {"configuration", "configuration_remove"}:
+    if name in {"configuration", "configuration_remove", "configuration_share"}:
         pk = save_configuration(alices_run.owner, "mine", run_document(alices_run.dataset)).pk
     add_cached_reply(alices_run, str(ARGUMENTS["key"]))
     admin = make_person("ada", staff=True)

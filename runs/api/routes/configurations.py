@@ -14,6 +14,7 @@ from runs.api.pages import ApiList, Page, PageQuery, answer
 from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import Applied
+from runs.api.sharing_shapes import IsShared, SharedTeam, SharingChanges
 from runs.models import Configuration, Scope
 from runs.roles import Permission
 from runs.selectors.api_lists import list_configurations
@@ -23,14 +24,13 @@ from runs.services.configurations import (
     describe_configuration,
     name_is_taken,
     save_configuration,
-    share_configuration,
 )
+from runs.services.people.sharing import share_configuration
 from runs.services.removing.configuration_trash import (
     delete_configuration,
     restore_configuration,
 )
 from runs.services.removing.configuration_trash import remove_configuration as remove_for_good
-from workers.engine.spec.configuration import Strict
 from workers.engine.spec.documents import write_document
 
 routes = Routes(tags=["Configurations"])
@@ -45,7 +45,8 @@ class ConfigurationRow(BaseModel):
     description: str
     is_preset: bool
     owner: Annotated[str | None, Field(description="Who changes it, besides operators.")]
-    shared: Annotated[bool, Field(description="False: only its owner and operators see it.")]
+    shared: IsShared
+    team: SharedTeam
     updated: datetime
     remove_after: Annotated[
         datetime | None,
@@ -84,11 +85,11 @@ class Versions(BaseModel):
     versions: list[VersionRow]
 
 
-class ConfigurationChanges(Strict):
-    """Of the whole configuration; none makes a version. `archived: false` brings a deleted one
-    back; configurations are not archived otherwise."""
+class ConfigurationChanges(SharingChanges):
+    """Of the whole configuration; none makes a version. Of `shared` and `team` one takes the place
+    of the other. `archived: false` brings a deleted one back; configurations are not archived
+    otherwise."""
 
-    shared: Annotated[bool | None, Field(strict=True)] = None
     description: Annotated[str | None, Field(max_length=LONGEST_DESCRIPTION)] = None
     archived: Literal[False] | None = None
 
@@ -205,10 +206,10 @@ def change_configuration(
     stored = get_configuration_for(person, name, write=True, even_deleted=True)
     changed = body.archived is False and restore_configuration(stored, person)
     refuse_deleted_name(request, stored.name)
+    if body.is_about_sharing:
+        changed |= share_configuration(stored, person, **body.asked_by(person)._asdict())
     if body.description is not None:
         changed |= describe_configuration(stored, body.description, person)
-    if body.shared is not None:
-        changed |= share_configuration(stored, person, is_shared=body.shared)
     return Applied(changed=changed)
 
 
@@ -289,4 +290,5 @@ def row_of(stored: Configuration) -> ConfigurationRow:
         **{name: getattr(stored, name) for name in same},
         owner=stored.owner.get_username() if stored.owner else None,
         shared=stored.is_shared,
+        team=stored.team.name if stored.team else None,
     )

@@ -20,6 +20,7 @@ from runs.services.people.teams import (
     create_team,
     remove_member,
     remove_team,
+    rename_team,
 )
 from workers.engine.spec.configuration import Strict
 
@@ -55,6 +56,18 @@ def make_team(request: HttpRequest, body: TeamBody) -> HttpResponse:
     """Nobody is in it yet."""
     made = create_team(caller(request), body.name)
     return answer({"id": made.pk, "name": made.name, "members": []}, 201)
+
+
+@routes.patch(
+    "/teams/{name}",
+    auth=needs(Scope.MANAGE, Permission.MANAGE_PEOPLE),
+    response=Applied,
+    summary="Rename a team",
+)
+def rename_a_team(request: HttpRequest, name: TeamName, body: TeamBody) -> Applied:
+    """To the `name` of the body. Its members and what is shared with it stay."""
+    team = find_team_for(caller(request), name)
+    return Applied(changed=rename_team(caller(request), team, body.name))
 
 
 @routes.delete(

@@ -97,6 +97,8 @@ class RunSummary(Pickable):
     id: int
     name: str
     owner: str
+    shared: bool  # with everybody on this site
+    team: str | None  # whose members see it, too
     tags: list[str]
     starred: bool | None  # by whoever asks; null where nobody does, as in a webhook
     kind: str
@@ -154,7 +156,7 @@ def run_detail(run: Run) -> RunDetail:
 
 
 def summarise(runs: Sequence[Run]) -> list[RunSummary]:
-    """In the order given. The runs come with their datasets and owners."""
+    """In the order given. The runs come with their datasets, owners and teams."""
     now = timezone.now()
     calls = read_now(runs)
     newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
@@ -185,6 +187,8 @@ def summary_of(
         id=run.pk,
         name=run.name,
         owner=run.owner.get_username(),
+        shared=run.is_shared,
+        team=run.team.name if run.team else None,
         tags=list(row.tags),
         starred=getattr(run, "is_starred", None),
         kind=run.kind,

@@ -1,4 +1,5 @@
-"""Lets everybody on the site, or a team, see a run, a dataset or a prompt; or nobody any more."""
+"""Lets everybody on the site, or a team, see a run, a dataset, a prompt or a configuration; or
+nobody any more."""
 
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from runs.live import publish
-from runs.models import AuditAction, Dataset, Prompt, Run, Team
+from runs.models import AuditAction, Configuration, Dataset, Prompt, Run, Team
 from runs.services.audit import Subject, record
 from runs.services.events import note
 
@@ -60,6 +61,23 @@ def share_prompt(
     prompt.is_shared, prompt.team = is_shared, team
     did = AuditAction.PROMPT_SHARED if is_shared or team else AuditAction.PROMPT_UNSHARED
     record(did, Subject("prompt", prompt.name), _with(team).strip(), actor=user)
+    return True
+
+
+@transaction.atomic
+def share_configuration(
+    stored: Configuration,
+    user: AbstractBaseUser | None,
+    *,
+    is_shared: bool,
+    team: Team | None = None,
+) -> bool:
+    """In all its versions. False if it was so already. Runs of it stay as they are."""
+    if not _change(Configuration.objects.filter(pk=stored.pk), is_shared, team):
+        return False
+    stored.is_shared, stored.team = is_shared, team
+    shared, unshared = AuditAction.CONFIGURATION_SHARED, AuditAction.CONFIGURATION_UNSHARED
+    record(shared if is_shared or team else unshared, stored, _with(team).strip(), actor=user)
     return True
 
 

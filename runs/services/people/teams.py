@@ -1,11 +1,12 @@
-"""Makes teams and says who is in them. Access follows the rows: whoever leaves sees nothing of the
-team from the next request on, and pages that are open are told to look again."""
+"""Makes teams, renames them and says who is in them. Access follows the rows: whoever leaves sees
+nothing of the team from the next request on, and pages that are open are told to look again."""
 
 from functools import partial
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
 from runs.live import publish
 from runs.models import AuditAction, Run, RunState, Team, TeamMember
@@ -21,15 +22,32 @@ NO_ACCOUNT = "There is no account of this name that may sign in."
 def create_team(admin: AbstractBaseUser, name: str) -> Team:
     """ValidationError names the field that is wrong."""
     check_permission(admin, Permission.MANAGE_PEOPLE)
-    name = name.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable() or "/" in name:
-        told = f"Give 1 to {LONGEST_NAME} printable characters, without /."
-        raise ValidationError({"name": told})
-    if Team.objects.filter(name__iexact=name).exists():
-        raise ValidationError({"name": NAME_TAKEN})
-    team = Team.objects.create(name=name)
+    team = Team.objects.create(name=_free_name(name, Team.objects.all()))
     record(AuditAction.TEAM_MADE, team, actor=admin)
     return team
+
+
+@transaction.atomic
+def rename_team(admin: AbstractBaseUser, team: Team, name: str) -> bool:
+    """Its members and what is shared with it stay. False if that was its name already.
+    ValidationError names the field that is wrong."""
+    check_permission(admin, Permission.MANAGE_PEOPLE)
+    before, team.name = team.name, _free_name(name, Team.objects.exclude(pk=team.pk))
+    if team.name == before:
+        return False
+    team.save(update_fields=["name"])
+    record(AuditAction.TEAM_RENAMED, team, f"from {before} to {team.name}", actor=admin)
+    return True
+
+
+def _free_name(name: str, others: QuerySet[Team]) -> str:
+    plain = name.strip()
+    if not plain or len(plain) > LONGEST_NAME or not plain.isprintable() or "/" in plain:
+        told = f"Give 1 to {LONGEST_NAME} printable characters, without /."
+        raise ValidationError({"name": told})
+    if others.filter(name__iexact=plain).exists():
+        raise ValidationError({"name": NAME_TAKEN})
+    return plain
 
 
 @transaction.atomic

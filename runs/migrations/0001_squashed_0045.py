@@ -1,4 +1,4 @@
-"""Migrations 1 to 43 as one, for new databases: the last thirteen alone took 3 s of a first start.
+"""Migrations 1 to 45 as one, for new databases: the last fifteen alone took 3 s of a first start.
 
 A database that has some of them goes on with those; one that has all of them counts as having this.
 """
@@ -80,6 +80,8 @@ class Migration(migrations.Migration):
         ("runs", "0041_people"),
         ("runs", "0042_runs_list_trash_and_retention"),
         ("runs", "0043_configurations_over_time"),
+        ("runs", "0044_deleted_configurations"),
+        ("runs", "0045_configuration_team"),
     ]
 
     initial = True
@@ -142,43 +144,6 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['-id'],
-                },
-            ),
-            migrations.CreateModel(
-                name='Configuration',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('name', models.CharField(max_length=120, unique=True)),
-                    ('description', models.CharField(blank=True, max_length=300)),
-                    ('kind', models.CharField(editable=False, max_length=20)),
-                    ('document', models.JSONField(help_text='The configuration itself, as in a YAML file: kind, dataset, prompts, models, …')),
-                    ('version', models.PositiveIntegerField(default=1, editable=False)),
-                    ('is_preset', models.BooleanField(default=False, help_text='Offered to everybody as a starting point on the new-run page.')),
-                    ('is_shared', models.BooleanField(default=False, help_text='Everybody on this site may see and launch it.')),
-                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                    ('baseline', models.ForeignKey(blank=True, help_text='The run that its runs are compared with.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
-                    ('gates', models.JSONField(blank=True, default=dict, help_text='What else its runs are held to, as min_score.')),
-                    ('created', models.DateTimeField(auto_now_add=True)),
-                    ('updated', models.DateTimeField(auto_now=True)),
-                ],
-                options={
-                    'ordering': ['name'],
-                },
-            ),
-            migrations.CreateModel(
-                name='ConfigurationVersion',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('configuration', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='runs.configuration')),
-                    ('version', models.PositiveIntegerField()),
-                    ('kind', models.CharField(max_length=20)),
-                    ('document', models.JSONField()),
-                    ('saved_by', models.ForeignKey(blank=True, help_text='Empty: the command line, or an account that was removed.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                    ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ],
-                options={
-                    'ordering': ['-version'],
-                    'constraints': [models.UniqueConstraint(fields=('configuration', 'version'), name='configuration_version')],
                 },
             ),
             migrations.CreateModel(
@@ -309,24 +274,6 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='Schedule',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('configuration', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='schedule', to='runs.configuration')),
-                    ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='schedules', to=settings.AUTH_USER_MODEL)),
-                    ('cron', models.CharField(help_text='Minute, hour, day, month, day of the week.', max_length=100)),
-                    ('time_zone', models.CharField(default='UTC', max_length=60)),
-                    ('catches_up', models.BooleanField(default=False, help_text='After an outage: one run for all due times that were missed.')),
-                    ('is_on', models.BooleanField(default=True)),
-                    ('stopped', models.CharField(blank=True, help_text='Why the site stopped it; empty: a person did.', max_length=300)),
-                    ('next_due', models.DateTimeField(blank=True, help_text='Empty: it is off.', null=True)),
-                    ('created', models.DateTimeField(auto_now_add=True)),
-                ],
-                options={
-                    'indexes': [models.Index(fields=['next_due'], name='schedule_next_due')],
-                },
-            ),
-            migrations.CreateModel(
                 name='SignInFailure',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -346,6 +293,45 @@ class Migration(migrations.Migration):
                     ('name', models.CharField(max_length=80, unique=True)),
                     ('created', models.DateTimeField(default=django.utils.timezone.now)),
                 ],
+            ),
+            migrations.CreateModel(
+                name='Configuration',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('name', models.CharField(max_length=120, unique=True)),
+                    ('description', models.CharField(blank=True, max_length=300)),
+                    ('kind', models.CharField(editable=False, max_length=20)),
+                    ('document', models.JSONField(help_text='The configuration itself, as in a YAML file: kind, dataset, prompts, models, …')),
+                    ('version', models.PositiveIntegerField(default=1, editable=False)),
+                    ('is_preset', models.BooleanField(default=False, help_text='Offered to everybody as a starting point on the new-run page.')),
+                    ('is_shared', models.BooleanField(default=False, help_text='Everybody on this site may see and launch it.')),
+                    ('team', models.ForeignKey(blank=True, editable=False, help_text='Whose members may see and launch it, too.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.team')),
+                    ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                    ('baseline', models.ForeignKey(blank=True, help_text='The run that its runs are compared with.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
+                    ('gates', models.JSONField(blank=True, default=dict, help_text='What else its runs are held to, as min_score.')),
+                    ('created', models.DateTimeField(auto_now_add=True)),
+                    ('updated', models.DateTimeField(auto_now=True)),
+                    ('remove_after', models.DateTimeField(blank=True, editable=False, help_text='Deleted: launches nothing, and removed for good after that.', null=True)),
+                ],
+                options={
+                    'ordering': ['name'],
+                },
+            ),
+            migrations.CreateModel(
+                name='ConfigurationVersion',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('configuration', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='runs.configuration')),
+                    ('version', models.PositiveIntegerField()),
+                    ('kind', models.CharField(max_length=20)),
+                    ('document', models.JSONField()),
+                    ('saved_by', models.ForeignKey(blank=True, help_text='Empty: the command line, or an account that was removed.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                ],
+                options={
+                    'ordering': ['-version'],
+                    'constraints': [models.UniqueConstraint(fields=('configuration', 'version'), name='configuration_version')],
+                },
             ),
             migrations.CreateModel(
                 name='Dataset',
@@ -537,22 +523,6 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='DueTime',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('schedule', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='times', to='runs.schedule')),
-                    ('due', models.DateTimeField()),
-                    ('outcome', models.CharField(choices=[('launched', 'Launched'), ('missed', 'Missed'), ('skipped', 'Skipped'), ('refused', 'Refused')], max_length=10)),
-                    ('told', models.CharField(blank=True, max_length=300)),
-                    ('missed', models.PositiveIntegerField(default=0, help_text='Due times before it that passed.')),
-                    ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
-                ],
-                options={
-                    'ordering': ['-due'],
-                    'constraints': [models.UniqueConstraint(fields=('schedule', 'due'), name='due_time_once')],
-                },
-            ),
-            migrations.CreateModel(
                 name='Prompt',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -653,6 +623,40 @@ class Migration(migrations.Migration):
                     'ordering': ['name'],
                     'indexes': [models.Index(fields=['name', 'run'], name='run_tag_name')],
                     'constraints': [models.UniqueConstraint(fields=('run', 'name'), name='run_tag_once')],
+                },
+            ),
+            migrations.CreateModel(
+                name='Schedule',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('configuration', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='schedule', to='runs.configuration')),
+                    ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='schedules', to=settings.AUTH_USER_MODEL)),
+                    ('cron', models.CharField(help_text='Minute, hour, day, month, day of the week.', max_length=100)),
+                    ('time_zone', models.CharField(default='UTC', max_length=60)),
+                    ('catches_up', models.BooleanField(default=False, help_text='After an outage: one run for all due times that were missed.')),
+                    ('is_on', models.BooleanField(default=True)),
+                    ('stopped', models.CharField(blank=True, help_text='Why the site stopped it; empty: a person did.', max_length=300)),
+                    ('next_due', models.DateTimeField(blank=True, help_text='Empty: it is off.', null=True)),
+                    ('created', models.DateTimeField(auto_now_add=True)),
+                ],
+                options={
+                    'indexes': [models.Index(fields=['next_due'], name='schedule_next_due')],
+                },
+            ),
+            migrations.CreateModel(
+                name='DueTime',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('schedule', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='times', to='runs.schedule')),
+                    ('due', models.DateTimeField()),
+                    ('outcome', models.CharField(choices=[('launched', 'Launched'), ('missed', 'Missed'), ('skipped', 'Skipped'), ('refused', 'Refused')], max_length=10)),
+                    ('told', models.CharField(blank=True, max_length=300)),
+                    ('missed', models.PositiveIntegerField(default=0, help_text='Due times before it that passed.')),
+                    ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
+                ],
+                options={
+                    'ordering': ['-due'],
+                    'constraints': [models.UniqueConstraint(fields=('schedule', 'due'), name='due_time_once')],
                 },
             ),
             migrations.CreateModel(

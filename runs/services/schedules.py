@@ -98,8 +98,10 @@ def has_due_schedules(now: datetime) -> bool:
 
 
 def _live_schedules() -> QuerySet[Schedule]:
-    """None of a deleted configuration: it goes on when that is brought back."""
-    return Schedule.objects.filter(is_on=True, configuration__remove_after=None)
+    """None of a deleted configuration: it goes on when that is brought back. Without a join, which
+    would have PostgreSQL look at a row as it was before another process claimed it."""
+    kept = Configuration.objects.filter(remove_after=None)
+    return Schedule.objects.filter(is_on=True, configuration__in=kept)
 
 
 def launch_due(now: datetime) -> int:

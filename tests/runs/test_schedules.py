@@ -72,6 +72,7 @@ def test_nothing_is_launched_before_it_is_due_and_once_when_it_is(alice, schedul
     assert schedule.next_due == DUE + DAY
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.django_db(transaction=True)
 def test_however_many_processes_ask_there_is_one_run(schedule):
     begin = threading.Barrier(4)

@@ -128,6 +128,8 @@ async def test_whoever_is_cancelled_hangs_up() -> None:
             await server.played.wait()
             call.cancel()
             await server.hung_up.wait()
+        await asyncio.wait([call])
+    assert call.cancelled()
 
 
 async def test_half_an_answer_is_none_when_the_client_is_closed() -> None:

@@ -8,7 +8,15 @@ from django.core.management import CommandError
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import Configuration, ConfigurationVersion, Dataset, DueTime, Run, Schedule
+from runs.models import (
+    Configuration,
+    ConfigurationVersion,
+    Dataset,
+    DueTime,
+    Profile,
+    Run,
+    Schedule,
+)
 from runs.roles import Role
 from runs.services.chunks.recovery import sweep
 from runs.services.configurations import save_configuration
@@ -253,3 +261,11 @@ def test_the_system_page_counts_deleted_configurations(alice, stored):
 def test_the_page_of_cached_answers_says_that_they_go_at_once():
     ada = make_person("ada", staff=True, role=Role.ADMIN)
     assert "at once and cannot be brought back" in page_of(ada, "cache_prune")
+
+
+def test_the_page_says_when_it_goes_in_the_zone_of_who_looks(alice, stored):
+    delete_configuration(stored, alice)
+    Configuration.objects.update(remove_after=SAVED)
+    Profile.objects.create(person=alice, time_zone="Europe/Paris")
+    page = client_of(alice).get(stored.get_absolute_url()).content.decode()
+    assert "after 2 Mar 2026, 13:00 CET." in page

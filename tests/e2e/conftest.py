@@ -82,11 +82,12 @@ def demo(first_minute: FirstMinute) -> int:
 
 
 @pytest.fixture
-def page(context: BrowserContext, demo: int) -> Iterator[Page]:
+def page(context: BrowserContext, site: Site, demo: int) -> Iterator[Page]:
     """A new tab of somebody who is signed in."""
     opened = context.new_page()
     yield opened
     opened.close()
+    site.come_to_rest()
 
 
 @pytest.fixture

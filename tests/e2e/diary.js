@@ -3,13 +3,15 @@
   const diary = { texts: {}, states: [], closes: [], boards: [], shift: 0, shifts: [] };
   window.diary = diary;
 
+  const TROUBLE = "[data-health]:not([hidden]), [data-alerts]";
+
   function note(list, value) {
     if (!list.length || list.at(-1)[1] !== value) list.push([Date.now() / 1000, value]);
   }
 
   function onChange({ target }) {
     const element = target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement;
-    if (element?.closest("[data-health]:not([hidden])")) expectShift();
+    if (document.readyState !== "loading" && element?.closest(TROUBLE)) expectShift();
     const place = element?.closest("[data-live], [data-live-text], [data-leaderboard-rows]");
     if (!place) return;
     if (place.matches("[data-live]")) note((diary.texts[place.dataset.live] ??= []), place.textContent);
@@ -44,11 +46,15 @@
     console.error(`CSP: ${event.violatedDirective} refused ${event.blockedURI}`),
   );
 
+  function tellMove({ node, previousRect: was, currentRect: is }) {
+    return `${node?.className || node?.nodeName} from ${was.x} ${was.y} to ${is.x} ${is.y}`;
+  }
+
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
       if (entry.hadRecentInput || (entry.startTime >= troubleAt && entry.startTime < calmAt)) continue;
       diary.shift += entry.value;
-      diary.shifts.push([entry.value, ...entry.sources.map(({ node }) => node?.className || node?.nodeName)]);
+      diary.shifts.push([entry.value, ...entry.sources.map(tellMove)]);
     }
   }).observe({ type: "layout-shift", buffered: true });
 })();

@@ -11,9 +11,11 @@ from tests.e2e.database import Database
 from tests.e2e.simulator import Simulator
 from tests.platform.processes import wait_until_gone
 from tests.platform.serving import SETUP, SIMULATOR_SECRET, Serve
+from tests.workers.working import wait_until
 
 SIMULATOR = re.compile(r"Simulated provider listens on (http://127\.0\.0\.1:\d+)")
 
+UNDER_WAY = "SELECT id FROM runs_run WHERE ended IS NULL AND state != 'paused'"
 LEASE_SECONDS = "48"  # calls are counted: a worker that stands still for a while keeps its work
 
 
@@ -38,6 +40,12 @@ class Site(Serve):
 
     def let_supervisor_go_on(self) -> None:
         os.kill(self.process.pid, signal.SIGCONT)
+
+    def come_to_rest(self) -> None:
+        """What one story leaves going must not end, with an alert, on the page of the next."""
+        self.simulator.follow([])
+        self.simulator.let_go()
+        wait_until(lambda: not self.database.rows(UNDER_WAY))
 
     def close(self) -> None:
         """Stop it; fails if a process is left."""

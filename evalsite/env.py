@@ -70,7 +70,7 @@ class Environment:
     allowed_private_endpoints: tuple[str, ...]
     private_endpoints: str  # ask: an admin may allow one on its form; refuse: only the list above
     unsafe_webhook_addresses: tuple[str, ...]
-    https_proxy: str  # between the site and its providers; empty: none
+    https_proxy: str  # between the site and the world; empty: none
     no_proxy: tuple[str, ...]
     trusted_proxies: TrustedProxies
     sign_in_provider: SignInProvider | None

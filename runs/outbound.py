@@ -1,15 +1,15 @@
 """Which addresses an endpoint or a webhook may have: the engine's policy, from the settings."""
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from django.conf import settings
 from yarl import URL
 
 from runs.models import Endpoint, EndpointKind
 from workers.engine.errors import ForbiddenAddress, PrivateAddress
-from workers.engine.http import Proxy, read_proxy
+from workers.engine.http import Way, read_proxy
 from workers.engine.providers.addresses import AddressPolicy, check_url, place_of
+from workers.engine.providers.routes import Route
 
 BY_AN_ADMIN = "An admin can allow it for this endpoint under Private addresses (private_addresses)."
 BY_THE_HOST = (
@@ -42,11 +42,18 @@ def webhook_policy() -> AddressPolicy:
     return AddressPolicy(frozenset(settings.UNSAFE_WEBHOOK_ADDRESSES), advice=FOR_NO_WEBHOOK)
 
 
-def sign_in_policy(issuer: str) -> AddressPolicy:
+def webhook_route() -> Route:
+    """Their addresses are a runner's word, which no proxy is asked to look up: it is given the
+    address that was found here and may be called."""
+    return Route(webhook_policy(), site_proxy_policy(), site_way(tells_names=False))
+
+
+def sign_in_route(issuer: str) -> Route:
     """The host's operator named the issuer, so it may be private; what its documents name may only
     be public, or among what is allowed for endpoints."""
     allowed = {place_at(issuer), *settings.ALLOWED_PRIVATE_ENDPOINTS}
-    return AddressPolicy(frozenset(allowed), advice=BY_THE_HOST)
+    policy = AddressPolicy(frozenset(allowed), advice=BY_THE_HOST)
+    return Route(policy, site_proxy_policy(), site_way())
 
 
 def check_webhook(url: str) -> str:
@@ -100,32 +107,18 @@ def check_proxy(endpoint: Endpoint) -> None:
         check_url(read_proxy(endpoint.proxy_shown).address, policy_for(endpoint))
 
 
-def site_proxy(url: str) -> Proxy | None:
-    """What HTTPS_PROXY and NO_PROXY say of an address: as elsewhere, only https goes through it."""
-    parsed = URL(url)
-    if not settings.HTTPS_PROXY or parsed.scheme != "https":
-        return None
-    host = parsed.raw_host or ""
-    return None if is_left_out(host, settings.NO_PROXY) else read_proxy(settings.HTTPS_PROXY)
+def site_way(ca_bundle: str = "", *, tells_names: bool = True) -> Way:
+    """What HTTPS_PROXY and NO_PROXY say: as elsewhere, only https goes through the proxy."""
+    proxy = read_proxy(settings.HTTPS_PROXY) if settings.HTTPS_PROXY else None
+    return Way(
+        proxy, ca_bundle, tuple(settings.NO_PROXY), is_for_http=False, tells_names=tells_names
+    )
 
 
-def is_left_out(host: str, names: Sequence[str]) -> bool:
-    """As curl reads NO_PROXY: names with all below them, addresses, networks, or * for all."""
-    if "*" in names:
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        wanted = [name.lower().strip().lstrip(".") for name in names]
-        return any(host == name or host.endswith(f".{name}") for name in wanted if name)
-    return any(address in network for name in names for network in networks_in(name))
-
-
-def networks_in(name: str) -> list[IPv4Network | IPv6Network]:
-    try:
-        return [ip_network(name.strip(), strict=False)]
-    except ValueError:  # a host's name
-        return []
+def site_proxy_policy() -> AddressPolicy:
+    """The host's operator named the proxy, so it may be private."""
+    places = {place_at(read_proxy(settings.HTTPS_PROXY).address)} if settings.HTTPS_PROXY else set()
+    return AddressPolicy(frozenset(places))
 
 
 def check_endpoint(endpoint: Endpoint) -> str:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from django.core.mail import EmailMessage, get_connection
 from django.db import DatabaseError
 
-from runs.outbound import check_webhook, webhook_policy
+from runs.outbound import check_webhook, webhook_route
 from runs.services.alert_messages import Parcel
 from runs.services.webhooks import claim_deliveries, note_delivery
 from workers.database_thread import in_database
 from workers.engine.errors import CallError
 from workers.engine.http import Client
-from workers.engine.providers.resolver import GuardedResolver
+from workers.engine.providers.routes import open_client
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Messenger:
     """One per worker process; rows are claimed, so that each is sent by one of them."""
 
     async def run(self) -> None:
-        async with Client(GuardedResolver(webhook_policy())) as client:
+        async with open_client(webhook_route()) as client:
             while True:
                 try:
                     await self.deliver(client)

@@ -11,9 +11,9 @@ import redis.asyncio
 from django.conf import settings
 
 from runs.models import Endpoint
-from runs.outbound import check_servers, webhook_policy
+from runs.outbound import check_servers, webhook_route
 from runs.secrets import decrypt
-from runs.selectors.endpoints.manner import Route, manner_of, open_client, route_of
+from runs.selectors.endpoints.manner import manner_of, route_of
 from runs.selectors.endpoints.service import service_with_key
 from workers.engine.calling.asking import AskParts
 from workers.engine.calling.cache import Flights, ReplyCache
@@ -25,6 +25,7 @@ from workers.engine.executor import Executor, executor_of
 from workers.engine.http import Client
 from workers.engine.outside import Outside
 from workers.engine.providers import PROVIDERS, Provider, Servers
+from workers.engine.providers.routes import Route, open_client
 from workers.engine.records import Reply, Request
 from workers.engine.spec.configuration import Configuration
 from workers.engine.targets import TargetParts
@@ -66,7 +67,7 @@ def build_call_parts(
     permits = RedisPermits(client, name, settings.WORKERS, local)
     throttle = Throttle(permits, clock, on_change, on_refusals, on_queueing)
     budgets = RedisRetryBudgets(client, settings.WORKERS)
-    outside = Outside(webhook_policy(), clock)
+    outside = Outside(webhook_route(), clock)
     return CallParts(throttle, clock, Random(), budgets, outside=outside)
 
 

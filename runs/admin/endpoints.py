@@ -5,12 +5,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import flatten_fieldsets
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from runs.forms.endpoint_options import option_names
 from runs.forms.endpoints import EndpointForm
-from runs.models import Endpoint
+from runs.models import Endpoint, EndpointKind
+from runs.secrets import NewSecrets
 from runs.selectors.dependents import dependents_of_endpoint
 from runs.services.endpoints import save_endpoint, test_connection, validate_endpoint
 from runs.services.removing.archiving import remove_endpoint
@@ -22,11 +25,9 @@ class EndpointAdminForm(EndpointForm):
     remove_key = forms.BooleanField(required=False, label="Remove the key that is set")
 
     @property
-    def key_change(self) -> str | None:
-        """What the service is told: None keeps the key, an empty text removes it."""
-        if self.cleaned_data.get("remove_key"):
-            return ""
-        return self.cleaned_data.get("new_key") or None
+    def new_secrets(self) -> NewSecrets:
+        new = super().new_secrets
+        return new._replace(key="") if self.cleaned_data.get("remove_key") else new
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -39,7 +40,7 @@ class EndpointAdminForm(EndpointForm):
         if self.errors:
             return
         try:
-            validate_endpoint(self.instance, self.key_change)
+            validate_endpoint(self.instance, self.new_secrets)
         except ValidationError as error:
             self.add_error(None, error)
 
@@ -80,8 +81,25 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
             },
         ),
         ("Key", {"fields": ("key", "new_key", "remove_key")}),
+        ("Network", {"fields": ("new_headers", "remove_headers", "new_proxy", "ca_bundle")}),
         ("Dates", {"fields": ("created", "updated")}),
     )
+
+    def get_fieldsets(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
+        """What its kind can be told; the admin has no script that would hide the others."""
+        told = [
+            (f"Only for {EndpointKind(kind).label}", {"fields": names, "classes": ("collapse",)})
+            for kind, names in option_names().items()
+        ]
+        return [*self.fieldsets, *told]
+
+    def get_form(
+        self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """The form adds the fields of the kinds itself."""
+        return super().get_form(
+            request, obj, change, **{**kwargs, "fields": flatten_fieldsets(self.fieldsets)}
+        )
 
     @admin.display(description="Key")
     def key(self, endpoint: Endpoint) -> str:
@@ -92,7 +110,8 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
         return f"{hint}, {when}, by {endpoint.key_set_by or 'somebody who is gone'}"
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
-        save_endpoint(request.user, obj, form.key_change)
+        new = form.new_secrets
+        save_endpoint(request.user, obj, new.key, new_headers=new.headers, new_proxy=new.proxy)
 
     def get_deleted_objects(
         self, objs: QuerySet[Endpoint] | Sequence[Endpoint], request: HttpRequest

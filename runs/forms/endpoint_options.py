@@ -30,6 +30,14 @@ def field_name(kind: str, option: OptionDescription) -> str:
     return f"option_{kind}_{option.name}"
 
 
+def option_names() -> dict[str, list[str]]:
+    """The fields of each kind."""
+    return {
+        kind: [field_name(kind, option) for option in options]
+        for kind, options in described().items()
+    }
+
+
 def add_option_fields(form: forms.Form | forms.ModelForm[Endpoint], endpoint: Endpoint) -> None:
     for kind, options in described().items():
         stored = endpoint.options if endpoint.kind == kind else {}

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from runs.models import Endpoint, EndpointKind
 from runs.outbound import places_of
-from runs.secrets import encrypt
+from runs.secrets import NewSecrets, encrypt
 from runs.selectors.named_parts import find_endpoint
 from runs.services.endpoints import validate_endpoint
 from workers.engine.errors import ConfigurationError, Problem
@@ -145,7 +145,7 @@ def check_endpoint(endpoint: Endpoint, key: str) -> None:
         # So that it is not taken for a second one of the name. Nobody saves it.
         endpoint.pk, endpoint._state.adding = stored.pk, False
     try:
-        validate_endpoint(endpoint, key)
+        validate_endpoint(endpoint, NewSecrets(key))
     except FieldErrors as error:
         raise ConfigurationError(
             [

@@ -11,7 +11,7 @@ from django.db import connections
 
 from runs.management.voices import Standing, Voice
 from runs.models import Endpoint
-from runs.outbound import webhook_policy
+from runs.outbound import webhook_route
 from runs.selectors.cache import find_replies
 from runs.selectors.case_sources import read_cases, source_of, with_slice
 from runs.selectors.endpoints.called import endpoints_of, known_prices
@@ -127,7 +127,7 @@ async def _execute(run: HereRun, voice: Voice) -> None:
             run.cases,
             {name: build_provider(item, clients.of(item)) for name, item in run.endpoints.items()},
             cache=StoredReplies(),
-            webhooks=webhook_policy(),
+            webhooks=webhook_route(),
             prices=prices_of(configuration, run.endpoints),
             model_quotas={
                 (m.endpoint, m.model): model_quota(

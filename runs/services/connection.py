@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from runs.models import Endpoint
 from runs.outbound import admins_may_allow, check_servers
 from runs.secrets import SecretsError, decrypt
-from runs.selectors.endpoints.manner import Route, headers_of, open_client, route_of
+from runs.selectors.endpoints.manner import headers_of, route_of
 from workers.engine.errors import (
     BadCredentials,
     CallError,
@@ -27,6 +27,7 @@ from workers.engine.providers import PROVIDERS, model_list_of
 from workers.engine.providers.answers import read_json_answer
 from workers.engine.providers.manner import merged
 from workers.engine.providers.model_lists import ModelList
+from workers.engine.providers.routes import Route, open_client
 
 DEADLINE_SECONDS = 10.0  # for everything: looking up the name, connecting, reading
 MOST_MODELS = 200  # shown; some providers list thousands

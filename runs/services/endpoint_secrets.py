@@ -29,7 +29,7 @@ OWN_HEADERS = frozenset(
 CIPHERTEXTS = ["key_ciphertext", "headers_ciphertext", "proxy_ciphertext"]
 
 
-def put_secrets(user: Person, endpoint: Endpoint, new: NewSecrets) -> None:
+def put_secrets(user: Person | None, endpoint: Endpoint, new: NewSecrets) -> None:
     """Onto the object; saving it is another's. ValidationError if they cannot be used."""
     check_secrets(new)
     if new.key is not None:
@@ -144,11 +144,11 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def _put_key(user: Person, endpoint: Endpoint, key: str) -> None:
+def _put_key(user: Person | None, endpoint: Endpoint, key: str) -> None:
     endpoint.key_ciphertext = secrets.encrypt(key) if key else ""
     endpoint.key_hint = key[-4:] if len(key) >= SHORTEST_HINTED_KEY else ""
     endpoint.key_set_at = now() if key else None
-    endpoint.key_set_by_id = user.pk if key else None
+    endpoint.key_set_by_id = user.pk if user and key else None
 
 
 def _put_proxy(endpoint: Endpoint, url: str) -> None:

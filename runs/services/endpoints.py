@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 
 from django.core.exceptions import ValidationError
@@ -145,13 +146,13 @@ def find_models(
     return ask_for_models(endpoint)
 
 
-def validate_endpoint(endpoint: Endpoint, new_key: str | None) -> None:
-    """Everything wrong with an endpoint as it would be saved, by field."""
-    _check_all(endpoint, NewSecrets(new_key), CHECKS)
+def validate_endpoint(endpoint: Endpoint, new: NewSecrets) -> None:
+    """Everything wrong with an endpoint as it would be saved, by field. It stays as it is."""
+    _put_and_check(None, copy(endpoint), new, CHECKS)
 
 
 def _put_and_check(
-    user: Person, endpoint: Endpoint, new: NewSecrets, checks: Sequence[Check]
+    user: Person | None, endpoint: Endpoint, new: NewSecrets, checks: Sequence[Check]
 ) -> None:
     """Its proxy is one of the addresses that are judged, so secrets are put onto the object first;
     nothing is stored yet."""

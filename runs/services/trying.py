@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from runs.models import AuditAction, Endpoint
 from runs.roles import Permission, Person, check_permission
 from runs.secrets import SecretsError, decrypt
-from runs.selectors.endpoints.manner import headers_of, open_client, route_of
+from runs.selectors.endpoints.manner import headers_of, route_of
 from runs.services.audit import record
 from workers.engine.calling.calls import Caller, CallParts, CallRules
 from workers.engine.calling.prices import cost_of, read_prices
@@ -25,6 +25,7 @@ from workers.engine.clock import SystemClock
 from workers.engine.errors import CallError, TimedOut
 from workers.engine.http.recorded import RawExchange, RecordingClient
 from workers.engine.providers.answers import clean_text, without_secrets
+from workers.engine.providers.routes import open_as
 from workers.engine.records import Attempt, Reply, Request
 from workers.engine.throttling.permits import PRIORITY_WEIGHTS, LocalPermits, Quota
 from workers.engine.throttling.throttle import Throttle
@@ -78,7 +79,7 @@ def try_prompt(
         return Tried(model, problem=PAUSED)
     try:
         secrets = _secrets_of(endpoint)
-        client = open_client(route_of(endpoint), RecordingClient)
+        client = open_as(RecordingClient, route_of(endpoint))
     except SecretsError as error:
         return Tried(model, problem=str(error))
     record(AuditAction.ENDPOINT_PROMPTED, endpoint, model, actor=user)

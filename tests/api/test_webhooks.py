@@ -13,12 +13,13 @@ from django.db import connections
 from django.utils.timezone import now
 
 from runs.models import Endpoint, Webhook, WebhookDelivery
-from runs.outbound import webhook_policy
+from runs.outbound import webhook_policy, webhook_route
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import record_results
 from runs.services.runs import cancel_run, create_run, fail_run
 from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, note_delivery
 from tests.api.asking import Asker
+from tests.engine.proxies import connect_proxy, make_authority, tls_server
 from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_document
 from tests.runs.test_outbound import FORBIDDEN_URLS, Answers
 from tests.workers.test_recording import results_of, take
@@ -26,6 +27,7 @@ from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
 from workers.engine.http import Client
 from workers.engine.providers.resolver import GuardedResolver
+from workers.engine.providers.routes import open_client
 from workers.messenger import Messenger
 
 pytestmark = [
@@ -179,6 +181,22 @@ async def test_a_webhook_whose_name_moves_inside_is_connected_nowhere(alice, run
     assert (names.answers, stored.attempts) == ([], 3)
 
 
+async def test_a_webhook_goes_through_the_proxy_of_the_site_by_its_address(
+    alice, run, settings, tmp_path
+):
+    """Not by its name, which the proxy would look up as it likes."""
+    authority = make_authority(tmp_path, "localhost")
+    async with connect_proxy() as proxy, tls_server(authority) as port:
+        settings.HTTPS_PROXY, settings.NO_PROXY = f"http://127.0.0.1:{proxy.port}", ()
+        settings.UNSAFE_WEBHOOK_ADDRESSES = [f"localhost:{port}"]
+        await in_thread(create_webhook)(alice, f"https://localhost:{port}/hook")
+        await in_thread(cancel_run)(run)
+        await deliver()
+    assert proxy.asked[-1] in {f"127.0.0.1:{port}", f"::1:{port}"}
+    stored = await in_thread(WebhookDelivery.objects.get)()
+    assert "certificate" in stored.problem, "its authority is not known here"
+
+
 class Receiver:
     """An address that answers, and remembers what it was told."""
 
@@ -199,7 +217,7 @@ async def serve(receiver):
 
 
 async def deliver():
-    async with Client(GuardedResolver(webhook_policy())) as client:
+    async with open_client(webhook_route()) as client:
         await Messenger().deliver(client)
     await in_database(connections.close_all)  # the thread outlives the test's database
 

@@ -28,7 +28,8 @@ class PlayedProxy:
 
     port: int = 0
     password: str = ""  # of the user ada; empty: everybody may
-    refuses: int = 0  # the status that it answers to everybody
+    refuses: int = 0  # the status that it answers
+    refused: str = ""  # the host of which that is true; empty: of all
     asked: list[str] = field(default_factory=list)  # host:port of each tunnel
 
     @property
@@ -60,7 +61,8 @@ async def connect_proxy(password: str = "", refuses: int = 0) -> AsyncIterator[P
     async def serve(reader: Reader, writer: Writer) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         host, _, port = head.split()[1].rpartition(":")
-        if proxy.refuses or (proxy.password and proxy.wanted not in head):
+        is_refused = proxy.refuses and proxy.refused in ("", host)
+        if is_refused or (proxy.password and proxy.wanted not in head):
             writer.write(b"HTTP/1.1 %d No\r\n\r\n" % (proxy.refuses or 407))
             writer.close()
             return

@@ -12,6 +12,7 @@ from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
 from workers.engine.providers import PROVIDERS
 from workers.engine.providers.addresses import AddressPolicy
+from workers.engine.providers.routes import Route
 from workers.engine.records import Case, Score
 from workers.engine.scorers import SCORERS
 from workers.engine.spec.documents import read_document
@@ -106,7 +107,7 @@ async def judged(
             [Case(0, FIELDS, expected)],
             {"simulated": provider},
             prices=PRICES,
-            webhooks=AddressPolicy(frozenset({f"127.0.0.1:{URL(url).port}"})),
+            webhooks=Route(AddressPolicy(frozenset({f"127.0.0.1:{URL(url).port}"}))),
         )
     assert not score.error, score.message
     return score

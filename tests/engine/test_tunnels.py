@@ -26,10 +26,12 @@ from workers.engine.http import (
     proxy_addresses,
     read_proxy,
 )
+from workers.engine.http.client import read_url
 from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.resolver import GuardedResolver
 
 HOST = "models.company.example"
+PROXY = Proxy("http", "proxy.example", 3128)
 PROXIES = {"http": connect_proxy, "socks5": socks_proxy}
 
 
@@ -131,6 +133,50 @@ async def test_a_private_address_is_not_reached_through_a_proxy(scheme: str, hos
             with pytest.raises(ForbiddenAddress):
                 await client.get(f"https://{host}/latest", {})
     assert proxy.asked == []
+
+
+@pytest.mark.parametrize("scheme", PROXIES)
+async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(
+    scheme: str, authority: Authority
+) -> None:
+    """The certificate is still that of the name. What is not known here is called nowhere."""
+    async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
+        way = Way(through(proxy, scheme), authority.pem, tells_names=False)
+        async with Client(at_home, way=way) as client:
+            assert (await client.get(f"https://{HOST}:{port}/x", {})).body == b"/x"
+        async with Client(nobody_knows, way=way) as client:
+            with pytest.raises(UnknownHost):
+                await client.get(f"https://{HOST}:{port}/x", {})
+    assert proxy.asked == [f"127.0.0.1:{port}"]
+
+
+async def test_the_second_address_is_tried_where_the_proxy_does_not_reach_the_first(
+    authority: Authority,
+) -> None:
+    async def has_two(host: str, port: int) -> list[Address]:
+        return [*await look_up("127.0.0.2", port), *await look_up("127.0.0.1", port)]
+
+    async with connect_proxy(refuses=502) as proxy, tls_server(authority) as port:
+        proxy.refused = "127.0.0.2"
+        way = Way(through(proxy, "http"), authority.pem, tells_names=False)
+        async with Client(has_two, way=way) as client:
+            assert (await client.get(f"https://{HOST}:{port}/x", {})).body == b"/x"
+    assert proxy.asked == [f"127.0.0.1:{port}"]
+
+
+@pytest.mark.parametrize(
+    ("way", "url", "is_through"),
+    [
+        (Way(PROXY), "http://provider.example/", True),
+        (Way(PROXY, is_for_http=False), "https://provider.example/", True),
+        (Way(PROXY, is_for_http=False), "http://provider.example/", False),
+        (Way(PROXY, left_out=("inside.example",)), "https://models.inside.example/", False),
+        (Way(), "https://provider.example/", False),
+    ],
+)
+def test_which_addresses_are_called_through_the_proxy(way: Way, url: str, is_through: bool) -> None:
+    place = read_url(url).place
+    assert (way.proxy_to(place.host, is_secure=place.is_secure) == PROXY) is is_through
 
 
 async def test_the_proxy_itself_is_reached_only_where_that_is_allowed() -> None:

@@ -19,6 +19,7 @@ from workers.engine.kinds import read_configuration
 from workers.engine.outside import ATTEMPTS, LARGEST_REPLY, Outside
 from workers.engine.providers import PROVIDERS
 from workers.engine.providers.addresses import AddressPolicy
+from workers.engine.providers.routes import Route
 from workers.engine.records import Case, Judgement, Score
 from workers.engine.scorers import build_scorer
 from workers.engine.scorers.webhook import Webhook
@@ -37,7 +38,7 @@ def reply(body: Any, status: str = "200 OK") -> list[Any]:
 async def opened(server: Server, **options: Any) -> AsyncIterator[Opened]:
     async with served(server) as url:
         place = f"127.0.0.1:{URL(url).port}"
-        outside = Outside(AddressPolicy(frozenset({place})), FakeClock())
+        outside = Outside(Route(AddressPolicy(frozenset({place}))), FakeClock())
         scorer = build_scorer("webhook", {"url": url, **options})
         assert isinstance(scorer, Webhook)
         try:
@@ -169,9 +170,9 @@ async def run_judged(
 ) -> list[Score]:
     async with Client() as client:
         provider = PROVIDERS["simulated"](client, "simulated", f"{simulator.url}/v1")
-        policy = AddressPolicy(frozenset({place}))
+        route = Route(AddressPolicy(frozenset({place})))
         return await run_here(
-            read_configuration(document), cases, {"simulated": provider}, webhooks=policy
+            read_configuration(document), cases, {"simulated": provider}, webhooks=route
         )
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from runs import secrets
 from runs.models import Configuration, Endpoint, EndpointKind
+from runs.selectors.endpoints.manner import headers_of, own_proxy
 
 CANARY = "sk-canary-0123456789abcdef"
 DOCUMENT = {
@@ -182,6 +183,29 @@ def test_a_key_is_kept_replaced_or_removed(page, change, key):
     assert (secrets.decrypt(stored.key_ciphertext) if stored.has_key else None) == key
 
 
+def password_of(endpoint):
+    proxy = own_proxy(endpoint)
+    return proxy and proxy.password
+
+
+def test_headers_proxy_and_what_its_kind_can_be_told_are_stored_and_kept(page):
+    told = {"kind": "azure", "base_url": "https://ours.openai.azure.com"}
+    told |= {"new_headers": f"X-Team: {CANARY}", "option_azure_api_version": "2025-01-01-preview"}
+    told |= {"new_proxy": f"http://ada:{CANARY}@8.8.8.8:3128"}
+    assert page.post(address(Endpoint, "add"), endpoint_form(**told)).status_code == 302
+    stored = Endpoint.objects.get()
+    assert headers_of(stored) == {"X-Team": CANARY}
+    assert password_of(stored) == CANARY
+    assert stored.options == {"api_version": "2025-01-01-preview"}
+    shown = text_of(page.get(address(Endpoint, "change", stored.pk)))
+    assert "Set: X-Team" in shown
+    assert CANARY not in shown
+    kept = {**told, "new_headers": "", "new_proxy": stored.proxy_shown}
+    page.post(address(Endpoint, "change", stored.pk), endpoint_form(**kept))
+    stored.refresh_from_db()
+    assert (headers_of(stored), password_of(stored)) == ({"X-Team": CANARY}, CANARY)
+
+
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
@@ -192,6 +216,8 @@ def test_a_key_is_kept_replaced_or_removed(page, change, key):
         ({"max_concurrent": "0"}, "max_concurrent", "greater than or equal to 1"),
         ({"new_key": "with space inside"}, "new_key", "printable ASCII"),
         ({"new_key": CANARY, "remove_key": "on"}, "remove_key", "not both"),
+        ({"new_proxy": "proxy.example"}, "new_proxy", "Write it as"),
+        ({"new_proxy": "http://10.0.0.1:3128"}, "new_proxy", "under Private addresses"),
     ],
 )
 def test_a_wrong_endpoint_is_refused_at_its_field(page, fields, field, message):

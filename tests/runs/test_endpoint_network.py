@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from runs import secrets
 from runs.models import AuditEntry, Endpoint, Scope
-from runs.outbound import is_left_out, site_proxy
 from runs.reports.curl import call_as_curl
 from runs.roles import Role
 from runs.selectors.endpoints.manner import headers_of, route_of
@@ -21,7 +20,7 @@ from runs.services.endpoints import rotate_endpoint_keys, save_endpoint
 from runs.services.people.tokens import create_token
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
 from tests.runs.page_parts import client_of, make_person
-from workers.engine.http import read_proxy
+from workers.engine.http import is_left_out, read_proxy
 from workers.engine.records import Request
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -195,10 +194,10 @@ def test_what_no_proxy_leaves_out(host, names, is_out):
 
 def test_the_proxy_of_the_environment_is_for_https_and_an_endpoints_own_goes_first(settings, ada):
     settings.HTTPS_PROXY, settings.NO_PROXY = "http://proxy.corp:3128", ("inside.example",)
-    assert site_proxy("https://provider.example/v1") == read_proxy(settings.HTTPS_PROXY)
-    assert site_proxy("http://provider.example/v1") is None
-    assert site_proxy("https://models.inside.example/v1") is None
-    assert proxy_of(new_endpoint()).host == "proxy.corp"
+    way = route_of(new_endpoint()).way
+    assert way.proxy_to("provider.example", is_secure=True) == read_proxy(settings.HTTPS_PROXY)
+    assert way.proxy_to("provider.example", is_secure=False) is None
+    assert way.proxy_to("models.inside.example", is_secure=True) is None, "of any of its servers"
     own = save_endpoint(ada, new_endpoint(), new_proxy="socks5://own.example:1080")
     assert proxy_of(own).host == "own.example"
     assert route_of(new_endpoint(proxy_shown="direct")).way.proxy is None

@@ -12,7 +12,7 @@ from django.db import connections
 from django.utils.timezone import now
 
 from runs.models import AlertEvent, EventLevel, Run, WebhookDelivery
-from runs.outbound import webhook_policy
+from runs.outbound import webhook_route
 from runs.services.alert_messages import pack
 from runs.services.control.budgets import stop_for_budget
 from runs.services.control.pauses import hold_run, pause_run
@@ -25,8 +25,7 @@ from tests.runs.page_parts import client_of, make_person
 from workers import messenger
 from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
-from workers.engine.http import Client
-from workers.engine.providers.resolver import GuardedResolver
+from workers.engine.providers.routes import open_client
 from workers.engine.throttling.permits import LimitChange
 from workers.messenger import Messenger
 
@@ -163,7 +162,7 @@ async def mailbox(settings, monkeypatch):
 
 
 async def deliver():
-    async with Client(GuardedResolver(webhook_policy())) as client:
+    async with open_client(webhook_route()) as client:
         await Messenger().deliver(client)
     await in_database(connections.close_all)  # the thread outlives the test's database
 

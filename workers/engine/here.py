@@ -16,7 +16,7 @@ from workers.engine.ending_tasks import end_tasks
 from workers.engine.executor import Executor, executor_of
 from workers.engine.outside import Outside
 from workers.engine.providers import Provider
-from workers.engine.providers.addresses import AddressPolicy
+from workers.engine.providers.routes import Route
 from workers.engine.records import CASE, EVALUATE, Candidate, Case, Request, Score, Slice
 from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, slots_allowed
 from workers.engine.session import Session
@@ -60,7 +60,7 @@ async def run_here(
     clock: Clock | None = None,
     prices: Prices | None = None,
     model_quotas: ModelQuotas | None = None,
-    webhooks: AddressPolicy | None = None,
+    webhooks: Route | None = None,
     on_candidate: OnCandidate = lambda candidate: None,
     on_score: OnScore = lambda score: None,
     on_stop: OnStop = lambda stop: None,
@@ -70,7 +70,7 @@ async def run_here(
     Fewer when a budget is used up, too many trials fail, or the same permanent error comes again
     and again: `on_stop` is told why, and calls in flight are waited for. `on_candidate` is told
     each candidate before its first score: those of the launch, then those that are born.
-    `webhooks` are the addresses that scorers may post to; None: public ones.
+    `webhooks` is where scorers may post to, and how; None: to public addresses.
     """
     clock = clock or SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)

@@ -13,8 +13,8 @@ from workers.engine.errors import (
     TimedOut,
 )
 from workers.engine.http import Client, Resolver, look_up
-from workers.engine.providers.addresses import AddressPolicy, check_url, place_of
-from workers.engine.providers.resolver import GuardedResolver
+from workers.engine.providers.addresses import check_url, place_of
+from workers.engine.providers.routes import Route, open_client
 
 AT_ONCE = 20  # from this process to one place: a slow one keeps only its own posts waiting
 ATTEMPTS = 3
@@ -29,11 +29,11 @@ class Outside:
 
     def __init__(
         self,
-        policy: AddressPolicy | None = None,
+        route: Route | None = None,
         clock: Clock | None = None,
         resolve: Resolver = look_up,
     ) -> None:
-        self._policy = policy or AddressPolicy()
+        self._route = route or Route()
         self._resolve = resolve
         self._clock = clock or SystemClock()
         self._client: Client | None = None
@@ -48,7 +48,7 @@ class Outside:
     async def post(self, url: str, body: bytes, seconds: float) -> bytes:
         """What was answered. A CallError names the place, but not the whole URL: somebody may have
         put a secret into it."""
-        parsed = check_url(url, self._policy)
+        parsed = check_url(url, self._route.policy)
         place = place_of(parsed.raw_host or "", parsed.port or 0)
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -62,7 +62,7 @@ class Outside:
 
     async def _post(self, url: str, body: bytes, place: str, seconds: float) -> bytes:
         if self._client is None:
-            self._client = Client(GuardedResolver(self._policy, self._resolve))
+            self._client = open_client(self._route, self._resolve)
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._client.post(url, body, HEADERS)

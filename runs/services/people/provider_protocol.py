@@ -16,11 +16,11 @@ from django.core import signing
 from django.core.cache import cache
 
 from evalsite.sign_in_provider import SignInProvider
-from runs.outbound import sign_in_policy
+from runs.outbound import sign_in_route
 from workers.engine.errors import CallError
-from workers.engine.http import Answer, Client
-from workers.engine.providers.addresses import AddressPolicy, check_url
-from workers.engine.providers.resolver import GuardedResolver
+from workers.engine.http import Answer
+from workers.engine.providers.addresses import check_url
+from workers.engine.providers.routes import Route, open_client
 
 DEADLINE_SECONDS = 10.0  # for one exchange: looking up the name, connecting, reading
 KEPT_SECONDS = 600  # the provider's list of addresses; keys are asked for at every sign-in
@@ -189,11 +189,11 @@ def _ask(
     provider: SignInProvider, url: str, form: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """A JSON object of the provider; by POST with a form."""
-    policy = sign_in_policy(provider.issuer)
+    route = sign_in_route(provider.issuer)
     # Not asyncio.run: it would wait for a name look-up that outlives the deadline.
     with closing(asyncio.new_event_loop()) as loop:
         try:
-            answer = loop.run_until_complete(_exchange(policy, url, form))
+            answer = loop.run_until_complete(_exchange(route, url, form))
         except (CallError, TimeoutError, ValueError) as error:
             raise ProviderProblem(f"no answer: {type(error).__name__}") from None
     if answer.status != 200 or len(answer.body) > LONGEST_ANSWER:
@@ -207,10 +207,10 @@ def _ask(
     return found
 
 
-async def _exchange(policy: AddressPolicy, url: str, form: Mapping[str, str] | None) -> Answer:
-    address = str(check_url(url, policy))
+async def _exchange(route: Route, url: str, form: Mapping[str, str] | None) -> Answer:
+    address = str(check_url(url, route.policy))
     headers = {"Accept": "application/json"}
-    async with asyncio.timeout(DEADLINE_SECONDS), Client(GuardedResolver(policy)) as client:
+    async with asyncio.timeout(DEADLINE_SECONDS), open_client(route) as client:
         if form is None:
             return await client.get(address, headers)
         headers["Content-Type"] = "application/x-www-form-urlencoded"

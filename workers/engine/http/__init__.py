@@ -18,7 +18,7 @@ from workers.engine.http.errors import (
     Unreachable,
 )
 from workers.engine.http.resolving import Address, Resolver, look_up
-from workers.engine.http.way import DIRECTLY, Proxy, Way, proxy_addresses, read_proxy
+from workers.engine.http.way import DIRECTLY, Proxy, Way, is_left_out, proxy_addresses, read_proxy
 
 __all__ = [
     "DIRECTLY",
@@ -36,6 +36,7 @@ __all__ = [
     "UnknownHost",
     "Unreachable",
     "Way",
+    "is_left_out",
     "look_up",
     "proxy_addresses",
     "read_proxy",

@@ -17,7 +17,7 @@ from workers.engine.http.connection import Answer, Connection
 from workers.engine.http.errors import BadCertificate, NotHttps, UnknownHost, Unreachable
 from workers.engine.http.resolving import Address, Addresses, Resolver, look_up
 from workers.engine.http.tunnels import open_tunnel
-from workers.engine.http.way import DIRECTLY, Way
+from workers.engine.http.way import DIRECTLY, Proxy, Way
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 30.0  # servers close what is idle for longer, perhaps just when it is used again
@@ -158,9 +158,9 @@ class Client:
         return connection
 
     async def _look_up(self, place: Place) -> list[Address]:
-        """Also for a proxy, which is told the name: an address that may not be called is refused as
+        """Also for a proxy that is told the name: an address that may not be called is refused as
         far as it is known here. Behind a proxy the names of the world often are not."""
-        if self._way.proxy is None:
+        if self._proxy_to(place) is None or not self._way.tells_names:
             return await self._addresses.of(place.host, place.port)
         try:
             async with asyncio.timeout(LOOK_UP_SECONDS):
@@ -169,12 +169,17 @@ class Client:
             return []
 
     async def _open(self, place: Place, addresses: list[Address]) -> socket.socket:
-        if self._way.proxy is None:
+        proxy = self._proxy_to(place)
+        if proxy is None:
             return await self._start_connection(
                 addresses, happy_eyeballs_delay=SECOND_ADDRESS_SECONDS, interleave=1
             )
-        way, resolve = self._way.proxy, self._resolve_proxy
-        return await open_tunnel(way, place.host, place.port, resolve, CONNECT_SECONDS)
+        found = [str(address[4][0]) for address in addresses]
+        hosts = [place.host] if self._way.tells_names else found
+        return await open_tunnel(proxy, hosts, place.port, self._resolve_proxy, CONNECT_SECONDS)
+
+    def _proxy_to(self, place: Place) -> Proxy | None:
+        return self._way.proxy_to(place.host, is_secure=place.is_secure)
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 """Connections through a proxy: HTTP's CONNECT and SOCKS, by the library python-socks."""
 
 import socket
+from collections.abc import Sequence
 
 from python_socks import ProxyConnectionError, ProxyError, ProxyTimeoutError, ProxyType
 from python_socks.async_.asyncio import Proxy as Tunnel
@@ -14,10 +15,24 @@ WANTS_PASSWORD = "The proxy wants another user name or password (407)."
 
 
 async def open_tunnel(
+    proxy: Proxy, hosts: Sequence[str], port: int, resolve: Resolver, seconds: float
+) -> socket.socket:
+    """A socket to the port at the first of the hosts that the proxy reaches. Unreachable says why
+    not the last one."""
+    problem = Unreachable(SILENT)
+    for host in hosts:
+        try:
+            return await _open_tunnel(proxy, host, port, resolve, seconds)
+        except Unreachable as error:
+            problem = error
+    raise problem
+
+
+async def _open_tunnel(
     proxy: Proxy, host: str, port: int, resolve: Resolver, seconds: float
 ) -> socket.socket:
-    """A socket to host and port, by the first address of the proxy that answers. The addresses are
-    looked up by `resolve`, which checks them; the library is given no name to look up."""
+    """By the first address of the proxy that answers. They are looked up by `resolve`, which checks
+    them; the library is given no name to look up."""
     for address in await resolve(proxy.host, proxy.port):
         tunnel = Tunnel(
             ProxyType[SCHEMES[proxy.scheme]],

@@ -1,5 +1,7 @@
 """How connections are made: directly or through a proxy, and whose certificates are believed."""
 
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -32,9 +34,36 @@ class Proxy(NamedTuple):
 class Way(NamedTuple):
     proxy: Proxy | None = None
     ca_bundle: str = ""  # certificates in PEM, believed besides those that the machine trusts
+    left_out: tuple[str, ...] = ()  # hosts that are called without the proxy
+    is_for_http: bool = True  # False: only https goes through the proxy
+    tells_names: bool = True  # False: the proxy is given an address that was looked up here
+
+    def proxy_to(self, host: str, *, is_secure: bool) -> Proxy | None:
+        if is_left_out(host, self.left_out) or not (is_secure or self.is_for_http):
+            return None
+        return self.proxy
 
 
 DIRECTLY = Way()
+
+
+def is_left_out(host: str, names: Sequence[str]) -> bool:
+    """As curl reads NO_PROXY: names with all below them, addresses, networks, or * for all."""
+    if "*" in names:
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        wanted = [name.lower().strip().lstrip(".") for name in names]
+        return any(host == name or host.endswith(f".{name}") for name in wanted if name)
+    return any(address in network for name in names for network in networks_in(name))
+
+
+def networks_in(name: str) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(name.strip(), strict=False)]
+    except ValueError:  # a host's name
+        return []
 
 
 def read_proxy(url: str) -> Proxy:

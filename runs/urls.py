@@ -227,6 +227,7 @@ urlpatterns = [
     path("endpoints/<int:pk>/test/", endpoints.endpoint_test, name="endpoint_test"),
     path("cache/", cache.cache, name="cache"),
     path("cache/prune/", cache.cache_prune, name="cache_prune"),
+    path("cache/restore/", cache.cache_restore, name="cache_restore"),
     path("cache/<str:key>/", cache.cache_entry, name="cache_entry"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),

@@ -158,6 +158,10 @@ EXAMPLES: dict[str, Example] = {
     "show_cache": Example("GET", "/cache"),
     "list_cached": Example("GET", "/cache/entries", {"model": "simulated/sim-small"}),
     "prune": Example("POST", "/cache/prune", body={"before": "2026-01-01T00:00:00Z"}),
+    "list_removed": Example("GET", "/cache/removals"),
+    "restore_cached": Example(
+        "POST", "/cache/restore", body={"remove_after": "2026-01-08T00:00:00Z"}
+    ),
     "list_all_benchmarks": Example("GET", "/benchmarks"),
     "show_benchmark": Example("GET", "/benchmarks/1"),
     "add_webhook": Example(

@@ -38,6 +38,9 @@ class PruneForm(forms.Form):
     )
     # An exact moment: what is confirmed is what was counted, however long the person thinks.
     before = forms.DateTimeField(required=False, widget=forms.HiddenInput)
+    for_good = forms.BooleanField(
+        required=False, label="For good, at once: makes room, and cannot be undone"
+    )
 
     def __init__(self, *args: Any, groups: Iterable[ModelGroup], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,3 +60,7 @@ class PruneForm(forms.Form):
             before = timezone.now() - timedelta(days=days)
         endpoint, _, model = self.cleaned_data["model"].partition("/")
         return Pruning(before, endpoint, model, self.cleaned_data["run"])
+
+
+class RestoreForm(forms.Form):
+    remove_after = forms.DateTimeField()

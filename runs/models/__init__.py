@@ -9,7 +9,7 @@ from runs.models.account import (
 )
 from runs.models.audit import AppendOnlyError, AuditAction, AuditDoor, AuditEntry
 from runs.models.benchmark import Benchmark
-from runs.models.cache import CachedReply
+from runs.models.cache import ANSWER_TABLES, CachedReply, RemovedReply
 from runs.models.configuration import Configuration, ConfigurationVersion
 from runs.models.dataset import Case, Dataset
 from runs.models.dry_run import DryRun
@@ -31,6 +31,7 @@ from runs.models.webhook import MAILTO, AlertEvent, Webhook, WebhookDelivery, We
 
 __all__ = [
     "ADVICE",
+    "ANSWER_TABLES",
     "DIRECT",
     "MAILTO",
     "AlertEvent",
@@ -62,6 +63,7 @@ __all__ = [
     "Profile",
     "Prompt",
     "ProviderIdentity",
+    "RemovedReply",
     "RetentionRules",
     "Run",
     "RunEvent",

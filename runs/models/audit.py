@@ -51,6 +51,7 @@ class AuditAction(models.TextChoices):
     VIEW_REMOVED = "view.removed", "Removed a view of the runs list"
     LIMITS_CHANGED = "limits.changed", "Changed the limits of a run"
     CACHE_CLEARED = "cache.cleared", "Removed cached answers"
+    CACHE_RESTORED = "cache.restored", "Brought cached answers back"
     EXPORTED = "exported", "Downloaded data"
     DATASET_SHARED = "dataset.shared", "Shared a dataset"
     DATASET_UNSHARED = "dataset.unshared", "Stopped sharing a dataset"

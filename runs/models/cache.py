@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 
-class CachedReply(models.Model):
+class KeptReply(models.Model):
     """A successful reply under the key of its request. Failures are never stored."""
 
     key = models.CharField(max_length=64, primary_key=True)
@@ -27,6 +27,16 @@ class CachedReply(models.Model):
     created = models.DateTimeField()
 
     class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.endpoint}/{self.model} {self.key[:12]}"
+
+
+class CachedReply(KeptReply):
+    """One that answers equal calls."""
+
+    class Meta:
         verbose_name_plural = "cached replies"
         # Newest first of all, of a model and of a run: for a page, a search and a removal alike.
         indexes: ClassVar[list[models.Index]] = [
@@ -35,5 +45,19 @@ class CachedReply(models.Model):
             models.Index(fields=["run", "created"]),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.endpoint}/{self.model} {self.key[:12]}"
+
+class RemovedReply(KeptReply):
+    """One that somebody removed, and can bring back. In a table of its own: nothing that reads the
+    cache has to pass it over. Those of one removal have the same date."""
+
+    remove_after = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "removed replies"
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["remove_after"]),
+            models.Index(fields=["run"]),
+        ]
+
+
+ANSWER_TABLES: tuple[type[KeptReply], ...] = (CachedReply, RemovedReply)

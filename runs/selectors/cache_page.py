@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from django.db.models import Avg, Count, Max, Min, Q, QuerySet, Sum
-from django.db.models.functions import Length, Substr
+from django.db.models.functions import Length, Now, Substr
 from django.utils import timezone
 
-from runs.models import CachedReply, Run
+from runs.models import CachedReply, RemovedReply, Run
 from runs.selectors.paging import Order, read_page
 from workers.engine.calling.embeddings import describe_vector, is_vector
 
@@ -19,6 +19,7 @@ LATEST_FIRST = Order(("created", "key"), is_descending=True)
 SHORTEST_SEARCH = 3  # characters
 MOST_SEARCHED = 20_000  # newest answers whose text is looked through
 MOST_GROUPS = 100
+MOST_REMOVALS = 20
 EMBEDDING = "(the embedding of a text)"
 SAMPLE = 1000  # newest answers that tell the mean size
 ROW_BYTES = 260  # key, names, numbers and indexes of an entry, beside its text
@@ -68,6 +69,13 @@ class CacheFilters:
 class CachePage(NamedTuple):
     entries: Sequence[CachedReply]  # with `beginning` instead of the whole text
     next: str  # where the next page starts; empty on the last one
+
+
+class Removal(NamedTuple):
+    """Answers that were removed together, until they are gone."""
+
+    remove_after: datetime
+    answers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +201,14 @@ def matching(selection: Pruning) -> QuerySet[CachedReply]:
     if selection.run_id is not None:
         entries = entries.filter(run_id=selection.run_id)
     return entries
+
+
+def list_removals() -> list[Removal]:
+    """Those that can be undone, the newest first."""
+    there = RemovedReply.objects.filter(remove_after__gt=Now()).order_by()
+    found = there.values_list("remove_after").annotate(answers=Count("*"))
+    rows = found.order_by("-remove_after")[:MOST_REMOVALS]
+    return [Removal(*row) for row in rows]
 
 
 def count_matching(selection: Pruning) -> int:

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from runs.formatting import counted
 from runs.models import (
+    ANSWER_TABLES,
     ApiToken,
     Benchmark,
-    CachedReply,
     Configuration,
     Dataset,
     Prompt,
@@ -162,7 +162,9 @@ def parts_of(runs: QuerySet[Run]) -> dict[str, int]:
     return {
         "runs": runs.count(),
         "scores": Score.objects.filter(run__in=runs).count(),
-        "cached_answers": CachedReply.objects.filter(run__in=runs).count(),
+        "cached_answers": sum(
+            model._default_manager.filter(run__in=runs).count() for model in ANSWER_TABLES
+        ),
     }
 
 

@@ -385,6 +385,21 @@ def test_the_cache_is_looked_at_and_pruned(asker, staff, stranger, run):
     assert not CachedReply.objects.exists()
 
 
+def test_pruned_answers_are_brought_back_unless_they_went_for_good(asker, staff, run):
+    add_cached_reply(run, "a" * 64)
+    until = staff.post("/cache/prune", {"run": run.pk}).json()["remove_after"]
+    assert staff.get("/cache/removals").json() == [{"remove_after": until, "answers": 1}]
+    for refused in (asker.get("/cache/removals"), asker.post("/cache/restore", {})):
+        assert refused.status_code == 403
+    back = staff.post("/cache/restore", {"remove_after": until}).json()
+    assert back == {"changed": True, "restored": 1}
+    assert CachedReply.objects.get().run == run
+    assert staff.post("/cache/restore", {"remove_after": until}).json()["restored"] == 0
+    gone = staff.post("/cache/prune", {"run": run.pk, "for_good": True}).json()
+    assert (gone["removed"], gone["remove_after"]) == (1, None)
+    assert staff.get("/cache/removals").json() == []
+
+
 def test_benchmarks_are_listed_and_shown(asker):
     benchmark = make_benchmark()
     (row,) = asker.get("/benchmarks").json()["data"]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
@@ -26,14 +26,17 @@ from runs.models import (
     WebhookDelivery,
 )
 from runs.roles import Role
+from runs.selectors.cache_page import Pruning
 from runs.selectors.endpoints.permit_state import open_redis
 from runs.services import prompts
+from runs.services.cache import prune_cache
 from runs.services.people.accounts import make_setup_link
 from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from runs.services.removing.rules import remove_old_samples
 from tests.runs.page_parts import (
     PASSWORD,
+    add_cached_reply,
     add_score,
     client_of,
     make_dataset,
@@ -47,6 +50,14 @@ from tests.runs.page_parts import (
 KEY = "sk-canary-0123456789abcdef"
 HOOK = "https://hooks.example/services/T0/canary-path"
 PATH = re.compile(r"T0/canary")
+
+
+def removed_answer(run: Run) -> datetime:
+    """One that can be brought back until then."""
+    add_cached_reply(run, "a" * 64)
+    removed = prune_cache(Pruning(run_id=run.pk)).remove_after
+    assert removed is not None
+    return removed
 
 
 class Stage:
@@ -414,6 +425,10 @@ DOORS: dict[AuditAction, tuple[Callable[[Stage], object], dict[str, Any]]] = {
     AuditAction.CACHE_CLEARED: (
         lambda s: call_command("prune_cache", run=s.run.pk, yes=True, verbosity=0),
         SHELL | {"subject_kind": "cache"},
+    ),
+    AuditAction.CACHE_RESTORED: (
+        lambda s: s.post("cache_restore", remove_after=removed_answer(s.run).isoformat()),
+        ENDS | {"subject_kind": "cache", "detail": "1 answer"},
     ),
     AuditAction.EXPORTED: (
         lambda s: s.page.get(reverse("run_scores_csv", args=[s.run.pk])),

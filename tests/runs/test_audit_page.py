@@ -37,6 +37,7 @@ NOT_A_PERSONS = {
     "retune_and_resume": "its two parts record",
     "rerun_as_new": "create_run records it",
     "remove_due": "remove_part records it",
+    "remove_due_answers": "prune_cache said when they would go",
 }
 
 

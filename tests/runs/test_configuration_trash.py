@@ -258,11 +258,6 @@ def test_the_system_page_counts_deleted_configurations(alice, stored):
     assert "1 configuration; the next one goes on" in " ".join(page_of(ada, "system").split())
 
 
-def test_the_page_of_cached_answers_says_that_they_go_at_once():
-    ada = make_person("ada", staff=True, role=Role.ADMIN)
-    assert "at once and cannot be brought back" in page_of(ada, "cache_prune")
-
-
 def test_the_page_says_when_it_goes_in_the_zone_of_who_looks(alice, stored):
     delete_configuration(stored, alice)
     Configuration.objects.update(remove_after=SAVED)

@@ -96,6 +96,7 @@ REFERENCES = {
     "runs.Override.run": "erased",
     "runs.Case.dataset": "erased",
     "runs.CachedReply.run": "erased",
+    "runs.RemovedReply.run": "erased",
     "runs.Candidate.run": "erased",
     "runs.Chunk.run": "erased",
     "runs.RunEvent.run": "erased",

@@ -8,7 +8,10 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import CachedReply
+from runs.models import CachedReply, RemovedReply
+from runs.selectors.cache_page import Pruning, list_removals
+from runs.services.cache import prune_cache, remove_due_answers
+from runs.services.removing.erasing import erase_dataset
 from tests.runs.page_parts import add_cached_reply, client_of, make_dataset, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
@@ -194,7 +197,7 @@ def test_what_is_counted_is_what_is_removed(ada, run, query, number):
         return
     hidden = dict(re.findall(r'type="hidden" name="(before|model|run)" value="([^"]*)"', page))
     answer = client.post(address, hidden, follow=True)
-    removed = f"{number:,} cached answers were removed."
+    removed = f"{number:,} cached answer{'s' * (number > 1)} removed."
     assert removed in words_of(answer.content.decode())
     assert CachedReply.objects.count() == 4 - number
 
@@ -274,6 +277,58 @@ def test_the_command_counts_and_removes_only_when_told(run, capsys):
     assert "Removed 6 cached answers" in capsys.readouterr().out
     call_command("prune_cache", model="simulated/sim-small", run=run.pk, yes=True)
     assert not CachedReply.objects.exists()
+
+
+def test_a_removal_is_undone_on_the_page_with_every_value_as_it_was(ada, run):
+    keys = fill(run, 3)
+    before = list(CachedReply.objects.order_by("key").values())
+    client = client_of(ada)
+    answer = client.post(reverse("cache_prune"), {"run": run.pk}, follow=True)
+    assert "3 cached answers removed. They can be brought back below." in words_of(answer.text)
+    add_cached_reply(run, keys[0], text="asked anew")
+    (removal,) = list_removals()
+    assert f'value="{removal.remove_after.isoformat()}"' in page_of(ada)
+    sent = {"remove_after": removal.remove_after.isoformat()}
+    answer = client.post(reverse("cache_restore"), sent, follow=True)
+    assert "3 cached answers brought back." in words_of(answer.text)
+    assert CachedReply.objects.get(key=keys[0]).text == "asked anew"
+    assert list(CachedReply.objects.order_by("key").values())[1:] == before[1:]
+    assert not RemovedReply.objects.exists()
+    answer = client.post(reverse("cache_restore"), sent, follow=True)
+    assert "These answers are gone, or are back already." in words_of(answer.text)
+
+
+def test_removed_answers_go_for_good_when_their_time_is_over_or_at_once(ada, run):
+    fill(run, 2)
+    client = client_of(ada)
+    client.post(reverse("cache_prune"), {"run": run.pk, "for_good": "on"})
+    assert not RemovedReply.objects.exists()
+    fill(run, 2)
+    client.post(reverse("cache_prune"), {"run": run.pk})
+    remove_due_answers()
+    assert RemovedReply.objects.count() == 2
+    RemovedReply.objects.update(remove_after=now() - timedelta(seconds=1))
+    assert list_removals() == []
+    remove_due_answers()
+    assert not RemovedReply.objects.exists()
+
+
+def test_a_removed_answer_is_erased_with_its_run(ada, run):
+    fill(run, 1)
+    prune_cache(Pruning(run_id=run.pk))
+    assert erase_dataset(ada, run.dataset).erased["cached_answers"] == 1
+    assert not RemovedReply.objects.exists()
+
+
+def test_the_command_undoes_the_last_removal(run, capsys):
+    fill(run, 30)
+    for days in (1, 0):
+        call_command("prune_cache", older_than_days=days, yes=True)
+    assert "Removed 24 cached answers. `prune_cache --undo`" in capsys.readouterr().out
+    for told in ("Brought back 24", "Brought back 6", "No removal can be undone."):
+        call_command("prune_cache", undo=True)
+        assert told in capsys.readouterr().out
+    assert CachedReply.objects.count() == 30
 
 
 @pytest.mark.parametrize(

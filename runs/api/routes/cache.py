@@ -20,9 +20,10 @@ from runs.selectors.cache_page import (
     Pruning,
     count_matching,
     list_entries,
+    list_removals,
     read_figures,
 )
-from runs.services.cache import MOST_AT_ONCE, prune_cache
+from runs.services.cache import MOST_AT_ONCE, Pruned, prune_cache, restore_answers
 from workers.engine.spec.configuration import NotSwitch, Strict
 
 routes = Routes(tags=["Cache"])
@@ -70,13 +71,35 @@ class PruneBody(Strict):
     model: Model = ""
     run: Annotated[int, Field(ge=1, le=2**63 - 1), NotSwitch] | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only count.")] = False
+    for_good: Annotated[
+        bool, Field(strict=True, description="At once: makes room, and cannot be undone.")
+    ] = False
 
 
-class Pruned(BaseModel):
+class PrunedAnswer(BaseModel):
+    """`remove_after`: until then what was removed can be brought back by `/cache/restore`."""
+
     applied: bool
     changed: bool
     removed: int
     left: int
+    remove_after: datetime | None
+
+
+class RemovalAnswer(BaseModel):
+    """Answers that were removed together."""
+
+    remove_after: datetime
+    answers: int
+
+
+class RestoreBody(Strict):
+    remove_after: Annotated[Moment, Field(description="As /cache/prune and /cache/removals say.")]
+
+
+class Restored(BaseModel):
+    changed: bool
+    restored: int
 
 
 @routes.get("/cache", auth=needs(Scope.READ), response=CacheAnswer, summary="Cache figures")
@@ -107,23 +130,50 @@ def list_cached(request: HttpRequest, query: Query[EntriesQuery]) -> HttpRespons
 @routes.post(
     "/cache/prune",
     auth=needs(Scope.MANAGE, Permission.CLEAR_CACHE),
-    response=Pruned,
+    response=PrunedAnswer,
     summary="Remove cached answers",
 )
-def prune(request: HttpRequest, body: PruneBody) -> Pruned:
+def prune(request: HttpRequest, body: PruneBody) -> PrunedAnswer:
     """For operators. At most 100,000 at once; `left` tells how many still fit. Runs keep their
-    scores; only later calls cost."""
+    scores; only later calls cost. They can be brought back for a while, unless `for_good`."""
     if body.before is None and not body.model and body.run is None:
         raise refuse("", "Give before, model or run: an empty selection would take everything.")
     endpoint, _, model = body.model.partition("/")
     selection = Pruning(body.before, endpoint, model, body.run)
-    removed = 0 if body.dry_run else prune_cache(selection, most=MOST_AT_ONCE)
-    return Pruned(
+    done = Pruned(0, None)
+    if not body.dry_run:
+        done = prune_cache(selection, most=MOST_AT_ONCE, for_good=body.for_good)
+    return PrunedAnswer(
         applied=not body.dry_run,
-        changed=removed > 0,
-        removed=removed,
+        changed=done.removed > 0,
+        removed=done.removed,
         left=count_matching(selection),
+        remove_after=done.remove_after,
     )
+
+
+@routes.get(
+    "/cache/removals",
+    auth=needs(Scope.READ, Permission.CLEAR_CACHE),
+    response=list[RemovalAnswer],
+    summary="List removals of cached answers that can be undone",
+)
+def list_removed(request: HttpRequest) -> list[RemovalAnswer]:
+    """For operators. The newest first."""
+    return [RemovalAnswer(**removal._asdict()) for removal in list_removals()]
+
+
+@routes.post(
+    "/cache/restore",
+    auth=needs(Scope.MANAGE, Permission.CLEAR_CACHE),
+    response=Restored,
+    summary="Bring cached answers back",
+)
+def restore_cached(request: HttpRequest, body: RestoreBody) -> Restored:
+    """For operators. Those of one removal; none where they are gone, or back already. What was
+    asked anew since is kept instead."""
+    number = restore_answers(body.remove_after)
+    return Restored(changed=number > 0, restored=number)
 
 
 def entry_answer(entry: CachedReply) -> EntryAnswer:

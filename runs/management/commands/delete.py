@@ -15,7 +15,7 @@ class Command(SiteCommand):
     help = (
         "Deletes runs, datasets, endpoints or configurations. Without --yes it only says what goes "
         "with them. They can be brought back by `restore` for some days (EVALSITE_TRASH_DAYS). "
-        "Cached answers are removed at once, by `prune_cache`."
+        "Cached answers are removed by `prune_cache`."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

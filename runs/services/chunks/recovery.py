@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from runs.models import Chunk, ChunkState, EventLevel, Run, RunState
 from runs.selectors.system.accidents import LOST_WORKER
+from runs.services.cache import remove_due_answers
 from runs.services.chunks.leases import SUSPICIOUS_DEATHS, read_lease, scored_positions
 from runs.services.chunks.planning import send_chunks
 from runs.services.chunks.recording import Results, record_results
@@ -53,6 +54,7 @@ def sweep(*, may_reclaim: bool = True) -> None:
     remove_due()
     remove_due_parts()
     remove_due_configuration()
+    remove_due_answers()
 
 
 def reclaim_expired() -> None:

@@ -15,9 +15,9 @@ from django.utils.timezone import now
 
 from runs.formatting import counted
 from runs.models import (
+    ANSWER_TABLES,
     AuditAction,
     Benchmark,
-    CachedReply,
     Configuration,
     Dataset,
     DryRun,
@@ -105,7 +105,8 @@ def _erase_runs(runs: QuerySet[Run], why: str) -> None:
 def _erase_tried(dry_runs: QuerySet[DryRun]) -> None:
     """The answers that were asked for before a launch. Those that a run has paid for since stay."""
     for keys in dry_runs.values_list("reply_keys", flat=True):
-        CachedReply.objects.filter(key__in=keys, run=None).delete()
+        for model in ANSWER_TABLES:
+            model._default_manager.filter(key__in=keys, run=None).delete()
     dry_runs.update(reply_keys=[])
 
 

@@ -15,9 +15,9 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from runs.models import (
+    ANSWER_TABLES,
     AuditAction,
     AuditEntry,
-    CachedReply,
     Candidate,
     Chunk,
     Override,
@@ -120,15 +120,23 @@ def _remove_some(model: type[models.Model], run_id: int, among: QuerySet[Run]) -
 
 @transaction.atomic
 def delete_some_answers(run_id: int) -> int:
-    paid = CachedReply.objects.filter(run_id=run_id)
-    return paid.filter(key__in=list(paid.values_list("key", flat=True)[:BATCH])).delete()[0]
+    """Also those that could have been brought back."""
+    number = 0
+    for model in ANSWER_TABLES:
+        paid = model._default_manager.filter(run_id=run_id)
+        keys = list(paid.values_list("key", flat=True)[:BATCH])
+        number += paid.filter(key__in=keys).delete()[0]
+    return number
 
 
 @transaction.atomic
 def free_some_answers(run_id: int) -> int:
-    paid = CachedReply.objects.filter(run_id=run_id)
-    keys = list(paid.values_list("key", flat=True)[:BATCH])
-    return paid.filter(key__in=keys).update(run=None)
+    number = 0
+    for model in ANSWER_TABLES:
+        paid = model._default_manager.filter(run_id=run_id)
+        keys = list(paid.values_list("key", flat=True)[:BATCH])
+        number += paid.filter(key__in=keys).update(run=None)
+    return number
 
 
 def prune_audit() -> int:

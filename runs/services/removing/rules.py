@@ -112,4 +112,4 @@ def remove_old_samples(days: int) -> int:
 def _prune(selection: Pruning) -> int:
     if not matching(selection).exists():
         return 0
-    return prune_cache(selection, most=ANSWERS_AT_ONCE)
+    return prune_cache(selection, most=ANSWERS_AT_ONCE, for_good=True).removed

@@ -29,3 +29,8 @@ def _is_xml(code: int) -> bool:
         or 0xE000 <= code <= 0xFFFD
         or 0x10000 <= code <= 0x10FFFF
     )
+
+
+def plain_text(text: str) -> str:
+    """Its lines, without what moves a terminal's cursor or colours it."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

@@ -1,7 +1,11 @@
 """The try-it box: the answer and the raw exchange without secrets, within the endpoint's limits."""
 
+import io
+import re
+
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from runs.models import AuditEntry, Endpoint, Scope
@@ -160,6 +164,40 @@ def test_it_is_counted_with_other_pages_that_work(ada, endpoint, settings):
     settings.WORK_REQUESTS_PER_MINUTE = 0
     answer = client_of(ada).post(reverse("endpoint_try", args=[endpoint.pk]), {})
     assert answer.status_code == 429
+
+
+def test_the_command_prints_the_answer_and_beside_it_what_it_took(
+    ada, endpoint, simulator, capsys, monkeypatch
+):
+    call_command("try_prompt", "main/sim-large", PROMPT)
+    printed = capsys.readouterr()
+    assert printed.out == f"{ANSWER}\n"
+    assert re.search(r"\d m?s, \d+ tokens in, \d+ out, \$", printed.err)
+    simulator.play({"match": {}, "times": 1, "do": "answer", "answer": "red \x1b[31m\nor not"})
+    monkeypatch.setattr("sys.stdin", io.StringIO(PROMPT))
+    call_command("try_prompt", "main/sim-large", "-", raw=True)
+    out = capsys.readouterr().out
+    assert out.endswith("red \ufffd[31m\nor not\n")
+    assert out.startswith(f"POST {simulator.url}/v1/chat/completions")
+    assert not holds_a_secret(out)
+
+
+@pytest.mark.parametrize("model", ["main", "other/sim-large", "sim-large"])
+def test_the_command_says_how_a_model_is_named(endpoint, model):
+    with pytest.raises(CommandError, match="Write endpoint/model") as refused:
+        call_command("try_prompt", model, PROMPT)
+    assert refused.value.returncode == 2
+
+
+def test_the_command_fails_where_there_is_no_answer(ada, endpoint):
+    Endpoint.objects.update(is_paused=True)
+    with pytest.raises(CommandError, match=PAUSED) as refused:
+        call_command("try_prompt", "main/sim-large", PROMPT)
+    assert refused.value.returncode == 3
+
+
+def holds_a_secret(text):
+    return KEY in text or VALUE in text
 
 
 def test_the_api_sends_a_prompt(ada, endpoint, client):

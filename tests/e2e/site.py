@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.e2e.database import Database
 from tests.e2e.simulator import Simulator
+from tests.patience import wait_until
 from tests.platform.processes import wait_until_gone
 from tests.platform.serving import SETUP, SIMULATOR_SECRET, Serve
-from tests.workers.working import wait_until
 
 SIMULATOR = re.compile(r"Simulated provider listens on (http://127\.0\.0\.1:\d+)")
 

@@ -2,8 +2,7 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from urllib.parse import urlsplit, urlunsplit
@@ -12,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 
 from runs.models import Run
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.workers.forking import FORKS, work
 
 
@@ -50,14 +49,6 @@ def running_worker(threads: int = 4, also: str = "") -> Iterator[BaseProcess]:
             worker.kill()
             raise AssertionError(f"The worker did not stop within {PATIENCE_SECONDS:.0f} s.")
         printed.close()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait for another process's doing."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"Not within {seconds} s."
-        time.sleep(0.02)
 
 
 def finish(run: Run) -> Run:

@@ -6,8 +6,9 @@ in the middle is taken up by the next call, because the run itself goes last.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import models, transaction
@@ -120,23 +121,19 @@ def _remove_some(model: type[models.Model], run_id: int, among: QuerySet[Run]) -
 
 @transaction.atomic
 def delete_some_answers(run_id: int) -> int:
-    """Also those that could have been brought back."""
-    number = 0
-    for model in ANSWER_TABLES:
-        paid = model._default_manager.filter(run_id=run_id)
-        keys = list(paid.values_list("key", flat=True)[:BATCH])
-        number += paid.filter(key__in=keys).delete()[0]
-    return number
+    return sum(some.delete()[0] for some in _some_answers(run_id))
 
 
 @transaction.atomic
 def free_some_answers(run_id: int) -> int:
-    number = 0
+    return sum(some.update(run=None) for some in _some_answers(run_id))
+
+
+def _some_answers(run_id: int) -> Iterator[QuerySet[Any]]:
+    """Of those that it paid for; also of those that were removed and can be brought back."""
     for model in ANSWER_TABLES:
         paid = model._default_manager.filter(run_id=run_id)
-        keys = list(paid.values_list("key", flat=True)[:BATCH])
-        number += paid.filter(key__in=keys).update(run=None)
-    return number
+        yield paid.filter(key__in=list(paid.values_list("key", flat=True)[:BATCH]))
 
 
 def prune_audit() -> int:

@@ -17,8 +17,8 @@ from workers.engine.statistics.gates import Exit
 
 class Command(SiteCommand):
     help = (
-        "Sends one prompt to a model of an endpoint and shows the answer. It keeps to the limits of "
-        "the endpoint; no cache answers it, and nothing is stored but a line in the audit table."
+        "Sends one prompt to a model of an endpoint and shows the answer. It keeps to the limits "
+        "of the endpoint; no cache answers it, and nothing is stored but a line in the audit table."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -56,9 +56,7 @@ def problem_with(request: HttpRequest, deletion: Deletion) -> str:
     """A form that is sent twice must not remove for good what it deleted."""
     if request.POST.get("action") != deletion.action:
         return "Choose what to do."
-    if request.POST.get("typed", "").strip() != deletion.typed:
-        return f"Type {deletion.typed} to delete it. Nothing was deleted."
-    return ""
+    return deletion.problem_with(request)
 
 
 @requires(Permission.CONFIGURE)

@@ -61,6 +61,11 @@ class Deletion(NamedTuple):
     act: Callable[[], object]
     undo: str = "This cannot be undone."
 
+    def problem_with(self, request: HttpRequest) -> str:
+        """Empty if the name was typed."""
+        is_typed = request.POST.get("typed", "").strip() == self.typed
+        return "" if is_typed else f"Type {self.typed} to delete it. Nothing was deleted."
+
 
 @requires(Permission.IMPORT)
 @require_http_methods(["GET", "POST"])
@@ -171,8 +176,7 @@ def delete_or_show(request: HttpRequest, context: dict[str, Any]) -> HttpRespons
     if context["used"].text:
         problem = f"{context['thing']} is used by {context['used'].text}. Archive it instead."
     for deletion in asked:
-        if request.POST.get("typed", "").strip() != deletion.typed:
-            problem = f"Type {deletion.typed} to delete it. Nothing was deleted."
+        if problem := deletion.problem_with(request):
             continue
         try:
             deletion.act()

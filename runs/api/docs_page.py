@@ -4,6 +4,7 @@ from functools import cache
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from runs.api.api import openapi_document
@@ -17,13 +18,19 @@ def reference() -> Reference:
     return read_reference(openapi_document())
 
 
+@cache
+def rendered() -> str:
+    """The same for everybody, and half a second of work."""
+    return render_to_string("api/_reference.html", reference()._asdict())
+
+
 @requires(Permission.SEE)
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "api",
         "groups": reference().groups,
-        "objects": reference().objects,
+        "reference": rendered(),
         "site": f"{request.scheme}://{request.get_host()}",
     }
     return render(request, "api/docs.html", context)

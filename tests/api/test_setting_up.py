@@ -388,7 +388,7 @@ def test_the_cache_is_looked_at_and_pruned(asker, staff, stranger, run):
 def test_pruned_answers_are_brought_back_unless_they_went_for_good(asker, staff, run):
     add_cached_reply(run, "a" * 64)
     until = staff.post("/cache/prune", {"run": run.pk}).json()["remove_after"]
-    assert staff.get("/cache/removals").json() == [{"remove_after": until, "answers": 1}]
+    assert staff.get("/cache/removals").json()["data"] == [{"remove_after": until, "answers": 1}]
     for refused in (asker.get("/cache/removals"), asker.post("/cache/restore", {})):
         assert refused.status_code == 403
     back = staff.post("/cache/restore", {"remove_after": until}).json()
@@ -397,7 +397,7 @@ def test_pruned_answers_are_brought_back_unless_they_went_for_good(asker, staff,
     assert staff.post("/cache/restore", {"remove_after": until}).json()["restored"] == 0
     gone = staff.post("/cache/prune", {"run": run.pk, "for_good": True}).json()
     assert (gone["removed"], gone["remove_after"]) == (1, None)
-    assert staff.get("/cache/removals").json() == []
+    assert staff.get("/cache/removals").json()["data"] == []
 
 
 def test_benchmarks_are_listed_and_shown(asker):

@@ -93,6 +93,11 @@ class RemovalAnswer(BaseModel):
     answers: int
 
 
+class Removals(BaseModel):
+    data: list[RemovalAnswer]
+    as_of: datetime
+
+
 class RestoreBody(Strict):
     remove_after: Annotated[Moment, Field(description="As /cache/prune and /cache/removals say.")]
 
@@ -155,12 +160,13 @@ def prune(request: HttpRequest, body: PruneBody) -> PrunedAnswer:
 @routes.get(
     "/cache/removals",
     auth=needs(Scope.READ, Permission.CLEAR_CACHE),
-    response=list[RemovalAnswer],
+    response=Removals,
     summary="List removals of cached answers that can be undone",
 )
-def list_removed(request: HttpRequest) -> list[RemovalAnswer]:
+def list_removed(request: HttpRequest) -> Removals:
     """For operators. The newest first."""
-    return [RemovalAnswer(**removal._asdict()) for removal in list_removals()]
+    found = [RemovalAnswer(**removal._asdict()) for removal in list_removals()]
+    return Removals(data=found, as_of=as_of())
 
 
 @routes.post(

@@ -43,8 +43,8 @@ def webhook_policy() -> AddressPolicy:
 
 
 def webhook_route() -> Route:
-    """Their addresses are a runner's word, which no proxy is asked to look up: it is given the
-    address that was found here and may be called."""
+    """Runners name these addresses, so no proxy is asked to look them up: it is given the address
+    that was looked up and checked here."""
     return Route(webhook_policy(), site_proxy_policy(), site_way(tells_names=False))
 
 

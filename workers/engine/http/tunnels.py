@@ -17,8 +17,8 @@ WANTS_PASSWORD = "The proxy wants another user name or password (407)."
 async def open_tunnel(
     proxy: Proxy, hosts: Sequence[str], port: int, resolve: Resolver, seconds: float
 ) -> socket.socket:
-    """A socket to the port at the first of the hosts that the proxy reaches. Unreachable says why
-    not the last one."""
+    """A socket to the port at the first of the hosts that the proxy reaches. Unreachable tells why
+    the last one was not reached."""
     problem = Unreachable(SILENT)
     for host in hosts:
         try:

@@ -22,7 +22,7 @@ def open_client(route: Route, resolve: Resolver = look_up) -> Client:
 
 
 def open_as(kind: type[Opened], route: Route, resolve: Resolver = look_up) -> Opened:
-    """A client that does more than make calls."""
+    """A client of another class, such as one that records."""
     return kind(
         GuardedResolver(route.policy, resolve),
         way=route.way,

@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils.timezone import now
 
 from evalsite import settings as site_settings
+from runs.models import Dataset, Endpoint
+from runs.roles import Role
 from runs.selectors import health
 from runs.services import connection
 from runs.services.chunks import leases
 from runs.services.people import provider_protocol
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.factories import make_dataset, make_endpoint, make_person
+from tests.harness.patience import PATIENCE_SECONDS
 from workers import messenger
 from workers.engine.http import client as http_client
 from workers.engine.named.options import schema_of
@@ -93,3 +97,33 @@ def schemas_as_they_are(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if changes:
         schema_of.cache_clear()
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """A runner: what a test is about is hers."""
+    return make_person("alice")
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    """Another runner, to whom nothing belongs."""
+    return make_person("bob")
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    """The administrator."""
+    return make_person("ada", staff=True, role=Role.ADMIN)
+
+
+@pytest.fixture
+def endpoint(db: None) -> Endpoint:
+    """The simulated provider of every document that `run_document` writes."""
+    return make_endpoint()
+
+
+@pytest.fixture
+def dataset(alice: User, endpoint: Endpoint) -> Dataset:
+    """Three sums of Alice's."""
+    return make_dataset(alice)

@@ -15,7 +15,7 @@ from runs.models import Endpoint
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.views.configuration_docs import parts
 from tests.engine import test_selections as contract
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.toy_things import Closing, Echo, FirstFew, Parrot, Shouting
 from workers.engine.agents import AGENTS
 from workers.engine.here import run_here

@@ -4,7 +4,7 @@ import pytest
 
 from runs.models import RunState
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_score,
     make_dataset,
     make_endpoint,

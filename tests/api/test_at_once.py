@@ -8,7 +8,7 @@ import pytest
 
 from runs.models import Run
 from tests.api.asking import Asker
-from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_document
+from tests.harness.factories import make_dataset, make_endpoint, make_person, run_document
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,8 +16,8 @@ from evalsite.client.showing import html_of
 from runs.models import Run as StoredRun
 from runs.models import RunState
 from tests.api.asking import Asker
+from tests.harness.factories import run_document
 from tests.platform.processes import BASE_DIR
-from tests.runs.page_parts import run_document
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 import yaml
 
-from tests.runs.page_parts import make_dataset
+from tests.harness.factories import make_dataset
 from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ import pytest
 
 from runs.models import RunState
 from tests.commands.conftest import command
+from tests.harness.factories import make_dataset
 from tests.runs.comparing_parts import make_scored
-from tests.runs.page_parts import make_dataset
 
 pytestmark = pytest.mark.django_db
 

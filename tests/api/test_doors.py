@@ -17,7 +17,7 @@ from runs.models import Run, RunState, Scope
 from runs.rates import RateCounter
 from runs.services.people.tokens import revoke_token
 from tests.api.asking import EVERYTHING, ROOT, Asker
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

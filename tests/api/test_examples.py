@@ -22,8 +22,7 @@ from runs.models import (
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_record,
     add_score,
     client_of,
@@ -33,6 +32,7 @@ from tests.runs.page_parts import (
     make_run,
     run_document,
 )
+from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.any_database

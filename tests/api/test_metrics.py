@@ -5,7 +5,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api.asking import Asker
-from tests.runs.page_parts import beat, client_of, make_person
+from tests.harness.factories import beat, client_of, make_person
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ import pytest
 from runs.api.api import api
 from runs.api.openapi import operations_of
 from tests.api.asking import Asker
-from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import make_dataset, make_endpoint, make_person, make_run
 from workers.engine.kinds import KINDS
 
 pytestmark = pytest.mark.any_database

@@ -7,7 +7,7 @@ from django.utils.timezone import now
 
 from runs.models import RunSample, Score
 from runs.services.events import note
-from tests.runs.page_parts import add_candidate, add_score, make_run
+from tests.harness.factories import add_candidate, add_score, make_run
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from runs.models import Configuration, Dataset, Run, RunSample, RunState, Team
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
-from tests.runs.page_parts import add_candidate, add_score, make_run, run_document
+from tests.harness.factories import add_candidate, add_score, make_run, run_document
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from django.test import AsyncClient
 
 from runs.models import Score
 from runs.selectors.scores.lines import PAGE_ROWS
-from tests.runs.page_parts import make_dataset, make_run, new_score
+from tests.harness.factories import make_dataset, make_run, new_score
 
 pytestmark = pytest.mark.django_db
 

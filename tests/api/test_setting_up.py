@@ -12,8 +12,8 @@ from runs.models import CachedReply, Configuration, Dataset, Endpoint
 from runs.roles import Role
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
+from tests.harness.factories import add_cached_reply, make_dataset, make_person, run_document
 from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.page_parts import add_cached_reply, make_dataset, make_person, run_document
 from workers.engine.kinds import read_configuration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

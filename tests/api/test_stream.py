@@ -14,8 +14,8 @@ from runs.services.control.pauses import pause_run
 from runs.services.events import note
 from runs.services.people.tokens import create_token, revoke_token
 from runs.services.runs import cancel_run
-from tests.patience import PATIENCE_SECONDS
-from tests.runs.page_parts import make_dataset, make_person, make_run
+from tests.harness.factories import make_dataset, make_person, make_run
+from tests.harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

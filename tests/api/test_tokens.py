@@ -14,7 +14,7 @@ from django.utils.timezone import now
 from runs.models import ApiToken
 from runs.services.people.accounts import needs_setup
 from runs.services.people.tokens import authenticate_token, create_token, revoke_token
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 from workers.engine.errors import ConfigurationError
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -20,7 +20,7 @@ from runs.services.runs import cancel_run, create_run, fail_run
 from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, note_delivery
 from tests.api.asking import Asker
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
-from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_document
+from tests.harness.factories import make_dataset, make_endpoint, make_person, run_document
 from tests.runs.test_outbound import FORBIDDEN_URLS, Answers
 from tests.workers.test_recording import results_of, take
 from workers.database_thread import in_database

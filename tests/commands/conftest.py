@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from runs.management import simulating, surroundings
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.workers.conftest import ada, document, endpoint, simulator
 
 __all__ = ["ada", "document", "endpoint", "simulator"]

@@ -9,7 +9,7 @@ import pytest
 from runs.models import AuditAction, AuditEntry
 from runs.services.audit import Subject, record
 from tests.commands.conftest import command
-from tests.runs.page_parts import make_person
+from tests.harness.factories import make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

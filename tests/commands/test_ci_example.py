@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.commands.conftest import write
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import GIVEN_BY_THE_TESTS
 

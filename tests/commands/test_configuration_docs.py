@@ -11,7 +11,7 @@ from runs.models import Endpoint
 from runs.services.datasets.storing import store_rows
 from runs.services.demo import DEMO_PRICES
 from tests.commands.conftest import command
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
 from workers.engine.kinds import KINDS
 from workers.engine.spec.examples import EXAMPLES, Example
 from workers.engine.spec.reference import reference

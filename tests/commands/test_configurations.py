@@ -12,7 +12,7 @@ from runs.models import Configuration
 from runs.reports.curl import as_curl
 from runs.services.configurations import save_configuration
 from tests.commands.conftest import command
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

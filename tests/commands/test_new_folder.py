@@ -12,7 +12,7 @@ from django.db import OperationalError
 from runs.management.refusals import refusing
 from tests.commands.conftest import write
 from tests.e2e.terminal import argv, environment
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from workers.simulator.testing import running_simulator
 

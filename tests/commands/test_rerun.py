@@ -5,7 +5,7 @@ import pytest
 from runs.models import Chunk, ChunkState, Run
 from runs.selectors.case_sources import positions_of
 from tests.commands.conftest import command
-from tests.runs.page_parts import add_score, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import add_score, make_dataset, make_endpoint, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from tests.e2e.inspection import WIDE
 from tests.e2e.run_page import run_number
 from tests.e2e.site import Site
 from tests.e2e.witness import Witness
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 CHROMIUM_OPTIONS = [
     "--no-sandbox",

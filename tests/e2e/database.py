@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 TOTALS = """
     SELECT count(*) AS done, count(value) AS scored, total(error_class != '') AS failed,

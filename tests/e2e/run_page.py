@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from runs import formatting
 from tests.e2e.database import CandidateTotals, Database, Totals
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.statistics.clusters import Clusters, estimate_clustered
 
 READ_TEXTS = """() => Object.fromEntries([...document.querySelectorAll("[data-live]")].map(

@@ -6,7 +6,7 @@ import json
 import urllib.request
 from typing import Any
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 
 class Simulator:

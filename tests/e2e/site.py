@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.e2e.database import Database
 from tests.e2e.simulator import Simulator
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.platform.processes import wait_until_gone
 from tests.platform.serving import SETUP, SIMULATOR_SECRET, Serve
 

@@ -12,7 +12,7 @@ import termios
 import time
 from pathlib import Path
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import GIVEN_BY_THE_TESTS
 

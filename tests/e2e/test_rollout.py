@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.e2e.doors import RUN_PAGE
 from tests.e2e.inspection import faults_of
 from tests.e2e.run_page import wait_until_final
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.late
 

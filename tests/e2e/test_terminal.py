@@ -14,7 +14,7 @@ import pytest
 from tests.commands.conftest import write
 from tests.e2e.site import Site
 from tests.e2e.terminal import CTRL_C, Terminal, argv, environment
-from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.platform.processes import BASE_DIR
 
 pytestmark = pytest.mark.late

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.http import client
 from workers.engine.records import Case
 from workers.simulator.demo import make_questions

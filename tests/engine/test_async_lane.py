@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.errors import TimedOut
 from workers.engine.lanes import AsyncLane, async_lane
 

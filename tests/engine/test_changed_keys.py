@@ -4,7 +4,7 @@ import asyncio
 from random import Random
 from zlib import crc32
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.calling.asking import Asking, AskParts
 from workers.engine.calling.cache import MemoryCache, SingleFlight, cache_key
 from workers.engine.calling.calls import Caller, CallParts, CallRules

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.running import run_document, table_of
 from tests.engine.scoring import case, quick
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine import sandbox
 from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case, Judgement

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.running import run_document
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.calling.asking import Asking, AskParts
 from workers.engine.calling.cache import MemoryCache, SingleFlight
 from workers.engine.calling.calls import Caller, CallParts, CallRules

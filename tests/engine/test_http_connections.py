@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.engine.http_servers import HANG_UP, OK, Server, Step, served
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.simulator.calls import until
 from workers.engine.http import (
     BadCertificate,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.engine.running import run_document
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.errors import ConfigurationError
 from workers.engine.here import build_quotas
 from workers.engine.kinds import read_configuration

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.parallel import (
     CandidateResponse,
     ParallelError,

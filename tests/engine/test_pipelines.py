@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.pipeline_parts import HERE, LARGE, ROUTED, ROUTER, TERSE, agent, chat
 from tests.engine.running import run_document, table_of
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
 from workers.engine.kinds import read_configuration

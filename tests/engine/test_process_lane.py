@@ -15,7 +15,7 @@ import pytest
 import uvloop
 
 from tests.engine import lane_work as work
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import wait_until_gone
 from tests.simulator.calls import until
 from workers.engine.errors import (

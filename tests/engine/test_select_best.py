@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.engine import lane_work
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.select_best import Answer, select_best
 
 MODELS = {"planner": ["small", "large"], "solver": ["small", "large"]}

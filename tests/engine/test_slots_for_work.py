@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.simulator.calls import until
 from workers.engine.clock import SystemClock
 from workers.engine.targets import slots as slots_module

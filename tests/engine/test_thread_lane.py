@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.lanes import ThreadLane
 
 

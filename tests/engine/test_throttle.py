@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.fake_clock import FakeClock
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.simulator.calls import until
 from workers.engine.clock import SystemClock
 from workers.engine.errors import Refused

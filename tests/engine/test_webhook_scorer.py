@@ -11,7 +11,7 @@ from yarl import URL
 
 from tests.engine.fake_clock import FakeClock
 from tests.engine.http_servers import HANG_UP, Server, served
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.here import run_here
 from workers.engine.http import Address, Client

@@ -27,7 +27,7 @@ from tests.faults.person import Person
 from tests.faults.processes import PartFailed, Process
 from tests.faults.truth import Truth
 from tests.faults.visitor import Visitor
-from tests.postgres import PostgresServer
+from tests.harness.postgres import PostgresServer
 from workers.simulator.testing import SimulatorClient
 
 POLL_SECONDS = 0.02

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evalsite.embedded.child_processes import die_with_parent, signal_group
 from evalsite.env import BASE_DIR
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 READY_SECONDS = PATIENCE_SECONDS
 LAST_LINES = 20

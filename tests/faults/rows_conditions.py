@@ -14,7 +14,7 @@ from tests.faults.clocks import WrongClock, build_shim
 from tests.faults.gates import Gate
 from tests.faults.processes import Process
 from tests.faults.stage import Load, Stage
-from tests.postgres import SUPERUSER
+from tests.harness.postgres import SUPERUSER
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
 SHORT = Load(trials=300, latency_ms=100, slots=10)

@@ -14,7 +14,7 @@ from tests.faults.cluster import Cluster, new_postgres
 from tests.faults.person import Person, Refused
 from tests.faults.rows_redis import longest_gap
 from tests.faults.stage import Act, Load, Stage
-from tests.postgres import PostgresServer
+from tests.harness.postgres import PostgresServer
 
 SHORT = Load(trials=240, latency_ms=100, slots=10)
 STANDARD = Load(trials=1998, latency_ms=100, slots=20)

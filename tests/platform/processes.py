@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 SUPERVISING = """
 import asyncio, os, sys
 from evalsite.embedded.supervisor import Part, Supervisor
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 def part(index, text):
     name, _, program = text.partition("=")

@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR, is_running
 
 READY = re.compile(r"evalsite is ready: (http://127\.0\.0\.1:\d+)/")

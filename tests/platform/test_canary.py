@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 import redis
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.echoing_provider import ANSWERS, echoing_provider
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import SETUP, Serve

@@ -18,9 +18,9 @@ from evalsite import sign_in_provider
 from evalsite.embedded import parts
 from evalsite.embedded.parts import Plan, web_part
 from evalsite.env import EnvironmentProblem, read_environment
+from tests.harness.postgres import SUPERUSER, PostgresServer
 from tests.platform.processes import BASE_DIR
 from tests.platform.test_environment import manage
-from tests.postgres import SUPERUSER, PostgresServer
 
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

@@ -22,7 +22,7 @@ from evalsite.env import (
 )
 from evalsite.mail import read_mail
 from runs.checks import check_cookies, check_proxies
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 
 

@@ -18,8 +18,8 @@ from django.utils.timezone import now
 from evalsite.session_age import STARTED
 from runs.roles import Role
 from runs.services.people.accounts import person_of_session
+from tests.harness.factories import PASSWORD, make_person, make_person_with_password, with_role
 from tests.platform.processes import BASE_DIR
-from tests.runs.page_parts import PASSWORD, make_person, make_person_with_password, with_role
 
 EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",

@@ -15,9 +15,9 @@ import redis
 
 from evalsite.embedded import redis_server
 from evalsite.env import redis_url_file
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.plugin import PATIENT_WITH_REDIS
 from tests.platform.processes import is_running, wait_until_gone
-from tests.services import PATIENT_WITH_REDIS
 
 
 @contextmanager

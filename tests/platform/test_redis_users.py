@@ -24,9 +24,9 @@ from evalsite.embedded.redis_server import find_binary
 from runs.open_sockets import OpenSockets, key_of
 from runs.rates import RateCounter
 from runs.selectors.endpoints.permit_state import ask
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.plugin import PATIENT_WITH_REDIS
 from tests.platform.processes import BASE_DIR
-from tests.services import PATIENT_WITH_REDIS
 from workers import redis_flights
 from workers.engine.records import Reply
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import is_running, wait_until_gone
 from tests.platform.serving import SETUP, Serve, time_of_first_answer
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from evalsite.embedded.supervisor import Part, PartFailed, Supervisor
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import (
     HAS_A_CHILD,
     STUBBORN,

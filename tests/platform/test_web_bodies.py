@@ -23,8 +23,8 @@ from evalsite.web.server import Server
 from runs.models import Dataset, Scope
 from runs.roles import Role
 from runs.services.people.tokens import create_token
-from tests.patience import PATIENCE_SECONDS
-from tests.runs.page_parts import make_person
+from tests.harness.factories import make_person
+from tests.harness.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 

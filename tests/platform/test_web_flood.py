@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from scripts.flood_bodies import measure, memory_mb
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.web_process import (
     Browser,
     browser_at,

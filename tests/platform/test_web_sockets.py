@@ -15,7 +15,7 @@ from runs import open_sockets
 from runs.models import PersonQuota
 from runs.open_sockets import OpenSockets, key_of
 from tests.conftest import shared_redis
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.web_process import (
     browser_at,
     read_to_the_end,

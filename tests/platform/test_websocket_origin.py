@@ -6,7 +6,7 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

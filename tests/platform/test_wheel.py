@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import READY, SETUP
 

@@ -19,10 +19,10 @@ from evalsite.embedded.ports import claim_port
 from runs.models import Run, RunState
 from runs.open_sockets import key_of
 from tests.conftest import shared_redis
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import time_of_first_answer
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
 from tests.workers.working import worker_environment
 
 

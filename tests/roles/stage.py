@@ -22,9 +22,7 @@ from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from runs.services.schedules import save_schedule
-from tests.roles.routes import Route
-from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     add_record,
     add_score,
@@ -35,6 +33,8 @@ from tests.runs.page_parts import (
     make_run,
     run_document,
 )
+from tests.roles.routes import Route
+from tests.runs.benchmark_parts import make_benchmark
 
 OWNERS = ("own", "foreign", "shared")
 BODIES: dict[str, Any] = {

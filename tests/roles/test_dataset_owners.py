@@ -16,7 +16,7 @@ from runs.services.people.sharing import share_run
 from runs.services.removing.retention import prune_runs
 from runs.services.runs import cancel_run, create_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

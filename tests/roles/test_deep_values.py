@@ -12,10 +12,10 @@ from runs.consumers import read_kind
 from runs.models import Candidate, Configuration, Run, Scope, ScoreRecord
 from runs.roles import Role
 from runs.services.people.tokens import create_token
+from tests.harness.factories import add_record
 from tests.roles.routes import Route, api_routes, page_routes
 from tests.roles.stage import Stage, client_of, make_actor, same_browser, set_stage
 from tests.roles.test_extra_fields import YAML, body_of
-from tests.runs.page_parts import add_record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

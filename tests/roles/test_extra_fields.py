@@ -14,9 +14,9 @@ from runs.api.examples import EXAMPLES
 from runs.models import AuditEntry, Scope
 from runs.roles import Role
 from runs.services.people.tokens import create_token
+from tests.harness.factories import make_person
 from tests.roles.routes import Route, api_routes, page_routes
 from tests.roles.stage import Stage, client_of, make_actor, same_browser, set_stage
-from tests.runs.page_parts import make_person
 from workers.engine.spec.documents import read_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -19,6 +19,7 @@ from runs.permissions import declared_by
 from runs.roles import Permission, Role
 from runs.routing import websocket_urlpatterns
 from runs.services.people.tokens import create_token
+from tests.harness.factories import make_person
 from tests.roles.expectations import PAGES, RULES, Anybody, Rule, Thing
 from tests.roles.routes import API_ROOT, Route, api_routes, every_pattern, page_routes
 from tests.roles.stage import (
@@ -30,7 +31,6 @@ from tests.roles.stage import (
     same_browser,
     set_stage,
 )
-from tests.runs.page_parts import make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -8,11 +8,11 @@ import pytest
 from django.urls import Resolver404, ResolverMatch, resolve
 
 from runs.roles import Role
+from tests.harness.factories import make_person
 from tests.roles.expectations import PAGES, RULES, Rule, Thing
 from tests.roles.routes import Route, page_routes
 from tests.roles.stage import OWNERS, Stage, client_of, different_roles, make_actor, set_stage
 from tests.roles.test_matrix import LET_IN, expected
-from tests.runs.page_parts import make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

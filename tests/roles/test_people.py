@@ -15,7 +15,7 @@ from runs.roles import PERMISSIONS, Permission, Role, role_of
 from runs.routing import socket
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.tokens import create_token
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 

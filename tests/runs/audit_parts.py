@@ -34,7 +34,7 @@ from runs.services.people.accounts import make_setup_link
 from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from runs.services.removing.rules import remove_old_samples
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     PASSWORD,
     add_cached_reply,
     add_score,

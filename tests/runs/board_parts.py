@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runs.models import Candidate, Run, Score
-from tests.runs.page_parts import new_score
+from tests.harness.factories import new_score
 
 OPEN = "open"  # a trial that has no score yet
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from runs.models import Candidate, Dataset, Run, Score
-from tests.runs.page_parts import add_candidate, make_run, new_score
+from tests.harness.factories import add_candidate, make_run, new_score
 
 Values = Sequence[float | None]  # by case; None: the trial failed
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.selectors.endpoints import permit_state
-from tests.runs.page_parts import make_person
+from tests.harness.factories import make_person
 from workers import redis_permits
 
 

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from runs.models import Candidate, Run, RunState, Score
 from runs.selectors.limits.limits import configuration_now
 from runs.services.runs import create_run
-from tests.runs.page_parts import new_score
+from tests.harness.factories import new_score
 from workers.engine.records import PROPOSE, Judgement, Trial
 from workers.engine.records import Candidate as PlannedCandidate
 from workers.engine.records import Score as TrialScore

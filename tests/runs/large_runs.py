@@ -7,7 +7,7 @@ from django.utils.timezone import now
 
 from runs.models import Run
 from runs.services.board_figures import keep_figures
-from tests.runs.page_parts import add_candidate, make_dataset, make_run, run_document
+from tests.harness.factories import add_candidate, make_dataset, make_run, run_document
 
 # In the order of Grid; every 97th trial failed, and the later a candidate comes, the worse it is.
 FILL = """

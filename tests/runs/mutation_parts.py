@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from runs.models import Run
 from runs.services.runs import create_run
-from tests.runs.page_parts import make_dataset, make_endpoint, make_person
+from tests.harness.factories import make_dataset, make_endpoint, make_person
 from tests.workers.by_hand import work_through
 from workers.engine.errors import Refused
 from workers.engine.kinds.mutate.target import SegmentTarget

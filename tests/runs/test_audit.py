@@ -20,12 +20,12 @@ from runs.services import audit
 from runs.services.removing import archiving
 from runs.services.removing.retention import prune_audit
 from runs.services.runs import create_run
-from tests.runs.audit_parts import DOORS, PATH, Stage
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     PASSWORD,
     client_of,
     run_document,
 )
+from tests.runs.audit_parts import DOORS, PATH, Stage
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from runs.roles import Role
 from runs.selectors.audit import PAGE_SIZE
 from runs.services.audit import Subject, record
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from tests.runs.page_parts import make_dataset, make_person, make_run
+from tests.harness.factories import make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

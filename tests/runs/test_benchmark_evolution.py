@@ -13,9 +13,9 @@ from runs.benchmarking.measuring import Traffic
 from runs.benchmarking.plan import Plan, Size
 from runs.models import Benchmark
 from runs.services.benchmarks import store_benchmark
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.factories import client_of, make_person
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.runs.benchmark_parts import make_report, measured
-from tests.runs.page_parts import client_of, make_person
 from tests.runs.test_benchmarks import left_in, running_command
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evolve import Evolution

@@ -20,9 +20,9 @@ from runs.benchmarking.process_times import ProcessGone, cpu_seconds
 from runs.benchmarking.table import write_report
 from runs.models import Benchmark, Endpoint, EndpointKind
 from runs.services.endpoints import save_endpoint
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.factories import client_of, make_person
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
-from tests.runs.page_parts import client_of, make_person
 from tests.workers.forking import ROOT
 from tests.workers.working import worker_environment
 from workers.simulator.testing import running_simulator

@@ -8,7 +8,7 @@ from runs.models import Endpoint, Run
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.limits.budgets import budget_of
 from runs.selectors.named_parts import every_dataset
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

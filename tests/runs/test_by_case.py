@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from runs.models import Run, Score
 from runs.selectors.scores.by_case import CaseTally, tally_by_case
-from tests.runs.page_parts import add_candidate, make_dataset, make_person, make_run, new_score
+from tests.harness.factories import add_candidate, make_dataset, make_person, make_run, new_score
 
 pytestmark = pytest.mark.django_db
 

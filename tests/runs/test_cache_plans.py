@@ -17,7 +17,7 @@ from runs.selectors.cache_page import (
     place_of,
 )
 from runs.services.cache import prune_cache
-from tests.runs.page_parts import add_cached_reply, make_dataset, make_person, make_run
+from tests.harness.factories import add_cached_reply, make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 

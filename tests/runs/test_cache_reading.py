@@ -6,7 +6,7 @@ from django.db import connection
 from runs.models import CachedReply
 from runs.selectors.cache import find_replies
 from runs.services.chunks.recording import store_replies
-from tests.runs.page_parts import add_cached_reply, make_dataset, make_person, make_run
+from tests.harness.factories import add_cached_reply, make_dataset, make_person, make_run
 from workers.engine.calling.cache import stored_reply
 from workers.engine.records import Reply, Request
 

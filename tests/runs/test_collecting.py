@@ -5,7 +5,7 @@ import pytest
 from runs.models import Case, Dataset
 from runs.services.datasets.collecting import collect_cases
 from runs.services.datasets.storing import DatasetError, NameTakenError, store_rows
-from tests.runs.page_parts import make_person
+from tests.harness.factories import make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -27,7 +27,7 @@ from runs.services.removing.configuration_trash import (
 )
 from runs.services.schedules import has_due_schedules, launch_due, save_schedule
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

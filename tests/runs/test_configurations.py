@@ -12,14 +12,14 @@ from runs.roles import Role
 from runs.services.configurations import save_configuration
 from runs.services.people.sharing import share_configuration
 from tests.api.asking import Asker
-from tests.runs.new_run_parts import FILLED
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,
     make_person,
     run_document,
 )
+from tests.runs.new_run_parts import FILLED
 from workers.engine.errors import ConfigurationError
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

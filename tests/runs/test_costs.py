@@ -4,7 +4,7 @@ import pytest
 
 from runs.selectors.runs.costs import cost_per_thousand, cost_text
 from runs.selectors.runs.snapshot import take_snapshot
-from tests.runs.page_parts import add_score, client_of, make_dataset, make_person, make_run
+from tests.harness.factories import add_score, client_of, make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 

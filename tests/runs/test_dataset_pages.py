@@ -18,7 +18,7 @@ from runs.selectors.datasets.duplicates import plain_words
 from runs.services.datasets.storing import import_dataset, store_rows
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_endpoint, run_document
+from tests.harness.factories import client_of, make_endpoint, run_document
 
 pytestmark = pytest.mark.django_db
 

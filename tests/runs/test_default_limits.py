@@ -12,7 +12,7 @@ from runs.selectors.limits.limits import configuration_now
 from runs.selectors.named_parts import every_dataset
 from runs.selectors.runs.performance import lost_ms
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

@@ -14,7 +14,7 @@ from runs.services.removing import retention
 from runs.services.removing.archiving import InUseError
 from runs.services.removing.run_trash import delete_run, remove_due, restore_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 from tests.runs.test_retention import full_run, rows
 from tests.runs.test_run_marks import listed, told
 from workers.engine.errors import ConfigurationError

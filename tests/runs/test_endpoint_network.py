@@ -19,7 +19,7 @@ from runs.services.connection import check_connection
 from runs.services.endpoints import rotate_endpoint_keys, save_endpoint
 from runs.services.people.tokens import create_token
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 from workers.engine.http import is_left_out, read_proxy
 from workers.engine.records import Request
 

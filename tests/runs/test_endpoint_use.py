@@ -17,7 +17,7 @@ from runs.services.control.endpoint_pauses import (
     reset_breaker,
     resume_endpoint,
 )
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 

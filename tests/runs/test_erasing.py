@@ -44,8 +44,7 @@ from runs.services.people.sharing import share_configuration
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from tests.api.asking import Asker
-from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     add_record,
     add_score,
@@ -56,6 +55,7 @@ from tests.runs.page_parts import (
     make_run,
     run_document,
 )
+from tests.runs.benchmark_parts import make_benchmark
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

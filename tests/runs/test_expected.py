@@ -16,7 +16,7 @@ from runs.models import Configuration, Dataset, Run, Scope
 from runs.services.datasets.storing import import_dataset, set_expected_column, store_rows
 from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
-from tests.runs.page_parts import client_of, make_endpoint, make_person, run_document
+from tests.harness.factories import client_of, make_endpoint, make_person, run_document
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.expected import guess_expected
 

@@ -5,7 +5,7 @@ import pytest
 from runs.models import Run, RunState
 from runs.services.control.failures import watch_failures
 from runs.services.control.resuming import resume_run
-from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run, run_document
+from tests.harness.factories import make_dataset, make_endpoint, make_person, make_run, run_document
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 

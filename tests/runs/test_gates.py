@@ -12,14 +12,14 @@ from runs.services.control.retrying import retry_failed
 from runs.services.gating import CLAIMED_FOR, judge_ended, open_gate, reopen_gate, set_gate
 from runs.services.runs import Source, create_run
 from tests.api.asking import Asker
-from tests.runs.comparing_parts import make_scored
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,
     make_person,
     run_document,
 )
+from tests.runs.comparing_parts import make_scored
 from workers.engine.errors import ConfigurationError
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

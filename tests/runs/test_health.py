@@ -8,7 +8,7 @@ from runs.models import Chunk, RunState
 from runs.selectors.health import NO_WORKER, find_troubles, forget_troubles
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.worker_beats import ALIVE_SECONDS, STORAGE_FULL_MARK
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     beat,
     client_of,
     make_dataset,

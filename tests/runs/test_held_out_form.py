@@ -10,7 +10,13 @@ from runs.models import Run
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, run_document
+from tests.harness.factories import (
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    run_document,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

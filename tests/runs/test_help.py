@@ -8,7 +8,7 @@ from django.contrib.staticfiles import finders
 from django.urls import Resolver404, resolve, reverse
 
 from runs.selectors.guides import DOCS, anchor_of, guide_files, read_guides
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import read_document
 

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from runs.models import Dataset
 from runs.services.runs import create_run
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

@@ -14,7 +14,7 @@ from runs.roles import Role, stored_role_of
 from runs.services.people.invitations import invite, revoke_invitation
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.tokens import create_token
-from tests.runs.page_parts import PASSWORD, client_of, make_person
+from tests.harness.factories import PASSWORD, client_of, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

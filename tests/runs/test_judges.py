@@ -17,7 +17,7 @@ from runs.services.control.outages import models_needed
 from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     add_score,
     client_of,

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.harness.factories import client_of, make_person
 from tests.runs.large_runs import make_large_run
-from tests.runs.page_parts import client_of, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

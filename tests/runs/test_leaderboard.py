@@ -22,8 +22,7 @@ from runs.selectors.runs.leaderboard import LeaderboardRow, leaderboard
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.board_figures import keep_figures
 from tests.api.asking import Asker
-from tests.runs.board_parts import fill
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_candidate,
     client_of,
     make_dataset,
@@ -31,6 +30,7 @@ from tests.runs.page_parts import (
     make_run,
     run_document,
 )
+from tests.runs.board_parts import fill
 from workers.engine.statistics.intervals import estimate_mean
 
 pytestmark = pytest.mark.django_db

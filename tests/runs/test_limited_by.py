@@ -15,7 +15,7 @@ from runs.selectors.health import forget_troubles
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.worker_beats import BEATS
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     beat,
     client_of,
     make_dataset,

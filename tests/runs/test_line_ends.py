@@ -17,7 +17,7 @@ from runs.management.documents import add_document, load_document
 from runs.models import Case, Configuration, Run, Scope
 from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

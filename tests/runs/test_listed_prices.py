@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from runs.models import Endpoint
 from runs.services.endpoints import save_endpoint
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 from workers.engine.calling.prices import Price
 from workers.engine.price_list import PRICES_FILE, kept_list, listed_price
 

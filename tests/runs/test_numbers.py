@@ -18,7 +18,7 @@ from runs.selectors.runs.series import read_series
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
-from tests.runs.page_parts import beat, make_person
+from tests.harness.factories import beat, make_person
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case
 

@@ -10,7 +10,7 @@ from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.scores.lines import read_lines
 from runs.services.removing.retention import BELONGINGS
 from tests.api.asking import Asker
-from tests.runs.page_parts import add_score, client_of, make_dataset, make_person, make_run
+from tests.harness.factories import add_score, client_of, make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 

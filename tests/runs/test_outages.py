@@ -10,8 +10,8 @@ from django.utils.timezone import now
 
 from runs.models import Run, RunSample, RunState
 from runs.services.control.outages import pause_hopeless
-from tests.patience import PATIENCE_SECONDS
-from tests.runs.page_parts import make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import make_dataset, make_endpoint, make_person, make_run
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 

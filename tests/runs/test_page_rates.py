@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils.timezone import now
 
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -9,9 +9,7 @@ from runs import urls
 from runs.models import Run, RunState, Webhook
 from runs.services.configurations import save_configuration
 from runs.services.prompts import save_prompt
-from tests.roles.expectations import PAGES as RULES
-from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     add_record,
     add_score,
@@ -22,6 +20,8 @@ from tests.runs.page_parts import (
     make_run,
     run_document,
 )
+from tests.roles.expectations import PAGES as RULES
+from tests.runs.benchmark_parts import make_benchmark
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.services.people.accounts import make_setup_link
-from tests.runs.page_parts import PASSWORD, client_of, make_person, make_person_with_password
+from tests.harness.factories import PASSWORD, client_of, make_person, make_person_with_password
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -12,7 +12,7 @@ from runs.models import CachedReply, RemovedReply
 from runs.selectors.cache_page import Pruning, list_removals
 from runs.services.cache import prune_cache, remove_due_answers
 from runs.services.removing.erasing import erase_dataset
-from tests.runs.page_parts import add_cached_reply, client_of, make_dataset, make_person, make_run
+from tests.harness.factories import add_cached_reply, client_of, make_dataset, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = pytest.mark.django_db

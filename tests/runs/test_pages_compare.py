@@ -11,14 +11,14 @@ from django.utils.http import urlencode
 
 from runs.models import Dataset, Run, RunState, Score
 from runs.roles import Role
-from tests.runs.comparing_parts import make_scored, scored
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_candidate,
     client_of,
     make_dataset,
     make_person,
     make_run,
 )
+from tests.runs.comparing_parts import make_scored, scored
 
 pytestmark = pytest.mark.django_db
 

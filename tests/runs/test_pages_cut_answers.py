@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Run
-from tests.runs.page_parts import add_candidate, add_score, client_of, make_dataset
-from tests.runs.page_parts import make_run as stored_run
+from tests.harness.factories import add_candidate, add_score, client_of, make_dataset
+from tests.harness.factories import make_run as stored_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

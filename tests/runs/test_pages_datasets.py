@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from runs.models import Dataset
 from runs.roles import Role
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from runs.models import Endpoint
 from runs.roles import Role
-from tests.runs.page_parts import client_of, make_endpoint, make_person
+from tests.harness.factories import client_of, make_endpoint, make_person
 from workers.simulator.testing import running_simulator
 
 pytestmark = [

@@ -8,12 +8,12 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Endpoint, Run
-from tests.runs.new_run_parts import FILLED
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,
 )
+from tests.runs.new_run_parts import FILLED
 from workers.engine.spec.documents import read_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

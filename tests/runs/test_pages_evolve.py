@@ -11,8 +11,8 @@ from django.urls import reverse
 from runs.models import Run
 from runs.roles import Role
 from runs.services.runs import create_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
 from tests.runs.evolution_parts import by_its_words, evolution_document, make_evolution, play
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person
 from workers.engine.records import Candidate, Score, Trial
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

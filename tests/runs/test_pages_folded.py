@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from runs.models import Run, RunState, Score
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_candidate,
     client_of,
     make_dataset,

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from runs.models import Dataset, EventLevel, RunEvent
 from runs.services.datasets.storing import store_rows
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_candidate,
     add_score,
     client_of,

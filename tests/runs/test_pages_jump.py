@@ -5,7 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

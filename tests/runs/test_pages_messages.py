@@ -8,7 +8,7 @@ from django.urls import reverse
 from runs.models import Endpoint, Score
 from runs.services.datasets.storing import store_rows
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE
-from tests.runs.page_parts import add_score, client_of, make_endpoint, make_person, make_run
+from tests.harness.factories import add_score, client_of, make_endpoint, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -16,6 +16,7 @@ from runs.selectors.runs.run_summary import run_detail
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.runs import create_run
+from tests.harness.factories import client_of
 from tests.runs.mutation_parts import (
     RUDE,
     Player,
@@ -23,7 +24,6 @@ from tests.runs.mutation_parts import (
     make_owner,
     mutation_document,
 )
-from tests.runs.page_parts import client_of
 from tests.workers.by_hand import next_lease
 from workers.engine.kinds.mutate.report import MutationReport, Rival
 from workers.engine.statistics.intervals import Estimate

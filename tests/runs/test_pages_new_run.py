@@ -6,14 +6,14 @@ from django.urls import reverse
 from runs.forms.new_run import read_post
 from runs.models import Configuration, Run
 from runs.services.runs import create_run
-from tests.runs.new_run_parts import FILLED
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,
     make_person,
     run_document,
 )
+from tests.runs.new_run_parts import FILLED
 from workers.engine.kinds import read_configuration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -14,7 +14,7 @@ from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
 from runs.services.prompts import save_prompt
 from runs.services.runs import create_run
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
 from workers.engine.kinds import read_configuration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -8,8 +8,8 @@ from django.urls import reverse
 from runs.forms.starting_points import from_document
 from runs.models import Run
 from runs.services.runs import create_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, run_document
 from tests.runs.new_run_parts import FILLED
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, run_document
 from workers.engine.kinds import read_configuration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -9,8 +9,8 @@ from django.urls import reverse
 from runs.forms.starting_points import from_document
 from runs.kinds import every_demo
 from runs.models import Run
+from tests.harness.factories import client_of
 from tests.runs.mutation_parts import make_owner, mutation_document
-from tests.runs.page_parts import client_of
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.mutate import Mutation
 

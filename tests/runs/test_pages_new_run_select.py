@@ -13,7 +13,7 @@ from runs.forms.starting_points import from_document
 from runs.kinds.select.form import StepsSection
 from runs.models import Run
 from runs.services.runs import create_run
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
 from workers.engine.kinds import read_configuration
 from workers.engine.strategies import SELECTIONS
 

@@ -9,7 +9,7 @@ from runs.roles import Role
 from runs.services.configurations import save_configuration
 from runs.services.demo import start_demo
 from runs.services.runs import create_run
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

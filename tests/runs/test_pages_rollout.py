@@ -15,7 +15,7 @@ from runs.selectors.estimates.estimate import estimate
 from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.engine.rollout.playing import rollout
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 from tests.workers.by_hand import work_through
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.answers import outcome_of

@@ -11,7 +11,7 @@ from django.utils.timezone import now
 
 from runs.models import Run, RunState
 from runs.selectors.health import forget_troubles
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from runs.models import Run
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

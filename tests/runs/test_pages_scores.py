@@ -11,7 +11,7 @@ from runs.models import Case, Score
 from runs.selectors.runs.errors import normalise
 from runs.selectors.scores.table import COLUMNS, USUAL
 from runs.selectors.scores.trials import SORTS
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_candidate,
     client_of,
     make_dataset,

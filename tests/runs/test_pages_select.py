@@ -14,7 +14,7 @@ from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import create_run
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.selection_parts import make_selection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -14,7 +14,7 @@ from runs.selectors.comparing.comparison import compare_runs
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.api.asking import Asker
-from tests.runs.page_parts import add_score, client_of, make_dataset, make_endpoint, make_person
+from tests.harness.factories import add_score, client_of, make_dataset, make_endpoint, make_person
 from workers.engine.kinds import KINDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

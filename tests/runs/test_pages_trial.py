@@ -6,7 +6,7 @@ from django.urls import reverse
 from runs.models import Endpoint, EndpointKind
 from runs.secrets import encrypt
 from runs.selectors.scores.requests import first_calls
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     add_candidate,
     add_score,

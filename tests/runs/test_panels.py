@@ -14,7 +14,7 @@ from runs.selectors.scores.agreement import agreement_of
 from runs.selectors.scores.lines import read_lines
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_score,
     client_of,
     make_dataset,

@@ -12,7 +12,7 @@ from django.urls import reverse
 from runs.roles import Role, role_of
 from runs.services.people.passwords import LinkTokens, link_for
 from runs.services.people.tokens import authenticate_token, create_token, revoke_token
-from tests.runs.page_parts import PASSWORD, client_of, make_person, make_person_with_password
+from tests.harness.factories import PASSWORD, client_of, make_person, make_person_with_password
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -14,7 +14,7 @@ from runs.services.chunks.planning import advance_run
 from runs.services.control.endpoint_pauses import pause_endpoint
 from runs.services.control.pauses import pause_run, settle_pause
 from runs.services.control.resuming import resume_run
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 
 pytestmark = pytest.mark.django_db
 

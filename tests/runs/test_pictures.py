@@ -10,7 +10,7 @@ from runs.models import Candidate, Dataset, Run, RunState, Score
 from runs.selectors.pictures.heatmap import MOST_DRAWN, draw_heatmap, sample_evenly, split_evenly
 from runs.selectors.pictures.solved import find_solved
 from runs.selectors.scores.by_case import CaseTally
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_candidate,
     client_of,
     make_dataset,

@@ -9,7 +9,7 @@ from django.urls import reverse
 from runs.models import Candidate, Endpoint, Run
 from runs.roles import Role
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.toy_things import Parrot
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price

@@ -17,7 +17,7 @@ from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from runs.views.configuration_docs import parts
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

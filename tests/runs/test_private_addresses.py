@@ -11,7 +11,7 @@ from django.urls import reverse
 from runs.models import AuditAction, AuditEntry, Endpoint, EndpointKind
 from runs.outbound import check_servers, policy_for, webhook_policy
 from runs.roles import Role
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 from tests.runs.test_outbound import Answers
 from tests.runs.test_pages_endpoints import fields
 from workers.engine.errors import ForbiddenAddress

@@ -13,7 +13,7 @@ from runs.models import AuditEntry, Profile, Scope
 from runs.selectors.profiles import time_zones
 from runs.services.people.profiles import change_profile
 from runs.services.people.tokens import create_token
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

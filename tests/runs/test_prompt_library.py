@@ -14,7 +14,7 @@ from runs.services.configurations import save_configuration
 from runs.services.people.sharing import share_prompt
 from runs.services.prompts import delete_prompt, save_prompt
 from runs.services.runs import create_run
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

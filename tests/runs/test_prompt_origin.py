@@ -10,8 +10,8 @@ from runs.models import AuditEntry, Prompt, Run
 from runs.services.people.sharing import share_prompt
 from runs.services.prompts import save_prompt
 from tests.api.asking import Asker
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.evolution_parts import make_evolution
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -14,7 +14,7 @@ from runs.models import Configuration, Dataset, Run
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_endpoint, make_person
+from tests.harness.factories import client_of, make_endpoint, make_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

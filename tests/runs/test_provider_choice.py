@@ -12,7 +12,7 @@ from runs.roles import Role
 from runs.selectors.endpoints.service import service_of
 from runs.services.endpoints import find_models, save_endpoint
 from runs.services.people.tokens import create_token
-from tests.runs.page_parts import client_of, make_endpoint, make_person
+from tests.harness.factories import client_of, make_endpoint, make_person
 from workers.engine.providers.known import KNOWN_PROVIDERS
 from workers.simulator.testing import running_simulator
 

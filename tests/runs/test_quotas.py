@@ -23,7 +23,7 @@ from runs.services.people.roles import give_role
 from runs.services.quotas import QuotaExceeded
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

@@ -14,7 +14,7 @@ from runs.selectors.runs.run_list import list_runs
 from runs.selectors.runs.run_summary import summarise
 from runs.selectors.runs.series import step_of
 from runs.selectors.runs.snapshot import take_snapshot
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 
 
 def every(seconds: int, until: int, trials: int = 1) -> list[Answered]:

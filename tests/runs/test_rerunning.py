@@ -8,7 +8,7 @@ from django.urls import reverse
 from runs.models import CachedReply, Chunk, ChunkState, Override, Run, RunState, Verdict
 from runs.selectors.case_sources import positions_of
 from runs.selectors.scores.requests import first_calls
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     add_candidate,
     add_score,

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 
 from runs.models import CachedReply, Chunk, Run, RunEvent, RunSample, RunState, Score, ScoreRecord
 from runs.services.removing import retention
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     add_record,
     add_score,

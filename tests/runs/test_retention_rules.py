@@ -14,7 +14,7 @@ from runs.selectors.system import retention
 from runs.services.organising import star_run
 from runs.services.removing import rules
 from runs.services.removing.rules import keep_rules
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_cached_reply,
     client_of,
     make_dataset,

@@ -6,7 +6,7 @@ from django.urls import reverse
 from runs.models import Chunk, ChunkState, Run, RunState, Score
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.control.retrying import rerun_trial, retry_failed
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_score,
     client_of,
     make_dataset,

@@ -10,7 +10,7 @@ from runs.models import Run, RunState
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.control.limits import retune_run
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db

@@ -19,7 +19,7 @@ from runs.models import AuditEntry
 from runs.reports.cells import COLUMNS
 from runs.reports.parquet import write_parquet
 from tests.api.asking import Asker
-from tests.runs.page_parts import add_score, client_of, make_dataset, make_person, make_run
+from tests.harness.factories import add_score, client_of, make_dataset, make_person, make_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -11,7 +11,7 @@ from runs.roles import Role
 from runs.selectors.runs.attention import find_alerts
 from runs.services.organising import MOST_VIEWS, change_tags, set_tags, star_run
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 from tests.runs.test_pages_runs import ids_on
 
 pytestmark = pytest.mark.django_db  # tags and choices are read by SQL of each database

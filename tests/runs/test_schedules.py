@@ -15,7 +15,7 @@ from runs.services.control.maintenance import begin_maintenance, end_maintenance
 from runs.services.runs import cancel_run
 from runs.services.schedules import GRACE, launch_due, pause_schedule, save_schedule
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

@@ -16,7 +16,7 @@ from runs.selectors.scores.score_records import read_record
 from runs.services.chunks.score_records import store_records
 from runs.services.control.rewinding import take_out
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_record,
     add_score,
     client_of,

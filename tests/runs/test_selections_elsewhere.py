@@ -8,7 +8,7 @@ from runs.selectors.comparing.comparison import compare_runs
 from runs.selectors.runs.best_candidates import find_leaders
 from runs.selectors.runs.run_list import describe
 from runs.selectors.runs.run_summary import summarise
-from tests.runs.page_parts import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db

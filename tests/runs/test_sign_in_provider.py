@@ -18,8 +18,8 @@ from runs.roles import Role, stored_role_of
 from runs.services.people import provider_protocol
 from runs.services.people.invitations import invite
 from runs.services.people.roles import add_person, set_active
-from tests.oidc_server import CLIENT_ID, CLIENT_SECRET, running_provider
-from tests.runs.page_parts import client_of, make_person, make_person_with_password
+from tests.harness.factories import client_of, make_person, make_person_with_password
+from tests.harness.oidc_server import CLIENT_ID, CLIENT_SECRET, running_provider
 
 pytestmark = [
     pytest.mark.django_db,

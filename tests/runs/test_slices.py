@@ -12,7 +12,7 @@ from runs.models import Dataset, Endpoint, Run, Scope
 from runs.services.datasets.storing import store_rows
 from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
-from tests.runs.page_parts import client_of, make_endpoint, make_person, make_run, run_document
+from tests.harness.factories import client_of, make_endpoint, make_person, make_run, run_document
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from runs.selectors.worker_beats import facts_key
 from runs.services.chunks.recovery import sweep
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     add_candidate,
     add_score,
     beat,

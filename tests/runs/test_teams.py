@@ -38,7 +38,7 @@ from runs.services.people.teams import (
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from runs.services.removing.erasing import erase_person
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

@@ -18,8 +18,8 @@ from evalsite.proxies import parse_proxies
 from runs.models import SignInFailure
 from runs.services.people import throttle
 from runs.services.people.throttle import TooManyTries, begin_try, forgive, new_try
-from tests.hashing import QuickHasher
-from tests.runs.page_parts import PASSWORD, make_person_with_password
+from tests.harness.factories import PASSWORD, make_person_with_password
+from tests.harness.hashing import QuickHasher
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -13,7 +13,7 @@ from runs.roles import Role
 from runs.services.configurations import save_configuration
 from runs.services.removing.archiving import remove_due_parts
 from tests.api.asking import Asker
-from tests.runs.page_parts import (
+from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,

@@ -9,7 +9,7 @@ from runs.models import RunState
 from runs.services.configurations import save_configuration
 from runs.services.people.sharing import share_configuration
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of, make_dataset, make_person, make_run, run_document
+from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 

@@ -14,7 +14,7 @@ from runs.selectors.endpoints.permit_state import open_redis
 from runs.services.endpoints import save_endpoint
 from runs.services.people.tokens import create_token
 from runs.services.trying import NO_PERMIT, PAUSED, try_prompt
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 from workers.simulator.testing import running_simulator
 
 pytestmark = [

@@ -11,7 +11,7 @@ from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
-from tests.runs.page_parts import make_dataset, make_endpoint, make_person, run_document
+from tests.harness.factories import make_dataset, make_endpoint, make_person, run_document
 from workers.engine.errors import ConfigurationError
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 CHAT = "/v1/chat/completions"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.simulator.testing import SimulatorClient
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from runs.models import Endpoint, EndpointKind
 from runs.services.datasets.storing import store_rows
-from tests.runs.page_parts import make_person
+from tests.harness.factories import make_person
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 from workers.simulator.testing import SimulatorClient, running_simulator
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connections
 from django.utils.functional import empty
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers import redis_flights
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")

@@ -20,8 +20,8 @@ from runs.services.events import note_limit_change
 from runs.services.runs import cancel_run, create_run
 from runs.services.webhooks import QUIET, create_webhook, note_delivery, send_again
 from tests.api.asking import Asker
-from tests.patience import PATIENCE_SECONDS
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
+from tests.harness.patience import PATIENCE_SECONDS
 from workers import messenger
 from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError

@@ -12,7 +12,7 @@ from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
 from runs.services.control.limits import retune_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.test_costs import LARGE, SMALL
 from tests.workers.working import finish, running_worker
 from workers.engine.calling.calls import EXPECTED_ANSWER_TOKENS

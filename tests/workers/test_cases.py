@@ -18,7 +18,7 @@ from runs.services.datasets.storing import DatasetError, store_rows
 from runs.services.removing.retention import prune_runs
 from runs.services.runs import create_run
 from tests import toy_kind
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
 from tests.workers.working import finish, running_worker
 from workers.engine.kinds import KINDS
 from workers.engine.records import EVALUATE

@@ -17,8 +17,8 @@ from runs.selectors.quotas import spent_on_day
 from runs.services.dry_runs import try_first
 from runs.services.people.quotas import set_person_quota
 from runs.services.removing.erasing import erase_person
-from tests.patience import PATIENCE_SECONDS
-from tests.runs.page_parts import client_of, make_person
+from tests.harness.factories import client_of, make_person
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.workers.test_costs import LARGE, SMALL
 from workers.engine.dry_run import first_trials
 from workers.engine.errors import ConfigurationError

@@ -3,7 +3,7 @@
 import asyncio
 import multiprocessing
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.runtime import EXIT_BROKEN, die_with, is_caused_by
 
 

@@ -16,7 +16,7 @@ from runs.models import CachedReply, Chunk, Run, RunState
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

@@ -13,8 +13,8 @@ from runs.kinds.evolve.standing import evolution_of
 from runs.models import Candidate, Run, RunState
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.runs import create_run
-from tests.patience import wait_until
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
+from tests.harness.patience import wait_until
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.working import finish, running_worker
 from workers.engine.records import EVALUATE

@@ -13,8 +13,8 @@ from runs.models import Dataset, Run, RunState
 from runs.selectors.comparing.comparison import compare_runs
 from runs.services.datasets.storing import import_dataset, set_expected_column
 from runs.services.runs import create_run
-from tests.patience import wait_until
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import SimulatorClient

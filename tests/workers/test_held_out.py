@@ -22,8 +22,8 @@ from runs.services.chunks.recording import Results, record_results
 from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.patience import wait_until
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
+from tests.harness.patience import wait_until
 from tests.workers.by_hand import next_lease, work_through
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.working import finish, running_worker

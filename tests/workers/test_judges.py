@@ -11,8 +11,8 @@ from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests import odd_parts
 from tests.api.asking import Asker
-from tests.patience import wait_until
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.engine.kinds import KINDS
 from workers.engine.records import JUDGE

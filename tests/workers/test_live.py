@@ -26,8 +26,8 @@ from runs.services.people.roles import give_role, set_active
 from runs.services.people.sharing import share_run
 from runs.services.people.teams import add_member, create_team, remove_member
 from runs.services.runs import cancel_run, create_run
-from tests.patience import PATIENCE_SECONDS
-from tests.runs.page_parts import make_person
+from tests.harness.factories import make_person
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.workers.test_recording import results_of, take
 
 pytestmark = pytest.mark.django_db(transaction=True)

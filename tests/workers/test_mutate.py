@@ -14,8 +14,8 @@ from runs.selectors.limits.limits import configuration_now
 from runs.services.chunks.planning import session_of
 from runs.services.runs import create_run
 from tests.engine.mutate.training_runs import mutation, train
-from tests.patience import PATIENCE_SECONDS, wait_until
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
+from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.workers.working import finish, running_worker
 from workers.engine.records import EVALUATE
 from workers.simulator.testing import SimulatorClient

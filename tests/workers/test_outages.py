@@ -11,7 +11,7 @@ from runs.services.control.endpoint_pauses import reset_breaker
 from runs.services.control.outages import HOPELESS_SECONDS, pause_hopeless
 from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

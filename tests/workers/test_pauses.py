@@ -15,7 +15,7 @@ from runs.services.chunks.recovery import sweep
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

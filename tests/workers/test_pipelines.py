@@ -12,7 +12,7 @@ from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
 from tests.workers.working import finish, running_worker
 from workers.engine.errors import ConfigurationError
 from workers.engine.plugins import PLUGINS, install_plugins

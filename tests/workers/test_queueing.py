@@ -12,7 +12,7 @@ from runs.selectors.endpoints.permit_state import read_permits
 from runs.selectors.runs.run_summary import run_detail
 from runs.services.runs import create_run
 from tests.engine.mutate.training_runs import mutation
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

@@ -10,8 +10,8 @@ from runs.selectors.quotas import spent_on_day
 from runs.services.control.resuming import resume_run
 from runs.services.people.quotas import set_person_quota
 from runs.services.runs import create_run
-from tests.patience import wait_until
-from tests.runs.page_parts import make_person
+from tests.harness.factories import make_person
+from tests.harness.patience import wait_until
 from tests.workers.test_costs import LARGE, SMALL
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient

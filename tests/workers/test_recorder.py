@@ -16,7 +16,7 @@ from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recovery import reclaim_expired
 from runs.services.runs import create_run
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis.asyncio
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers import redis_flights
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ServerError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis.asyncio
 
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers import redis_permits
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits

@@ -9,7 +9,7 @@ from runs.models import Run, RunState, Score
 from runs.services.control.resuming import resume_run
 from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.runs import create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

@@ -10,7 +10,7 @@ from runs.models import ChunkState, Endpoint, Run, RunState
 from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.control.limits import retune_run
 from runs.services.runs import cancel_run, create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

@@ -19,7 +19,7 @@ from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.api.asking import Asker
-from tests.runs.page_parts import client_of
+from tests.harness.factories import client_of
 from tests.workers.by_hand import work_through
 from workers.engine.kinds import KINDS
 from workers.engine.records import ANSWER, PROPOSE, Judgement, Score, Trial

@@ -16,9 +16,9 @@ from runs.models import Run, RunState, Scope
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.engine.rollout.playing import reported, rollout
-from tests.patience import wait_until
+from tests.harness.factories import client_of
+from tests.harness.patience import wait_until
 from tests.platform.processes import wait_until_gone
-from tests.runs.page_parts import client_of
 from tests.workers.working import finish, running_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)

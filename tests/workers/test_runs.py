@@ -15,7 +15,7 @@ from django.utils import timezone
 from runs.models import CachedReply, Chunk, ChunkState, Run, RunSample, RunState, Score
 from runs.selectors.worker_beats import count_workers
 from runs.services.runs import cancel_run, create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

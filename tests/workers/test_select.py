@@ -12,7 +12,7 @@ from runs.models import Run, RunState
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient

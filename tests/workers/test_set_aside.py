@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from runs.models import ChunkState, RunState
 from runs.services.runs import cancel_run, create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 

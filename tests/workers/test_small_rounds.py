@@ -15,7 +15,7 @@ from runs.services.chunks.recovery import reclaim_expired
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
-from tests.patience import wait_until
+from tests.harness.patience import wait_until
 from tests.workers.selecting import in_one_process, plain
 from tests.workers.test_recording import expire
 from tests.workers.working import finish, running_worker

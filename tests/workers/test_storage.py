@@ -11,7 +11,7 @@ from runs.models import Chunk, ChunkState, Run
 from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.runs import create_run
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.database_thread import in_database
 from workers.engine.records import Score
 from workers.held_chunks import HeldChunks

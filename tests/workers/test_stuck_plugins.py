@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
 from runs.services.runs import cancel_run, create_run
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.workers.working import finish, running_worker
 from workers.engine.plugins import PLUGINS
 from workers.simulator.testing import SimulatorClient

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 
 from runs.models import Run
-from tests.patience import PATIENCE_SECONDS, wait_until
+from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.workers.forking import FORKS, work
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.engine.rollout import odd_players
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.playing import agent_processes
 
 HANGS_SECONDS = 100.0  # and more: a policy that is to be interrupted

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsite.embedded.child_processes import die_with_parent
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 SUPERUSER = "postgres"
 

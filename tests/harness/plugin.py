@@ -28,7 +28,7 @@ from xdist.scheduler import LoadScopeScheduling
 from evalsite.embedded import redis_server
 from evalsite.embedded.child_processes import die_with_parent
 from evalsite.env import redis_url_file
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 
 LAST_THREADS_SECONDS = 60.0
 
@@ -71,10 +71,10 @@ def pytest_configure() -> None:
     a good password takes a quarter of a second to be hashed."""
     from django.conf import settings
 
-    from tests.emptying import instead_of_flush
+    from tests.harness.emptying import instead_of_flush
 
     settings.WHITENOISE_AUTOREFRESH = True
-    settings.PASSWORD_HASHERS = ["tests.hashing.QuickHasher"]
+    settings.PASSWORD_HASHERS = ["tests.harness.hashing.QuickHasher"]
     instead_of_flush()
 
 
@@ -133,7 +133,7 @@ def start_redis(folder: Path) -> None:
 def start_postgres() -> None:
     if os.environ.get("DATABASE_URL"):
         return
-    from tests.postgres import PostgresServer
+    from tests.harness.postgres import PostgresServer
 
     server = PostgresServer()
     running.callback(server.stop)

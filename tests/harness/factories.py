@@ -25,7 +25,7 @@ from runs.roles import Role
 from runs.selectors.health import forget_troubles
 from runs.selectors.worker_beats import BEATS
 from runs.services.datasets.storing import store_rows
-from tests.patience import PATIENCE_SECONDS
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.json_text import to_json
 
 PASSWORD = "correct horse battery"

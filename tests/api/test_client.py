@@ -89,7 +89,6 @@ def test_an_estimate_starts_nothing(client, dataset):
     assert not StoredRun.objects.exists()
 
 
-@pytest.mark.any_database
 def test_nobody_there_is_told(monkeypatch):
     monkeypatch.setattr(client_http, "PAUSE_SECONDS", 0.0)
     with socket.socket() as taken:
@@ -104,7 +103,6 @@ def test_nobody_there_is_told(monkeypatch):
         Client("http://127.0.0.1:8000")
 
 
-@pytest.mark.any_database
 def test_a_run_shows_itself_in_a_notebook_with_everything_escaped():
     odd = "<img src=x onerror=alert(1)>'\""
     counts = {"planned": 4, "done": 2, "failed": 1, "cached": 0}
@@ -119,7 +117,6 @@ def test_a_run_shows_itself_in_a_notebook_with_everything_escaped():
     assert "0.500 [0.100, 0.900]" in text
 
 
-@pytest.mark.any_database
 def test_scores_are_a_frame_of_what_is_installed(monkeypatch):
     rows: list[dict[str, Any]] = [{"value": 1.0}, {"value": None}]
 
@@ -135,7 +132,6 @@ def test_scores_are_a_frame_of_what_is_installed(monkeypatch):
         frame_of(rows, "excel")  # type: ignore[arg-type]
 
 
-@pytest.mark.any_database
 def test_it_needs_neither_django_nor_anything_heavy():
     code = (
         "import sys; from evalsite.client import Client; import evalsite.client.showing; "
@@ -145,7 +141,6 @@ def test_it_needs_neither_django_nor_anything_heavy():
     assert ran.stdout == "[]\n", ran.stderr
 
 
-@pytest.mark.any_database
 def test_a_token_is_not_sent_to_where_a_site_points(live_server):
     """A redirect is an answer of its own, and nobody follows it."""
     with pytest.raises(Unreachable, match=r"The answer is 30\d"):

@@ -19,7 +19,7 @@ from runs.services.people.tokens import revoke_token
 from tests.api.asking import EVERYTHING, ROOT, Asker
 from tests.harness.factories import client_of, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 EXAMPLES = {"run_id": 1, "position": 0, "benchmark_id": 1, "webhook_id": 1, "name": "simulated"}
 EXAMPLES |= {"delivery_id": 1, "invitation_id": 1, "person": "grace"}

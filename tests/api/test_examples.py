@@ -35,8 +35,6 @@ from tests.harness.factories import (
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.selection_parts import make_selection
 
-pytestmark = pytest.mark.any_database
-
 
 def test_every_route_has_an_example_and_nothing_else_has():
     documented = {operation["operationId"] for operation in operations_of(api.get_openapi_schema())}

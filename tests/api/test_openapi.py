@@ -13,8 +13,6 @@ from tests.api.asking import Asker
 from tests.harness.factories import make_dataset, make_endpoint, make_person, make_run
 from workers.engine.kinds import KINDS
 
-pytestmark = pytest.mark.any_database
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = ROOT / "docs" / "openapi.json"
 SCHEMATHESIS = Path(sys.executable).parent / "schemathesis"

@@ -16,7 +16,7 @@ from tests.harness.factories import add_cached_reply, make_dataset, make_person,
 from tests.runs.benchmark_parts import make_benchmark
 from workers.engine.kinds import read_configuration
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 ROWS = [{"question": "What is 2 + 3?", "expected": "5"}]
 KEY = "sk-canary-0123456789abcdef"

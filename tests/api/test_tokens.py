@@ -17,7 +17,7 @@ from runs.services.people.tokens import authenticate_token, create_token, revoke
 from tests.harness.factories import client_of, make_person
 from workers.engine.errors import ConfigurationError
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

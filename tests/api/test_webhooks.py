@@ -32,7 +32,6 @@ from workers.messenger import Messenger
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.any_database,
     pytest.mark.usefixtures("patient_calls"),
 ]
 

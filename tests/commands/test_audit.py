@@ -11,7 +11,7 @@ from runs.services.audit import Subject, record
 from tests.commands.conftest import command
 from tests.harness.factories import make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 LAUNCHED, CHANGED = "sums\x1b[31m (run 7)", "from none to runner"
 

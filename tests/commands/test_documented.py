@@ -16,7 +16,7 @@ from tests.engine.proxies import make_authority
 from tests.workers.working import running_worker
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)

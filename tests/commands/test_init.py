@@ -13,7 +13,7 @@ from tests.commands.conftest import command
 from workers.engine.providers.known import KNOWN_PROVIDERS
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

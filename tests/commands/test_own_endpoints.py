@@ -110,7 +110,6 @@ def test_an_estimate_knows_the_endpoints_of_the_file(
     assert json.loads(ran.out)["calls_to_send"] == 2
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("written", "told"),
     [
@@ -139,7 +138,6 @@ def test_what_is_wrong_with_an_endpoint_is_told_without_a_key(written: Any, told
     assert KEY not in str(messages)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("written", "url", "variable"),
     [
@@ -180,7 +178,6 @@ def test_a_known_provider_needs_its_name_only(
             found.with_keys()
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("dataset", "told"),
     [

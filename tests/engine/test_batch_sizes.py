@@ -7,8 +7,6 @@ import pytest
 
 from workers.engine.batch_sizes import AdaptiveSlots, BatchSize, LatencyByFlight
 
-pytestmark = pytest.mark.any_database
-
 
 def settle(size: BatchSize, works_on: float) -> None:
     """A server that works on so many at once; the others wait."""

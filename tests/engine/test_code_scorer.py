@@ -16,8 +16,6 @@ from workers.engine.sandbox import SECONDS
 from workers.engine.scorers import problem_with_scorer
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = pytest.mark.any_database
-
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:

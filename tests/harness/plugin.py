@@ -175,19 +175,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def leave_out_what_no_database_changes(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """SQLite ran everything; PostgreSQL only runs what may go otherwise there."""
+    """SQLite runs everything; PostgreSQL only what is marked with the reason why it may differ."""
+    for item in items:
+        if (marker := item.get_closest_marker("postgresql")) and not marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: say why: postgresql('locks: two at once').")
     if os.environ.get("EVALSITE_TEST_DATABASE", "sqlite") == "sqlite":
         return
-    chosen = {item for item in items if may_depend_on_database(item)}
+    chosen = {item for item in items if item.get_closest_marker("postgresql")}
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
-
-
-def may_depend_on_database(item: pytest.Item) -> bool:
-    if item.get_closest_marker("any_database"):
-        return False
-    is_marked = item.get_closest_marker("django_db") is not None
-    return is_marked or not {"db", "transactional_db"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def pytest_report_header() -> str:

@@ -10,11 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import pytest
-
 from tests.platform.processes import BASE_DIR
 
-pytestmark = pytest.mark.any_database
 NOBODY_LISTENS = "http://127.0.0.1:1/v1/query"  # others may take the port of a server that ended
 HOLE = {
     "id": "PYSEC-2099-1",

@@ -20,7 +20,7 @@ from tests.platform.echoing_provider import ANSWERS, echoing_provider
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import SETUP, Serve
 
-pytestmark = [pytest.mark.any_database, pytest.mark.late]
+pytestmark = pytest.mark.late
 KEY = "sk-canary-5d1f0c7a94be2863"
 MARK = "told-by-everybody"  # the run's name: what looks for the key finds this, so it does look
 MOST_PAGES = 150

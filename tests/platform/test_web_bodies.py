@@ -26,7 +26,7 @@ from runs.services.people.tokens import create_token
 from tests.harness.factories import make_person
 from tests.harness.patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 MB = 1024 * 1024
 HOST = settings.ALLOWED_HOSTS[0]

@@ -21,7 +21,7 @@ from tests.platform.web_process import (
     until_counted,
 )
 
-pytestmark = [pytest.mark.alone, pytest.mark.any_database]
+pytestmark = pytest.mark.alone
 
 MOST_FLOODS = 3
 

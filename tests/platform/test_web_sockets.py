@@ -25,7 +25,6 @@ from tests.platform.web_process import (
     until_counted,
 )
 
-pytestmark = pytest.mark.any_database
 POLICY_VIOLATION, TOO_MANY = 1008, 4429
 CUT = 1006  # without a word: nothing more is taken from the network
 ADA = 7

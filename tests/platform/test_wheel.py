@@ -18,7 +18,7 @@ from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from tests.platform.serving import READY, SETUP
 
-pytestmark = [pytest.mark.late, pytest.mark.any_database, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.late, pytest.mark.timeout(600)]
 
 UV = Path(sys.executable).parent / "uv"
 SET_UP = runpy.run_path(str(BASE_DIR / "scripts" / "set_up.py"))

@@ -26,7 +26,7 @@ from tests.harness.factories import (
 )
 from workers.engine.errors import ConfigurationError
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 SECRET = "the salary of Grace"
 ROWS = [{"question": SECRET, "expected": "5"}]

@@ -17,7 +17,7 @@ from tests.roles.routes import Route, api_routes, page_routes
 from tests.roles.stage import Stage, client_of, make_actor, same_browser, set_stage
 from tests.roles.test_extra_fields import YAML, body_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 SENTENCE = "nested too deeply"
 DEPTHS = (65, 300, 900, 5000, 30_000)  # up to where every reader of JSON gives up by itself

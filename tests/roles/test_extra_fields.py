@@ -19,7 +19,7 @@ from tests.roles.routes import Route, api_routes, page_routes
 from tests.roles.stage import Stage, client_of, make_actor, same_browser, set_stage
 from workers.engine.spec.documents import read_document
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 # What is stored of things and people, and no field of any form or body.
 EXTRA = {

@@ -32,7 +32,7 @@ from tests.roles.stage import (
     set_stage,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 LET_IN = "let in"
 NOBODY = "nobody"

@@ -14,7 +14,7 @@ from tests.roles.routes import Route, page_routes
 from tests.roles.stage import OWNERS, Stage, client_of, different_roles, make_actor, set_stage
 from tests.roles.test_matrix import LET_IN, expected
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 FORM = re.compile(r"<form\b[^>]*>")
 ADDRESS = re.compile(r'<a\b[^>]*\bhref="(/[^"?#]*)')

@@ -23,7 +23,7 @@ DOCUMENT = {
     "scorers": [{"numeric": {"tolerance": 0.001}}],
 }
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,6 @@ from runs.answers.json_tree import read_json
 from runs.answers.markdown import read_markdown
 from tests.runs.test_pages_hostile import PAYLOADS
 
-pytestmark = pytest.mark.any_database
-
 MARKDOWN_PAYLOADS = [
     "[x](javascript:alert(1))",
     "[x](JaVaScRiPt:alert(1))",

@@ -17,7 +17,7 @@ from runs.services.audit import Subject, record
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 SERVICES = Path(__file__).parents[2] / "runs" / "services"
 # What takes something away, or gives somebody a right, by the name of the function.

@@ -102,7 +102,6 @@ def test_its_page_says_what_it_is() -> None:
 
 
 @pytest.mark.late
-@pytest.mark.any_database  # what it measures runs in a database of its own
 def test_a_tiny_size_is_measured_with_real_parts(transactional_db, tmp_path):
     tiny = ["--suite", "evolution", "--rows", "sizes", "--sizes", "8x10", "--workers", "1"]
     with running_command(tmp_path, *tiny, "--json") as command:

@@ -242,7 +242,6 @@ def test_the_pages_show_speed_and_limits_apart() -> None:
 
 
 @pytest.mark.late
-@pytest.mark.any_database  # what it measures runs in a database of its own
 def test_a_tiny_suite_judges_real_runs_and_tells_by_its_exit_code(transactional_db, tmp_path):
     tiny = ["--suite", "limits", "--rows", "in_flight,errors", "--trials", "300", "--workers", "1"]
     with running_command(tmp_path, *tiny, "--json") as command:

@@ -27,8 +27,6 @@ from tests.workers.forking import ROOT
 from tests.workers.working import worker_environment
 from workers.simulator.testing import running_simulator
 
-pytestmark = pytest.mark.any_database  # what it measures runs in a database of its own
-
 TINY = ["--trials", "20", "--latency-ms", "5", "--concurrency", "1,4", "--workers", "1"]
 ONCE = ["--repeats", "1", "--workers", "1"]
 PRICES = {"sim-small": {"input": 0.15, "output": 0.6}}

@@ -15,7 +15,7 @@ from tests.harness.factories import (
     run_document,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 PRICES = {"sim-small": {"input": 1.0, "output": 2.0}}
 

@@ -7,7 +7,7 @@ from runs.services.datasets.collecting import collect_cases
 from runs.services.datasets.storing import DatasetError, NameTakenError, store_rows
 from tests.harness.factories import make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 SUMS = [{"question": f"{n} + 1?", "answer": str(n + 1)} for n in range(4)]
 CAPITALS = [{"country": "France", "question": "Which capital?", "label": "Paris"}]

@@ -38,7 +38,7 @@ from tests.runs.test_trash import say
 from workers.engine.errors import ConfigurationError
 from workers.engine.spec.documents import write_document
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 SAVED = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 SOON = datetime(2026, 3, 3, 6, 30, 4, tzinfo=UTC)

@@ -274,7 +274,6 @@ def test_rows_that_only_moved_are_the_same_and_only_the_others_are_matched(alice
     assert {kind: list(map(tuple, each)) for kind, each in found.pairs.items()} == pairs
 
 
-@pytest.mark.any_database
 def test_plain_words_of_ascii_are_those_of_any_text():
     every = "".join(map(chr, range(128)))
     for text in (every, *every, "What is  2+3_4?", " \x1f a\x7fb "):
@@ -282,7 +281,6 @@ def test_plain_words_of_ascii_are_those_of_any_text():
         assert plain_words(text) == with_umlaut, repr(text)
 
 
-@pytest.mark.any_database  # PostgreSQL stores none
 def test_half_a_surrogate_pair_is_read_as_it_was_stored(alice):
     dataset = store_rows(alice, "odd", [{"question": "x", "expected": ""}])
     dataset.cases.update(fields={"question": "\ud800", "expected": ""})

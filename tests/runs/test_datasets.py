@@ -18,7 +18,7 @@ from runs.services.datasets.storing import (
     store_rows,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 GOOD_CSV = 'question,expected\n"What is 2 + 3, really?",5\n4 + 4?,8\n'
 GOOD_JSONL = (

@@ -23,7 +23,7 @@ from tests.harness.factories import client_of, make_person
 from workers.engine.http import is_left_out, read_proxy
 from workers.engine.records import Request
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 KEY = "sk-canary-0123456789abcdef"
 VALUE = "canary-header-0123456789"

@@ -11,7 +11,7 @@ from runs.services.removing.archiving import delete_endpoint, remove_endpoint
 
 CANARY = "sk-canary-0123456789abcdef"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,7 @@ from tests.harness.factories import (
 )
 from tests.runs.benchmark_parts import make_benchmark
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 CANARY = "the salary of Grace"
 

@@ -5,8 +5,6 @@ import pytest
 from runs.kinds.evolve.curve import draw
 from workers.engine.kinds.evolve.report import GenerationRow
 
-pytestmark = pytest.mark.any_database
-
 
 def row(number: int, low: float, best: float) -> GenerationRow:
     return GenerationRow(

@@ -20,7 +20,7 @@ from tests.harness.factories import client_of, make_endpoint, make_person, run_d
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.expected import guess_expected
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 ROWS = [{"question": "2 + 3?", "solution": "5"}, {"question": "4 + 4?", "solution": "8"}]
 CSV = "question,solution\n2 + 3?,5\n4 + 4?,8\n"

@@ -22,7 +22,7 @@ from tests.harness.factories import (
 from tests.runs.comparing_parts import make_scored
 from workers.engine.errors import ConfigurationError
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 CASES = 20
 GOOD, BAD = [1.0] * CASES, [0.0] * CASES

@@ -12,7 +12,7 @@ from tests.harness.factories import client_of
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import read_document
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 GUIDES = sorted(guide_files())
 BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)

@@ -13,7 +13,7 @@ from tests.harness.factories import (
     run_document,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_prompts_are_offered_the_inputs_of_the_dataset_and_nothing_else() -> None:

@@ -16,7 +16,7 @@ from runs.services.people.roles import give_role, set_active
 from runs.services.people.tokens import create_token
 from tests.harness.factories import PASSWORD, client_of, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

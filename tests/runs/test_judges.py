@@ -31,7 +31,7 @@ from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.records import TRUNCATED, Attempt, KeptAnswer, Reply, StepCall, Trial
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 RUBRIC = {"judge": "court/sim-large", "rubric": "It is <b>right</b>.\nIt is short."}
 SIMILARITY = {"model": "court/sim-embed"}

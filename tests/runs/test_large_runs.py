@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.harness.factories import client_of, make_person
 from tests.runs.large_runs import make_large_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 PAGES = [
     "",

@@ -28,7 +28,6 @@ from workers.redis_permits import RedisPermits
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.any_database,
     pytest.mark.usefixtures("still_permits"),
 ]
 

@@ -26,7 +26,7 @@ from tests.harness.factories import (
 )
 from workers.engine.spec.documents import read_document
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 LINES = "Answer {{question}}\n\nwith one\nnumber."
 FROM_A_BROWSER = LINES.replace("\n", "\r\n")

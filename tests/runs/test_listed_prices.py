@@ -14,7 +14,7 @@ from tests.harness.factories import client_of, make_person
 from workers.engine.calling.prices import Price
 from workers.engine.price_list import PRICES_FILE, kept_list, listed_price
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 OPENAI = "https://api.openai.com/v1"
 OWN = {"input": 1.0, "output": 2.0}

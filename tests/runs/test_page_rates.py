@@ -8,7 +8,7 @@ from django.utils.timezone import now
 
 from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 LIMIT = 3
 SENTENCE = "More than 3 requests a minute. Wait "

@@ -23,7 +23,7 @@ from tests.harness.factories import (
 from tests.roles.expectations import PAGES as RULES
 from tests.runs.benchmark_parts import make_benchmark
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 PUBLIC = {"sign_in", "setup", "password_link", "invitation", "provider_begin", "provider_done"}
 ARGUMENTS = {

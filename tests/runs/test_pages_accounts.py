@@ -7,7 +7,7 @@ from django.urls import reverse
 from runs.services.people.accounts import make_setup_link
 from tests.harness.factories import PASSWORD, client_of, make_person, make_person_with_password
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 def sign_in(client, username="alice", password=PASSWORD, **more):

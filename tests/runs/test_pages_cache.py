@@ -255,7 +255,6 @@ def test_only_operators_remove_answers_and_others_see_why(alice, run):
     assert "Only operators remove answers" in page_of(alice)
 
 
-@pytest.mark.any_database
 def test_hostile_answers_stay_text(ada, run):
     for place, text in enumerate(PAYLOADS):
         add_cached_reply(run, key_of(place), text=text, model=text[:190], endpoint=text[:60])

@@ -7,7 +7,7 @@ from runs.models import Run
 from tests.harness.factories import add_candidate, add_score, client_of, make_dataset
 from tests.harness.factories import make_run as stored_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 TOLD = "Cut at max_tokens (24): the answer ended at its length limit. Raise max_tokens."
 

@@ -12,7 +12,7 @@ from runs.models import Dataset
 from runs.roles import Role
 from tests.harness.factories import client_of, make_dataset, make_person, make_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 GOOD = "question,expected\nCapital of France?,Paris\nCapital of Japan?,Tokyo\n"
 

@@ -15,7 +15,7 @@ from tests.harness.factories import client_of, make_dataset, make_endpoint, make
 from tests.runs.evolution_parts import by_its_words, evolution_document, make_evolution, play
 from workers.engine.records import Candidate, Score, Trial
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 LARGEST_PAGE = 150 * 1024  # bytes
 
 

@@ -18,7 +18,7 @@ from tests.harness.factories import (
     run_document,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 PAYLOADS = [
     "<script>alert(1)</script>",

@@ -8,7 +8,7 @@ from django.urls import reverse
 from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 def found(person, text: str) -> list[str]:

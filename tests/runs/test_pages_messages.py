@@ -11,7 +11,7 @@ from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE
 from tests.harness.factories import add_score, client_of, make_endpoint, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 TOOL = {"name": "look_up", "description": "".join(PAYLOADS[:8]), "parameters": {"type": "object"}}
 

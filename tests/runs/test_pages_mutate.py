@@ -29,7 +29,7 @@ from workers.engine.kinds.mutate.report import MutationReport, Rival
 from workers.engine.statistics.intervals import Estimate
 from workers.engine.statistics.paired import Difference
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

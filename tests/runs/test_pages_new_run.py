@@ -16,7 +16,7 @@ from tests.harness.factories import (
 from tests.runs.new_run_parts import FILLED
 from workers.engine.kinds import read_configuration
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

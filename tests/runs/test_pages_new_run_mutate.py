@@ -14,7 +14,7 @@ from tests.runs.mutation_parts import make_owner, mutation_document
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.mutate import Mutation
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 MODEL = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 0.5}}
 
 

@@ -17,7 +17,7 @@ from tests.harness.factories import client_of, make_dataset, make_endpoint, make
 from workers.engine.kinds import read_configuration
 from workers.engine.strategies import SELECTIONS
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 MODELS = ["simulated/sim-small", "simulated/sim-large"]
 

@@ -27,7 +27,7 @@ from workers.engine.records import Case, Trial
 from workers.engine.records import Score as EngineScore
 from workers.engine.score_records import encode_record
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 FORM = {
     "mode": "form",

@@ -6,7 +6,7 @@ from django.urls import reverse
 from runs.models import Run
 from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 FILLED = {
     "key": "key-1",

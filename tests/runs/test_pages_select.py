@@ -17,7 +17,7 @@ from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.selection_parts import make_selection
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 CASES = 30
 

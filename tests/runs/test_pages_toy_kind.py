@@ -17,7 +17,7 @@ from tests.api.asking import Asker
 from tests.harness.factories import add_score, client_of, make_dataset, make_endpoint, make_person
 from workers.engine.kinds import KINDS
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 TABS = ("run", "run_leaderboard", "run_scores", "run_errors", "run_events", "run_configuration")
 

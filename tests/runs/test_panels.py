@@ -26,7 +26,7 @@ from tests.runs.test_judges import posted
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.configuration import TrialRange
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 LARGE, SMALL = "court/sim-large", "court/sim-small"
 PANEL = {"judge": LARGE, "judges": [SMALL], "rubric": "It is right."}

@@ -14,7 +14,7 @@ from runs.services.people.passwords import LinkTokens, link_for
 from runs.services.people.tokens import authenticate_token, create_token, revoke_token
 from tests.harness.factories import PASSWORD, client_of, make_person, make_person_with_password
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 NEW = "seven slow snails racing"
 PAGE = "/password/"

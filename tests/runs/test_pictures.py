@@ -21,7 +21,7 @@ from tests.harness.factories import (
 )
 from tests.runs.selection_parts import count, make_selection
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -91,7 +91,6 @@ def test_a_case_that_nobody_has_tried_yet_is_a_blank_column(ada: User) -> None:
     assert drawn["columns"][1:] == [{"size": 1, "cases": []}] * 2
 
 
-@pytest.mark.any_database
 def test_many_cases_are_put_together_and_many_candidates_sampled() -> None:
     candidates = [Candidate(pk=pk, position=pk, name=f"c{pk}") for pk in range(450)]
     tallies = [
@@ -108,7 +107,6 @@ def test_many_cases_are_put_together_and_many_candidates_sampled() -> None:
     assert "Each of 200 columns is the mean of 2 or 3 cases of similar difficulty." in drawn.caption
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("cases", [0, 1, 199, 200, 201, 1319, 100_000])
 def test_no_case_is_left_out_of_the_columns(cases: int) -> None:
     groups = split_evenly(range(cases), 200)
@@ -117,7 +115,6 @@ def test_no_case_is_left_out_of_the_columns(cases: int) -> None:
     assert len(groups) == 0 or max(map(len, groups)) - min(map(len, groups)) <= 1
 
 
-@pytest.mark.any_database
 def test_a_sample_has_everybody_once() -> None:
     everybody = [Candidate(pk=pk) for pk in range(201)]
     found = [candidate.pk for candidate in sample_evenly(everybody, 200)]
@@ -125,7 +122,6 @@ def test_a_sample_has_everybody_once() -> None:
     assert (len(found), found[0], found[-1]) == (200, 0, 200)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("by_candidate", "nobody", "everybody"),
     [

@@ -30,7 +30,7 @@ from workers.engine.plugins import PLUGINS, install_plugins
 from workers.engine.registries import REGISTRIES
 from workers.engine.scorers import Scorer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 PACKAGE = "tests.toy_things"
 SCORER = f"{PACKAGE}.Closing"

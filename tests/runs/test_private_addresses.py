@@ -23,7 +23,7 @@ from workers.engine.records import Case, Request
 from workers.simulator.testing import running_simulator
 from workers.wiring import Clients, build_provider
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 OLLAMA = "http://localhost:11434"
 PLACE = "localhost:11434"

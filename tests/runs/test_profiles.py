@@ -15,7 +15,7 @@ from runs.services.people.profiles import change_profile
 from runs.services.people.tokens import create_token
 from tests.harness.factories import client_of, make_dataset, make_person, make_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 LONDON, KATHMANDU = "Europe/London", "Asia/Kathmandu"

@@ -13,7 +13,7 @@ from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
 from tests.runs.evolution_parts import make_evolution
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

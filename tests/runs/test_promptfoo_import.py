@@ -16,7 +16,7 @@ from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_endpoint, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 TEXT = """description: capitals
 prompts: ["The capital of {{country}}?"]

@@ -18,7 +18,6 @@ from workers.simulator.testing import running_simulator
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.any_database,
     pytest.mark.usefixtures("patient_calls"),
 ]
 

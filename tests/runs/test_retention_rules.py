@@ -22,7 +22,7 @@ from tests.harness.factories import (
     make_run,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
 

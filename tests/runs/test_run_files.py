@@ -21,7 +21,7 @@ from runs.reports.parquet import write_parquet
 from tests.api.asking import Asker
 from tests.harness.factories import add_score, client_of, make_dataset, make_person, make_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 EVIL = (
     '=1+1</pre><script src="//evil.example/x.js">alert(1)</script><img src=x onerror=y>\x00\x1b[31m'

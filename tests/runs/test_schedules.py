@@ -24,7 +24,7 @@ from tests.harness.factories import (
 )
 from workers.engine.errors import ConfigurationError
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 SAVED = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)  # a Monday
 DUE = datetime(2026, 3, 3, 6, 30, tzinfo=UTC)
@@ -96,7 +96,6 @@ def test_however_many_processes_ask_there_is_one_run(schedule):
     assert (sum(taken), Run.objects.count(), outcomes()) == (1, 1, [(DUE, "launched", 0)])
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("catches_up", "moment", "expected", "runs"),
     [
@@ -147,7 +146,6 @@ def give_away(alice, stored):
     stored.save()
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -170,7 +168,6 @@ def test_it_stops_and_says_so_when_its_owner_may_not_any_more(
     assert launch_due(SOON + DAY) == 0
 
 
-@pytest.mark.any_database
 def test_a_refused_launch_says_why_and_the_next_one_is_tried(alice, stored, schedule, settings):
     settings.LIVE_RUNS = 0
     launch_due(SOON)
@@ -181,7 +178,6 @@ def test_a_refused_launch_says_why_and_the_next_one_is_tried(alice, stored, sche
     assert [outcome for _, outcome, _ in outcomes()] == ["refused", "launched"]
 
 
-@pytest.mark.any_database
 def test_a_run_that_is_not_over_is_not_started_beside(alice, schedule):
     launch_due(SOON)
     launch_due(SOON + DAY)
@@ -193,7 +189,6 @@ def test_a_run_that_is_not_over_is_not_started_beside(alice, schedule):
     assert Run.objects.filter(state=RunState.QUEUED).count() == 1
 
 
-@pytest.mark.any_database
 def test_maintenance_holds_it_and_afterwards_it_was_missed(alice, stored, schedule):
     admin = make_person("root", staff=True)
     begin_maintenance(admin)
@@ -206,7 +201,6 @@ def test_maintenance_holds_it_and_afterwards_it_was_missed(alice, stored, schedu
     assert outcomes() == [(DUE, "missed", 1)]
 
 
-@pytest.mark.any_database
 def test_what_is_due_while_it_is_paused_is_not_missed(alice, schedule):
     pause_schedule(schedule, alice)
     assert launch_due(SOON) == 0
@@ -216,7 +210,6 @@ def test_what_is_due_while_it_is_paused_is_not_missed(alice, schedule):
     assert outcomes() == []
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("after", "due"),
     [
@@ -232,7 +225,6 @@ def test_due_times_are_those_of_the_time_zone(after, due):
     assert found == datetime.fromisoformat(due)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("cron", "zone", "field"),
     [
@@ -254,7 +246,6 @@ def test_what_cannot_be_due_is_refused_everywhere(alice, stored, cron, zone, fie
     assert not Schedule.objects.exists()
 
 
-@pytest.mark.any_database
 def test_the_page_and_the_api_keep_it(alice, stored):
     form = {"cron": "30 6 * * mon-fri", "time_zone": "Europe/Paris", "catches_up": "on"}
     client_of(alice).post(reverse("configuration_schedule", args=[stored.pk]), form)

@@ -23,7 +23,6 @@ from tests.harness.oidc_server import CLIENT_ID, CLIENT_SECRET, running_provider
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.any_database,
     pytest.mark.usefixtures("patient_calls"),
 ]
 

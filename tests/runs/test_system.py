@@ -29,7 +29,7 @@ from tests.harness.factories import (
 )
 from workers.engine.errors import ConfigurationError
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana.json"
 
 

@@ -47,7 +47,7 @@ from tests.harness.factories import (
     run_document,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from runs.services.people.throttle import TooManyTries, begin_try, forgive, new_
 from tests.harness.factories import PASSWORD, make_person_with_password
 from tests.harness.hashing import QuickHasher
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 REFUSED = "Too many tries. Wait"
 WRONG = "do not belong together"

@@ -23,7 +23,7 @@ from tests.harness.factories import (
 )
 from tests.runs.test_retention import full_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

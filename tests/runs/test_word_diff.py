@@ -5,8 +5,6 @@ from django.template.loader import render_to_string
 
 from runs.word_diff import MOST_WORDS, Part, diff_words
 
-pytestmark = pytest.mark.any_database
-
 
 @pytest.mark.parametrize(
     ("before", "after", "parts"),

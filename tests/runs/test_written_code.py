@@ -14,7 +14,7 @@ from runs.services.runs import create_run
 from tests.harness.factories import make_dataset, make_endpoint, make_person, run_document
 from workers.engine.errors import ConfigurationError
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 SOURCE = "def score(answer, expected, case):\n    return answer == expected\n"
 MAY_NOT = "You may not run scorers that you write as code. Your role is runner"
 

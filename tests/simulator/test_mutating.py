@@ -7,7 +7,6 @@ from workers.engine.kinds.mutate.rewriting import messages_for, read_rewritten
 from workers.simulator.answers.arithmetic import find_problem
 from workers.simulator.answers.texts import Prompt, answer_to
 
-pytestmark = pytest.mark.any_database
 PRODUCT = "There are 3 boxes with 4 pens each. How many pens are there in total?"
 DIFFERENCE = "What is 9 - 2?"
 STORY = "Ann has 5 pens and buys 4 more. How many pens are there now?"

@@ -29,7 +29,7 @@ from workers.engine.providers.routes import open_client
 from workers.engine.throttling.permits import LimitChange
 from workers.messenger import Messenger
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 URL = "https://chat.example/hook"
 ALL = list(AlertEvent)

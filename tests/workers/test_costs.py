@@ -13,7 +13,7 @@ from runs.services.runs import create_run
 from tests.workers.working import finish, running_worker
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 SMALL = {"input": 0.15, "output": 0.60}
 LARGE = {"input": 2.50, "output": 10.0}

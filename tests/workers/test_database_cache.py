@@ -11,8 +11,6 @@ from workers.database_cache import DatabaseCache
 from workers.engine.records import Reply
 from workers.recorder import Recorder
 
-pytestmark = pytest.mark.any_database
-
 NOBODY = cast(Recorder, None)  # nothing is kept here
 
 

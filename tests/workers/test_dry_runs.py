@@ -26,7 +26,7 @@ from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import write_document
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)

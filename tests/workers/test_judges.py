@@ -153,7 +153,6 @@ def test_whatever_a_plug_in_raises_the_worker_goes_on(
 
 
 @pytest.mark.late
-@pytest.mark.any_database
 def test_an_outage_of_the_judge_costs_no_verdict_and_no_second_answer(
     ada: User, judged: dict[str, Any], simulator: SimulatorClient
 ) -> None:

@@ -18,7 +18,7 @@ from workers.engine.errors import ConfigurationError
 from workers.engine.plugins import PLUGINS, install_plugins
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 INSTALLED = "tests.engine.installed_agents"
 MODELS = ["simulated/sim-small", "simulated/sim-large"]

@@ -41,7 +41,6 @@ def counts_of(run: Run) -> list[tuple[Any, ...]]:
     return [*run.candidates.values_list(*counts), tuple(getattr(run, name) for name in counts)]
 
 
-@pytest.mark.any_database  # the SQL of retrying is that of the others
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_after_a_retry_the_run_is_as_if_nothing_had_failed(
     ada: User, selection: dict[str, Any], name: str

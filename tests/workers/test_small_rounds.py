@@ -23,7 +23,7 @@ from workers.engine.records import Score
 from workers.engine.session import as_told
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ import pytest
 from runs.services.chunks.leases import LEASE, SWEEP_SECONDS
 from workers import runtime
 
-pytestmark = pytest.mark.any_database
-
 FROZEN_SECONDS = LEASE.total_seconds() + 1
 
 

@@ -15,7 +15,7 @@ from workers.engine.strategies import SELECTIONS
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 SLOTS = 3
 

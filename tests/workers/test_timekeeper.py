@@ -13,7 +13,7 @@ from runs.services.schedules import save_schedule
 from workers.database_thread import in_database
 from workers.timekeeper import Timekeeper
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def test_a_tick_launches_what_is_due_and_judges_what_has_ended(ada, document):

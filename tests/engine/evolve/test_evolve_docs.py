@@ -4,14 +4,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evolve import Evolution
 from workers.engine.kinds.evolve.options import GeneticOptions
 
-pytestmark = pytest.mark.any_database
 GUIDE = Path(__file__).parents[3] / "docs" / "EVOLVE.md"
 
 

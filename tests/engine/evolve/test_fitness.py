@@ -6,7 +6,6 @@ from workers.engine.kinds.evolve.fitness import Fitness, Sample, Weights, fitnes
 from workers.engine.kinds.evolve.problems import STAGES, cases_in, order_of_cases
 from workers.engine.kinds.evolve.stopping import Progress, Rules, reason_to_stop
 
-pytestmark = pytest.mark.any_database
 RULES = Rules(target_fitness=0.85, max_generations=100, patience=20, least_diversity=0.05)
 
 

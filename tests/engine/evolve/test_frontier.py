@@ -15,7 +15,6 @@ from workers.engine.kinds.evolve.population import Birth, Individual, ranked
 from workers.engine.kinds.evolve.stopping import Progress, Rules, reason_to_stop
 from workers.engine.records import PROPOSE, Candidate, Score, Trial
 
-pytestmark = pytest.mark.any_database
 PLACES = [(case, 0) for case in range(6)]
 
 

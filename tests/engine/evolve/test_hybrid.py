@@ -16,7 +16,6 @@ from workers.engine.kinds.evolve.options import HybridOptions
 from workers.engine.records import Score, Trial
 from workers.engine.session import Session
 
-pytestmark = pytest.mark.any_database
 CASES = 12
 
 

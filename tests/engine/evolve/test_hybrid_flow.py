@@ -17,7 +17,6 @@ from workers.engine.hybrid_flow import (
     RewardParts,
 )
 
-pytestmark = pytest.mark.any_database
 PROMPTS = ["You answer.\n\nBe brief.", "You check.\n\nBe exact and slow.", "You guess."]
 QUERIES = [f"What is {n} + {n}?" for n in range(24)]
 SMALL = ActorCriticParams(num_candidates=3, update_interval=4, evolution_interval=2)

@@ -12,8 +12,6 @@ from workers.engine.kinds.evolve.operators import OperatorChoice, Toolbox
 from workers.engine.kinds.evolve.population import Birth, Individual
 from workers.engine.records import PROPOSE, Candidate, Score, Trial
 
-pytestmark = pytest.mark.any_database
-
 
 def prompt(name: str, right: int, of: int, *parents: str) -> Individual:
     samples = {(case, 0): Sample(float(case < right), case < right, 5) for case in range(of)}

@@ -19,7 +19,6 @@ from workers.engine.session import Session
 from workers.engine.strategies.confirmed import confirmation_key
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = pytest.mark.any_database
 SEEDS = ["Answer the question.", "Answer with the number only.", "Be friendly and answer."]
 Life = AnyLife[Any]
 Answer = Callable[[Life, Trial], Score]

@@ -13,7 +13,6 @@ from workers.engine.kinds.evolve.selection import SELECTION
 from workers.engine.kinds.evolve.vocabulary import Vocabulary
 from workers.engine.kinds.evolve.writing import read_prompt
 
-pytestmark = pytest.mark.any_database
 FITNESSES = [0.1, 0.9, 0.5, 0.3]
 A, B = tuple("abcdefgh"), tuple("ABCDEFGHIJ")
 

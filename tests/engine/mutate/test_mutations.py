@@ -11,7 +11,6 @@ from workers.engine.records import EVALUATE
 from workers.engine.session import Session, as_told
 from workers.simulator.testing import SimulatorClient
 
-pytestmark = pytest.mark.any_database
 BOARD = {"updates", "fallback_rate", "held_out", "weights"}
 
 

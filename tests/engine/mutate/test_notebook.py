@@ -18,7 +18,6 @@ from workers.engine.parallel import (
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import SimulatorClient, running_simulator
 
-pytestmark = pytest.mark.any_database
 ROWS = [one._asdict() for one in make_questions(12)]
 QUERIES = [row["question"] for row in ROWS]
 ROLES = {"mutator": "sim/sim-large", "target": "sim/sim-small", "embedder": "sim/sim-embed"}

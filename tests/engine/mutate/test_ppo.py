@@ -9,7 +9,6 @@ from workers.engine.kinds.mutate.networks import Network, Shape, times
 from workers.engine.kinds.mutate.options import PpoOptions
 from workers.engine.kinds.mutate.ppo import Batch, Ppo, Trajectory
 
-pytestmark = pytest.mark.any_database
 INPUTS, ACTIONS = 3, 4
 
 

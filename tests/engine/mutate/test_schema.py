@@ -12,7 +12,6 @@ from workers.engine.kinds.mutate import Mutation
 from workers.engine.kinds.mutate.operators import OPERATORS, TypoNoise
 from workers.engine.kinds.mutate.options import TrainingOptions
 
-pytestmark = pytest.mark.any_database
 SEED_NAMES = {
     "num_steps": 32,
     "lr": 5e-4,

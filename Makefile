@@ -13,7 +13,7 @@ FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test trust mutants check lint types quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,12 +29,19 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 .venv/.dev-is-installed: requirements/dev.lock requirements/run.lock package-lock.json scripts/set_up.py
 	@$(PYTHON) scripts/set_up.py dev
 
-test: setup ## Everything: checks, all tests on SQLite, services and workers on PostgreSQL
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint collected
+test: setup ## Everything: checks, all tests on SQLite, those that SQL concerns on PostgreSQL, too
+	@$(BIN)/python -m tests.harness.longest --forget
 	@$(BIN)/python scripts/install_chromium.py
-	@$(MAKE) --no-print-directory --jobs=3 types postgresql sqlite
+	@$(MAKE) --no-print-directory --jobs=4 lint types postgresql sqlite
 	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
 	$(FAULTS_SHORT) $(ARGS)
+	@$(BIN)/python -m tests.harness.longest
+
+trust: setup ## The whole suite ten times in clean clones, five of them on a busy machine
+	@$(BIN)/python scripts/trust.py $(ARGS)
+
+mutants: setup ## Break twenty things on purpose, and see that tests notice; ARGS="--only 3,7"
+	@$(BIN)/python scripts/mutants.py $(ARGS)
 
 check: setup ## The fast loop, under a minute: lint, types, layers, migrations, engine, docs and guards
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync lint types quick
@@ -56,12 +63,8 @@ sqlite: setup
 
 postgresql: setup # beside the others, so what it says is shown when it is done
 	@mkdir -p .cache
-	@$(ON_POSTGRESQL) tests/runs tests/workers tests/api $(ARGS) > .cache/postgresql.txt 2>&1; \
+	@$(ON_POSTGRESQL) $$(grep -rl mark.postgresql tests --include='test_*.py') $(ARGS) > .cache/postgresql.txt 2>&1; \
 	  ended=$$?; cat .cache/postgresql.txt; exit $$ended
-
-collected: setup # finds tests that cannot be loaded, and compiles the others for all who run them
-	@mkdir -p .cache
-	@$(BIN)/pytest --collect-only -qq > .cache/collected.txt || { cat .cache/collected.txt; exit 1; }
 
 faults-short: setup ## Break the most important things, with small loads
 	$(FAULTS_SHORT) $(ARGS)

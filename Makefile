@@ -13,7 +13,7 @@ FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test trust mutants check lint types quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test trust mutants check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,7 +32,8 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 test: setup ## Everything: checks, all tests on SQLite, those that SQL concerns on PostgreSQL, too
 	@$(BIN)/python -m tests.harness.longest --forget
 	@$(BIN)/python scripts/install_chromium.py
-	@$(MAKE) --no-print-directory --jobs=4 lint types postgresql sqlite
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint collected
+	@$(MAKE) --no-print-directory --jobs=3 types postgresql sqlite
 	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
 	$(FAULTS_SHORT) $(ARGS)
 	@$(BIN)/python -m tests.harness.longest
@@ -65,6 +66,10 @@ postgresql: setup # beside the others, so what it says is shown when it is done
 	@mkdir -p .cache
 	@$(ON_POSTGRESQL) $$(grep -rl mark.postgresql tests --include='test_*.py') $(ARGS) > .cache/postgresql.txt 2>&1; \
 	  ended=$$?; cat .cache/postgresql.txt; exit $$ended
+
+collected: setup # finds tests that cannot be loaded, and compiles the others for all who run them
+	@mkdir -p .cache
+	@$(BIN)/pytest --collect-only -qq > .cache/collected.txt || { cat .cache/collected.txt; exit 1; }
 
 faults-short: setup ## Break the most important things, with small loads
 	$(FAULTS_SHORT) $(ARGS)

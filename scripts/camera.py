@@ -1,32 +1,25 @@
-"""A site of its own on an empty data folder, and somebody who looks at its pages and photographs
-them: in every theme and size, or in those that are wanted."""
+"""Somebody who looks at a site's pages and photographs them: in every theme and size, or in those
+that are wanted."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, Page
 
-from workers.simulator.testing import SimulatorClient
+from tests.harness.site import ServedSite
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".cache" / "screenshots"
 SHOWN = ROOT / "docs" / "screenshots"  # by documents; others would only make clones large
 SIZES = {"1440x900": (1440, 900), "390x844": (390, 844)}
 THEMES = ("light", "dark")
-START_SECONDS = 60
 RUN_SECONDS = 90
 PASSWORD = "for the pictures only"
 
@@ -42,58 +35,10 @@ class Wanted(NamedTuple):
         return not self.names or bool(self.names & names)
 
 
-class Site(NamedTuple):
-    """A running site: its address, the link that makes the first account, its process."""
-
-    url: str
-    setup_url: str
-    process: subprocess.Popen[str]
-    simulator: SimulatorClient
-
-
-@contextmanager
-def running_site(data: Path) -> Iterator[Site]:
-    """`manage.py serve` on free ports, with an empty data folder, until the block ends."""
-    simulator_port, secret = find_free_port(), token_urlsafe()
-    command = [sys.executable, "manage.py", "serve", "--data", str(data)]
-    process = subprocess.Popen(
-        [*command, "--port", "0", "--simulator-port", str(simulator_port)],
-        cwd=ROOT,
-        env={**os.environ, "EVALSITE_DATA": str(data), "EVALSITE_SIMULATOR_SECRET": secret},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield read_start(process, SimulatorClient(f"http://127.0.0.1:{simulator_port}", secret))
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=START_SECONDS)
-
-
-def find_free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-    return port
-
-
-def read_start(process: subprocess.Popen[str], simulator: SimulatorClient) -> Site:
-    """Wait for the two lines that say where the site is."""
-    assert process.stdout is not None
-    url = ""
-    for line in process.stdout:
-        if found := re.search(r"ready: (http://\S+?)/?$", line.strip()):
-            url = found[1]
-        if found := re.search(r"(http://\S+/setup/\S+)", line):
-            return Site(url, found[1], process, simulator)
-    raise SystemExit("The site did not start. Try `make run` to see why.")
-
-
 class Photographer:
     """One signed-in person, looking at pages in every theme and size."""
 
-    def __init__(self, browser: Browser, site: Site, wanted: Wanted) -> None:
+    def __init__(self, browser: Browser, site: ServedSite, wanted: Wanted) -> None:
         self.browser = browser
         self.site = site
         self.wanted = wanted
@@ -148,7 +93,7 @@ class Photographer:
         print(path.relative_to(ROOT), flush=True)
 
     def set_up(self) -> None:
-        self.page.goto(self.site.setup_url)
+        self.page.goto(self.site.setup_link)
         self.page.fill("[name=username]", "ada")
         self.page.fill("[name=password]", PASSWORD)
         self.page.fill("[name=password_again]", PASSWORD)

@@ -25,7 +25,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
@@ -33,8 +33,8 @@ from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.camera import running_site  # noqa: E402
 from scripts.install_chromium import find_chromium  # noqa: E402 - the line above finds them
+from tests.harness.site import ServedSite  # noqa: E402
 
 PASSWORD = "for the first hour only"
 RUN_PAGE = re.compile(r"/runs/\d+/$")
@@ -293,13 +293,16 @@ def read_arguments() -> Tried:
 
 def main() -> None:
     tried = read_arguments()
-    if tried.dataset is not None:
-        os.environ["EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"] = urlsplit(tried.server).netloc
+    address = urlsplit(tried.server).netloc
+    allowed: dict[str, Any] = (
+        {"EVALSITE_ALLOWED_PRIVATE_ENDPOINTS": address} if tried.dataset else {}
+    )
+    os.environ.update(allowed)  # for the command that runs the file, too
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as kept, sync_playwright() as playwright:
         folder = Path(kept)
         data = folder / "data"
-        with running_site(data) as site:
+        with ServedSite(data, **allowed) as site:
             browser = playwright.chromium.launch(
                 executable_path=find_chromium(), args=["--no-sandbox"]
             )
@@ -307,7 +310,7 @@ def main() -> None:
             page = browser.new_context(viewport=size, base_url=site.url).new_page()
             walk = Walk(page, tried)
             with step("start the site and make the account"):
-                make_account(page, site.setup_url)
+                make_account(page, site.setup_link)
             if tried.dataset is None:
                 walk_first_run(walk)
             else:

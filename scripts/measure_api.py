@@ -6,7 +6,6 @@
 """
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -94,8 +93,7 @@ def ask_for_scores(site: OwnSite) -> None:
     run = site.post("/runs", {"configuration": document})["id"]
     site.post(f"/runs/{run}/cancel", {})
     time.sleep(2)
-    fill = [sys.executable, "manage.py", "shell", "-v", "0", "-c", FILL]
-    subprocess.run(fill, cwd=ROOT, env=site.environ, check=True, stdout=subprocess.DEVNULL)
+    site.manage("shell", "-v", "0", "-c", FILL)
     cursor = ""
 
     def ask() -> None:

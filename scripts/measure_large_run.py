@@ -6,7 +6,6 @@ after the other: `.venv/bin/python scripts/measure_large_run.py`.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.request import Request, urlopen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from scripts.own_site import ROOT, OwnSite
+from scripts.own_site import OwnSite
 
 SHAPES = ((100, 1000, 1), (20, 1000, 5), (4, 25_000, 1))  # candidates, cases, repeats
 TIMES = 40
@@ -62,12 +61,7 @@ class Figure(NamedTuple):
 
 def fill(site: OwnSite) -> tuple[list[int], str]:
     """The numbers of the runs, and the cookie of somebody who may see them."""
-    told = subprocess.check_output(
-        [sys.executable, "manage.py", "shell", "-c", FILL.format(shapes=SHAPES)],
-        cwd=ROOT,
-        env=site.environ,
-        text=True,
-    )
+    told = site.manage("shell", "-c", FILL.format(shapes=SHAPES))
     lines = [line.split(maxsplit=1) for line in told.splitlines() if line]
     runs = [int(line[1]) for line in lines if line[0] == "RUN"]
     return runs, next(line[1] for line in lines if line[0] == "COOKIE")

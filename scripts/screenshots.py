@@ -28,11 +28,11 @@ from scripts.camera import (  # noqa: E402 - the line above finds them
     THEMES,
     Photographer,
     Wanted,
-    running_site,
 )
 from scripts.install_chromium import find_chromium  # noqa: E402
 from scripts.rollout_scenes import NAMES as ROLLOUTS  # noqa: E402
 from scripts.rollout_scenes import photograph_a_rollout  # noqa: E402
+from tests.harness.site import ServedSite  # noqa: E402
 
 CHOICE_MODELS = [f"simulated/sim-{size}" for size in ("small", "medium", "large")]
 CHOICE = {
@@ -341,13 +341,13 @@ def main() -> None:
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory(prefix="evalsite-pictures-"))
-        site = running.enter_context(running_site(Path(folder)))
+        site = running.enter_context(ServedSite(Path(folder)))
         playwright = running.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=chromium, args=flags)
         running.callback(browser.close)
         camera = Photographer(browser, site, wanted)
         camera.page.on("dialog", lambda dialog: dialog.accept())
-        camera.take_all("set-up", site.setup_url.removeprefix(site.url), signed_in=False)
+        camera.take_all("set-up", site.setup_link.removeprefix(site.url), signed_in=False)
         camera.set_up()
         photograph_first_minute(camera)
         for photograph, names in SCENES.items():

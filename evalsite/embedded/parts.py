@@ -20,8 +20,10 @@ WEBSOCKET_BYTES = 64 * 1024  # browsers only send us a few words; more is an att
 # Calls in flight are paid for: a worker takes up to 25 s to have them answered and stored.
 WORKER_GRACE_SECONDS = 30.0
 ANSWER_WITHIN_SECONDS = 2.0
-DEMO_LATENCY_MS = 300
-DEMO_JITTER = 0.3
+DEMO_SPEED = ("--latency-ms", "300", "--jitter", "0.3")
+# The lines by which two of them say that they are ready; the others are asked.
+SIMULATOR_READY = r"listens on (http://\S+)"
+WORKER_READY = "Worker ready"
 
 
 @dataclass(frozen=True)
@@ -54,25 +56,35 @@ def list_parts(plan: Plan, environment: Environment) -> list[Part]:
         is_ready = partial(is_answering, plan.redis.url)
         parts.append(Part("redis", 0, plan.redis.argv, dict(os.environ), is_ready))
     workers = [
-        Part(f"worker {number}", 2, [*MANAGE, "work"], env, grace_seconds=WORKER_GRACE_SECONDS)
+        Part(f"worker {number}", 2, worker_argv(), env, grace_seconds=WORKER_GRACE_SECONDS)
         for number in range(1, plan.workers + 1)
     ]
     return [*parts, *workers]
 
 
 def simulator_part(plan: Plan, env: dict[str, str]) -> Part:
-    speed = ["--latency-ms", str(DEMO_LATENCY_MS), "--jitter", str(DEMO_JITTER)]
-    argv = [*MANAGE, "simulate", "--port", str(plan.simulator_port), *speed]
+    argv = simulator_argv(plan.simulator_port, *DEMO_SPEED)
     return Part("simulator", 1, argv, env, is_ready=partial(accepts_calls, plan.simulator_port))
 
 
 def web_part(plan: Plan, env: dict[str, str]) -> Part:
-    address = ["-b", plan.host, "-p", str(plan.port)]
+    argv = web_argv(plan.host, plan.port)
+    return Part("web", 1, argv, env, is_ready=partial(answers_ready, plan.url))
+
+
+def simulator_argv(port: int, *options: str) -> list[str]:
+    return [*MANAGE, "simulate", "--port", str(port), *options]
+
+
+def worker_argv(*options: str) -> list[str]:
+    return [*MANAGE, "work", *options]
+
+
+def web_argv(host: str, port: int) -> list[str]:
     limits = ["--websocket-max-message-size", str(WEBSOCKET_BYTES)]
     limits += ["--websocket-max-frame-size", str(WEBSOCKET_BYTES)]
-    argv = [sys.executable, "-m", "evalsite.web", *address, *limits, "--no-server-name"]
-    argv += ["-v", "0", "evalsite.asgi:application"]
-    return Part("web", 1, argv, env, is_ready=partial(answers_ready, plan.url))
+    argv = [sys.executable, "-m", "evalsite.web", "-b", host, "-p", str(port), *limits]
+    return [*argv, "--no-server-name", "-v", "0", "evalsite.asgi:application"]
 
 
 def part_environment(plan: Plan, environment: Environment) -> dict[str, str]:

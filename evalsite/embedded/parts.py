@@ -20,7 +20,8 @@ WEBSOCKET_BYTES = 64 * 1024  # browsers only send us a few words; more is an att
 # Calls in flight are paid for: a worker takes up to 25 s to have them answered and stored.
 WORKER_GRACE_SECONDS = 30.0
 ANSWER_WITHIN_SECONDS = 2.0
-DEMO_SPEED = ("--latency-ms", "300", "--jitter", "0.3")
+DEMO_LATENCY_MS = 300
+DEMO_JITTER = 0.3
 # The lines by which two of them say that they are ready; the others are asked.
 SIMULATOR_READY = r"listens on (http://\S+)"
 WORKER_READY = "Worker ready"
@@ -63,7 +64,8 @@ def list_parts(plan: Plan, environment: Environment) -> list[Part]:
 
 
 def simulator_part(plan: Plan, env: dict[str, str]) -> Part:
-    argv = simulator_argv(plan.simulator_port, *DEMO_SPEED)
+    speed = ["--latency-ms", str(DEMO_LATENCY_MS), "--jitter", str(DEMO_JITTER)]
+    argv = simulator_argv(plan.simulator_port, *speed)
     return Part("simulator", 1, argv, env, is_ready=partial(accepts_calls, plan.simulator_port))
 
 

@@ -9,6 +9,7 @@ ON_SQLITE := $(BIN)/pytest -n 4 -m "not alone"
 ON_POSTGRESQL := EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -n 2 -m "not alone"
 # Four sites are broken side by side: nothing here is judged by fractions of a second.
 FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
+FAULTS := $(BIN)/pytest -q -s --timeout 0 --full tests/faults
 
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -75,7 +76,7 @@ faults-short: setup ## Break the most important things, with small loads
 	$(FAULTS_SHORT) $(ARGS)
 
 faults: setup ## Break everything, one JSON line per row; ARGS="--rows 1,4 --seed 7"
-	@$(BIN)/python -m tests.faults $(ARGS)
+	@$(FAULTS) --results docs/reliability.jsonl $(ARGS)
 
 openapi: setup ## Write docs/openapi.json anew from the routes
 	$(CHECK)/python scripts/write_openapi.py
@@ -89,7 +90,7 @@ measure-api: setup ## How quick the API is during a run and in a large one
 SECONDS ?= 1800
 SEED ?= 7
 soak: setup ## Break things at random for a while; SECONDS=1800 SEED=7
-	@$(BIN)/python -m tests.faults --soak $(SECONDS) --seed $(SEED)
+	@$(FAULTS) --soak $(SECONDS) --seed $(SEED)
 
 bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000", or bars: ARGS="--suite limits"
 	@mkdir -p .cache/bench

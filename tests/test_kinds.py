@@ -72,11 +72,11 @@ def branches_in(tree: ast.AST) -> Iterator[ast.AST]:
         'match kind:\n    case "select": pass',
     ],
 )
-def test_the_guard_sees(code: str) -> None:
+def test_the_guard_sees(code):
     assert list(branches_in(ast.parse(code)))
 
 
-def test_nothing_common_branches_on_a_kind() -> None:
+def test_nothing_common_branches_on_a_kind():
     found = [
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)} {ast.unparse(node)}"
         for path in MODULES
@@ -85,7 +85,7 @@ def test_nothing_common_branches_on_a_kind() -> None:
     assert not found, "ask the kind instead:\n" + "\n".join(found)
 
 
-def test_no_common_page_style_or_script_branches_on_a_kind() -> None:
+def test_no_common_page_style_or_script_branches_on_a_kind():
     files = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "static").rglob("*.*")]
     common = [path for path in files if "kinds" not in path.parts and path.suffix != ".png"]
     names = "|".join(NAMES)
@@ -94,5 +94,5 @@ def test_no_common_page_style_or_script_branches_on_a_kind() -> None:
     assert not found, "ask the kind instead: " + ", ".join(found)
 
 
-def test_every_kind_is_in_both_registries() -> None:
+def test_every_kind_is_in_both_registries():
     assert list(KINDS) == list(SITE_KINDS)

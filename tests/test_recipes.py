@@ -2,12 +2,10 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.api.api import api
@@ -15,14 +13,13 @@ from runs.models import Endpoint
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.views.configuration_docs import parts
 from tests.engine import test_selections as contract
-from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_run
 from tests.toy_things import Closing, Echo, FirstFew, Parrot, Shouting
 from workers.engine.agents import AGENTS
 from workers.engine.here import run_here
 from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
-from workers.engine.named import Registry
 from workers.engine.plugins import PLUGINS, install_plugins
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case
@@ -59,28 +56,24 @@ SELECTION: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def fresh_reference() -> Iterator[None]:
+def fresh_reference():
     """A process writes its reference once."""
     parts.cache_clear()
     yield
     parts.cache_clear()
 
 
-@pytest.fixture
-def ada(db: None) -> User:
-    make_endpoint()
-    return make_person("ada")
-
-
-@pytest.mark.parametrize(("name", "recipe"), RECIPES, ids=[name for name, _ in RECIPES])
-def test_what_a_recipe_names_is_there(name: str, recipe: str) -> None:
-    named = re.findall(rf"(?<![\w/])((?:{FOLDERS})/[\w./-]*\w)", recipe)
-    assert [path for path in named if not (ROOT / path).exists()] == []
-    defined = re.findall(rf"`(\w+)`\s+in\s+`((?:{FOLDERS})/[\w./-]+)`", recipe)
-    assert [(what, path) for what, path in defined if what not in names_defined_in(path)] == []
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    wanted = [word for line in re.findall(r"`make ([a-z -]+)`", recipe) for word in line.split()]
-    assert set(wanted) <= set(targets)
+def test_what_the_recipes_name_is_there():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    missing = {}
+    for name, recipe in RECIPES:
+        named = re.findall(rf"(?<![\w/])((?:{FOLDERS})/[\w./-]*\w)", recipe)
+        defined = re.findall(rf"`(\w+)`\s+in\s+`((?:{FOLDERS})/[\w./-]+)`", recipe)
+        made = [word for line in re.findall(r"`make ([a-z -]+)`", recipe) for word in line.split()]
+        missing[name] = [path for path in named if not (ROOT / path).exists()]
+        missing[name] += [what for what, path in defined if what not in names_defined_in(path)]
+        missing[name] += [target for target in made if target not in targets]
+    assert {name: lacking for name, lacking in missing.items() if lacking} == {}
 
 
 def names_defined_in(path: str) -> set[str]:
@@ -94,15 +87,24 @@ def names_defined_in(path: str) -> set[str]:
     return names
 
 
-def test_the_recipes_that_are_followed_here_are_there() -> None:
-    named = [name for name, _ in RECIPES]
-    for wanted in ("scorer", "strategy", "agent", "plug-in", "provider", "target", "schedule"):
-        assert any(name.removeprefix("an ").removeprefix("a ") == wanted for name in named), wanted
+def test_the_recipes_that_are_followed_here_are_there():
+    named = {name.removeprefix("an ").removeprefix("a ") for name, _ in RECIPES}
+    followed = {"scorer", "strategy", "agent", "plug-in", "provider", "target", "schedule"}
+    assert followed <= named
 
 
-def shown_everywhere(ada: User, registry: Registry[Any], name: str, schema: str) -> None:
+@pytest.mark.parametrize(
+    ("registry", "name", "toy", "schema"),
+    [
+        pytest.param(SCORERS, "closing", Closing, "ScorerChoice", id="scorer"),
+        pytest.param(SELECTIONS, "first_few", FirstFew, "StrategyChoice", id="strategy"),
+        pytest.param(AGENTS, "echo", Echo, "", id="agent, which the form shows as YAML"),
+    ],
+)
+def test_a_class_and_a_line_are_shown(alice, endpoint, registry, name, toy, schema, monkeypatch):
     """In the form, the reference and the schema, with its summary and its options."""
-    client = client_of(ada)
+    monkeypatch.setitem(registry.ours, name, toy)
+    client = client_of(alice)
     (entry,) = [each for each in registry.describe() if each.name == name]
     reference = client.get(reverse("configuration_docs")).content.decode()
     assert f'id="{registry.word}-{name}"' in reference
@@ -120,7 +122,7 @@ def shown_everywhere(ada: User, registry: Registry[Any], name: str, schema: str)
             assert f"{registry.word}-{name}-{option.name}" in form
 
 
-async def scores_of(document: dict[str, Any]) -> list[float | None]:
+async def scores_of(document):
     configuration = read_configuration(document)
     columns = ["question", "expected"]
     known: dict[str, tuple[str, ...]] = {"parrot": ()}
@@ -129,57 +131,33 @@ async def scores_of(document: dict[str, Any]) -> list[float | None]:
     return [score.value for score in scores]
 
 
-def test_a_scorer_is_a_class_and_a_line(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SCORERS.ours, "closing", Closing)
-    shown_everywhere(ada, SCORERS, "closing", "ScorerChoice")
-
-
-async def test_a_scorer_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scorer_judges(monkeypatch):
     monkeypatch.setitem(SCORERS.ours, "closing", Closing)
     assert await scores_of({**EVALUATION, "scorers": ["closing"]}) == [1.0, 1.0, 1.0]
 
 
-def test_a_strategy_is_a_class_and_a_line(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strategy_keeps_the_contract(monkeypatch):
     monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
-    shown_everywhere(ada, SELECTIONS, "first_few", "StrategyChoice")
+    contract.test_the_same_seed_asks_the_same_trials("first_few")
+    contract.test_a_round_is_given_out_whole_before_any_of_it_is_told("first_few")
+    contract.test_no_trial_is_asked_twice_and_positions_are_in_order("first_few")
+    contract.test_it_ends_when_everything_fails_and_nothing_wins("first_few")
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [
-        contract.test_the_same_seed_asks_the_same_trials,
-        contract.test_a_round_is_given_out_whole_before_any_of_it_is_told,
-        contract.test_no_trial_is_asked_twice_and_positions_are_in_order,
-        contract.test_it_ends_when_everything_fails_and_nothing_wins,
-    ],
-    ids=lambda promise: promise.__name__,
-)
-def test_a_strategy_keeps_the_contract(
-    promise: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
-    promise("first_few")
-
-
-async def test_a_strategy_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_strategy_runs(monkeypatch):
     monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
     strategy = {"name": "first_few", "few": 1}
     assert len(await scores_of({**SELECTION, "strategy": strategy})) == 2  # a case for each model
 
 
-def test_an_agent_is_a_class_and_a_line(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(AGENTS.ours, "echo", Echo)
-    shown_everywhere(ada, AGENTS, "echo", schema="")  # the form shows agents as YAML
-
-
-async def test_an_agent_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_agent_runs(monkeypatch):
     monkeypatch.setitem(AGENTS.ours, "echo", Echo)
     step = {"name": "echo", "agent": "echo", "calls": [STEP]}
     found = await scores_of({**SELECTION, "steps": [step], "strategy": "brute_force"})
     assert found == [0.0] * 6
 
 
-def test_plugins_are_found_by_their_registries() -> None:
+def test_plugins_are_found_by_their_registries():
     try:
         install_plugins(["tests.toy_things"])
         taken = {one.word: [name for name in one if name in PLUGINS] for one in REGISTRIES}
@@ -198,7 +176,7 @@ def test_plugins_are_found_by_their_registries() -> None:
     }
 
 
-def test_the_plugins_of_the_documents_are_some() -> None:
+def test_the_plugins_of_the_documents_are_some():
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/PLUGINS.md").read_text(), re.DOTALL)
     names: dict[str, Any] = {"__name__": "my_things"}
     exec(compile(code, "PLUGINS.md", "exec"), names)
@@ -208,7 +186,7 @@ def test_the_plugins_of_the_documents_are_some() -> None:
     assert (judgement.name, judgement.passed) == ("Shortness", False)
 
 
-async def test_a_provider_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_provider_is_a_class_and_a_line(monkeypatch):
     monkeypatch.setitem(PROVIDERS, "parrot", Parrot)
     endpoint = Endpoint(name="parrot", kind="parrot", base_url="https://parrot.example")
     async with Client() as client:
@@ -218,7 +196,7 @@ async def test_a_provider_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch)
     assert [score.answer for score in scores] == [case.fields["question"] for case in CASES]
 
 
-async def test_a_target_is_a_class_that_a_kind_names() -> None:
+async def test_a_target_is_a_class_that_a_kind_names():
     class Shouted(Evaluation):
         target: ClassVar[type[Target]] = Shouting
 
@@ -227,8 +205,8 @@ async def test_a_target_is_a_class_that_a_kind_names() -> None:
     assert scores[0].answer == "0 + 1!"
 
 
-def test_every_number_that_a_page_waits_for_is_sent(ada: User) -> None:
-    snapshot = take_snapshot(make_run(ada, make_dataset(ada)))
+def test_every_number_that_a_page_waits_for_is_sent(alice, endpoint):
+    snapshot = take_snapshot(make_run(alice, make_dataset(alice)))
     templates = [*ROOT.glob("templates/runs/run/*.html"), *ROOT.glob("templates/kinds/**/*.html")]
     waited_for = {
         key for path in templates for key in re.findall(r'data-live="(\w+)"', path.read_text())

@@ -11,19 +11,24 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from random import Random
 from typing import Any
 
 import aiohttp
 import psycopg
 
-from tests.faults.cluster import Cluster
+from tests.faults.stage import Act, wait_for
 from workers.engine.ending_tasks import end_tasks
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 10.0  # as static/js/live.js while it polls
 SAMPLE_SECONDS = 0.25
 # A person has 20 sockets at most; those of a web part that was killed count for some seconds more.
 PAGES_OF_A_PERSON = 10
+STALE_SECONDS = 15.0  # a page that shows older numbers must say so
+
+
+def counted(act: Act) -> int:
+    """How many trials are done, as every page is told."""
+    return int(act.site.database.one(f"SELECT done FROM runs_run WHERE id = {act.run}"))
 
 
 @dataclass
@@ -58,22 +63,20 @@ class Viewer:
 
 
 class Audience:
-    """Looks on from a thread of its own until `close`."""
+    """Looks on from a thread of its own while the block lasts."""
 
-    def __init__(
-        self, cluster: Cluster, run: int, count: int, random: Random, *, reads_every: float = 0.0
-    ) -> None:
+    def __init__(self, act: Act, count: int, *, reads_every: float = 0.0) -> None:
+        site = act.site
         self.viewers = [Viewer() for _ in range(count)]
-        self._url = f"{cluster.site}/ws/runs/{run}/"
-        self._origin = cluster.site
+        self._act = act
+        self._url = f"{site.url}/ws/runs/{act.run}/"
         self._cookies = [
-            cluster.person.ask("session", name=f"reader {first}")
+            site.person.ask("session", name=f"reader {first}")
             for first in range(0, count, PAGES_OF_A_PERSON)
         ]
-        self._truth, self._run_id = cluster.truth, run
         self._stored: list[tuple[float, int]] = []  # moments, trials done, by the database
         self._is_over = threading.Event()
-        self._random = random
+        self._random = act.stage.random
         self._reads_every = reads_every
         self._late: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -85,8 +88,7 @@ class Audience:
     def _sample(self) -> None:
         while not self._is_over.wait(SAMPLE_SECONDS):
             with suppress(sqlite3.Error, psycopg.Error):  # it may be away: nobody knows then
-                done = self._truth.one(f"SELECT done FROM runs_run WHERE id = {self._run_id}")
-                self._stored.append((time.monotonic(), done))
+                self._stored.append((time.monotonic(), counted(self._act)))
 
     def stale_seconds(self) -> float:
         """The longest time for which a connected page showed less than what was stored."""
@@ -112,7 +114,7 @@ class Audience:
                 await end_tasks(self._late)
 
     def _browser(self, cookies: dict[str, str]) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(cookies=cookies, headers={"Origin": self._origin})
+        return aiohttp.ClientSession(cookies=cookies, headers={"Origin": self._act.site.url})
 
     async def _watch(self, client: aiohttp.ClientSession, viewer: Viewer) -> None:
         failures = 0
@@ -151,7 +153,25 @@ class Audience:
     def has_ended(self) -> bool:
         return all(viewer.ended_at for viewer in self.viewers)
 
-    def close(self) -> None:
+    def check(self) -> None:
+        """I9: what every page was told last is what the database says."""
+        wait_for(self.has_ended, 60, "I9: the pages know of the end")
+        stage = self._act.stage
+        state, done, planned = self._act.site.database.rows(
+            f"SELECT state, done, planned FROM runs_run WHERE id = {self._act.run}"
+        )[0]
+        wanted = (state, f"{done:,} of {planned:,} trials")
+        pages = [viewer.last for viewer in self.viewers]
+        shown = [(page.get("state"), page.get("text", {}).get("progress")) for page in pages]
+        wrong = [page for page in shown if page != wanted]
+        stage.figure("pages", len(shown))
+        stage.figure("stale_seconds", self.stale_seconds(), most=stage.bar(STALE_SECONDS))
+        stage.expect(not wrong, f"I9: {len(wrong)} pages differ, such as {wrong[:1]}")
+
+    def __enter__(self) -> Audience:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         self._is_over.set()
         self._sampler.join(10)
         self._loop.call_soon_threadsafe(self._main.cancel)

@@ -12,7 +12,6 @@ import gc
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -25,8 +24,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from evalsite.embedded import redis_server
-from evalsite.embedded.child_processes import die_with_parent
+from evalsite.embedded.loose_parts import LooseParts
 from evalsite.env import redis_url_file
 from tests.harness.patience import PATIENCE_SECONDS
 
@@ -116,18 +114,11 @@ def forget_own_settings() -> None:
 
 
 def start_redis(folder: Path) -> None:
-    server = redis_server.prepare(folder)
-    process = subprocess.Popen(
-        server.argv,
-        stdout=subprocess.DEVNULL,
-        preexec_fn=die_with_parent(),  # noqa: PLW1509  # no threads yet
-        start_new_session=True,  # Ctrl-C is for pytest; Redis is stopped after the tests
-    )
-    running.callback(process.wait)
-    running.callback(process.kill)
-    redis_server.wait_until_answering(server.url, PATIENCE_SECONDS)
+    parts = LooseParts(folder, os.environ, ready_seconds=PATIENCE_SECONDS)
+    running.callback(parts.start_redis().kill)
+    parts.wait_for_redis()
     redis_url_file(folder).unlink()  # only for us, by the environment
-    os.environ["REDIS_URL"] = f"{server.url}?{PATIENT_WITH_REDIS}"
+    os.environ["REDIS_URL"] = f"{parts.env['REDIS_URL']}?{PATIENT_WITH_REDIS}"
 
 
 def start_postgres() -> None:

@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import http.client
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,9 @@ from typing import NamedTuple
 BASE_DIR = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BASE_DIR))
 
+from evalsite.embedded.loose_parts import LooseParts  # noqa: E402
 from evalsite.embedded.ports import claim_port  # noqa: E402
+from tests.harness.processes import memory_mb  # noqa: E402
 
 PIECE = b"x" * 64 * 1024
 HEAD = (
@@ -54,18 +55,17 @@ class Found(NamedTuple):
 
 def measure(asked: argparse.Namespace, data: str) -> Found:
     port = claim_port("127.0.0.1", 0, "--port")
-    env = dict(os.environ, EVALSITE_DATA=data, EVALSITE_ORIGINS=f"http://127.0.0.1:{port}")
+    env = dict(os.environ, EVALSITE_ORIGINS=f"http://127.0.0.1:{port}")
     argv = [sys.executable, "-m", asked.server, "-b", "127.0.0.1", "-p", str(port), "-v", "0"]
-    web = subprocess.Popen([*argv, "evalsite.asgi:application"], cwd=BASE_DIR, env=env)
+    web = LooseParts(Path(data), env).start("web", [*argv, "evalsite.asgi:application"])
     try:
         wait_until_up(port)
         quiet = [health_ms(port) for _ in range(50)]
-        before = memory_mb(web.pid, "VmRSS")
+        before = memory_mb(web.pid)
         answers, busy, taken = asyncio.run(flood(asked, port))
         peak = memory_mb(web.pid, "VmHWM")
     finally:
         web.kill()
-        web.wait()
     return Found(answers, before, peak, p95(quiet), p95(busy), taken)
 
 
@@ -154,13 +154,6 @@ def health_ms(port: int) -> float:
     connection.getresponse().read()
     connection.close()
     return (time.monotonic() - start) * 1000
-
-
-def memory_mb(pid: int, name: str) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) / 1024
-    raise SystemExit(f"The web server ended before {name} was read.")
 
 
 def p95(times: list[float]) -> float:

@@ -1,35 +1,55 @@
-"""The person that most stories are about, and a clock that Redis has in some."""
+"""A clock that Redis has in some stories, a folder for keys, and a provider over HTTP."""
 
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from runs.selectors.endpoints import permit_state
-from tests.harness.factories import make_person
 from workers import redis_permits
+from workers.simulator.testing import running_simulator
 
 
 @pytest.fixture
-def alice(db: None) -> User:
-    return make_person("alice")
+def data_folder(settings, tmp_path):
+    """Of this test alone, and no private address is open."""
+    settings.EVALSITE_DATA = tmp_path
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
+    return tmp_path
 
 
 @pytest.fixture
-def still_permits() -> Iterator[None]:
+def set_constant():
+    """For one test. Unlike `monkeypatch` it keeps the schemas of scorers, which take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch.setattr
+
+
+@pytest.fixture(scope="session")
+def shared_simulator():
+    with running_simulator(latency_ms=0) as server:
+        yield server
+
+
+@pytest.fixture
+def simulator(shared_simulator, settings, data_folder):
+    """It has seen nothing yet and plays no faults; this test may call its address."""
+    shared_simulator.reset()
+    shared_simulator.play()
+    settings.ALLOWED_PRIVATE_ENDPOINTS = (shared_simulator.url.removeprefix("http://"),)
+    return shared_simulator
+
+
+@pytest.fixture
+def still_permits(set_constant):
     """Permits on a clock that stands still: no lease ends, no breaker rests enough, no rate has
     room again and no minute is over while a test says and reads them."""
     moment = int(time.time())
     known, ask = "redis.call('TIME')", permit_state.ask
     assert known in redis_permits.EXCHANGE
 
-    def ask_at_that_moment(client: Any, keys: list[str]) -> list[Any]:
+    def ask_at_that_moment(client, keys):
         return [(moment, 0), *ask(client, keys)[1:]]
 
-    with pytest.MonkeyPatch.context() as patch:
-        script = redis_permits.EXCHANGE.replace(known, f"{{{moment}, 0}}")
-        patch.setattr(redis_permits, "EXCHANGE", script)
-        patch.setattr(permit_state, "ask", ask_at_that_moment)
-        yield
+    script = redis_permits.EXCHANGE.replace(known, f"{{{moment}, 0}}")
+    set_constant(redis_permits, "EXCHANGE", script)
+    set_constant(permit_state, "ask", ask_at_that_moment)

@@ -2,17 +2,13 @@
 
 import asyncio
 import json
-from typing import Any
 
-from django.contrib.auth.models import User
-
-from runs.models import Run
 from runs.services.runs import create_run
 from tests.harness.factories import make_dataset, make_endpoint, make_person
 from tests.workers.by_hand import work_through
 from workers.engine.errors import Refused
 from workers.engine.kinds.mutate.target import SegmentTarget
-from workers.engine.records import Case, Outcome, Reply, Request, Score, Trial
+from workers.engine.records import Case, Outcome, Reply, Score
 from workers.engine.score_records import encode_record
 from workers.engine.targets import TargetParts
 
@@ -21,7 +17,7 @@ ROWS = 10
 RUDE = "<b>=HYPERLINK"  # begins what the mutator writes: no page and no spreadsheet may believe it
 
 
-def mutation_document(**changes: Any) -> dict[str, Any]:
+def mutation_document(**changes):
     strategy = {"num_processes": 3, "num_steps": 4, "updates": 2, "hidden_size": 4}
     return {
         "name": "break it",
@@ -38,7 +34,7 @@ def mutation_document(**changes: Any) -> dict[str, Any]:
     }
 
 
-def make_owner() -> User:
+def make_owner():
     person = make_person("ada")
     make_endpoint()
     make_dataset(person, rows=ROWS)
@@ -49,13 +45,13 @@ class Player:
     """A worker's part: the target is right unless a query was paraphrased. `failing` says which of
     the calls to the mutator fail, and the segments of which environment."""
 
-    def __init__(self, run: Run, *, refused: int = 0, failing: int | None = None) -> None:
+    def __init__(self, run, *, refused=0, failing=None):
         self._run = run
         self._refused = refused
         self._failing = failing
         self._target = SegmentTarget(TargetParts())
 
-    def __call__(self, trial: Trial) -> Score:
+    def __call__(self, trial):
         if trial.repeat == self._failing:
             return Score(trial, error="timeout", message="Too late.")
         candidate = self._run.candidates.get(key=trial.candidate).as_engine
@@ -72,7 +68,7 @@ class Player:
             record=encode_record(made.record),
         )
 
-    async def _ask(self, request: Request) -> Reply:
+    async def _ask(self, request):
         if request.step != "mutator":
             is_rude = RUDE in json.dumps(request.body)
             return Reply("no idea" if is_rude else self._expected, 1.0)
@@ -82,8 +78,6 @@ class Player:
         return Reply(json.dumps({"mutated_query": f"{RUDE} What is it?"}), 1.0)
 
 
-def make_mutation(
-    owner: User, *, refused: int = 0, failing: int | None = None, **changes: Any
-) -> Run:
+def make_mutation(owner, *, refused=0, failing=None, **changes):
     run = create_run(owner, mutation_document(**changes))
     return work_through(run, Player(run, refused=refused, failing=failing))

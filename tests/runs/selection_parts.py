@@ -1,20 +1,17 @@
 """A selection that was played to its end, stored as workers would have."""
 
-from typing import Any
-
-from django.contrib.auth.models import User
 from django.utils.timezone import now
 
-from runs.models import Case, Dataset, Run, RunState, Score
+from runs.models import Case, Run, RunState, Score
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.totals import tally_by_candidate
 from runs.services.runs import create_run
 from workers.engine.kinds import read_configuration
-from workers.engine.records import EVALUATE, Trial
+from workers.engine.records import EVALUATE
 from workers.engine.session import Session
 
 
-def make_selection(owner: User, dataset: Dataset, **changes: Any) -> Run:
+def make_selection(owner, dataset, **changes):
     """The large solver is always right, the small one never."""
     models = ["simulated/sim-small", "simulated/sim-large"]
     document = {
@@ -30,7 +27,7 @@ def make_selection(owner: User, dataset: Dataset, **changes: Any) -> Run:
     return run
 
 
-def play(run: Run) -> None:
+def play(run):
     """Stores what workers would have stored."""
     session = Session(read_configuration(run.document).open_strategy(run.dataset.rows))
     candidates = {row.key: row for row in run.candidates.all()}
@@ -42,39 +39,22 @@ def play(run: Run) -> None:
         Score.objects.bulk_create(rows)
         session.absorb(stored_history(run, session.told))
     count(run)
-    Run.objects.filter(pk=run.pk).update(
-        asked=asked,
-        done=asked,
-        planned=asked,
-        state=RunState.COMPLETED,
-        started=now(),
-        ended=now(),
-        chosen=session.best,
-    )
+    ended = {"state": RunState.COMPLETED, "started": now(), "ended": now(), "chosen": session.best}
+    Run.objects.filter(pk=run.pk).update(asked=asked, done=asked, planned=asked, **ended)
     run.refresh_from_db()
 
 
-def score_of(run: Run, trial: Trial, candidates: dict[str, Any], cases: dict[int, Case]) -> Score:
+def score_of(run, trial, candidates, cases):
     candidate = candidates[trial.candidate]
     is_right = "sim-large" in candidate.name
-    return Score(
-        run=run,
-        position=trial.position,
-        candidate=candidate,
-        case=cases[trial.case],
-        value=float(is_right),
-        passed=is_right,
-        latency_ms=120.0,
-        cost=0.002,
-        full_cost=0.002,
-        finished=now(),
-    )
+    became = {"value": float(is_right), "passed": is_right, "latency_ms": 120.0, "finished": now()}
+    place = {"position": trial.position, "candidate": candidate, "case": cases[trial.case]}
+    return Score(run=run, cost=0.002, full_cost=0.002, **place, **became)
 
 
-def count(run: Run) -> None:
-    tallies = tally_by_candidate(
-        (score.candidate_id, EVALUATE, score) for score in run.scores.all()
-    )
+def count(run):
+    scored = ((score.candidate_id, EVALUATE, score) for score in run.scores.all())
+    tallies = tally_by_candidate(scored)
     for candidate in run.candidates.filter(pk__in=list(tallies)):
         tallies[candidate.pk].add_to(candidate)
         candidate.save()

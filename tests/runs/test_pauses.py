@@ -1,20 +1,27 @@
-"""Pausing and resuming through the doors: who may, what is answered, what pages show."""
+"""Pausing and resuming: by people through the doors, and by the site where a model fails."""
 
+import asyncio
+import time
 from datetime import timedelta
 
 import pytest
+import redis.asyncio
 from django.test import Client
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import Chunk, ChunkState, Run, RunState
+from runs.models import Chunk, ChunkState, Run, RunSample, RunState
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.control.endpoint_pauses import pause_endpoint
+from runs.services.control.outages import pause_hopeless
 from runs.services.control.pauses import pause_run, settle_pause
 from runs.services.control.resuming import resume_run
-from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_run
+from tests.harness.patience import PATIENCE_SECONDS
+from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
+from workers.redis_permits import RedisPermits
 
 pytestmark = pytest.mark.django_db
 
@@ -23,13 +30,13 @@ ENDED = [RunState.COMPLETED, RunState.COMPLETED_WITH_ERRORS, RunState.FAILED, Ru
 
 
 @pytest.fixture
-def endpoint():
-    return make_endpoint()
+def run(alice, dataset):
+    begin = now() - timedelta(hours=1)
+    return make_run(alice, dataset, state=RunState.RUNNING, started=begin, ended=None)
 
 
-@pytest.fixture
-def run(alice, endpoint):
-    return make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)
+def change(run, **fields):
+    Run.objects.filter(pk=run.pk).update(**fields)
 
 
 def add_chunk(run, state):
@@ -40,29 +47,24 @@ def state_of(run):
     return Run.objects.get(pk=run.pk).state
 
 
-def test_every_state_is_going_held_or_ended():
+@pytest.mark.postgresql("locks: a pause holds the row of its run")
+def test_what_goes_on_can_be_paused_and_resumed_and_what_has_ended_cannot(run, alice):
     assert set(RunState) == {*RunState.going(), *RunState.held(), *ENDED}
     assert set(RunState.live()) == {*RunState.going(), *RunState.held()}
-
-
-@pytest.mark.parametrize("state", GOING)
-def test_what_goes_on_can_be_paused_and_resumed(run, alice, state):
-    Run.objects.filter(pk=run.pk).update(state=state)
-    assert pause_run(run, alice)
-    assert state_of(run) == RunState.PAUSED  # nobody works on it
-    assert not pause_run(run, alice)
-    assert resume_run(run, alice)
-    assert state_of(run) == RunState.RUNNING
-    assert not resume_run(run, alice)
-
-
-@pytest.mark.parametrize("state", ENDED)
-def test_what_has_ended_is_neither_paused_nor_resumed(run, alice, state):
-    Run.objects.filter(pk=run.pk).update(state=state)
-    assert not pause_run(run, alice, now=True)
-    assert not resume_run(run, alice)
-    assert state_of(run) == state
-    assert not run.events.exists()
+    for state in ENDED:
+        change(run, state=state)
+        assert not pause_run(run, alice, now=True)
+        assert not resume_run(run, alice)
+        assert state_of(run) == state
+        assert not run.events.exists()
+    for state in GOING:
+        change(run, state=state)
+        assert pause_run(run, alice)
+        assert state_of(run) == RunState.PAUSED  # nobody works on it
+        assert not pause_run(run, alice)
+        assert resume_run(run, alice)
+        assert state_of(run) == RunState.RUNNING
+        assert not resume_run(run, alice)
 
 
 def test_a_run_is_pausing_for_as_long_as_somebody_works_on_it(run, alice):
@@ -78,16 +80,16 @@ def test_a_run_is_pausing_for_as_long_as_somebody_works_on_it(run, alice):
 @pytest.mark.parametrize("state", RunState.held())
 def test_nothing_is_planned_or_taken_for_a_held_run(run, state):
     chunk = add_chunk(run, ChunkState.PENDING)
-    Run.objects.filter(pk=run.pk).update(state=state)
+    change(run, state=state)
     advance_run(run.pk)
     assert lease_chunk(chunk.pk, "worker") is None
     assert list(run.chunks.values_list("state", flat=True)) == [ChunkState.PENDING]
     assert state_of(run) == state
 
 
-def test_a_paused_run_keeps_its_reason_when_its_endpoint_is_paused(run, alice, endpoint):
+def test_a_paused_run_keeps_its_reason_when_its_endpoint_is_paused(run, alice, ada, endpoint):
     pause_run(run, alice, "too slow")
-    pause_endpoint(make_person("grace", staff=True), endpoint)
+    pause_endpoint(ada, endpoint)
     run.refresh_from_db()
     assert run.reason == "Paused by alice: too slow"
     resume_run(run, alice)
@@ -95,12 +97,11 @@ def test_a_paused_run_keeps_its_reason_when_its_endpoint_is_paused(run, alice, e
     assert run.reason == "Waiting: endpoint simulated is paused"
 
 
+@pytest.mark.postgresql("types: times and seconds are counted by the database")
 def test_the_time_of_a_pause_does_not_count(run, alice):
     moment = now()
     begin = moment - timedelta(hours=3)
-    Run.objects.filter(pk=run.pk).update(
-        started=begin, going_since=begin + timedelta(hours=2), ran_seconds=60.0
-    )
+    change(run, started=begin, going_since=begin + timedelta(hours=2), ran_seconds=60.0)
     pause_run(run, alice)
     took = (now() - moment).total_seconds()
     run.refresh_from_db()
@@ -113,6 +114,9 @@ def test_the_time_of_a_pause_does_not_count(run, alice):
     assert run.running_seconds(later) == pytest.approx(ran + 40)
 
 
+# --- The doors
+
+
 def post(person, name, run, body="", **options):
     client = Client(**options)
     client.force_login(person)
@@ -120,52 +124,50 @@ def post(person, name, run, body="", **options):
 
 
 def test_the_json_doors_say_whether_they_changed_anything(run, alice):
-    body = {"reason": "by a script"}
-    assert post(alice, "api:run_pause", run, body).json() == {"applied": True, "changed": True}
-    assert Run.objects.get(pk=run.pk).reason == "Paused by alice: by a script"
-    assert post(alice, "api:run_pause", run).json() == {"applied": True, "changed": False}
-    assert post(alice, "api:run_resume", run).json() == {"applied": True, "changed": True}
-    assert post(alice, "api:run_resume", run).json() == {"applied": True, "changed": False}
-    assert post(alice, "api:run_cancel", run).json() == {"applied": True, "changed": True}
-    assert post(alice, "api:run_cancel", run).json() == {"applied": True, "changed": False}
+    add_chunk(run, ChunkState.LEASED)
+    body = {"reason": "by a script", "now": True}
+    for name, sent, changed in (
+        ("pause", body, True),
+        ("pause", "", False),
+        ("resume", "", True),
+        ("resume", "", False),
+        ("cancel", "", True),
+        ("cancel", "", False),
+    ):
+        answer = post(alice, f"api:run_{name}", run, sent)
+        assert answer.json() == {"applied": True, "changed": changed}, (name, changed)
+        if sent:
+            paused = Run.objects.get(pk=run.pk)
+            assert (paused.reason, paused.drops_calls) == ("Paused by alice: by a script", True)
     assert post(alice, "api:run_pause", run).status_code == 409
     assert post(alice, "api:run_resume", run).status_code == 409
 
 
-def test_pause_now_is_asked_for_in_the_body(run, alice):
-    add_chunk(run, ChunkState.LEASED)
-    post(alice, "api:run_pause", run, {"now": True})
-    assert Run.objects.get(pk=run.pk).drops_calls
+BAD_BODIES = [
+    ("[]", 422, [""]),
+    ("{", 400, [""]),
+    ("[" * 100_000, 400, [""]),
+    ('{"hard": true}', 422, ["hard"]),
+    ('{"now": 1, "reason": ["x"]}', 422, ["now", "reason"]),
+]
 
 
-def json_is_whole(body):
-    return body.endswith(("}", "]"))
-
-
-@pytest.mark.parametrize(
-    ("body", "paths"),
-    [
-        ("[]", [""]),
-        ("{", [""]),
-        ("[" * 100_000, [""]),
-        ('{"hard": true}', ["hard"]),
-        ('{"now": 1, "reason": ["x"]}', ["now", "reason"]),
-    ],
-)
-def test_a_bad_pause_is_answered_with_its_problems(run, alice, body, paths):
-    answer = post(alice, "api:run_pause", run, body)
-    assert answer.status_code == (422 if json_is_whole(body) else 400)
-    assert [problem["path"] for problem in answer.json()["problems"]] == paths
+def test_a_bad_pause_is_answered_with_its_problems(run, alice):
+    for body, status, paths in BAD_BODIES:
+        answer = post(alice, "api:run_pause", run, body)
+        told = [problem["path"] for problem in answer.json()["problems"]]
+        assert (answer.status_code, told) == (status, paths), body[:40]
     assert state_of(run) == RunState.RUNNING
 
 
-@pytest.mark.parametrize(
-    "name", ["run_pause", "run_resume", "api:run_pause", "api:run_resume", "api:run_cancel"]
-)
-def test_strangers_and_foreign_pages_are_refused_and_reading_changes_nothing(run, alice, name):
-    assert post(make_person("bob"), name, run).status_code == 404
-    assert post(alice, name, run, enforce_csrf_checks=True).status_code == 403
-    assert client_of(alice).get(reverse(name, args=[run.pk])).status_code == 405
+DOORS = ["run_pause", "run_resume", "api:run_pause", "api:run_resume", "api:run_cancel"]
+
+
+def test_strangers_and_foreign_pages_are_refused_and_reading_changes_nothing(run, alice, bob):
+    for name in DOORS:
+        assert post(bob, name, run).status_code == 404, name
+        assert post(alice, name, run, enforce_csrf_checks=True).status_code == 403, name
+        assert client_of(alice).get(reverse(name, args=[run.pk])).status_code == 405, name
     assert state_of(run) == RunState.RUNNING
 
 
@@ -177,53 +179,105 @@ def buttons(page):
     return [name for name, is_shown in found.items() if is_shown]
 
 
-@pytest.mark.parametrize(
-    ("state", "shown"),
-    [
+def test_the_page_offers_what_can_be_done_now(run, alice):
+    client = client_of(alice)
+    for state, shown in (
         (RunState.QUEUED, ["pause-run", "pause-now", "cancel"]),
         (RunState.RUNNING, ["pause-run", "pause-now", "cancel"]),
         (RunState.PAUSING, ["pause-now", "resume-run", "cancel"]),
         (RunState.PAUSED, ["resume-run", "cancel"]),
         (RunState.COMPLETED, []),
-    ],
-)
-def test_the_page_offers_what_can_be_done_now(run, alice, state, shown):
-    Run.objects.filter(pk=run.pk).update(state=state, ended=now() if not shown else None)
-    page = client_of(alice).get(run.get_absolute_url()).content.decode()
-    assert buttons(page) == shown
+    ):
+        change(run, state=state, ended=now() if not shown else None)
+        assert buttons(client.get(run.get_absolute_url()).text) == shown, state
 
 
-def test_the_page_pauses_and_resumes_without_scripts(run, alice):
+def test_pages_pause_and_resume_without_scripts_and_say_so(run, alice):
     client = client_of(alice)
-    page = client.post(reverse("run_pause", args=[run.pk]), follow=True).content.decode()
+    page = client.post(reverse("run_pause", args=[run.pk]), follow=True).text
     assert "Paused by alice" in page
     assert "paused, 3 trials left" in page
     client.post(reverse("run_resume", args=[run.pk]))
     assert state_of(run) == RunState.RUNNING
-    page = client.post(reverse("run_resume", args=[run.pk]), follow=True).content.decode()
+    page = client.post(reverse("run_resume", args=[run.pk]), follow=True).text
     assert "The run was not paused." in page
-
-
-def test_a_paused_run_shows_no_speed_and_no_end(run, alice):
-    Run.objects.filter(pk=run.pk).update(started=now() - timedelta(seconds=10))
-    pause_run(run, alice)
+    pause_run(run, alice, "lunch")
+    page = client.get(reverse("runs"), {"state": "paused"}).text
+    row = page.split('class="state" data-state="paused"', 1)
+    assert "#icon-pause" in row[1].split("</td>", 1)[0]
+    assert "Paused by alice: lunch" in row[0]
     run.refresh_from_db()
     text = take_snapshot(run)["text"]
     assert text["eta"] == "paused, 3 trials left"
     assert (text["throughput"], text["throughput_context"]) == ("Paused", "mean 0.0/s while it ran")
-
-
-def test_the_runs_list_says_paused_in_a_word_with_its_icon_and_reason(run, alice):
-    pause_run(run, alice, "lunch")
-    page = client_of(alice).get(reverse("runs"), {"state": "paused"}).content.decode()
-    row = page.split('class="state" data-state="paused"', 1)
-    assert "#icon-pause" in row[1].split("</td>", 1)[0]
-    assert "Paused by alice: lunch" in row[0]
-
-
-def test_a_reason_that_is_a_sentence_gets_no_second_stop(run, alice):
     reason = "Paused: the provider did not accept the key. Replace the endpoint's key and test it."
-    Run.objects.filter(pk=run.pk).update(state=RunState.PAUSED, reason=reason)
-    page = client_of(alice).get(run.get_absolute_url()).content.decode()
+    change(run, reason=reason)
+    page = client.get(run.get_absolute_url()).text
     assert "and test it. 0 of" in page
-    assert "test it.." not in page
+    assert "test it.." not in page, "a sentence gets no second stop"
+
+
+# --- Runs that are given up for a while: no answer for long, and a model that they need fails
+
+LONG = 10.0  # seconds
+STILL = -int(PATIENCE_SECONDS)  # seconds ago: until the test is over
+
+
+def fail(settings, endpoint, model):
+    """What a worker tells of calls that failed: the breaker opens."""
+    quota = Quota(f"endpoint:{endpoint.pk}/{model}", 20, is_guarded=True)
+
+    async def talk():
+        client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+        permits = RedisPermits(client, "worker", 1, LocalPermits(time.monotonic))
+        await permits.exchange((quota,), Demand((0,), 0, 0, Report(troubled=5)))
+        await client.aclose()
+
+    asyncio.run(talk())
+    key = f"permits:state:endpoint:{endpoint.pk}/{model}"
+    long_ago = (time.time() - 3 * LONG) * 1000
+    redis.Redis.from_url(settings.REDIS_URL).hset(key, "opened", long_ago)
+
+
+def state_after(run, seconds=LONG):
+    pause_hopeless(seconds)
+    return state_of(run)
+
+
+def sample(run, seconds_ago, **counts):
+    RunSample.objects.create(run=run, second=3600 - seconds_ago, **counts)
+
+
+def test_a_run_without_answers_from_a_failing_model_is_paused(settings, endpoint, run):
+    assert state_after(run) == RunState.RUNNING  # a silent model is waited for
+    fail(settings, endpoint, "sim-small")
+    sample(run, 30, fresh=5)
+    sample(run, 0, failed=2)
+    assert state_after(run, 600) == RunState.RUNNING  # it fails, but not for long
+    assert state_after(run) == RunState.PAUSED
+    assert Run.objects.get(pk=run.pk).events.filter(level="error").count() == 1
+
+
+WAITING = {"reason": "Waiting: endpoint simulated is paused"}
+PATIENCE = timedelta(seconds=PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        pytest.param(lambda run: sample(run, STILL, fresh=1), id="it gets answers"),
+        pytest.param(lambda run: sample(run, STILL, cached=1), id="it gets answers of the cache"),
+        pytest.param(lambda run: run.candidates.update(done=3), id="it has all answers"),
+        pytest.param(lambda run: change(run, going_since=now() + PATIENCE), id="it was resumed"),
+        pytest.param(lambda run: change(run, **WAITING), id="it waits for a person"),
+    ],
+)
+def test_a_run_goes_on_though_its_model_fails(settings, endpoint, run, prepare):
+    fail(settings, endpoint, "sim-small")
+    prepare(run)
+    assert state_after(run) == RunState.RUNNING
+
+
+def test_a_failing_model_that_a_run_does_not_need_is_not_its_concern(settings, endpoint, run):
+    fail(settings, endpoint, "sim-large")
+    assert state_after(run) == RunState.RUNNING

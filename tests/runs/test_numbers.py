@@ -1,24 +1,26 @@
-"""What pages show: snapshots, leaderboards and estimates."""
+"""What pages show: snapshots, leaderboards, speed and estimates."""
 
+import re
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from runs.models import CachedReply, Endpoint, EndpointKind, Run, RunSample, RunState
+from runs.models import CachedReply, Endpoint, Run, RunSample, RunState
 from runs.selectors.estimates.calls import keys_of
 from runs.selectors.estimates.estimate import estimate
+from runs.selectors.limits.rates import NEWEST, Answered, rate_over
 from runs.selectors.named_parts import every_dataset
 from runs.selectors.runs.leaderboard import leaderboard
-from runs.selectors.runs.series import read_series
+from runs.selectors.runs.run_filters import RunFilters
+from runs.selectors.runs.run_list import list_runs
+from runs.selectors.runs.run_summary import summarise
+from runs.selectors.runs.series import read_series, step_of
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
-from tests.harness.factories import beat, make_person
+from tests.harness.factories import beat, client_of, make_run
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case
 
@@ -28,14 +30,9 @@ ROWS = [{"question": f"What is {n} + 1?", "expected": str(n + 1)} for n in range
 
 
 @pytest.fixture
-def ada() -> User:
-    return make_person("ada")
-
-
-@pytest.fixture
-def document(ada: User) -> dict[str, Any]:
-    Endpoint.objects.create(name="simulated", kind=EndpointKind.SIMULATED, max_concurrent=30)
-    store_rows(ada, "sums", ROWS)
+def document(alice, endpoint):
+    Endpoint.objects.update(max_concurrent=30)
+    store_rows(alice, "sums", ROWS)
     return {
         "name": "sums",
         "kind": "evaluate",
@@ -48,41 +45,31 @@ def document(ada: User) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(ada: User, document: dict[str, Any]) -> Run:
-    return create_run(ada, document)
+def run(alice, document):
+    return create_run(alice, document)
 
 
-def test_parameters_tell_one_model_from_itself(ada: User, document: dict[str, Any]) -> None:
+def test_parameters_tell_one_model_from_itself(alice, document):
     hot = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1.0}}
-    run = create_run(ada, {**document, "models": ["simulated/sim-small", hot]})
+    run = create_run(alice, {**document, "models": ["simulated/sim-small", hot]})
     told = ["simulated/sim-small", 'simulated/sim-small {"temperature":1.0}']
     assert sorted({row.model for row in leaderboard(run)}) == told
 
 
-def test_a_queued_run_says_how_many_are_before_it(run: Run, document: dict[str, Any]) -> None:
+def test_a_queued_run_says_what_it_waits_for(run, document):
     beat("one")
+    snapshot = take_snapshot(run)
+    assert (snapshot["text"]["eta"], snapshot["text"]["score"]) == ("waiting for a worker", "–")
+    counts = dict.fromkeys(("fresh", "cached", "failed", "in_flight"), 0)
+    assert snapshot["bar"] == {**counts, "waiting": 30, "planned": 30}
     later = create_run(run.owner, {**document, "seed": 5})
     assert take_snapshot(later)["text"]["eta"] == "waiting for a worker, after 1 other run"
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
     assert take_snapshot(later)["text"]["eta"] == "waiting for a worker"
 
 
-def test_a_queued_run_says_what_it_waits_for(run: Run) -> None:
-    beat("one")
-    snapshot = take_snapshot(run)
-    assert snapshot["text"]["eta"] == "waiting for a worker"
-    assert snapshot["text"]["score"] == "–"
-    assert snapshot["bar"] == {
-        "fresh": 0,
-        "cached": 0,
-        "failed": 0,
-        "in_flight": 0,
-        "waiting": 30,
-        "planned": 30,
-    }
-
-
-def half_done(run: Run) -> Run:
+@pytest.mark.usefixtures("still_clock")
+def test_a_running_run_is_told_in_text_and_ticks_hold_only_the_end_of_its_chart(run):
     started = timezone.now() - timedelta(seconds=5)
     Run.objects.filter(pk=run.pk).update(
         state="running", started=started, done=15, scored=14, failed=1, cached=4, calls_sent=11,
@@ -91,12 +78,7 @@ def half_done(run: Run) -> Run:
     for second in range(5):
         RunSample.objects.create(run=run, second=second, fresh=2, cached=1, in_flight=6)
     run.refresh_from_db()
-    return run
-
-
-@pytest.mark.usefixtures("still_clock")
-def test_a_running_run_is_told_in_text(run: Run) -> None:
-    snapshot = take_snapshot(half_done(run))
+    snapshot = take_snapshot(run)
     text = snapshot["text"]
     assert (snapshot["seq"], snapshot["percent"]) == (9, 50.0)
     assert text["progress"] == "15 of 30 trials"
@@ -106,41 +88,35 @@ def test_a_running_run_is_told_in_text(run: Run) -> None:
     assert text["in_flight_context"] == "limit 20, peak 0"
     assert text["eta"].startswith("about ")
     assert sum(snapshot["bar"][part] for part in ("fresh", "cached", "failed")) == 15
-
-
-def test_a_tick_holds_only_the_end_of_the_chart(run: Run) -> None:
-    half_done(run)
     RunSample.objects.create(run=run, second=7, failed=3)
     assert [row[0] for row in take_snapshot(run, series=False)["series"]["rows"]] == [1, 2, 3, 4, 7]
 
 
-@pytest.mark.parametrize(("seconds", "step"), [(10, 1), (600, 1), (601, 2), (90_000, 300)])
-def test_a_long_chart_has_a_bounded_number_of_points(run: Run, seconds: int, step: int) -> None:
-    RunSample.objects.bulk_create(
-        RunSample(run=run, second=second, fresh=3)
-        for second in {*range(0, seconds, max(1, seconds // 2000)), seconds - 1}
-    )
-    series = read_series(run)
-    assert series.step == step
-    assert len(series.rows) <= 600
+def test_a_long_chart_has_a_bounded_number_of_points(run):
+    for seconds, step in ((10, 1), (600, 1), (601, 2), (90_000, 300)):
+        run.samples.all().delete()
+        RunSample.objects.bulk_create(
+            RunSample(run=run, second=second, fresh=3)
+            for second in {*range(0, seconds, max(1, seconds // 2000)), seconds - 1}
+        )
+        series = read_series(run)
+        assert (series.step, len(series.rows) <= 600) == (step, True), seconds
 
 
-def test_polling_is_cheap_while_nothing_changes(run: Run, ada: User, client: Client) -> None:
-    client.force_login(ada)
-    url = reverse("api:run_live", args=[run.pk])
+def test_polling_is_cheap_while_nothing_changes_and_not_for_strangers(run, alice, bob):
+    client, url = client_of(alice), reverse("api:run_live", args=[run.pk])
     first = client.get(url)
     assert first.json()["seq"] == 0
     assert client.get(url, headers={"If-None-Match": first["ETag"]}).status_code == 304
     Run.objects.filter(pk=run.pk).update(version=1)
     assert client.get(url, headers={"If-None-Match": first["ETag"]}).json()["seq"] == 1
+    assert client_of(bob).get(url).status_code == 404
 
 
-def test_a_strangers_numbers_are_not_there(run: Run, client: Client) -> None:
-    client.force_login(make_person("bob"))
-    assert client.get(reverse("api:run_live", args=[run.pk])).status_code == 404
+# --- Estimates
 
 
-def test_an_estimate_counts_calls_and_names_the_limit(document: dict[str, Any]) -> None:
+def test_an_estimate_counts_calls_and_names_the_limit_and_the_money(document):
     found = estimate(document, every_dataset())
     assert (found.candidates, found.cases, found.trials) == (3, 10, 30)
     assert (found.calls_cached, found.calls_to_send) == (0, 30)
@@ -152,9 +128,13 @@ def test_an_estimate_counts_calls_and_names_the_limit(document: dict[str, Any]) 
     assert found.cost_text == "unknown: no price for simulated/sim-small"
     assert found.seconds_low == found.seconds_high == 1.5
     assert found.basis == "No past calls of these models: 1 s a call is assumed."
+    Endpoint.objects.update(prices={"sim-small": {"input": 1.0, "output": 2.0}})
+    priced = estimate(document, every_dataset())
+    assert priced.cost_text.startswith("$0.00")
+    assert " – $" in priced.cost_text
 
 
-def test_an_estimate_knows_what_is_cached(document: dict[str, Any]) -> None:
+def test_an_estimate_knows_what_is_cached(document):
     cases = [Case(place, row) for place, row in enumerate(ROWS)]
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     keys = [key for key, _ in keys_of(read_configuration(document), cases, endpoints)]
@@ -166,31 +146,33 @@ def test_an_estimate_knows_what_is_cached(document: dict[str, Any]) -> None:
     assert estimate({**document, "cache": "refresh"}, every_dataset()).calls_cached == 0
 
 
-def test_an_estimate_counts_equal_calls_once(document: dict[str, Any]) -> None:
+def test_an_estimate_counts_equal_calls_once(document):
     document["prompts"] = [{"name": "a"}, {"name": "twin of a"}]
     found = estimate(document, every_dataset())
     assert (found.trials, found.calls_to_send) == (20, 10)
     assert estimate({**document, "cache": "off"}, every_dataset()).calls_to_send == 20
 
 
-def test_an_estimate_names_a_binding_rate(document: dict[str, Any]) -> None:
+def test_an_estimate_names_a_binding_rate_of_the_endpoint_or_the_run(document):
+    Endpoint.objects.update(requests_per_minute=120)
+    found = estimate(document, every_dataset())
+    assert found.limited_by.startswith("120 requests a minute of simulated/sim-small; raising")
+    assert found.seconds_low == 15.0
     document["limits"]["requests_per_minute"] = 60
     found = estimate(document, every_dataset())
     assert found.limited_by.startswith("60 requests a minute of this run")
     assert found.seconds_low == 30.0
 
 
-def test_an_estimate_of_a_bad_document_lists_its_problems(document: dict[str, Any]) -> None:
+def test_an_estimate_of_a_bad_document_lists_its_problems(document):
     found = estimate({**document, "dataset": "none", "colour": 1}, every_dataset())
     assert [problem.path for problem in found.problems] == ["colour"]
     assert estimate({**document, "dataset": "none"}, every_dataset()).problems[0].path == "dataset"
 
 
-def test_an_estimate_of_a_large_run_takes_a_sample(
-    ada: User, document: dict[str, Any], django_assert_max_num_queries: Any
-) -> None:
+def test_an_estimate_of_a_large_run_takes_a_sample(alice, document, django_assert_max_num_queries):
     rows = [{"question": f"What is {n} + 2?", "expected": str(n + 2)} for n in range(4000)]
-    store_rows(ada, "many", rows)
+    store_rows(alice, "many", rows)
     document |= {"dataset": "many", "repeats": 16}
     with django_assert_max_num_queries(20):
         found = estimate(document, every_dataset())
@@ -199,15 +181,104 @@ def test_an_estimate_of_a_large_run_takes_a_sample(
     assert found.calls_cached_text.startswith("about 0 (0 to")
 
 
-def test_an_estimate_names_the_money(document: dict[str, Any]) -> None:
-    Endpoint.objects.update(prices={"sim-small": {"input": 1.0, "output": 2.0}})
-    found = estimate(document, every_dataset())
-    assert found.cost_text.startswith("$0.00")
-    assert " – $" in found.cost_text
+# --- How fast a run goes: a window that fits the model, and one number wherever it is shown
 
 
-def test_the_endpoints_limits_bind_too(document: dict[str, Any]) -> None:
-    Endpoint.objects.update(requests_per_minute=120)
-    found = estimate(document, every_dataset())
-    assert found.limited_by.startswith("120 requests a minute of simulated/sim-small; raising")
-    assert found.seconds_low == 15.0
+def every(seconds, until, trials=1):
+    """An answer now and then, as the newest samples tell it."""
+    found = [Answered(second, trials) for second in range(0, until, seconds)]
+    return found[::-1][:NEWEST]
+
+
+@pytest.mark.parametrize(
+    ("newest", "elapsed", "rate"),
+    [
+        pytest.param([], 3.0, 0.0, id="no answer yet"),
+        pytest.param([Answered(0, 4)], 0.2, 8.0, id="the first moment counts as half a second"),
+        pytest.param(every(1, until=60, trials=100), 60.0, 100.0, id="fast: the last seconds"),
+        pytest.param(every(30, until=300), 300.0, 10 / 300, id="few answers: since the start"),
+        pytest.param(every(30, until=3000), 2999.0, 10 / 328, id="slow: the last ten answers"),
+        pytest.param(
+            [*every(10, until=200)[:10], Answered(60, 900)],
+            200.0,
+            10 / 139,
+            id="what the cache answered at once, long ago, is not part of it",
+        ),
+        pytest.param(
+            [Answered(99, 100), Answered(98, 100)], 120.0, 100 / 21, id="stalled: it falls"
+        ),
+        pytest.param([Answered(10, 5)], 5000.0, 0.0, id="an hour old: nothing of it is now"),
+    ],
+)
+def test_the_window_fits_the_model(newest, elapsed, rate):
+    assert rate_over(newest, elapsed) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("length", "latency_ms", "step"),
+    [
+        pytest.param(1, None, 1, id="at the start"),
+        pytest.param(600, 300.0, 1, id="fast calls: seconds"),
+        pytest.param(300, 8_000.0, 10, id="a call a point"),
+        pytest.param(60, 30_000.0, 2, id="a short chart has enough points for a course"),
+        pytest.param(7_200, 4_000.0, 30, id="no more points than a chart has room for"),
+        pytest.param(10_000_000, 1.0, 3600, id="the longest step"),
+    ],
+)
+def test_a_point_of_the_chart_is_as_long_as_a_call(length, latency_ms, step):
+    assert step_of(length, latency_ms) == step
+
+
+@pytest.fixture
+def slow_run(alice, dataset, still_clock):
+    """An answer every four seconds, the last one three seconds ago, and the clock stands still."""
+    started = timezone.now() - timedelta(seconds=83)
+    totals = {"started": started, "planned": 100, "done": 21, "scored": 21}
+    run = make_run(alice, dataset, state=RunState.RUNNING, ended=None, **totals)
+    RunSample.objects.bulk_create(
+        RunSample(run=run, second=second, fresh=second % 4 == 0, in_flight=2)
+        for second in range(83)
+    )
+    return run
+
+
+def test_page_list_and_api_tell_the_same_rate_of_a_slow_run(slow_run):
+    shown = take_snapshot(slow_run)["text"]
+    assert shown["throughput"].endswith("/min")
+    assert 13 < float(shown["throughput"].removesuffix("/min")) <= 15
+    [row] = list_runs(Run.objects.all(), RunFilters()).rows
+    [told] = summarise([slow_run])
+    assert row.rate == pytest.approx(told.rates.trials_per_second, rel=0.05)
+    assert row.rate
+    assert 13 < 60 * row.rate <= 15
+    listed = client_of(slow_run.owner).get(reverse("runs")).text
+    assert re.search(r"run-rate(?:(?!</td>).)*<span>1[345]\.\d/min<", listed, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        pytest.param({"state": RunState.PAUSED}, "Paused", id="paused"),
+        pytest.param({"reason": "Waiting: endpoint local is paused"}, "Waiting", id="waiting"),
+    ],
+)
+def test_what_cannot_go_on_has_no_rate(slow_run, change, shown):
+    Run.objects.filter(pk=slow_run.pk).update(**change)
+    slow_run.refresh_from_db()
+    assert take_snapshot(slow_run)["text"]["throughput"] == shown
+    [row] = list_runs(Run.objects.all(), RunFilters()).rows
+    assert row.rate is None
+
+
+def test_the_latency_tile_says_what_it_counts(slow_run):
+    def told(**totals):
+        Run.objects.filter(pk=slow_run.pk).update(**totals)
+        slow_run.refresh_from_db()
+        return take_snapshot(slow_run)["text"]["latency_context"]
+
+    assert told() == "no answer yet"
+    assert told(latency_bins={"60": 1}) == "p95 105 ms, of 1 answer"
+    assert told(cached=3, latency_bins={"60": 41}) == (
+        "p95 105 ms, of 41 answers, without cached ones"
+    )
+    assert told(latency_bins={}) == "every answer came from the cache"

@@ -2,47 +2,26 @@
 
 import io
 import re
+import sys
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from runs.models import AuditEntry, Endpoint, Scope
-from runs.roles import Role
+from runs.models import AuditEntry, Endpoint
 from runs.selectors.endpoints.permit_state import open_redis
 from runs.services.endpoints import save_endpoint
-from runs.services.people.tokens import create_token
 from runs.services.trying import NO_PERMIT, PAUSED, try_prompt
-from tests.harness.factories import client_of, make_person
-from workers.simulator.testing import running_simulator
+from tests.api.asking import Asker
+from tests.harness.factories import client_of
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.usefixtures("patient_calls"),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("patient_calls", "data_folder")]
 
 KEY = "sk-canary-0123456789abcdef"
 VALUE = 'canary "quoted" \\ header'
 ANSWER = "The answer is 42."
 PROMPT = "What is 17 + 25?"
-
-
-@pytest.fixture(autouse=True)
-def data_folder(settings, tmp_path):
-    settings.EVALSITE_DATA = tmp_path
-
-
-@pytest.fixture
-def ada():
-    return make_person("ada", staff=True, role=Role.ADMIN)
-
-
-@pytest.fixture
-def simulator(settings):
-    with running_simulator(latency_ms=0) as server:
-        settings.ALLOWED_PRIVATE_ENDPOINTS = (server.url.removeprefix("http://"),)
-        yield server
 
 
 @pytest.fixture
@@ -70,14 +49,10 @@ def test_a_prompt_is_answered_with_what_went_over_the_wire(ada, endpoint, simula
     assert row["model"] == "sim-large"
     entry = AuditEntry.objects.get(action="endpoint.prompted")
     assert (entry.subject, entry.detail) == ("main", "sim-large")
-
-
-def test_the_permit_is_given_back_at_once(ada, endpoint):
-    assert try_prompt(ada, endpoint, "sim-large", PROMPT).answer == ANSWER
     with open_redis() as client:
         held = client.hgetall(f"permits:held:endpoint:{endpoint.pk}/sim-large")
         state = client.hgetall(f"permits:state:endpoint:{endpoint.pk}/sim-large")
-    assert not any(int(count) for count in held.values())
+    assert not any(int(count) for count in held.values()), "the permit is given back at once"
     counted = int(state[b"calls"]) + int(state.get(b"last_calls", 0))  # by the minute
     assert counted == 1  # with those of runs
 
@@ -90,34 +65,30 @@ def test_a_provider_that_echoes_the_key_shows_it_nowhere(ada, endpoint, simulato
     assert "HTTP 401" in tried.exchanges[0].response
 
 
-def test_a_paused_endpoint_and_a_full_one_say_so(ada, endpoint, simulator):
+def test_a_paused_endpoint_a_full_one_and_a_private_one_say_so(ada, endpoint, simulator, settings):
     endpoint.is_paused = True
     assert try_prompt(ada, endpoint, "sim-large", PROMPT).problem == PAUSED
+    Endpoint.objects.update(is_paused=True)
+    with pytest.raises(CommandError, match=PAUSED) as refused:
+        call_command("try_prompt", "main/sim-large", PROMPT)
+    assert refused.value.returncode == 3
     endpoint.is_paused, endpoint.max_concurrent = False, 0
     tried = try_prompt(ada, endpoint, "sim-large", PROMPT, deadline_seconds=0.5)
     assert tried.problem == NO_PERMIT
-    assert simulator.requests() == []
-
-
-def test_an_address_that_may_not_be_called_is_not(ada, endpoint, settings, simulator):
+    endpoint.max_concurrent = 4
     settings.ALLOWED_PRIVATE_ENDPOINTS = ()
     tried = try_prompt(ada, endpoint, "sim-large", PROMPT)
     assert "loopback" in tried.problem
     assert (tried.exchanges, simulator.requests()) == ((), [])
 
 
-@pytest.mark.parametrize(
-    ("model", "prompt"), [("", PROMPT), ("m" * 201, PROMPT), ("m", " \n"), ("m", "x" * 20_001)]
-)
-def test_what_cannot_be_sent_is_refused(ada, endpoint, model, prompt):
-    with pytest.raises(ValidationError):
-        try_prompt(ada, endpoint, model, prompt)
-    assert not AuditEntry.objects.filter(action="endpoint.prompted").exists()
-
-
-def test_only_operators_may(endpoint):
+def test_what_cannot_be_sent_is_refused_and_only_operators_may(ada, bob, endpoint):
+    for model, prompt in (("", PROMPT), ("m" * 201, PROMPT), ("m", " \n"), ("m", "x" * 20_001)):
+        with pytest.raises(ValidationError):
+            try_prompt(ada, endpoint, model, prompt)
     with pytest.raises(PermissionDenied):
-        try_prompt(make_person("bob"), endpoint, "sim-large", PROMPT)
+        try_prompt(bob, endpoint, "sim-large", PROMPT)
+    assert not AuditEntry.objects.filter(action="endpoint.prompted").exists()
 
 
 def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):
@@ -134,7 +105,7 @@ def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):
         "option_app_answer": "results[0].text",
     }
     refused = page.post(reverse("endpoint_new"), {**sent, "option_app_body": "{{prompt}}"})
-    assert "must be JSON" in refused.content.decode()
+    assert "must be JSON" in refused.text
     page.post(reverse("endpoint_new"), sent)
     made = Endpoint.objects.get()
     assert made.options == {
@@ -147,65 +118,45 @@ def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):
 
 
 @pytest.mark.parametrize("part", [{}, {"X-Part": "tried"}], ids=["whole page", "its part"])
-def test_the_page_shows_the_answer(ada, endpoint, part):
+def test_the_page_shows_the_answer(ada, endpoint, settings, part):
     page = client_of(ada)
     sent = {"model": "sim-large", "prompt": PROMPT}
     answer = page.post(reverse("endpoint_try", args=[endpoint.pk]), sent, headers=part)
-    shown = answer.content.decode()
+    shown = answer.text
     assert '<p class="tried-answer">The answer is 42.</p>' in shown
     assert KEY not in shown
     assert ("<html" in shown) is (not part)
     empty = page.post(reverse("endpoint_try", args=[endpoint.pk]), {}, headers=part)
-    assert "Write a prompt" in empty.content.decode()
-
-
-def test_it_is_counted_with_other_pages_that_work(ada, endpoint, settings):
-    settings.WORK_REQUESTS_PER_MINUTE = 0
-    answer = client_of(ada).post(reverse("endpoint_try", args=[endpoint.pk]), {})
-    assert answer.status_code == 429
+    assert "Write a prompt" in empty.text
+    settings.WORK_REQUESTS_PER_MINUTE = 0  # it is counted with other pages that work
+    assert page.post(reverse("endpoint_try", args=[endpoint.pk]), {}).status_code == 429
 
 
 def test_the_command_prints_the_answer_and_beside_it_what_it_took(
-    ada, endpoint, simulator, capsys, monkeypatch
+    ada, endpoint, simulator, capsys, set_constant
 ):
     call_command("try_prompt", "main/sim-large", PROMPT)
     printed = capsys.readouterr()
     assert printed.out == f"{ANSWER}\n"
     assert re.search(r"\d m?s, \d+ tokens in, \d+ out, \$", printed.err)
     simulator.play({"match": {}, "times": 1, "do": "answer", "answer": "red \x1b[31m\nor not"})
-    monkeypatch.setattr("sys.stdin", io.StringIO(PROMPT))
+    set_constant(sys, "stdin", io.StringIO(PROMPT))
     call_command("try_prompt", "main/sim-large", "-", raw=True)
     out = capsys.readouterr().out
     assert out.endswith("red \ufffd[31m\nor not\n")
     assert out.startswith(f"POST {simulator.url}/v1/chat/completions")
     assert not holds_a_secret(out)
-
-
-@pytest.mark.parametrize("model", ["main", "other/sim-large", "sim-large"])
-def test_the_command_says_how_a_model_is_named(endpoint, model):
-    with pytest.raises(CommandError, match="Write endpoint/model") as refused:
-        call_command("try_prompt", model, PROMPT)
-    assert refused.value.returncode == 2
-
-
-def test_the_command_fails_where_there_is_no_answer(ada, endpoint):
-    Endpoint.objects.update(is_paused=True)
-    with pytest.raises(CommandError, match=PAUSED) as refused:
-        call_command("try_prompt", "main/sim-large", PROMPT)
-    assert refused.value.returncode == 3
+    for model in ("main", "other/sim-large", "sim-large"):
+        with pytest.raises(CommandError, match="Write endpoint/model") as refused:
+            call_command("try_prompt", model, PROMPT)
+        assert refused.value.returncode == 2
 
 
 def holds_a_secret(text):
     return KEY in text or VALUE in text
 
 
-def test_the_api_sends_a_prompt(ada, endpoint, client):
-    token = create_token(ada, "script", list(Scope)).text
-    answer = client.post(
-        "/api/v1/endpoints/main/try",
-        {"model": "sim-large", "prompt": PROMPT},
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {token}"},
-    )
+def test_the_api_sends_a_prompt(ada, endpoint):
+    answer = Asker(ada).post("/endpoints/main/try", {"model": "sim-large", "prompt": PROMPT})
     assert answer.json()["answer"] == ANSWER
-    assert KEY not in answer.content.decode()
+    assert KEY not in answer.text

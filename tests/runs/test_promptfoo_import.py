@@ -1,8 +1,6 @@
 """A promptfoo file through the doors: page and command."""
 
 import io
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,9 +12,9 @@ from runs.models import Configuration, Dataset, Run
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_endpoint, make_person
+from tests.harness.factories import client_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("endpoint")]
 
 TEXT = """description: capitals
 prompts: ["The capital of {{country}}?"]
@@ -28,14 +26,8 @@ tests:
 """
 
 
-@pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-def text_of(answer: Any) -> str:
-    return " ".join(answer.content.decode().split())
+def text_of(answer):
+    return " ".join(answer.text.split())
 
 
 def test_the_page_shows_what_it_understood_and_stores_what_can_run(alice):
@@ -68,8 +60,7 @@ def test_what_cannot_be_used_is_told_and_stores_nothing(alice):
     assert not Configuration.objects.filter(owner=alice).exists()
 
 
-def test_the_names_of_others_are_not_taken(alice):
-    bob = make_person("bob")
+def test_the_names_of_others_are_not_taken(alice, bob):
     client_of(bob).post(reverse("promptfoo_import"), {"text": TEXT, "step": "import"})
     refused = client_of(alice).post(reverse("promptfoo_import"), {"text": TEXT, "step": "import"})
     assert "of somebody else already" in text_of(refused)
@@ -86,7 +77,7 @@ def test_the_names_of_others_are_not_taken(alice):
     assert not Dataset.objects.filter(name="free").exists()
 
 
-def test_the_command_tells_what_it_did_not_understand(alice, tmp_path: Path):
+def test_the_command_tells_what_it_did_not_understand(alice, tmp_path):
     file, told = tmp_path / "promptfooconfig.yaml", io.StringIO()
     file.write_text(TEXT)
     call_command("import_promptfoo", file, dry_run=True, user="alice", stdout=told)
@@ -112,4 +103,4 @@ def test_rest_imports_it_and_tells_what_was_not_understood(alice):
     assert Configuration.objects.get(name="cities").document["prompts"]
     refused = asker.post("/promptfoo", {"text": "prompts: []"})
     assert refused.status_code == 422
-    assert "nothing here that can be used" in refused.content.decode()
+    assert "nothing here that can be used" in refused.text

@@ -1,36 +1,31 @@
-"""Scorers and strategies of an installed package, through every door that a person uses."""
+"""Scorers and strategies of an installed package, and scorers written as code, at every door."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import StringIO
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.urls import reverse
 
 from runs.api.api import api
 from runs.forms.starting_points import from_document
-from runs.models import Run
+from runs.models import Configuration, Run
+from runs.roles import Role
+from runs.selectors.estimates.estimate import estimate
+from runs.selectors.named_parts import every_dataset
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from runs.views.configuration_docs import parts
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_person,
-    run_document,
-)
+from tests.harness.factories import client_of, make_person, run_document
 from tests.runs.selection_parts import make_selection
 from workers.engine.errors import ConfigurationError
 from workers.engine.plugins import PLUGINS, install_plugins
 from workers.engine.registries import REGISTRIES
 from workers.engine.scorers import Scorer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("endpoint")]
 
 PACKAGE = "tests.toy_things"
 SCORER = f"{PACKAGE}.Closing"
@@ -38,15 +33,8 @@ STRATEGY = f"{PACKAGE}.FirstFew"
 SLOW = "(?:a?){1000}X" * 60  # took RE2 five seconds on an answer of 4 KB
 
 
-@pytest.fixture
-def ada() -> User:
-    person = make_person("ada")
-    make_endpoint()
-    return person
-
-
 @pytest.fixture(autouse=True)
-def installed() -> Iterator[None]:
+def installed():
     install_plugins([PACKAGE])
     parts.cache_clear()  # a process has the plug-ins that it was started with
     yield
@@ -54,8 +42,10 @@ def installed() -> Iterator[None]:
     parts.cache_clear()
 
 
-def test_they_are_offered_with_their_options(ada: User) -> None:
-    page = client_of(ada).get(reverse("run_new"), {"kind": "select"}).content.decode()
+def test_they_are_offered_with_their_options_and_described(alice):
+    """In the form, in the reference and in the schema of the API."""
+    client = client_of(alice)
+    page = client.get(reverse("run_new"), {"kind": "select"}).text
     for shown in (
         f'name="scorers" value="{SCORER}"',
         "<b>Closing</b>",
@@ -66,10 +56,22 @@ def test_they_are_offered_with_their_options(ada: User) -> None:
         f'name="strategy-{STRATEGY}-few" value="2"',
     ):
         assert shown in page, shown
+    page = client.get(reverse("configuration_docs")).text
+    for shown in (
+        f'id="scorer-{SCORER}"',
+        "Whether spaces at the end count.",
+        f'id="strategy-{STRATEGY}"',
+        "How many cases each is tried on.",
+        f'id="agent-{PACKAGE}.Echo"',
+        "Says what its one call says.",
+    ):
+        assert shown in page, shown
+    schema = str(api.get_openapi_schema()["components"]["schemas"]["ScorerChoice"])
+    assert f"'{SCORER}'" in schema
+    assert "Whether spaces at the end count." in schema
 
 
-def test_a_form_that_names_them_becomes_their_run(ada: User) -> None:
-    dataset = make_dataset(ada)
+def test_a_form_that_names_them_becomes_their_run(alice, dataset):
     filled = {
         "kind": "select",
         "name": "pick",
@@ -84,7 +86,7 @@ def test_a_form_that_names_them_becomes_their_run(ada: User) -> None:
         f"scorer-{SCORER}-spaces": "kept",
         "preset": "balanced",
     }
-    client_of(ada).post(reverse("run_new"), filled)
+    client_of(alice).post(reverse("run_new"), filled)
     run = Run.objects.get()
     assert run.document["strategy"] == {"name": STRATEGY, "few": 1}
     assert run.document["scorers"] == [{SCORER: {"spaces": "kept"}}]
@@ -94,63 +96,45 @@ def test_a_form_that_names_them_becomes_their_run(ada: User) -> None:
     assert again.document()["strategy"] == run.document["strategy"]
 
 
-def test_they_are_in_the_reference_and_in_the_schema_of_the_api(ada: User) -> None:
-    page = client_of(ada).get(reverse("configuration_docs")).content.decode()
-    assert f'id="scorer-{SCORER}"' in page
-    assert "Whether spaces at the end count." in page
-    assert f'id="strategy-{STRATEGY}"' in page
-    assert "How many cases each is tried on." in page
-    assert f'id="agent-{PACKAGE}.Echo"' in page
-    assert "Says what its one call says." in page
-    schema = str(api.get_openapi_schema()["components"]["schemas"]["ScorerChoice"])
-    assert f"'{SCORER}'" in schema
-    assert "Whether spaces at the end count." in schema
+WRONG = [
+    ([{SCORER: {"spaces": "some"}}], "scorers.0", "'kept' or 'ignored'"),
+    ([{SCORER: {"space": "kept"}}], "scorers.0", "It takes: spaces, not, weight"),
+    (["exact", "no_such.Scorer"], "scorers.1", "EVALSITE_PLUGINS"),
+    ([{"regex": {"pattern": SLOW}}], "scorers.0", "more than 10,000 instructions"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "path", "told"),
-    [
-        ({"scorers": [{SCORER: {"spaces": "some"}}]}, "scorers.0", "'kept' or 'ignored'"),
-        ({"scorers": [{SCORER: {"space": "kept"}}]}, "scorers.0", "It takes: spaces, not, weight"),
-        ({"scorers": ["exact", "no_such.Scorer"]}, "scorers.1", "EVALSITE_PLUGINS"),
-        ({"scorers": [{"regex": {"pattern": SLOW}}]}, "scorers.0", "more than 10,000 instructions"),
-    ],
-)
-def test_what_is_wrong_with_them_is_said_where_a_run_is_made(
-    ada: User, changes: dict[str, Any], path: str, told: str
-) -> None:
-    answer = Asker(ada).post("/runs", {"configuration": run_document(make_dataset(ada), **changes)})
-    assert answer.status_code == 422
-    (found,) = answer.json()["problems"]
-    assert found["path"].endswith(path)
-    assert told in found["message"]
-    assert not Run.objects.exists()
-
-
-def test_what_is_not_installed_is_refused_before_it_is_stored(ada: User) -> None:
-    document = run_document(make_dataset(ada), scorers=[SCORER])
+def test_what_is_wrong_with_them_is_said_before_anything_is_stored(alice, dataset):
+    asker = Asker(alice)
+    for scorers, path, told in WRONG:
+        answer = asker.post("/runs", {"configuration": run_document(dataset, scorers=scorers)})
+        assert answer.status_code == 422
+        (found,) = answer.json()["problems"]
+        assert found["path"].endswith(path)
+        assert told in found["message"]
+    document = run_document(dataset, scorers=[SCORER])
     PLUGINS.clear()
-    refusals: list[Callable[[], object]] = [
-        lambda: create_run(ada, document),
-        lambda: save_configuration(ada, "fan", document),
-    ]
-    for refuse in refusals:
+    for refuse in (
+        lambda: create_run(alice, document),
+        lambda: save_configuration(alice, "fan", document),
+    ):
         with pytest.raises(ConfigurationError, match=f"Unknown scorer '{SCORER}'") as caught:
             refuse()
         assert [problem.path for problem in caught.value.problems] == ["scorers.0"]
+    assert not Run.objects.exists()
 
 
-def test_a_run_can_be_looked_at_without_them(ada: User) -> None:
-    run = make_selection(ada, make_dataset(ada), scorers=[SCORER], strategy=STRATEGY)
+def test_a_run_can_be_looked_at_without_them(alice, dataset):
+    run = make_selection(alice, dataset, scorers=[SCORER], strategy=STRATEGY)
     assert run.chosen is not None
     PLUGINS.clear()
-    client = client_of(ada)
-    page = client.get(run.get_absolute_url()).content.decode()
+    client = client_of(alice)
+    page = client.get(run.get_absolute_url()).text
     assert f"The strategy {STRATEGY} is not installed here." in page
     assert "Chosen: solver=sim-large" in page
     for name in ("run_scores", "run_configuration", "run_leaderboard"):
         assert client.get(reverse(name, args=[run.pk])).status_code == 200
-    answer = Asker(ada).get(f"/runs/{run.pk}/combinations")
+    answer = Asker(alice).get(f"/runs/{run.pk}/combinations")
     assert [row["is_best"] for row in answer.json()["combinations"]] == [True, False]
     shown = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert shown.mode == "yaml"
@@ -166,21 +150,21 @@ class Odd(Scorer):
 
     how: Callable[[str], str] = str
 
-    def judge(self, answer: str, case: Any) -> Any:
+    def judge(self, answer, case):
         return self.verdict(True, self.how(answer))
 
 
-def make_local() -> type[Scorer]:
+def make_local():
     class Local(Scorer):
         """Nobody else can import it."""
 
-        def judge(self, answer: str, case: Any) -> Any:
+        def judge(self, answer, case):
             return self.verdict(True, "")
 
     return Local
 
 
-def test_the_checks_say_what_is_wrong_with_a_plugin() -> None:
+def test_the_checks_say_what_is_wrong_with_a_plugin():
     call_command("check", stdout=StringIO())
     PLUGINS["shop.ten"] = 10
     said = StringIO()
@@ -195,3 +179,44 @@ def test_the_checks_say_what_is_wrong_with_a_plugin() -> None:
         PLUGINS["shop.Odd"] = plugin
         with pytest.raises((SystemCheckError, CommandError), match=told):
             call_command("check", stderr=StringIO(), stdout=StringIO())
+
+
+# --- Who may run scorers that are written as code: authors and higher
+
+SOURCE = "def score(answer, expected, case):\n    return answer == expected\n"
+MAY_NOT = "You may not run scorers that you write as code. Your role is runner"
+
+
+@pytest.fixture
+def written(dataset):
+    return run_document(dataset, scorers=["exact", {"code": {"source": SOURCE}}])
+
+
+@pytest.fixture
+def author(dataset):
+    dataset.is_shared = True
+    dataset.save()
+    return make_person("arthur", role=Role.AUTHOR)
+
+
+def test_a_runner_is_told_whom_to_ask_also_about_code_of_others(alice, author, written):
+    (found,) = estimate(written, every_dataset(), alice).problems
+    assert found.path == "scorers.1"
+    assert MAY_NOT in found.message
+    for door in (create_run, lambda person, told: save_configuration(person, "mine", told)):
+        with pytest.raises(ConfigurationError, match="this needs the role author"):
+            door(alice, written)
+    assert not Run.objects.exists()
+    assert not Configuration.objects.exists()
+    stored = save_configuration(author, "mine", written)
+    with pytest.raises(ConfigurationError, match="You may not"):
+        create_run(alice, {**written, **stored.document})
+
+
+def test_an_author_may_if_the_code_can_be_loaded(author, written):
+    assert estimate(written, every_dataset(), author).problems == []
+    save_configuration(author, "mine", written)
+    assert create_run(author, written).document["scorers"] == written["scorers"]
+    broken = {**written, "scorers": [{"code": {"source": "def score(:"}}]}
+    (found,) = estimate(broken, every_dataset(), author).problems
+    assert (found.path, "It cannot be loaded" in found.message) == ("scorers.0", True)

@@ -1,30 +1,43 @@
-"""Old runs go with all that is theirs; live ones and answers that others may use stay."""
+"""What is old goes, by command or by the rules of the site: shown before, off unless set."""
 
 from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import CachedReply, Chunk, Run, RunEvent, RunSample, RunState, Score, ScoreRecord
-from runs.services.removing import retention
+from runs.models import (
+    AuditAction,
+    AuditEntry,
+    CachedReply,
+    Chunk,
+    RetentionRules,
+    Run,
+    RunEvent,
+    RunSample,
+    RunState,
+    Score,
+    ScoreRecord,
+)
+from runs.roles import Role
+from runs.selectors.system import retention as due_rules
+from runs.services.organising import star_run
+from runs.services.removing import retention, rules
+from runs.services.removing.rules import keep_rules
 from tests.harness.factories import (
     add_cached_reply,
     add_record,
     add_score,
-    make_dataset,
+    client_of,
+    make_person,
     make_run,
 )
 
 pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def dataset(alice):
-    return make_dataset(alice)
 
 
 def full_run(owner, dataset, key, **fields):
@@ -38,24 +51,26 @@ def full_run(owner, dataset, key, **fields):
     return run
 
 
-def rows() -> dict[str, int]:
+def rows():
     models = (Run, Score, ScoreRecord, Chunk, RunSample, RunEvent, CachedReply)
     return {model.__name__: model.objects.count() for model in models}
 
 
-def say(**options) -> str:
+def said(command, **options):
     out = StringIO()
-    call_command("prune_runs", stdout=out, **options)
+    call_command(command, stdout=out, **options)
     return out.getvalue()
 
 
-def test_a_run_that_ended_long_ago_goes_whole_and_its_answers_stay(alice, dataset, monkeypatch):
-    monkeypatch.setattr(retention, "BATCH", 2)  # three scores: more than one part
+@pytest.mark.postgresql("locks and constraints: a run goes in parts, with all that points at it")
+def test_a_run_that_ended_long_ago_goes_whole_and_its_answers_stay(alice, dataset, set_constant):
+    set_constant(retention, "BATCH", 2)  # three scores: more than one part
     old = full_run(alice, dataset, "a", ended=now() - 100 * DAY)
     kept = full_run(alice, dataset, "b", ended=now() - 10 * DAY)
-    assert say(older_than_days=90) == "1 run with 3 scores. Add --yes to remove it.\n"
+    told = said("prune_runs", older_than_days=90)
+    assert told == "1 run with 3 scores. Add --yes to remove it.\n"
     assert rows()["Run"] == 2
-    assert say(older_than_days=90, yes=True) == "Removed 1 run.\n"
+    assert said("prune_runs", older_than_days=90, yes=True) == "Removed 1 run.\n"
     assert rows() == {
         "Run": 1,
         "Score": 3,
@@ -70,15 +85,148 @@ def test_a_run_that_ended_long_ago_goes_whole_and_its_answers_stay(alice, datase
     assert CachedReply.objects.get(key="b" * 64).run == kept
 
 
-@pytest.mark.parametrize("state", RunState.live())
-def test_a_run_that_has_not_ended_is_never_removed(alice, dataset, state):
-    full_run(alice, dataset, "a", state=state, ended=None, started=now() - 400 * DAY)
+def test_a_run_that_has_not_ended_is_never_removed(alice, dataset):
+    for number, state in enumerate(RunState.live()):
+        full_run(alice, dataset, str(number), state=state, ended=None, started=now() - 400 * DAY)
     before = rows()
-    assert say(older_than_days=0, yes=True) == "Removed 0 runs.\n"
+    assert said("prune_runs", older_than_days=0, yes=True) == "Removed 0 runs.\n"
     assert rows() == before
+    for days in (-1, 40_000):
+        with pytest.raises(CommandError, match="Give 0 to 36500"):
+            said("prune_runs", older_than_days=days, yes=True)
 
 
-@pytest.mark.parametrize("days", [-1, 40_000])
-def test_an_age_out_of_bounds_is_refused(days):
-    with pytest.raises(CommandError, match="Give 0 to 36500"):
-        say(older_than_days=days, yes=True)
+# --- Rules by which the site removes things by itself
+
+
+def old_run(owner, dataset, days, **fields):
+    return make_run(owner, dataset, ended=now() - days * DAY, **fields)
+
+
+def act_until_done():
+    """As sweeps do, one after the other."""
+    times = 0
+    while keep_rules():
+        times += 1
+        assert times < 50, "it never ends"
+    return times
+
+
+def save(person, **values):
+    return client_of(person).post(reverse("retention"), values)
+
+
+def page_of(person):
+    return client_of(person).get(reverse("system")).text
+
+
+def test_old_runs_are_announced_then_deleted_but_not_what_is_starred_archived_or_young(
+    ada, dataset
+):
+    old = old_run(ada, dataset, 100)
+    assert act_until_done() == 0, "nothing goes by itself unless somebody says so"
+    assert "Nothing: no rule is set." in page_of(ada)
+    assert Run.objects.get().archived is None
+    young = old_run(ada, dataset, 80)
+    starred = old_run(ada, dataset, 100)
+    star_run(starred, ada, is_starred=True)
+    archived = old_run(ada, dataset, 100, archived=now())
+    live = make_run(ada, dataset, state="running", ended=None, started=now() - 200 * DAY)
+    save(ada, run_days=90)
+    page = page_of(ada)
+    assert "Due now: 1 run." in page
+    assert young.ended is not None
+    next_one = (young.ended + 90 * DAY).strftime("%b %Y, %H:%M")
+    assert next_one in page
+    assert Run.objects.get(pk=old.pk).archived is None, "it is only announced"
+    act_until_done()
+    deleted = Run.objects.filter(remove_after__isnull=False)
+    assert list(deleted) == [old]
+    assert deleted.filter(remove_after__gt=now()).exists(), "it can be brought back"
+    for kept in (young, starred, live):
+        assert Run.objects.get(pk=kept.pk).archived is None
+    assert Run.objects.get(pk=archived.pk).remove_after is None
+    (entry,) = AuditEntry.objects.filter(action=AuditAction.RUN_DELETED)
+    assert entry.detail.startswith("ended more than 90 days ago; removed after ")
+
+
+def test_many_go_in_steps_and_then_the_rules_rest_for_an_hour(ada, dataset, set_constant):
+    set_constant(rules, "RUNS_AT_ONCE", 2)
+    for _ in range(5):
+        old_run(ada, dataset, 10)
+    save(ada, run_days=5)
+    assert keep_rules()
+    assert Run.objects.filter(remove_after=None).count() == 3
+    assert act_until_done() == 3  # two, one, and none
+    old_run(ada, dataset, 10)
+    assert not keep_rules(), "it looked a moment ago"
+    RetentionRules.objects.update(looked=now() - due_rules.EVERY)
+    assert keep_rules()
+    assert not Run.objects.filter(remove_after=None).exists()
+
+
+def test_points_of_charts_and_answers_go_by_age(ada, dataset, set_constant):
+    set_constant(rules, "SAMPLES_AT_ONCE", 2)
+    old, young = old_run(ada, dataset, 10), old_run(ada, dataset, 1)
+    for run in (old, young):
+        RunSample.objects.bulk_create(RunSample(run=run, second=n) for n in range(5))
+    add_cached_reply(old, "a" * 64, created=now() - 10 * DAY)
+    add_cached_reply(young, "b" * 64)
+    save(ada, sample_days=5, cache_days=5)
+    page = page_of(ada)
+    assert "Due now: 1 run." in page
+    assert "Due now: 1 answer." in page
+    act_until_done()
+    assert set(RunSample.objects.values_list("run_id", flat=True)) == {young.pk}
+    assert list(CachedReply.objects.values_list("key", flat=True)) == ["b" * 64]
+    assert AuditEntry.objects.filter(action=AuditAction.SAMPLES_REMOVED).count() == 1
+    assert client_of(ada).get(old.get_absolute_url()).status_code == 200
+
+
+def test_the_oldest_answers_go_beyond_a_size(ada, dataset):
+    run = old_run(ada, dataset, 1)
+    for number in range(4):
+        key, text = f"{number}" * 64, "x" * 500_000
+        add_cached_reply(run, key, text=text, created=now() - (9 - number) * DAY)
+    save(ada, cache_megabytes=1)
+    assert "Due now: 3 answers." in page_of(ada)
+    act_until_done()
+    assert list(CachedReply.objects.values_list("key", flat=True)) == ["3" * 64]
+
+
+def test_the_environment_says_it_and_the_page_says_otherwise(ada, dataset, settings):
+    settings.RETENTION = {**settings.RETENTION, "run_days": 30}
+    old_run(ada, dataset, 40)
+    assert "Due now: 1 run." in page_of(ada)
+    save(ada, run_days=0)
+    assert "Nothing: no rule is set." in page_of(ada)
+    assert act_until_done() == 0
+    save(ada, run_days="")
+    act_until_done()
+    assert Run.objects.get().remove_after
+
+
+def test_only_administrators_set_the_rules_in_days_and_operators_read_them(ada):
+    for value in ("-1", "soon", "1.5", "36501"):
+        answer = save(ada, run_days=value)
+        assert answer.status_code == 400
+        assert "Nothing was saved." in answer.text
+    olga = make_person("olga", role=Role.OPERATOR)
+    assert save(olga, run_days=1).status_code == 403
+    assert not RetentionRules.objects.exists()
+    page = page_of(olga)
+    assert "Administrators set these." in page
+    assert "data-retention" not in page
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_the_command_shows_and_sets_the_rules(ada, dataset):
+    old_run(ada, dataset, 40)
+    assert "Runs, days: kept for ever." in said("retention")
+    told = said("retention", run_days="30", cache_days="0")
+    assert "Runs, days: 30. Due now: 1 run." in told
+    assert "Looked at next: " in told
+    assert RetentionRules.objects.get().cache_days == 0
+    assert "Runs, days: kept for ever." in said("retention", run_days="default")
+    with pytest.raises(CommandError, match="--run-days is 'soon'"):
+        said("retention", run_days="soon")

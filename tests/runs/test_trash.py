@@ -9,51 +9,34 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from runs.models import Case, Dataset, Endpoint, Run, RunState
-from runs.roles import Role
 from runs.services.configurations import save_configuration
 from runs.services.removing.archiving import remove_due_parts
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_person,
-    make_run,
-    run_document,
-)
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_run, run_document
 from tests.runs.test_retention import full_run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_folder")]
 
 
-@pytest.fixture(autouse=True)
-def data_folder(settings, tmp_path):
-    settings.EVALSITE_DATA = tmp_path
-
-
-@pytest.fixture
-def ada():
-    return make_person("ada", staff=True, role=Role.ADMIN)
-
-
-def pass_the_time() -> None:
+def pass_the_time():
     for model in (Dataset, Endpoint):
         deleted = model._default_manager.filter(remove_after__isnull=False)
         deleted.update(remove_after=now() - timedelta(seconds=1))
 
 
-def say(command, *names, **options) -> str:
+def say(command, *names, **options):
     out = StringIO()
     call_command(command, *names, stdout=out, **options)
     return out.getvalue()
 
 
+@pytest.mark.postgresql("locks and the database's clock: what is due goes")
 def test_a_deleted_dataset_comes_back_whole_until_its_time_is_over(ada):
     dataset = make_dataset(ada)
     client, page = client_of(ada), reverse("dataset_remove", args=[dataset.pk])
-    told = client.post(page, {"action": "delete", "typed": "sums"}, follow=True).content.decode()
+    told = client.post(page, {"action": "delete", "typed": "sums"}, follow=True).text
     assert "It can be brought back for 7 days" in told
-    assert "sums is deleted." in client.get(dataset.get_absolute_url()).content.decode()
+    assert "sums is deleted." in client.get(dataset.get_absolute_url()).text
     remove_due_parts()
     client.post(reverse("dataset_restore", args=[dataset.pk]))
     dataset.refresh_from_db()
@@ -67,8 +50,8 @@ def test_a_deleted_dataset_comes_back_whole_until_its_time_is_over(ada):
     assert (Dataset.objects.count(), Case.objects.count()) == (0, 0)
 
 
-def test_what_came_into_use_meanwhile_stays_archived(ada):
-    dataset, endpoint = make_dataset(ada), make_endpoint()
+def test_what_came_into_use_meanwhile_stays_archived(ada, endpoint):
+    dataset = make_dataset(ada)
     asker = Asker(ada)
     for path in ("/datasets/sums", "/endpoints/simulated"):
         assert asker.ask("delete", path).json()["changed"]
@@ -81,21 +64,16 @@ def test_what_came_into_use_meanwhile_stays_archived(ada):
         assert (thing.archived is not None, thing.remove_after) == (True, None)
 
 
-def test_by_rest_things_go_at_once_when_asked_to(ada):
+def test_an_import_brings_a_deleted_dataset_back_and_by_rest_things_go_at_once(ada, endpoint):
     make_dataset(ada)
-    make_endpoint()
     asker = Asker(ada)
-    assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]
-    assert asker.ask("delete", "/endpoints/simulated?now=true").json()["changed"]
-    assert (Dataset.objects.count(), Endpoint.objects.count()) == (0, 0)
-
-
-def test_an_import_brings_a_deleted_dataset_back(ada):
-    make_dataset(ada)
-    Asker(ada).ask("delete", "/datasets/sums")
+    asker.ask("delete", "/datasets/sums")
     again = make_dataset(ada)
     assert (again.archived, again.remove_after) == (None, None)
     assert not Dataset.objects.filter(remove_after__isnull=False).exists()
+    assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]
+    assert asker.ask("delete", "/endpoints/simulated?now=true").json()["changed"]
+    assert (Dataset.objects.count(), Endpoint.objects.count()) == (0, 0)
 
 
 def test_commands_count_delete_archive_and_bring_back(ada):
@@ -119,20 +97,13 @@ def test_commands_count_delete_archive_and_bring_back(ada):
     assert say("restore", "endpoint", "tried") == "Brought back 1 endpoint.\n"
 
 
-@pytest.mark.parametrize(
-    ("what", "name", "told"),
-    [
+def test_a_command_names_what_it_does_not_find_and_refuses_a_run_that_goes_on(ada, dataset):
+    run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
+    for what, name, told in (
         ("run", "x", "'x' is no run"),
         ("run", "99", "There is no run '99'"),
         ("dataset", "none", "There is no dataset 'none'"),
-    ],
-)
-def test_a_command_names_what_it_does_not_find(ada, what, name, told):
-    with pytest.raises(CommandError, match=told):
-        say("delete", what, name, yes=True)
-
-
-def test_a_command_refuses_a_run_that_goes_on(ada):
-    run = make_run(ada, make_dataset(ada), state=RunState.RUNNING, ended=None)
-    with pytest.raises(CommandError, match="Cancel it first"):
-        say("delete", "run", str(run.pk), yes=True)
+        ("run", str(run.pk), "Cancel it first"),
+    ):
+        with pytest.raises(CommandError, match=told):
+            say("delete", what, name, yes=True)

@@ -1,21 +1,19 @@
-"""Rerunning what matters, through its page: as a new run, in place, and what is refused."""
-
-from typing import Any
+"""Trials again: chosen ones through their page, failed ones, one alone; and what is refused."""
 
 import pytest
 from django.urls import reverse
 
-from runs.models import CachedReply, Chunk, ChunkState, Override, Run, RunState, Verdict
+from runs.models import CachedReply, Chunk, ChunkState, Override, Run, RunState, Score, Verdict
 from runs.selectors.case_sources import positions_of
+from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.scores.requests import first_calls
+from runs.services.control.retrying import rerun_trial, retry_failed
 from tests.harness.factories import (
     add_cached_reply,
     add_candidate,
     add_score,
     client_of,
     make_dataset,
-    make_endpoint,
-    make_person,
     make_run,
     run_document,
 )
@@ -27,10 +25,9 @@ FAILED = {"error_class": "timeout", "error_message": "No full answer within 5 s.
 
 
 @pytest.fixture
-def run(alice):
+def run(alice, endpoint):
     """Candidates plain and terse on four cases: trials 0 to 3 and 4 to 7. Of plain, trials 1 and 3
     were wrong, of terse 6; trial 2 failed."""
-    make_endpoint()
     dataset = make_dataset(alice, rows=4)
     prompts = [{"name": name, "system": "", "user": "{{question}}"} for name in ("plain", "terse")]
     document = run_document(dataset, prompts=prompts)
@@ -43,15 +40,10 @@ def run(alice):
         [4 * candidate + case, candidate, case, 0] for candidate in (0, 1) for case in range(4)
     ]
     Chunk.objects.create(run=run, start=0, trials=trials, state=ChunkState.DONE)
-    fields: dict[int, dict[str, Any]] = {1: WRONG, 2: FAILED, 3: WRONG, 6: WRONG}
+    fields = {1: WRONG, 2: FAILED, 3: WRONG, 6: WRONG}
     for position, candidate, case, _ in trials:
-        add_score(
-            run,
-            dataset.cases.get(position=case),
-            run.candidates.get(position=candidate),
-            position,
-            **fields.get(position, {}),
-        )
+        place = dataset.cases.get(position=case), run.candidates.get(position=candidate), position
+        add_score(run, *place, **fields.get(position, {}))
     return run
 
 
@@ -61,48 +53,45 @@ def rerun(person, run, query, **posted):
 
 
 def page_of(person, run, query=""):
-    return client_of(person).get(f"{reverse('run_rerun', args=[run.pk])}?{query}").content.decode()
+    return client_of(person).get(f"{reverse('run_rerun', args=[run.pk])}?{query}").text
 
 
-@pytest.mark.parametrize(
-    ("query", "rows", "prompts", "what"),
-    [
+def test_a_new_run_has_exactly_the_cases_that_were_chosen(alice, run):
+    for query, rows, prompts, what in (
         ("status=wrong", [1, 2, 3], ["plain", "terse"], "3 wrong trials"),
         ("status=failed", [2], ["plain", "terse"], "1 failed trial"),
         ("status=wrong&candidate=1", [2], ["terse"], "1 filtered trial"),
         ("trial=0&trial=3&trial=99", [0, 3], ["plain"], "2 chosen trials"),
         ("q=What+is+1", [1], ["plain", "terse"], "2 filtered trials"),
-    ],
-)
-def test_a_new_run_has_exactly_the_cases_that_were_chosen(alice, run, query, rows, prompts, what):
-    answer = rerun(alice, run, query, how="new", cache="refresh")
-    new = Run.objects.latest("pk")
-    assert answer["Location"] == new.get_absolute_url()
-    assert list(positions_of(new)) == rows
-    assert [prompt["name"] for prompt in new.document["prompts"]] == prompts
-    assert new.planned == len(rows) * len(prompts)
-    same = ("kind", "scorers", "models")
-    assert {name: new.document[name] for name in same} == {
-        name: run.document[name] for name in same
-    }
-    assert (new.document["cache"], new.rerun_of, new.rerun_what) == ("refresh", run, what)
+    ):
+        answer = rerun(alice, run, query, how="new", cache="refresh")
+        new = Run.objects.latest("pk")
+        assert answer["Location"] == new.get_absolute_url()
+        assert list(positions_of(new)) == rows
+        assert [prompt["name"] for prompt in new.document["prompts"]] == prompts
+        assert new.planned == len(rows) * len(prompts)
+        for name in ("kind", "scorers", "models"):
+            assert new.document[name] == run.document[name]
+        assert (new.document["cache"], new.rerun_of, new.rerun_what) == ("refresh", run, what)
     run.refresh_from_db()
     assert (run.state, run.done) == (RunState.COMPLETED, 8)
 
 
-def test_both_runs_link_to_each_other(alice, run):
+def test_both_runs_link_to_each_other_and_the_new_one_can_be_duplicated(alice, run, bob):
     rerun(alice, run, "status=wrong", how="new", cache="use")
     new = Run.objects.latest("pk")
     client = client_of(alice)
-    first, second = (client.get(one.get_absolute_url()).content.decode() for one in (run, new))
+    first, second = (client.get(one.get_absolute_url()).text for one in (run, new))
     assert f'<a href="{new.get_absolute_url()}">run {new.pk}</a>' in first
     assert f'<a href="{run.get_absolute_url()}">run {run.pk}</a>' in second
     assert "3 wrong trials" in second
     assert new.document["cache"] == "use"
     run.is_shared = True
     run.save()
-    stranger = client_of(make_person("bob")).get(run.get_absolute_url()).content.decode()
-    assert new.get_absolute_url() not in stranger
+    assert new.get_absolute_url() not in client_of(bob).get(run.get_absolute_url()).text
+    rerun(alice, run, "trial=1&trial=3", how="new")
+    page = client.get(reverse("run_new"), {"run": Run.objects.latest("pk").pk}).text
+    assert 'name="only" value="1, 3"' in " ".join(page.split()), "a duplicate has its rows"
 
 
 def test_in_place_the_old_results_are_taken_back_and_asked_for_past_the_cache(alice, run):
@@ -124,33 +113,17 @@ def test_in_place_the_old_results_are_taken_back_and_asked_for_past_the_cache(al
     assert run.events.last().message == "alice ran 3 wrong trials again in place."
 
 
-def test_a_run_that_decides_by_its_trials_is_not_rewritten_in_place(alice, run):
-    Run.objects.update(kind="select")
-    answer = rerun(alice, run, "status=wrong", how="in_place")
-    assert answer.status_code == 400
-    assert "decided by these trials" in answer.content.decode()
-    assert run.scores.count() == 8
-
-
-@pytest.mark.parametrize(
-    ("query", "told"),
-    [
+def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run):
+    nothing = "No trial that has a result fits"
+    for query, told in (
         ("", "Say which trials"),
-        ("trial=99", "No trial that has a result fits"),
-        ("status=cached", "No trial that has a result fits"),
+        ("trial=99", nothing),
+        ("status=cached", nothing),
         ("trial=x&trial=-1&trial=99999999999999999999", "Say which trials"),
-    ],
-)
-@pytest.mark.parametrize("how", ["new", "in_place"])
-def test_nothing_is_started_where_nothing_is_chosen(alice, run, query, told, how):
-    answer = rerun(alice, run, query, how=how)
-    assert answer.status_code == 400
-    assert told in answer.content.decode()
-    assert Run.objects.count() == 1
-    assert run.scores.count() == 8
-
-
-def test_a_removed_endpoint_stops_it_before_anything_is_lost(alice, run):
+    ):
+        for how in ("new", "in_place"):
+            answer = rerun(alice, run, query, how=how)
+            assert (answer.status_code, told in answer.text) == (400, True), query
     run.candidates.filter(position=0).update(
         document={
             "prompt": {"name": "plain", "system": "", "user": "{{question}}"},
@@ -158,27 +131,97 @@ def test_a_removed_endpoint_stops_it_before_anything_is_lost(alice, run):
         }
     )
     answer = rerun(alice, run, "trial=1", how="in_place")
-    assert "The endpoint gone was removed" in answer.content.decode()
-    assert run.scores.count() == 8
+    assert "The endpoint gone was removed" in answer.text
+    Run.objects.update(kind="select")  # which decided by its trials
+    answer = rerun(alice, run, "status=wrong", how="in_place")
+    assert answer.status_code == 400
+    assert "decided by these trials" in answer.text
+    assert (Run.objects.count(), run.scores.count()) == (1, 8)
 
 
 def test_the_tables_lead_there(alice, run):
     client = client_of(alice)
-    scores = client.get(reverse("run_scores", args=[run.pk]), {"status": "wrong"}).content.decode()
+    Run.objects.update(name="<script>alert(1)</script>")
+    assert "<script>alert" not in page_of(alice, run, "status=wrong")
+    scores = client.get(reverse("run_scores", args=[run.pk]), {"status": "wrong"}).text
     place = reverse("run_rerun", args=[run.pk])
     assert f'href="{place}?status=wrong"' in scores
     assert f'formaction="{place}"' in scores
-    errors = client.get(reverse("run_errors", args=[run.pk])).content.decode()
-    assert f'href="{place}?error=timeout"' in errors
+    assert f'href="{place}?error=timeout"' in client.get(reverse("run_errors", args=[run.pk])).text
 
 
-def test_a_rerun_can_be_duplicated_in_the_form_with_its_rows(alice, run):
-    rerun(alice, run, "trial=1&trial=3", how="new")
-    new = Run.objects.latest("pk")
-    page = client_of(alice).get(reverse("run_new"), {"run": new.pk}).content.decode()
-    assert 'name="only" value="1, 3"' in " ".join(page.split())
+# --- Failed trials, and one alone
 
 
-def test_a_hostile_name_is_shown_as_text(alice, run):
-    Run.objects.update(name="<script>alert(1)</script>")
-    assert "<script>alert" not in page_of(alice, run, "status=wrong")
+@pytest.fixture
+def failed_run(alice, endpoint):
+    """Six trials in three chunks; trials 1, 2 and 5 failed; the last chunk is still at work."""
+    dataset = make_dataset(alice, rows=6)
+    totals = {"done": 6, "failed": 3, "scored": 3, "value_sum": 3.0, "value_square_sum": 3.0}
+    run = make_run(alice, dataset, state=RunState.COMPLETED_WITH_ERRORS, **totals, planned=6)
+    run.candidates.update(**totals)
+    for start, state in ((0, ChunkState.DONE), (2, ChunkState.DONE), (4, ChunkState.LEASED)):
+        trials = [[start, 0, start, 0], [start + 1, 0, start + 1, 0]]
+        Chunk.objects.create(run=run, start=start, trials=trials, state=state, token=1)
+    for position in range(6):
+        case = dataset.cases.get(position=position)
+        fields = FAILED if position in {1, 2, 5} else {}
+        add_score(run, case, run.candidates.get(), position, **fields)
+    return run
+
+
+def positions(run):
+    return list(run.scores.values_list("position", flat=True))
+
+
+@pytest.mark.postgresql("locks and the database's clock: totals are taken back at once")
+def test_failed_trials_of_closed_chunks_are_put_back(alice, failed_run):
+    run = failed_run
+    assert retry_failed(run, alice) == 2
+    assert positions(run) == [0, 3, 4, 5]
+    states = run.chunks.order_by("start").values_list("state", flat=True)
+    assert list(states) == [ChunkState.PENDING, ChunkState.PENDING, ChunkState.LEASED]
+    run.refresh_from_db()
+    assert (run.state, run.ended) == (RunState.RUNNING, None)
+    assert (run.done, run.failed, run.scored) == (4, 1, 3)
+    assert run.candidates.get().failed == 1
+    assert run.events.last().message == "alice retried 2 failed trials."
+    assert retry_failed(run, alice) == 0
+
+
+def test_one_trial_is_run_again_and_no_longer_counted(alice, failed_run):
+    run = failed_run
+    assert rerun_trial(run, alice, 3)
+    assert positions(run) == [0, 1, 2, 4, 5]
+    run.refresh_from_db()
+    assert (run.done, run.scored, run.value_sum, run.failed) == (5, 2, 2.0, 3)
+    assert not rerun_trial(run, alice, 3)
+    assert not rerun_trial(run, alice, 4), "what a worker still has is left to it"
+    assert Score.objects.filter(run=run, position=4).exists()
+
+
+def test_a_run_that_was_stopped_does_not_go_on_and_a_paused_one_stays_paused(alice, failed_run):
+    run, address = failed_run, reverse("api:run_retry", args=[failed_run.pk])
+    for state in (RunState.CANCELLED, RunState.FAILED):
+        Run.objects.update(state=state)
+        answer = client_of(alice).post(address, content_type="application/json")
+        assert answer.status_code == 409
+        assert "Duplicate it" in answer.json()["problems"][0]["message"]
+        assert not take_snapshot(Run.objects.get(pk=run.pk))["can_retry"]
+    assert positions(run) == list(range(6))
+    Run.objects.update(state=RunState.PAUSED, ended=None)
+    assert retry_failed(run, alice) == 2
+    assert Run.objects.get(pk=run.pk).state == RunState.PAUSED
+
+
+def test_the_doors_answer(alice, failed_run):
+    run = failed_run
+    browser = client_of(alice)
+    answer = browser.post(reverse("trial_rerun", args=[run.pk, 0]), follow=True)
+    assert answer.status_code == 200
+    assert positions(run) == [1, 2, 3, 4, 5]
+    assert "Retry failed" in browser.get(run.get_absolute_url()).text
+    answer = browser.post(reverse("api:run_retry", args=[run.pk]), content_type="application/json")
+    assert answer.json() == {"applied": True, "changed": True, "trials": 1}  # 1 waits with 0
+    assert browser.post(reverse("run_retry", args=[run.pk])).status_code == 302
+    assert positions(run) == [1, 3, 4, 5]

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from runs.models import Run, RunState
+from runs.models import Run, RunEvent, RunState
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.control.limits import retune_run
-from tests.harness.factories import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_run
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(alice):
+    """Of no endpoint that is known, so that its own limits alone count."""
     run = make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)
     run.document["limits"] = {"preset": "balanced"}
     run.save(update_fields=["document"])
@@ -25,69 +26,38 @@ def run(alice):
 
 
 def limits_of(run):
-    configuration = configuration_now(Run.objects.get(pk=run.pk))
-    limits = configuration.limits
-    return (
-        limits.max_concurrent,
-        limits.requests_per_minute,
-        limits.tokens_per_minute,
-        configuration.priority,
-    )
+    now = configuration_now(Run.objects.get(pk=run.pk))
+    calls, requests = now.limits.max_concurrent, now.limits.requests_per_minute
+    return calls, requests, now.limits.tokens_per_minute, now.priority
 
 
 AS_LAUNCHED = (50, 3500, None, "normal")
+CHANGES = [
+    ({"max_concurrent": 20}, (20, 3500, None, "normal")),
+    ({"max_concurrent": "20"}, (20, 3500, None, "normal")),
+    ({"requests_per_minute": None}, (50, None, None, "normal")),
+    ({"max_concurrent": None}, (None, 3500, None, "normal")),
+    ({"tokens_per_minute": 90_000}, (50, 3500, 90_000, "normal")),
+    ({"priority": "high"}, (50, 3500, None, "high")),
+    ({"max_concurrent": 1, "priority": "low"}, (1, 3500, None, "low")),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"max_concurrent": 20}, (20, 3500, None, "normal")),
-        ({"max_concurrent": "20"}, (20, 3500, None, "normal")),
-        ({"requests_per_minute": None}, (50, None, None, "normal")),
-        ({"max_concurrent": None}, (None, 3500, None, "normal")),
-        ({"tokens_per_minute": 90_000}, (50, 3500, 90_000, "normal")),
-        ({"priority": "high"}, (50, 3500, None, "high")),
-        ({"max_concurrent": 1, "priority": "low"}, (1, 3500, None, "low")),
-    ],
-)
-def test_what_is_given_is_changed_and_the_rest_stays(run, alice, changes, expected):
-    assert limits_of(run) == AS_LAUNCHED
-    assert retune_run(run, alice, changes, "a try")
-    assert limits_of(run) == expected
+def test_what_is_given_is_changed_and_the_rest_stays(run, alice):
+    launched = Run.objects.values().get()
+    found = []
+    for changes, _ in CHANGES:
+        assert limits_of(run) == AS_LAUNCHED
+        assert retune_run(run, alice, changes, "a try")
+        found.append(limits_of(run))
+        Run.objects.update(**launched)
+    assert found == [expected for _, expected in CHANGES]
 
 
+@pytest.mark.postgresql("locks and JSON: changes of one run wait for each other and add up")
 def test_changes_add_up_and_the_document_stays_as_it_was(run, alice):
+    """The event of each says who, what and why."""
     document = run.document
-    retune_run(run, alice, {"max_concurrent": 20}, "slower")
-    retune_run(run, alice, {"requests_per_minute": 600}, "slower still")
-    assert limits_of(run) == (20, 600, None, "normal")
-    assert Run.objects.get(pk=run.pk).document == document
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason", "paths"),
-    [
-        ({"max_concurrent": 0}, "why", ["max_concurrent"]),
-        ({"max_concurrent": 5001, "priority": "urgent"}, "why", ["max_concurrent", "priority"]),
-        ({"timeout_seconds": 5}, "why", ["timeout_seconds"]),
-        ({"requests_per_minute": "many"}, "x" * 201, ["requests_per_minute", "reason"]),
-        ({"max_concurrent": 5}, "x" * 201, ["reason"]),
-    ],
-)
-def test_every_problem_is_listed_and_nothing_is_stored(run, alice, changes, reason, paths):
-    with pytest.raises(ConfigurationError) as caught:
-        retune_run(run, alice, changes, reason)
-    assert [problem.path for problem in caught.value.problems] == paths
-    assert limits_of(run) == AS_LAUNCHED
-    assert not run.events.exists()
-
-
-def test_an_unknown_limit_is_refused_with_those_that_exist(run, alice):
-    with pytest.raises(ConfigurationError, match="max_concurrent, requests_per_minute"):
-        retune_run(run, alice, {"speed": 11}, "why")
-
-
-def test_the_event_says_who_what_and_why(run, alice):
     retune_run(run, alice, {"max_concurrent": 20, "requests_per_minute": None}, " too many 429s ")
     event = run.events.get()
     assert event.kind == "limit"
@@ -97,20 +67,43 @@ def test_the_event_says_who_what_and_why(run, alice):
     )
     assert event.data["who"] == "alice"
     assert event.data["moves"] == {"max_concurrent": [50, 20], "requests_per_minute": [3500, None]}
+    retune_run(run, alice, {"requests_per_minute": 600}, "slower still")
+    assert limits_of(run) == (20, 600, None, "normal")
+    assert Run.objects.get(pk=run.pk).document == document
 
 
-def test_the_same_limits_again_are_no_event(run, alice):
+PROBLEMS = [
+    ({"max_concurrent": 0}, "why", ["max_concurrent"]),
+    ({"max_concurrent": 5001, "priority": "urgent"}, "why", ["max_concurrent", "priority"]),
+    ({"timeout_seconds": 5}, "why", ["timeout_seconds"]),
+    ({"requests_per_minute": "many"}, "x" * 201, ["requests_per_minute", "reason"]),
+    ({"max_concurrent": 5}, "x" * 201, ["reason"]),
+]
+
+
+def test_every_problem_is_listed_and_nothing_is_stored(run, alice):
+    for changes, reason, paths in PROBLEMS:
+        with pytest.raises(ConfigurationError) as caught:
+            retune_run(run, alice, changes, reason)
+        assert [problem.path for problem in caught.value.problems] == paths
+    with pytest.raises(ConfigurationError, match="max_concurrent, requests_per_minute"):
+        retune_run(run, alice, {"speed": 11}, "why")
+    assert limits_of(run) == AS_LAUNCHED
+    assert not run.events.exists()
+
+
+def test_the_same_limits_again_are_no_event_and_a_finished_run_keeps_its_own(run, alice):
     version = run.version
     assert not retune_run(run, alice, {"max_concurrent": 50}, "why")
     run.refresh_from_db()
     assert (run.events.count(), run.version) == (0, version)
-
-
-@pytest.mark.parametrize("state", [RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED])
-def test_a_finished_run_keeps_its_limits(run, alice, state):
-    Run.objects.filter(pk=run.pk).update(state=state)
-    assert not retune_run(run, alice, {"max_concurrent": 5}, "why")
-    assert limits_of(run) == AS_LAUNCHED
+    for state in (RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED):
+        Run.objects.filter(pk=run.pk).update(state=state)
+        assert not retune_run(run, alice, {"max_concurrent": 5}, "why")
+        assert limits_of(run) == AS_LAUNCHED
+        assert patch(alice, run, {"max_concurrent": 5, "reason": "why"}).status_code == 409
+    page = client_of(alice).get(run.get_absolute_url()).text
+    assert "hidden" in page.split("data-limits", 1)[1].split(">", 1)[0], "nor does it offer any"
 
 
 def test_the_chart_learns_when_and_how_the_limit_moved(run, alice):
@@ -123,21 +116,19 @@ def test_the_chart_learns_when_and_how_the_limit_moved(run, alice):
     snapshot = take_snapshot(run)
     assert snapshot["limit"] == 80
     assert snapshot["limit_steps"] == [[0, 50], [0, 20], [0, 80]]
-    assert [mark["text"].split(". Why: ")[1] for mark in snapshot["marks"]] == [
-        "slower",
-        "it is urgent",
-        "faster",
-    ]
+    reasons = [mark["text"].split(". Why: ")[1] for mark in snapshot["marks"]]
+    assert reasons == ["slower", "it is urgent", "faster"]
     assert snapshot["text"]["limits"].startswith("80 calls at once, 3,500 requests a minute, high")
 
 
 def test_a_tick_brings_only_the_newest_marks(run, alice):
-    for limit in range(101, 161):
-        retune_run(run, alice, {"max_concurrent": limit}, str(limit))
+    RunEvent.objects.bulk_create(
+        RunEvent(run=run, kind="limit", message=str(limit), data={"moves": {}})
+        for limit in range(101, 161)
+    )
     assert len(take_snapshot(run)["marks"]) == 50
     marks = take_snapshot(run, series=False)["marks"]
-    said = [mark["text"].rpartition(" ")[2] for mark in marks]
-    assert said == ["156", "157", "158", "159", "160"]
+    assert [mark["text"] for mark in marks] == ["156", "157", "158", "159", "160"]
 
 
 def patch(person, run, body, **options):
@@ -150,85 +141,48 @@ def patch(person, run, body, **options):
 
 def test_limits_are_patched_as_json(run, alice):
     answer = patch(alice, run, {"max_concurrent": 7, "reason": "by a script"})
-    assert answer.json() == {
-        "max_concurrent": 7,
-        "requests_per_minute": 3500,
-        "tokens_per_minute": None,
-        "priority": "normal",
-        "budget": {"dollars": None, "calls": None, "seconds": None},
-    }
+    limits = {"max_concurrent": 7, "requests_per_minute": 3500, "tokens_per_minute": None}
+    budget = dict.fromkeys(BUDGETS)
+    assert answer.json() == {**limits, "priority": "normal", "budget": budget}
     assert limits_of(run)[0] == 7
 
 
-@pytest.mark.parametrize(
-    ("body", "paths"),
-    [
-        ('{"max_concurrent": 0, "resume": "yes"}', ["max_concurrent", "resume"]),
-        ('{"max_concurrent": 5, "reason": ["x"]}', ["reason"]),
-        ("[]", [""]),
-        ("{", [""]),
-        ("[" * 100_000, [""]),
-    ],
-)
-def test_a_bad_patch_is_answered_with_its_problems(run, alice, body, paths):
-    answer = patch(alice, run, body)
-    assert answer.status_code == (422 if body.endswith(("}", "]")) else 400)
-    assert [problem["path"] for problem in answer.json()["problems"]] == paths
-    assert limits_of(run) == AS_LAUNCHED
+BUDGETS = ("dollars", "calls", "seconds")
+BAD_BODIES = [
+    ('{"max_concurrent": 0, "resume": "yes"}', 422, ["max_concurrent", "resume"]),
+    ('{"max_concurrent": 5, "reason": ["x"]}', 422, ["reason"]),
+    ("[]", 422, [""]),
+    ("{", 400, [""]),
+    ("[" * 100_000, 400, [""]),
+]
 
 
-def test_a_finished_run_cannot_be_patched(run, alice):
-    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED)
-    assert patch(alice, run, {"max_concurrent": 5, "reason": "why"}).status_code == 409
-
-
-def test_a_stranger_and_a_foreign_page_cannot_patch(run, alice):
+def test_a_bad_patch_is_answered_with_its_problems_and_strangers_cannot(run, alice, bob):
+    for body, status, paths in BAD_BODIES:
+        answer = patch(alice, run, body)
+        told = [problem["path"] for problem in answer.json()["problems"]]
+        assert (answer.status_code, told) == (status, paths), body[:40]
     body = json.dumps({"max_concurrent": 5, "reason": "why"})
-    assert patch(make_person("bob"), run, body).status_code == 404
+    assert patch(bob, run, body).status_code == 404
     assert patch(alice, run, body, enforce_csrf_checks=True).status_code == 403
     assert limits_of(run) == AS_LAUNCHED
 
 
-def fields(**changes):
-    return {
-        "max_concurrent": "50",
-        "requests_per_minute": "3,500",
-        "tokens_per_minute": "",
-        "budget_dollars": "",
-        "budget_calls": "",
-        "budget_seconds": "",
-        "priority": "normal",
-        "reason": "a try",
-        **changes,
-    }
-
-
 def test_the_form_of_the_page_changes_limits_without_scripts(run, alice):
-    client = client_of(alice)
+    """What is wrong is said at its field, and what was typed stays."""
+    client, address = client_of(alice), reverse("run_retune", args=[run.pk])
     page = client.get(run.get_absolute_url())
     assert page.context["form"].initial["max_concurrent"] == 50
-    assert "Why (optional)" in page.content.decode()
-    answer = client.post(
-        reverse("run_retune", args=[run.pk]), fields(max_concurrent="12", reason=""), follow=True
-    )
-    assert "The limits are changed" in answer.content.decode()
-    assert limits_of(run) == (12, 3500, None, "normal")
-    assert list(run.events.get().data["moves"]) == ["max_concurrent"]
-
-
-def test_what_is_wrong_is_said_at_the_field_and_what_was_typed_stays(run, alice):
-    answer = client_of(alice).post(
-        reverse("run_retune", args=[run.pk]), fields(max_concurrent="lots", reason="x" * 201)
-    )
+    assert "Why (optional)" in page.text
+    blank = dict.fromkeys(("tokens_per_minute", *(f"budget_{what}" for what in BUDGETS)), "")
+    typed = {**blank, "requests_per_minute": "3,500", "priority": "normal"}
+    answer = client.post(address, {**typed, "max_concurrent": "lots", "reason": "x" * 201})
     assert answer.status_code == 400
     assert set(answer.context["form"].errors) == {"max_concurrent", "reason"}
-    page = answer.content.decode()
-    assert 'value="lots"' in page
-    assert " open" in page.split('id="limits"', 1)[1].split(">", 1)[0]
+    assert 'value="lots"' in answer.text
+    assert " open" in answer.text.split('id="limits"', 1)[1].split(">", 1)[0]
     assert limits_of(run) == AS_LAUNCHED
-
-
-def test_a_finished_run_offers_no_limits(run, alice):
-    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED)
-    page = client_of(alice).get(run.get_absolute_url()).content.decode()
-    assert "hidden" in page.split("data-limits", 1)[1].split(">", 1)[0]
+    answer = client.post(address, {**typed, "max_concurrent": "12", "reason": ""}, follow=True)
+    assert "The limits are changed" in answer.text
+    assert limits_of(run) == (12, 3500, None, "normal")
+    assert list(run.events.get().data["moves"]) == ["max_concurrent"]

@@ -1,5 +1,7 @@
-"""Schedules: one run for each due time, by what their owner may do then; the clock is held."""
+"""A configuration over time: one run for each due time, by a held clock, and the trend of all."""
 
+import json
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -12,16 +14,11 @@ from runs.cron import next_due
 from runs.models import DueTime, Run, RunState, Schedule
 from runs.services.configurations import save_configuration
 from runs.services.control.maintenance import begin_maintenance, end_maintenance
+from runs.services.people.sharing import share_configuration
 from runs.services.runs import cancel_run
 from runs.services.schedules import GRACE, launch_due, pause_schedule, save_schedule
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_person,
-    run_document,
-)
+from tests.harness.factories import client_of, make_person, make_run, run_document
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -33,14 +30,8 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def stored(alice):
-    return save_configuration(alice, "nightly", run_document(make_dataset(alice)))
+def stored(alice, dataset):
+    return save_configuration(alice, "nightly", run_document(dataset))
 
 
 @pytest.fixture
@@ -72,13 +63,14 @@ def test_nothing_is_launched_before_it_is_due_and_once_when_it_is(alice, schedul
     assert schedule.next_due == DUE + DAY
 
 
+@pytest.mark.postgresql("locks: four processes ask at once")
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.django_db(transaction=True)
 def test_however_many_processes_ask_there_is_one_run(schedule):
     begin = threading.Barrier(4)
     taken = []
 
-    def ask() -> None:
+    def ask():
         begin.wait()
         while True:
             try:
@@ -96,32 +88,17 @@ def test_however_many_processes_ask_there_is_one_run(schedule):
     assert (sum(taken), Run.objects.count(), outcomes()) == (1, 1, [(DUE, "launched", 0)])
 
 
-@pytest.mark.parametrize(
-    ("catches_up", "moment", "expected", "runs"),
-    [
-        pytest.param(False, DUE + GRACE, [(DUE, "launched", 0)], 1, id="late, as by a restart"),
-        pytest.param(
-            False, DUE + GRACE + timedelta(seconds=1), [(DUE, "missed", 1)], 0, id="missed"
-        ),
-        pytest.param(
-            False, DUE + 3 * DAY + 2 * GRACE, [(DUE + 3 * DAY, "missed", 4)], 0, id="four missed"
-        ),
-        pytest.param(
-            False,
-            DUE + 3 * DAY,
-            [(DUE + 3 * DAY, "launched", 3)],
-            1,
-            id="three missed, the fourth in time",
-        ),
-        pytest.param(
-            True,
-            DUE + 3 * DAY + 2 * GRACE,
-            [(DUE + 3 * DAY, "launched", 3)],
-            1,
-            id="one run for all four",
-        ),
-    ],
-)
+LATE = DUE + 3 * DAY + 2 * GRACE
+MISSED = [
+    pytest.param(False, DUE + GRACE, [(DUE, "launched", 0)], 1, id="late, as by a restart"),
+    pytest.param(False, DUE + GRACE + timedelta(seconds=1), [(DUE, "missed", 1)], 0, id="missed"),
+    pytest.param(False, LATE, [(DUE + 3 * DAY, "missed", 4)], 0, id="four missed"),
+    pytest.param(False, DUE + 3 * DAY, [(DUE + 3 * DAY, "launched", 3)], 1, id="the fourth is due"),
+    pytest.param(True, LATE, [(DUE + 3 * DAY, "launched", 3)], 1, id="one run for all four"),
+]
+
+
+@pytest.mark.parametrize(("catches_up", "moment", "expected", "runs"), MISSED)
 def test_what_is_missed_is_said_and_caught_up_once_at_most(
     alice, stored, schedule, catches_up, moment, expected, runs
 ):
@@ -155,16 +132,14 @@ def give_away(alice, stored):
     ],
 )
 def test_it_stops_and_says_so_when_its_owner_may_not_any_more(
-    alice, stored, schedule, change, reason
+    alice, ada, stored, schedule, change, reason
 ):
     change(alice, stored)
     launch_due(SOON)
     schedule.refresh_from_db()
     assert (schedule.is_on, schedule.next_due, Run.objects.count()) == (False, None, 0)
     assert reason in schedule.stopped
-    admin = make_person("root", staff=True)
-    shown = client_of(admin).get(stored.get_absolute_url()).text
-    assert reason in shown
+    assert reason in client_of(ada).get(stored.get_absolute_url()).text
     assert launch_due(SOON + DAY) == 0
 
 
@@ -189,14 +164,12 @@ def test_a_run_that_is_not_over_is_not_started_beside(alice, schedule):
     assert Run.objects.filter(state=RunState.QUEUED).count() == 1
 
 
-def test_maintenance_holds_it_and_afterwards_it_was_missed(alice, stored, schedule):
-    admin = make_person("root", staff=True)
-    begin_maintenance(admin)
+def test_maintenance_holds_it_and_afterwards_it_was_missed(alice, ada, stored, schedule):
+    begin_maintenance(ada)
     assert launch_due(SOON) == 0
-    assert (
-        "Held while the site is maintained" in client_of(alice).get(stored.get_absolute_url()).text
-    )
-    end_maintenance(admin)
+    page = client_of(alice).get(stored.get_absolute_url()).text
+    assert "Held while the site is maintained" in page
+    end_maintenance(ada)
     launch_due(DUE + timedelta(hours=2))
     assert outcomes() == [(DUE, "missed", 1)]
 
@@ -210,39 +183,31 @@ def test_what_is_due_while_it_is_paused_is_not_missed(alice, schedule):
     assert outcomes() == []
 
 
-@pytest.mark.parametrize(
-    ("after", "due"),
-    [
-        pytest.param("2026-03-28T12:00+01:00", "2026-03-29T03:00+02:00", id="the hour that is not"),
-        pytest.param(
-            "2026-10-24T12:00+02:00", "2026-10-25T02:30+02:00", id="the hour that is twice"
-        ),
-        pytest.param("2026-06-01T12:00+02:00", "2026-06-02T02:30+02:00", id="in summer"),
-    ],
-)
-def test_due_times_are_those_of_the_time_zone(after, due):
-    found = next_due("30 2 * * *", "Europe/Paris", datetime.fromisoformat(after))
-    assert found == datetime.fromisoformat(due)
+def test_due_times_are_those_of_the_time_zone():
+    for after, due in (
+        ("2026-03-28T12:00+01:00", "2026-03-29T03:00+02:00"),  # the hour that is not
+        ("2026-10-24T12:00+02:00", "2026-10-25T02:30+02:00"),  # the hour that is twice
+        ("2026-06-01T12:00+02:00", "2026-06-02T02:30+02:00"),  # in summer
+    ):
+        found = next_due("30 2 * * *", "Europe/Paris", datetime.fromisoformat(after))
+        assert found == datetime.fromisoformat(due)
 
 
-@pytest.mark.parametrize(
-    ("cron", "zone", "field"),
-    [
+def test_what_cannot_be_due_is_refused_everywhere(alice, stored):
+    for cron, zone, field in (
         ("every day", "UTC", "cron"),
         ("0 0 * * * *", "UTC", "cron"),
         ("61 6 * * *", "UTC", "cron"),
         ("0 0 31 2 *", "UTC", "cron"),
         ("30 6 * * *", "Mars/Olympus", "time_zone"),
-    ],
-)
-def test_what_cannot_be_due_is_refused_everywhere(alice, stored, cron, zone, field):
-    with pytest.raises(ConfigurationError):
-        save_schedule(stored, alice, cron, zone, SAVED)
-    body = {"cron": cron, "time_zone": zone}
-    answer = Asker(alice).ask("put", "/configuration-schedules/nightly", body)
-    assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, field)
-    page = client_of(alice).post(reverse("configuration_schedule", args=[stored.pk]), body)
-    assert page.status_code == 400
+    ):
+        with pytest.raises(ConfigurationError):
+            save_schedule(stored, alice, cron, zone, SAVED)
+        body = {"cron": cron, "time_zone": zone}
+        answer = Asker(alice).ask("put", "/configuration-schedules/nightly", body)
+        assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, field)
+        page = client_of(alice).post(reverse("configuration_schedule", args=[stored.pk]), body)
+        assert page.status_code == 400
     assert not Schedule.objects.exists()
 
 
@@ -257,3 +222,47 @@ def test_the_page_and_the_api_keep_it(alice, stored):
     client_of(alice).post(change, {"do": "resume"})
     client_of(alice).post(change, {"do": "remove"})
     assert Asker(alice).get("/configuration-schedules/nightly").status_code == 404
+
+
+# --- The trend: complete runs, in numbers for charts and programs
+
+
+def went(stored, dataset, right, **fields):
+    """A run of ten trials, so many of them right."""
+    given = {"done": 10, "scored": 10, "value_sum": right, "value_square_sum": right}
+    made = {"configuration": stored, "configuration_version": 1, "latency_bins": {"100": 10}}
+    return make_run(stored.owner, dataset, **{**given, **made, "cost": 0.25, **fields})
+
+
+def test_points_are_complete_runs_in_their_order(alice, stored, dataset):
+    runs = [
+        went(stored, dataset, 5),
+        went(stored, dataset, 8, configuration_version=2, cost=0.5),
+        went(stored, dataset, 1, state=RunState.CANCELLED),
+        went(stored, dataset, 9, unpriced=10, cost=0.0, latency_bins={}),
+    ]
+    make_run(alice, dataset)
+    found = Asker(alice).get("/configuration-trends/nightly").json()["points"]
+    assert [one["run"] for one in found] == [runs[0].pk, runs[1].pk, runs[3].pk]
+    assert [one["score"] for one in found] == [0.5, 0.8, 0.9]
+    assert [one["cost"] for one in found] == [0.25, 0.5, None]
+    assert [one["version"] for one in found] == [1, 2, 1]
+    assert [one["latency_p50"] is None for one in found] == [False, False, True]
+    assert all(one["low"] < one["score"] < one["high"] for one in found)
+    few = Asker(alice).get("/configuration-trends/nightly", limit=1).json()["points"]
+    assert [one["run"] for one in few] == [runs[3].pk]
+
+
+def test_the_page_has_the_same_numbers_and_none_of_hidden_runs(alice, bob, stored, dataset):
+    first = went(stored, dataset, 5, is_shared=True)
+    assert columns(alice, stored) is None, "one run is no trend"
+    runs = [first, *(went(stored, dataset, right, is_shared=right != 8) for right in (8, 9))]
+    share_configuration(stored, alice, is_shared=True)
+    assert columns(alice, stored)["run"] == [run.pk for run in runs]
+    assert columns(bob, stored)["run"] == [runs[0].pk, runs[2].pk]
+
+
+def columns(person, stored):
+    page = client_of(person).get(stored.get_absolute_url()).text
+    found = re.search(r'<script id="trend" type="application/json">(.*?)</script>', page)
+    return json.loads(found.group(1)) if found else None

@@ -1,7 +1,5 @@
 """What people say of a trial: kept beside the score, shown, counted apart, in files and the API."""
 
-from typing import Any
-
 import pytest
 from django.urls import reverse
 
@@ -10,7 +8,7 @@ from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.scores.lines import read_lines
 from runs.services.removing.retention import BELONGINGS
 from tests.api.asking import Asker
-from tests.harness.factories import add_score, client_of, make_dataset, make_person, make_run
+from tests.harness.factories import add_score, client_of, make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -19,13 +17,12 @@ FAILED = {"error_class": "timeout", "error_message": "late"}
 
 
 @pytest.fixture
-def run(alice):
+def run(alice, dataset):
     """Trial 0 was right, 1 wrong, 2 failed: a mean of 0.5."""
-    dataset = make_dataset(alice)
     totals = {"done": 3, "failed": 1, "scored": 2, "value_sum": 1.0, "value_square_sum": 1.0}
     run = make_run(alice, dataset, **totals)
     run.candidates.update(**totals)
-    became: list[dict[str, Any]] = [{}, WRONG, FAILED]
+    became = [{}, WRONG, FAILED]
     for place, fields in enumerate(became):
         add_score(run, dataset.cases.get(position=place), run.candidates.get(), place, **fields)
     return run
@@ -33,11 +30,11 @@ def run(alice):
 
 def say(person, run, position, **posted):
     address = reverse("trial_override", args=[run.pk, position])
-    return client_of(person).post(address, posted, follow=True).content.decode()
+    return client_of(person).post(address, posted, follow=True).text
 
 
 def trial_page(person, run, position):
-    return client_of(person).get(reverse("trial", args=[run.pk, position])).content.decode()
+    return client_of(person).get(reverse("trial", args=[run.pk, position])).text
 
 
 def board_row(run):
@@ -45,6 +42,7 @@ def board_row(run):
     return row
 
 
+@pytest.mark.postgresql("aggregates: the newest verdict of each trial, beside sums of scores")
 def test_a_verdict_stands_beside_the_score_which_stays(alice, run):
     say(alice, run, 1, verdict="right", comment="7 is <b>fine</b>, too.")
     score = run.scores.get(position=1)
@@ -54,13 +52,12 @@ def test_a_verdict_stands_beside_the_score_which_stays(alice, run):
     assert "counts beside the score" in page
     row = board_row(run)
     assert (row.value, row.changed, row.changed_value) == (0.5, 1, 1.0)
-    shown = client_of(alice).get(run.get_absolute_url()).content.decode()
-    assert "1 changed by people" in shown
+    assert "1 changed by people" in client_of(alice).get(run.get_absolute_url()).text
     (entry,) = AuditEntry.objects.filter(action=AuditAction.SCORE_OVERRIDDEN.value)
     assert (entry.actor, entry.detail) == ("alice", "trial 1: right (1)")
 
 
-def test_the_newest_verdict_counts_and_the_original_takes_it_back(alice, run):
+def test_the_newest_verdict_counts_and_the_original_takes_it_back_also_of_failures(alice, run):
     say(alice, run, 1, verdict="right")
     say(alice, run, 1, verdict="value", value="0.5")
     say(alice, run, 1, verdict="comment", comment="Half of it.")
@@ -68,37 +65,33 @@ def test_the_newest_verdict_counts_and_the_original_takes_it_back(alice, run):
     say(alice, run, 1, verdict="original")
     assert (board_row(run).changed, board_row(run).changed_value) == (0, None)
     assert Override.objects.count() == 4  # nothing is lost
-
-
-def test_a_failed_trial_that_somebody_judged_counts_beside_the_others(alice, run):
-    say(alice, run, 2, verdict="wrong")
+    say(alice, run, 2, verdict="wrong")  # which had failed
     row = board_row(run)
     assert (row.value, row.n, row.changed) == (0.5, 2, 1)
     assert row.changed_value == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(
-    "posted",
-    [
-        {},
-        {"verdict": "odd"},
-        {"verdict": "comment"},
-        {"verdict": "value"},
-        {"verdict": "value", "value": "7"},
-        {"verdict": "value", "value": "nan"},
-        {"verdict": "original", "value": "1"},
-        {"verdict": "comment", "comment": "x" * 2001},
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_words(alice, run, posted):
-    assert "notice-error" in say(alice, run, 1, **posted)
+NONSENSE = [
+    {},
+    {"verdict": "odd"},
+    {"verdict": "comment"},
+    {"verdict": "value"},
+    {"verdict": "value", "value": "7"},
+    {"verdict": "value", "value": "nan"},
+    {"verdict": "original", "value": "1"},
+    {"verdict": "comment", "comment": "x" * 2001},
+]
+
+
+def test_what_makes_no_sense_is_refused_in_words(alice, run):
+    told = [posted for posted in NONSENSE if "notice-error" not in say(alice, run, 1, **posted)]
+    assert told == []
     assert not Override.objects.exists()
 
 
-def test_a_run_that_one_may_only_see_takes_no_opinions(alice, run):
+def test_a_run_that_one_may_only_see_takes_no_opinions(run, bob):
     run.is_shared = True
     run.save()
-    bob = make_person("bob")
     answer = client_of(bob).post(reverse("trial_override", args=[run.pk, 1]), {"verdict": "right"})
     assert answer.status_code == 403
     assert 'name="verdict"' not in trial_page(bob, run, 1)
@@ -144,24 +137,18 @@ def test_they_go_with_their_scores():
     assert order.index(Override) < order.index(Score)
 
 
-@pytest.mark.parametrize(("expected", "column"), [("two, not 2", "two, not 2"), ("", "2")])
-def test_the_case_can_be_added_to_a_dataset_with_the_right_answer(alice, run, expected, column):
-    address = reverse("trial_collect", args=[run.pk, 1])
-    posted = {"name": "hard-cases", "expected": expected}
-    page = client_of(alice).post(address, posted, follow=True).content.decode()
-    assert "The case is in" in page
-    dataset = Dataset.objects.get(name="hard-cases")
-    assert [case.fields["expected"] for case in dataset.cases.all()] == [column]
-    assert (dataset.owner, dataset.expected_column) == (alice, "expected")
-    client_of(alice).post(reverse("trial_collect", args=[run.pk, 0]), posted | {"expected": ""})
-    assert Dataset.objects.filter(name="hard-cases").latest("version").rows == 2
-
-
-def test_the_name_of_somebody_else_is_refused(alice, run):
-    make_dataset(make_person("bob"), "bobs")
-    address = reverse("trial_collect", args=[run.pk, 1])
-    page = client_of(alice).post(address, {"name": "bobs"}, follow=True).content.decode()
-    assert "notice-error" in page
+def test_the_case_can_be_added_to_a_dataset_with_the_right_answer(alice, run, bob):
+    client, address = client_of(alice), reverse("trial_collect", args=[run.pk, 1])
+    for name, expected, column in (("hard", "two, not 2", "two, not 2"), ("kept", "", "2")):
+        posted = {"name": name, "expected": expected}
+        assert "The case is in" in client.post(address, posted, follow=True).text
+        dataset = Dataset.objects.get(name=name)
+        assert [case.fields["expected"] for case in dataset.cases.all()] == [column]
+        assert (dataset.owner, dataset.expected_column) == (alice, "expected")
+        client.post(reverse("trial_collect", args=[run.pk, 0]), posted | {"expected": ""})
+        assert Dataset.objects.filter(name=name).latest("version").rows == 2
+    make_dataset(bob, "bobs")
+    assert "notice-error" in client.post(address, {"name": "bobs"}, follow=True).text
     assert Dataset.objects.filter(name="bobs").count() == 1
 
 
@@ -173,53 +160,41 @@ def test_a_flag_is_set_shown_found_and_removed(alice, run):
     scores = reverse("run_scores", args=[run.pk])
     found = client_of(alice).get(scores, {"status": "flagged"})
     assert [row.score.position for row in found.context["rows"]] == [1]
-    assert ">flagged</span>" in found.content.decode()
+    assert ">flagged</span>" in found.text
     assert board_row(run).changed == 0  # a flag says nothing of the value
     assert "The flag is removed." in say(alice, run, 1, verdict="unflag")
     assert not client_of(alice).get(scores, {"status": "flagged"}).context["rows"]
     assert "has no flag" in say(alice, run, 1, verdict="unflag")
-
-
-def test_rest_flags_and_filters(alice, run):
     asker = Asker(alice)
     assert asker.post(f"/runs/{run.pk}/trials/2/overrides", {"verdict": "flag"}).status_code == 201
     found = asker.get(f"/runs/{run.pk}/scores?status=flagged").json()["data"]
     assert [row["case"] for row in found] == [2]
 
 
-@pytest.mark.parametrize(
-    ("query", "rows"),
-    [
-        ({"trial": ["0", "2"]}, 2),
-        ({"row": ["0,1"]}, 1),
-        ({"row": ["0,1", "7,1", "x", "0"], "trial": ["2"]}, 2),
-        ({"status": "failed"}, 1),
-        ({}, 3),
-    ],
-    ids=str,
-)
-def test_the_cases_of_many_trials_become_a_dataset(alice, run, query, rows):
+def test_the_cases_of_many_trials_become_a_dataset(alice, run):
     client = client_of(alice)
-    address = reverse("run_collect_trials", args=[run.pk], query=query)
-    page = client.get(address)
-    assert f"{rows} case" in page.content.decode()
-    saved = client.post(address, {"name": "hard"}, follow=True)
-    dataset = Dataset.objects.get(name="hard")
-    assert (dataset.rows, dataset.expected_column) == (rows, "expected")
-    assert f"hard v1 has {rows} row" in saved.content.decode()
-    client.post(address, {"name": "hard"})
-    assert Dataset.objects.filter(name="hard").count() == 1, "nothing was new"
-
-
-def test_cases_need_a_name_and_somebody_who_may_import(alice, run):
+    for name, query, rows in (
+        ("trials", {"trial": ["0", "2"]}, 2),
+        ("row", {"row": ["0,1"]}, 1),
+        ("both", {"row": ["0,1", "7,1", "x", "0"], "trial": ["2"]}, 2),
+        ("filtered", {"status": "failed"}, 1),
+        ("all", {}, 3),
+    ):
+        address = reverse("run_collect_trials", args=[run.pk], query=query)
+        assert f"{rows} case" in client.get(address).text
+        saved = client.post(address, {"name": name}, follow=True)
+        dataset = Dataset.objects.get(name=name)
+        assert (dataset.rows, dataset.expected_column) == (rows, "expected"), name
+        assert f"{name} v1 has {rows} row" in saved.text
+        client.post(address, {"name": name})
+        assert Dataset.objects.filter(name=name).count() == 1, "nothing was new"
     address = reverse("run_collect_trials", args=[run.pk])
-    assert client_of(alice).post(address, {"name": " "}).status_code == 400
-    assert "None of these trials" in client_of(alice).get(f"{address}?trial=99").content.decode()
+    assert client.post(address, {"name": " "}).status_code == 400
+    assert "None of these trials" in client.get(f"{address}?trial=99").text
 
 
-def test_the_same_trial_is_found_in_other_runs(alice, run):
+def test_the_same_trial_is_found_in_other_runs(alice, run, bob):
     """Of the same candidate on the same row, also of another version; never of a stranger's run."""
-    bob = make_person("bob")
     for owner, value, prompt in ((alice, 1.0, "plain"), (bob, 1.0, "plain"), (alice, 0.5, "other")):
         other = make_run(owner, run.dataset, name=f"by {owner.username}, {prompt}")
         if prompt == "other":

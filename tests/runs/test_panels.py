@@ -1,27 +1,16 @@
 """Panels of judges on the site: in the form, the estimate, the page of a run and the API."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
-from runs.models import Dataset, Endpoint, Run
-from runs.selectors.estimates.judges import JudgeEstimate, estimate_judges
+from runs.models import Endpoint, Run
+from runs.selectors.estimates.judges import estimate_judges
 from runs.selectors.scores import agreement
 from runs.selectors.scores.agreement import agreement_of
 from runs.selectors.scores.lines import read_lines
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    add_score,
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_run,
-    run_document,
-)
+from tests.harness.factories import add_score, client_of, make_endpoint, make_run, run_document
 from tests.runs.test_judges import posted
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.configuration import TrialRange
@@ -34,14 +23,12 @@ PRICES = {"sim-small": {"input": 1.0, "output": 1.0}, "sim-large": {"input": 3.0
 VOTES = [(1.0, 0.9), (0.1, 0.2), (0.8, 0.25), (0.9, 1.0)]
 
 
-@pytest.fixture
-def dataset(alice: User) -> Dataset:
-    make_endpoint()
+@pytest.fixture(autouse=True)
+def court(db):
     make_endpoint("court")
-    return make_dataset(alice)
 
 
-def judged_run(alice: User, dataset: Dataset, votes: Sequence[tuple[float, ...]]) -> Run:
+def judged_run(alice, dataset, votes):
     """Its second scorer is a panel, which gave these."""
     document = run_document(dataset, scorers=["exact", {"rubric": {**PANEL, "as": "<b>jury"}}])
     run = make_run(alice, dataset, document=document, done=len(votes), scored=len(votes))
@@ -53,7 +40,7 @@ def judged_run(alice: User, dataset: Dataset, votes: Sequence[tuple[float, ...]]
     return run
 
 
-def test_the_form_takes_a_panel_and_shows_it_again(alice: User, dataset: Dataset) -> None:
+def test_the_form_takes_a_panel_and_shows_it_again(alice, dataset):
     client = client_of(alice)
     lines = {"scorer-rubric-judges": f"{SMALL}\r\n\r\n", "scorer-rubric-combine": "majority"}
     assert client.post(reverse("run_new"), posted(**lines)).status_code == 302
@@ -62,38 +49,33 @@ def test_the_form_takes_a_panel_and_shows_it_again(alice: User, dataset: Dataset
     assert (chosen["judges"], chosen["combine"]) == ([SMALL], "majority")
     page = client.get(reverse("run_new"), {"run": run.pk})
     assert page.context["filled"].mode == "form"
-    assert f"{SMALL}</textarea>" in page.content.decode()
+    assert f"{SMALL}</textarea>" in page.text
     twice = client.post(reverse("run_new"), posted(**{"scorer-rubric-judges": LARGE}))
-    assert "A judge is named twice" in twice.content.decode()
+    assert "A judge is named twice" in twice.text
 
 
-@pytest.mark.parametrize(
-    ("scorer", "calls", "dollars_a_call"),
-    [
-        pytest.param({"rubric": {**PANEL, "judges": []}}, 1, 3.0, id="one judge"),
-        pytest.param({"rubric": PANEL}, 2, (3.0 + 1.0) / 2, id="two judges"),
-        pytest.param({"pairwise": {"judge": SMALL}}, 2, 1.0, id="asked in both orders"),
-        pytest.param({"pairwise": {"judge": LARGE, "judges": [SMALL]}}, 4, 2.0, id="both"),
-    ],
-)
-def test_calls_of_panels_and_pairs_are_estimated(
-    alice: User, dataset: Dataset, scorer: dict[str, Any], calls: int, dollars_a_call: float
-) -> None:
+def test_calls_of_panels_and_pairs_are_estimated(alice, dataset):
     Endpoint.objects.update(prices=PRICES)
-    ((name, options),) = scorer.items()
-    cheap = {name: {**options, "judge": SMALL, "judges": []}}
-    one, found = (judges_of(run_document(dataset, scorers=[each])) for each in (cheap, scorer))
-    assert found.calls == 3 * calls
-    a_dollar = one.dollars / one.calls  # what a call costs of the model that costs a dollar
-    assert found.dollars == pytest.approx(found.calls * a_dollar * dollars_a_call)
+    for name, options, calls, dollars_a_call in (
+        ("rubric", {**PANEL, "judges": []}, 1, 3.0),
+        ("rubric", PANEL, 2, (3.0 + 1.0) / 2),
+        ("pairwise", {"judge": SMALL}, 2, 1.0),  # asked in both orders
+        ("pairwise", {"judge": LARGE, "judges": [SMALL]}, 4, 2.0),
+    ):
+        cheap = {**options, "judge": SMALL, "judges": []}
+        chosen = ([{name: each}] for each in (cheap, options))
+        one, found = (judges_of(run_document(dataset, scorers=scorers)) for scorers in chosen)
+        assert found.calls == 3 * calls
+        a_dollar = one.dollars / one.calls  # what a call costs of the model that costs a dollar
+        assert found.dollars == pytest.approx(found.calls * a_dollar * dollars_a_call)
 
 
-def judges_of(document: dict[str, Any]) -> JudgeEstimate:
+def judges_of(document):
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     return estimate_judges(read_configuration(document), endpoints, TrialRange(3, 3), [])
 
 
-def test_a_panel_shows_how_well_it_agrees(alice: User, dataset: Dataset) -> None:
+def test_a_panel_shows_how_well_it_agrees(alice, dataset):
     run = judged_run(alice, dataset, VOTES)
     (found,) = agreement_of(run)
     assert (found.scorer, found.trials, found.of_trials) == ("<b>jury", 4, 4)
@@ -104,7 +86,7 @@ def test_a_panel_shows_how_well_it_agrees(alice: User, dataset: Dataset) -> None
     assert found.alpha == pytest.approx(theirs)
     assert [judge.model for judge in found.judges] == [LARGE, SMALL]
     assert [judge.mean for judge in found.judges] == pytest.approx([0.7, 0.5875])
-    page = client_of(alice).get(reverse("run", args=[run.pk])).content.decode()
+    page = client_of(alice).get(reverse("run", args=[run.pk])).text
     assert "Agreement of the judges, &lt;b&gt;jury" in page
     assert "<dd>0.72</dd>" in page
     assert "<dd>75.0 %</dd>" in page
@@ -112,35 +94,31 @@ def test_a_panel_shows_how_well_it_agrees(alice: User, dataset: Dataset) -> None
     assert shown == {"panels": [found.model_dump()]}
 
 
-def test_judges_that_always_say_the_same_have_no_alpha(alice: User, dataset: Dataset) -> None:
+def test_judges_that_always_say_the_same_have_no_alpha(alice, dataset):
     run = judged_run(alice, dataset, [(1.0, 1.0)] * 3)
     (found,) = agreement_of(run)
     assert (found.alpha, found.unanimous) == (None, 1.0)
-    page = client_of(alice).get(reverse("run", args=[run.pk])).content.decode()
+    page = client_of(alice).get(reverse("run", args=[run.pk])).text
     assert "chance cannot be told" in " ".join(page.split())
 
 
-def test_of_a_large_run_a_sample_is_looked_at(
-    alice: User, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(agreement, "MOST_TRIALS", 4)
+def test_of_a_large_run_a_sample_is_looked_at(alice, dataset, set_constant):
+    set_constant(agreement, "MOST_TRIALS", 4)
     run = judged_run(alice, dataset, [*VOTES, *VOTES, (0.5, 0.5)])
     (found,) = agreement_of(run)
     assert (found.trials, found.of_trials) == (3, 9)  # every third
 
 
-def test_a_run_without_a_panel_is_asked_nothing(
-    alice: User, dataset: Dataset, django_assert_num_queries: Any
-) -> None:
+def test_a_run_without_a_panel_is_asked_nothing(alice, dataset, django_assert_num_queries):
     run = create_run(alice, run_document(dataset, scorers=[{"rubric": {**PANEL, "judges": []}}]))
     with django_assert_num_queries(0):
         assert agreement_of(run) == []
     assert Asker(alice).get(f"/runs/{run.pk}/agreement").json() == {"panels": []}
-    page = client_of(alice).get(reverse("run", args=[run.pk])).content.decode()
-    assert "Agreement of the judges" not in page
+    assert "Agreement of the judges" not in client_of(alice).get(reverse("run", args=[run.pk])).text
 
 
-def test_files_say_what_judging_cost(alice: User, dataset: Dataset) -> None:
+@pytest.mark.postgresql("JSON: what judging cost is read out of a column")
+def test_files_say_what_judging_cost(alice, dataset):
     run = make_run(alice, dataset, done=2)
     candidate, case = run.candidates.get(), dataset.cases.all()[0]
     use = {"done": 1, "cost": 0.25}
@@ -151,21 +129,21 @@ def test_files_say_what_judging_cost(alice: User, dataset: Dataset) -> None:
     run.save()
     assert [line["judge_cost"] for line in read_lines(run)] == [0.25, None]
     url = reverse("run_scores_csv", args=[run.pk])
-    head, first, *_ = b"".join(client_of(alice).get(url).streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    head, first, *_ = b"".join(client_of(alice).get(url).streaming_content).decode().splitlines()
     assert dict(zip(head.split(","), first.split(","), strict=False))["judge_cost"] == "0.25"
 
 
-def test_the_page_says_how_long_judges_take(alice: User, dataset: Dataset) -> None:
+def test_the_page_says_how_long_judges_take(alice, dataset):
     use = {"done": 5, "failed": 1, "sent": 3, "cached": 2, "cost": 0.25, "tokens_in": 0,
            "tokens_out": 0, "latency_ms": 500.0}  # fmt: skip
     run = make_run(alice, dataset, done=3, calls_sent=6, cost=0.5, by_role={"judge": use})
-    page = client_of(alice).get(reverse("run", args=[run.pk])).content.decode()
+    page = client_of(alice).get(reverse("run", args=[run.pk])).text
     assert "judge: 5 calls, 1 failed, 3 sent, $0.25, 250 ms each, 2 from the cache" in page
     shown = Asker(alice).get(f"/runs/{run.pk}").json()["roles"]["judge"]
     assert shown["latency_mean_ms"] == 250.0
 
 
-def test_a_panel_that_lost_a_judge_says_so_on_the_page(alice: User, dataset: Dataset) -> None:
+def test_a_panel_that_lost_a_judge_says_so_on_the_page(alice, dataset):
     """Also where no trial has a verdict: then there is nothing to agree on."""
     for votes in ([], VOTES):
         run = judged_run(alice, dataset, votes)
@@ -175,7 +153,7 @@ def test_a_panel_that_lost_a_judge_says_so_on_the_page(alice: User, dataset: Dat
         Run.objects.filter(pk=run.pk).update(done=len(votes) + 1, failed=1)
         (found,) = agreement_of(Run.objects.get(pk=run.pk))
         assert (found.trials, found.not_judged) == (len(votes), 1)
-        page = client_of(alice).get(reverse("run", args=[run.pk])).content.decode()
+        page = client_of(alice).get(reverse("run", args=[run.pk])).text
         text = " ".join(page.split())
         assert "1 answer has no verdict, since a judge failed." in text
         assert f"/runs/{run.pk}/scores/?error=scorer_error" in text

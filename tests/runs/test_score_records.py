@@ -16,13 +16,7 @@ from runs.selectors.scores.score_records import read_record
 from runs.services.chunks.score_records import store_records
 from runs.services.control.rewinding import take_out
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    add_record,
-    add_score,
-    client_of,
-    make_dataset,
-    make_run,
-)
+from tests.harness.factories import add_record, add_score, client_of, make_run
 from tests.toy_kind import Toy
 from workers.engine import records
 from workers.engine.json_text import to_json
@@ -35,11 +29,10 @@ EPISODE = {"steps": [{"action": 1, "said": "<script>alert(1)</script>"}]}
 
 
 @pytest.fixture
-def run(alice, monkeypatch):
+def run(alice, dataset, monkeypatch):
     """Two trials; the first has a record."""
     monkeypatch.setitem(KINDS, "toy", Toy)
     monkeypatch.setitem(SITE_KINDS, "toy", "tests.toy_site.ToySite")
-    dataset = make_dataset(alice)
     run = make_run(alice, dataset, kind="toy", done=2, scored=2)
     for case in dataset.cases.all()[:2]:
         add_score(run, case, run.candidates.get(), case.position)
@@ -52,17 +45,15 @@ def fresh(position, record=None):
     return records.Score(trial, value=1.0, record=record)
 
 
+@pytest.mark.postgresql("types: packed bytes")
 def test_records_are_stored_behind_their_scores(run):
     store_records(run, [fresh(0), fresh(1, b'{"a": 1}')])
     stored = ScoreRecord.objects.get(score__position=1)
     assert (stored.run_id, stored.size) == (run.pk, 8)
     assert read_record(run, 1) == b'{"a": 1}'
-
-
-def test_scores_without_records_ask_the_database_nothing(run):
     with CaptureQueriesContext(connection) as asked:
         store_records(run, [fresh(0), fresh(1)])
-    assert not asked.captured_queries
+    assert not asked.captured_queries, "scores without records ask the database nothing"
 
 
 def test_lists_of_scores_never_read_the_records(alice, run):
@@ -73,15 +64,13 @@ def test_lists_of_scores_never_read_the_records(alice, run):
 
 
 def test_a_strategy_that_hears_records_is_told_them_by_a_replay_as_by_a_worker(run):
+    """The history of others leaves records alone."""
     hears = frozenset({records.RECORD})
     told = stored_history(run, hears=hears)
     assert [score.record for score in told] == [to_json(EPISODE), None]
     assert [score.record for score in stored_history(run, 1, hears)] == [None]
     fresh = [replace(score, answer="4", cached=True) for score in told]
     assert [as_told(score, hears) for score in fresh] == told
-
-
-def test_the_history_of_other_strategies_leaves_records_alone(run):
     with CaptureQueriesContext(connection) as asked:
         told = stored_history(run, hears=frozenset({records.ANSWER}))
     assert {score.record for score in told} == {None}
@@ -101,6 +90,7 @@ def test_a_run_that_is_deleted_takes_its_records_along(run):
     assert (Run.objects.count(), Score.objects.count(), ScoreRecord.objects.count()) == (0, 0, 0)
 
 
+@pytest.mark.postgresql("constraints: checked when the transaction ends")
 @pytest.mark.django_db(transaction=True)
 def test_a_score_whose_record_was_forgotten_is_not_deleted(run):
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -108,17 +98,12 @@ def test_a_score_whose_record_was_forgotten_is_not_deleted(run):
     assert run.scores.count() == 2
 
 
-def test_the_trial_page_offers_the_record_and_loads_it_only_when_asked(alice, run):
+def test_the_trial_page_offers_the_record_as_json_and_loads_it_only_when_asked(alice, run):
     client = client_of(alice)
-    page = client.get(reverse("trial", args=[run.pk, 0])).content.decode()
+    page = client.get(reverse("trial", args=[run.pk, 0])).text
     assert f'href="{reverse("trial_record", args=[run.pk, 0])}" data-record' in page
     assert "alert(1)" not in page
-    other = client.get(reverse("trial", args=[run.pk, 1])).content.decode()
-    assert "data-record" not in other
-
-
-def test_the_record_is_json_and_never_a_page(alice, run):
-    client = client_of(alice)
+    assert "data-record" not in client.get(reverse("trial", args=[run.pk, 1])).text
     answer = client.get(reverse("trial_record", args=[run.pk, 0]))
     assert answer["Content-Type"] == "application/json"
     assert answer["X-Content-Type-Options"] == "nosniff"
@@ -141,11 +126,7 @@ def test_an_export_has_records_only_where_they_are_asked_for(alice, run):
     assert not any("record" in line for line in plain)
     full = client.get(address, {"records": 1}).getvalue().splitlines()
     assert [json.loads(line)["record"] for line in full] == [EPISODE, None]
-    shown = client.get(reverse("run_scores", args=[run.pk])).content.decode()
-    assert "JSON lines with records" in shown
-
-
-def test_an_export_for_programs_has_records_on_request(alice, run):
+    assert "JSON lines with records" in client.get(reverse("run_scores", args=[run.pk])).text
     asker, address = Asker(alice), f"/runs/{run.pk}/scores?records=true"
     file = asker.ask("get", address, headers={"Accept": "text/csv"})
     first, second = csv.DictReader(file.getvalue().decode().splitlines())

@@ -1,14 +1,13 @@
 """What other pages, the API and comparisons make of a selection."""
 
 import pytest
-from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
 from runs.selectors.comparing.comparison import compare_runs
 from runs.selectors.runs.best_candidates import find_leaders
 from runs.selectors.runs.run_list import describe
 from runs.selectors.runs.run_summary import summarise
-from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_run
 from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db
@@ -17,67 +16,53 @@ CASES = 30
 
 
 @pytest.fixture
-def ada() -> User:
-    return make_person("ada")
-
-
-@pytest.fixture
-def selection(ada: User) -> Run:
+def selection(alice, endpoint):
     """The small model was given up early, with nothing right."""
-    make_endpoint()
-    return make_selection(ada, make_dataset(ada, rows=CASES))
+    return make_selection(alice, make_dataset(alice, rows=CASES))
 
 
-def test_the_score_of_a_selection_is_that_of_its_winner(selection: Run, ada: User) -> None:
-    other = make_run(ada, selection.dataset)
+def test_the_score_of_a_selection_is_that_of_its_winner(selection, alice):
+    other = make_run(alice, selection.dataset)
     rows = {row.run.pk: row for row in describe([selection, other])}
     found = rows[selection.pk].score
     assert found is not None
     assert found.value == 1.0  # half of what was tried was wrong
     assert rows[other.pk].score is None
-    assert client_of(ada).get("/runs/").status_code == 200
-
-
-def test_the_api_tells_the_winner_alone_and_among_many(selection: Run, ada: User) -> None:
-    other = make_run(ada, selection.dataset)
+    assert client_of(alice).get("/runs/").status_code == 200
     for runs in ([selection], [selection, other]):
-        found = summarise(runs)[0]
+        found = summarise(runs)[0]  # as the API tells it
         assert found.best is not None
         assert found.best.name == "solver=simulated/sim-large"
         assert found.score.value == found.best.value == 1.0
         assert found.score.n == found.best.n
 
 
-@pytest.mark.parametrize("many", [False, True])
-def test_what_was_chosen_leads_though_another_is_more_accurate(
-    selection: Run, ada: User, many: bool
-) -> None:
-    """As it may be where price and latency count."""
+def test_what_was_chosen_leads_though_another_is_more_accurate(selection, alice):
+    """As it may be where price and latency count; alone and among others."""
     small = selection.candidates.get(name__endswith="sim-small")
     selection.candidates.filter(pk=small.pk).update(scored=1)
     Run.objects.filter(pk=selection.pk).update(chosen=small.position)
     selection.refresh_from_db()
-    others = [make_selection(ada, selection.dataset)] if many else []
-    assert find_leaders([selection, *others])[selection.pk] == small
+    for others in ([], [make_selection(alice, selection.dataset)]):
+        assert find_leaders([selection, *others])[selection.pk] == small
 
 
-def test_a_selection_of_an_earlier_version_is_told_by_who_saw_most(selection: Run) -> None:
+def test_without_a_choice_who_saw_most_leads_once_it_is_decided(selection):
+    """As selections of an earlier version have none."""
     Run.objects.filter(pk=selection.pk).update(chosen=None)
     selection.refresh_from_db()
     assert find_leaders([selection])[selection.pk].name == "solver=simulated/sim-large"
 
-
-def test_a_selection_that_is_not_decided_has_no_leader_in_lists(selection: Run) -> None:
     selection.state = RunState.RUNNING
     assert find_leaders([selection]) == {}
     assert describe([selection])[0].score is None
 
 
-def test_selections_are_compared_by_what_they_chose(selection: Run, ada: User) -> None:
+def test_selections_are_compared_by_what_they_chose(selection, alice):
     large = "simulated/sim-large"
     hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1.0}}
     step = {"name": "solver", "user": "{{question}}", "models": [hot]}
-    later = make_selection(ada, selection.dataset, steps=[step], strategy="brute_force")
+    later = make_selection(alice, selection.dataset, steps=[step], strategy="brute_force")
     found = compare_runs(selection, later)
     [change] = found.candidates
     assert change.before == f"solver={large}"

@@ -1,18 +1,15 @@
 """A slice of a dataset through the doors: form, estimate, REST, duplicate, pages; and its facts."""
 
-import json
-from typing import Any
-
 import pytest
 from django.conf import settings
 from django.urls import reverse
 
 from runs import __version__
-from runs.models import Dataset, Endpoint, Run, Scope
+from runs.models import Endpoint, Run
 from runs.services.datasets.storing import store_rows
-from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
-from tests.harness.factories import client_of, make_endpoint, make_person, make_run, run_document
+from tests.api.asking import Asker
+from tests.harness.factories import client_of, make_run, run_document
 
 pytestmark = pytest.mark.django_db
 
@@ -29,25 +26,19 @@ WORDS = "10 of 40 rows, where subject is sums, part train (seed 0), a sample (se
 
 
 @pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def dataset(alice) -> Dataset:
+def dataset(alice, endpoint):
     return store_rows(alice, "sums", ROWS)
 
 
-def sliced(dataset: Dataset, **part: Any) -> dict[str, Any]:
+def sliced(dataset, **part):
     return {**run_document(dataset), "dataset": {"name": dataset.name, **part}}
 
 
-def words_of(answer: Any) -> str:
-    return " ".join(answer.content.decode().split())
+def words_of(answer):
+    return " ".join(answer.text.split())
 
 
-def form(**fields: Any) -> dict[str, Any]:
+def form(**fields):
     return {
         "name": "sent",
         "mode": "form",
@@ -69,18 +60,6 @@ def form(**fields: Any) -> dict[str, Any]:
 CHOSEN = {"where": "subject: sums", "split": "train", "sample": "10", "sample_seed": "7"}
 
 
-def api(person: Any, method: str, path: str, body: Any = None) -> Any:
-    token = create_token(person, "t", list(Scope)).text
-    send = getattr(client_of(person), method)
-    given = (json.dumps(body),) if body is not None else ()
-    return send(
-        f"/api/v1{path}",
-        *given,
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {token}"},
-    )
-
-
 def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
     client = client_of(alice)
     panel = words_of(client.post(reverse("run_estimate"), form(**CHOSEN)))
@@ -97,7 +76,7 @@ def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
     }
     assert WORDS in words_of(client.get(reverse("run_configuration", args=[run.pk])))
     assert f"v1, {WORDS}" in words_of(client.get(dataset.get_absolute_url()))
-    facts = api(alice, "get", f"/runs/{run.pk}").json()["ran_on"]
+    facts = Asker(alice).get(f"/runs/{run.pk}").json()["ran_on"]
     assert (facts["cases"], facts["rows"]) == (10, 40)
     assert f"10 of 40 rows, {facts['slice']}" == WORDS
     again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
@@ -105,14 +84,11 @@ def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
     assert again.part.document() == {**SLICE, "split": "train"}
 
 
-def test_a_split_of_ones_own_is_duplicated_as_yaml(alice, dataset):
+def test_a_duplicate_shows_a_slice_in_the_form_where_it_has_room(alice, dataset):
     split = {"part": "dev", "of": {"dev": 0.5, "rest": 0.5}}
     run = create_run(alice, sliced(dataset, split=split))
     again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert (again.mode, "part: dev" in again.yaml) == ("yaml", True)
-
-
-def test_values_that_need_quotes_come_back_into_the_form(alice):
     odd = {"question": "1?", "expected": "1", "a: b": "x, {y}", "c": "yes"}
     dataset = store_rows(alice, "odd", [odd, {**odd, "c": "3"}])
     where = {"a: b": ["x, {y}"], "c": {"not": "3"}}
@@ -122,30 +98,28 @@ def test_values_that_need_quotes_come_back_into_the_form(alice):
     assert len(again.part.where.splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    ("typed", "field", "told"),
-    [
-        ({"where": "topic: x"}, "id_where", "There is no column 'topic'. The columns are"),
-        ({"where": "subject: music"}, "id_where", "No row has 'music'"),
-        ({"where": "no colon"}, "id_where", "Give columns with values"),
-        ({"where": "a: [1"}, "id_where", "Give columns with values"),
-        ({"sample": "41"}, "id_sample", "A sample of 41 cannot be drawn from 40 rows."),
-        ({"sample": "ten"}, "id_sample", "valid integer"),
-        ({"sample": "3", "sample_seed": "x"}, "id_sample_seed", "valid integer"),
-        ({"split": "dev"}, "id_split", "There is no part 'dev'."),
-    ],
-)
-def test_a_slice_that_cannot_be_cut_starts_nothing_and_marks_its_field(
-    alice, dataset, typed, field, told
-):
-    answer = client_of(alice).post(reverse("run_new"), form(**typed))
-    (problem,) = answer.context["problems"]
-    assert problem.field == field
-    assert told in problem.message
+WRONG_SLICES = [
+    ({"where": "topic: x"}, "id_where", "There is no column 'topic'. The columns are"),
+    ({"where": "subject: music"}, "id_where", "No row has 'music'"),
+    ({"where": "no colon"}, "id_where", "Give columns with values"),
+    ({"where": "a: [1"}, "id_where", "Give columns with values"),
+    ({"sample": "41"}, "id_sample", "A sample of 41 cannot be drawn from 40 rows."),
+    ({"sample": "ten"}, "id_sample", "valid integer"),
+    ({"sample": "3", "sample_seed": "x"}, "id_sample_seed", "valid integer"),
+    ({"split": "dev"}, "id_split", "There is no part 'dev'."),
+]
+
+
+def test_a_slice_that_cannot_be_cut_starts_nothing_and_marks_its_field(alice, dataset):
+    client = client_of(alice)
+    for typed, field, told in WRONG_SLICES:
+        answer = client.post(reverse("run_new"), form(**typed))
+        (problem,) = answer.context["problems"]
+        assert (problem.field, told in problem.message) == (field, True), problem.message
     assert not Run.objects.exists()
 
 
-def test_a_slice_of_pasted_rows_is_cut_as_well(alice):
+def test_a_slice_of_pasted_rows_is_cut_as_well(alice, endpoint):
     rows = "question,expected,subject\n2 + 3?,5,sums\n4 + 4?,8,logic\n1 + 1?,2,sums\n"
     pasted = form(dataset_source="paste", rows=rows, where="subject: sums", dataset="")
     assert "2 cases (of 3)" in words_of(client_of(alice).post(reverse("run_estimate"), pasted))
@@ -156,11 +130,11 @@ def test_a_slice_of_pasted_rows_is_cut_as_well(alice):
 
 def test_rest_estimates_and_refuses_a_slice(alice, dataset):
     body = {"configuration": sliced(dataset, **SLICE)}
-    estimate = api(alice, "post", "/runs/estimate", body).json()
+    estimate = Asker(alice).post("/runs/estimate", body).json()
     assert (estimate["cases"], estimate["rows"], estimate["trials"]) == (10, 40, 10)
     wrong = {"configuration": sliced(dataset, where={"subject": "music"})}
     for path in ("/runs", "/runs/estimate"):
-        answer = api(alice, "post", path, wrong)
+        answer = Asker(alice).post(path, wrong)
         assert answer.status_code == 422
         assert answer.json()["problems"][0]["path"] == "dataset.where"
     assert not Run.objects.exists()
@@ -170,7 +144,7 @@ def test_a_run_keeps_what_it_ran_on(alice, dataset):
     Endpoint.objects.update(tokens_per_minute=9000, adaptive=False)
     run = create_run(alice, sliced(dataset, first=3) | {"limits": {"max_concurrent": 7}})
     Endpoint.objects.update(tokens_per_minute=1, adaptive=True)
-    facts = api(alice, "get", f"/runs/{run.pk}").json()["ran_on"]
+    facts = Asker(alice).get(f"/runs/{run.pk}").json()["ran_on"]
     assert facts["code_version"].startswith(__version__)
     assert settings.COMMIT[:12] in facts["code_version"]
     assert facts["scorers"] == {"exact": 1}
@@ -180,13 +154,13 @@ def test_a_run_keeps_what_it_ran_on(alice, dataset):
     page = words_of(client_of(alice).get(reverse("run_configuration", args=[run.pk])))
     for said in ("3 of 40 rows, the first", "tokens_per_minute: 9000", "adaptive: false"):
         assert said in page
-    assert set(api(alice, "get", f"/runs/{run.pk}?fields=id,ran_on").json()) == {"id", "ran_on"}
+    assert set(Asker(alice).get(f"/runs/{run.pk}", fields="id,ran_on").json()) == {"id", "ran_on"}
 
 
 def test_a_run_of_an_earlier_version_says_what_it_kept(alice, dataset):
     document = sliced(dataset, first=5)
     run = make_run(alice, dataset, document=document, snapshot_of={"code_version": "0.1.0"})
-    facts = api(alice, "get", f"/runs/{run.pk}").json()["ran_on"]
+    facts = Asker(alice).get(f"/runs/{run.pk}").json()["ran_on"]
     assert (facts["cases"], facts["slice"], facts["scorers"]) == (5, "the first", {})
     page = words_of(client_of(alice).get(reverse("run_configuration", args=[run.pk])))
     assert "5 of 40 rows, the first" in page

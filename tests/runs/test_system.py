@@ -23,8 +23,6 @@ from tests.harness.factories import (
     beat,
     client_of,
     make_dataset,
-    make_endpoint,
-    make_person,
     make_run,
 )
 from workers.engine.errors import ConfigurationError
@@ -34,31 +32,26 @@ DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana.json"
 
 
 @pytest.fixture
-def olga():
-    return make_person("olga", staff=True)
+def run(alice, dataset):
+    return make_run(alice, dataset, state=RunState.RUNNING, ended=None)
 
 
-@pytest.fixture
-def run(alice):
-    make_endpoint()
-    return make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None)
-
-
-def page_of(person) -> str:
+def page_of(person):
     answer = client_of(person).get(reverse("system"))
     assert answer.status_code == 200
-    return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+    return " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
 
 
-def reason_of(run) -> str:
+def reason_of(run):
     return Run.objects.get(pk=run.pk).reason
 
 
-def state_of(run) -> str:
+def state_of(run):
     return Run.objects.get(pk=run.pk).state
 
 
-def test_the_page_tells_of_workers_and_what_they_hold(olga, run, settings):
+@pytest.mark.postgresql("vendor SQL: each database tells its size in its own way")
+def test_the_page_tells_of_workers_and_what_they_hold(ada, run, settings):
     beat("east:4711:a1b2c3", "west:12:d4e5f6")
     facts = {"version": "0.0.1 (old)", "started": 1_700_000_000.0, "peak_megabytes": 321}
     with redis.Redis.from_url(settings.REDIS_URL) as client:
@@ -67,7 +60,7 @@ def test_the_page_tells_of_workers_and_what_they_hold(olga, run, settings):
         run=run, start=0, trials=[], state=ChunkState.LEASED, owner="east:4711:a1b2c3"
     )
     Chunk.objects.create(run=run, start=1, trials=[], state=ChunkState.PENDING)
-    page = page_of(olga)
+    page = page_of(ada)
     assert "2 workers of 2 expected" in page
     told = "east pid 4711 worker 0.0.1 (old) other than this page; restart it"
     assert told in page
@@ -75,58 +68,56 @@ def test_the_page_tells_of_workers_and_what_they_hold(olga, run, settings):
     assert "1 for a worker, 0 for a model that fails" in page
 
 
-def test_without_redis_the_page_says_so(olga, settings):
+def test_without_redis_the_page_says_so(ada, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    page = page_of(olga)
+    page = page_of(ada)
     assert "Redis does not answer, so nobody knows which workers live" in page
     assert "does not answer, or does not tell" in page
 
 
-def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(olga, run):
+def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(ada, run):
     RunEvent.objects.create(run=run, message=f"{LOST_WORKER}; 1 chunk is handed to another one.")
     why = {"error_class": "poison", "error_message": "Its worker died 3 times."}
     case = run.dataset.cases.first()
     failed = add_score(run, case, add_candidate(run), 0, value=None, passed=None, **why)
-    page = client_of(olga).get(reverse("system")).content.decode()
+    page = client_of(ada).get(reverse("system")).text
     assert "handed to another one" in page
     assert "Its worker died 3 times." in page
     assert reverse("trial_rerun", args=[run.pk, failed.position]) in page
 
 
-def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(olga, alice, run):
+def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice, run):
     own = make_run(alice, make_dataset(alice, "other"), state=RunState.RUNNING, ended=None)
     pause_run(own, alice)
-    browser = client_of(olga)
+    browser = client_of(ada)
     browser.post(reverse("maintenance"), {"do": "begin", "reason": "a new disk"})
     assert state_of(run) == RunState.PAUSED
-    assert reason_of(run) == "Paused for maintenance by olga: a new disk"
+    assert reason_of(run) == "Paused for maintenance by ada: a new disk"
     assert reason_of(own) == "Paused by alice"
-    assert "olga paused all runs. a new disk. They go on" in find_troubles()[0].advice
+    assert "ada paused all runs. a new disk. They go on" in find_troubles()[0].advice
     with pytest.raises(ConfigurationError, match="go on by themselves when it ends"):
         resume_run(run, alice)
     Run.objects.filter(pk=own.pk).update(state=RunState.RUNNING, reason="")
     sweep()  # whichever door let it go on
     assert state_of(own) == RunState.PAUSED
 
-    told = browser.post(reverse("maintenance"), {"do": "end"}, follow=True).content.decode()
+    told = browser.post(reverse("maintenance"), {"do": "end"}, follow=True).text
     assert "Maintenance is over; 2 runs went on." in told
     assert state_of(run) == state_of(own) == RunState.RUNNING
     assert not Maintenance.objects.exists()
-    assert (
-        "There was no maintenance."
-        in browser.post(reverse("maintenance"), {"do": "end"}, follow=True).content.decode()
-    )
+    told = browser.post(reverse("maintenance"), {"do": "end"}, follow=True).text
+    assert "There was no maintenance." in told
 
 
-def test_the_command_line_begins_shows_and_ends_it(olga, run, capsys):
-    call_command("maintenance", "begin", user="olga", reason="an update")
+def test_the_command_line_begins_shows_and_ends_it(ada, run, capsys):
+    call_command("maintenance", "begin", user="ada", reason="an update")
     call_command("maintenance", "show")
     assert state_of(run) == RunState.PAUSED
-    call_command("maintenance", "end", user="olga")
-    call_command("maintenance", "end", user="olga")
+    call_command("maintenance", "end", user="ada")
+    call_command("maintenance", "end", user="ada")
     assert capsys.readouterr().out.splitlines() == [
-        "There is maintenance by olga: an update.",
-        "There is maintenance by olga: an update.",
+        "There is maintenance by ada: an update.",
+        "There is maintenance by ada: an update.",
         "Maintenance is over; 1 run went on.",
         "There was no maintenance.",
     ]

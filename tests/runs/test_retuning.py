@@ -106,13 +106,13 @@ def test_the_same_limits_again_are_no_event_and_a_finished_run_keeps_its_own(run
     assert "hidden" in page.split("data-limits", 1)[1].split(">", 1)[0], "nor does it offer any"
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_the_chart_learns_when_and_how_the_limit_moved(run, alice):
     assert take_snapshot(run)["limit_steps"] == [[0, 50]]
     retune_run(run, alice, {"max_concurrent": 20}, "slower")
     retune_run(run, alice, {"priority": "high"}, "it is urgent")
     retune_run(run, alice, {"max_concurrent": 80}, "faster")
     run.refresh_from_db()
-    run.events.update(at=run.started)
     snapshot = take_snapshot(run)
     assert snapshot["limit"] == 80
     assert snapshot["limit_steps"] == [[0, 50], [0, 20], [0, 80]]

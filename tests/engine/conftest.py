@@ -1,34 +1,31 @@
 """What the engine's tests share: a real simulated provider and a small configuration."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from tests.harness.patience import PATIENCE_SECONDS
-from workers.engine.http import client
+from workers.engine import http
 from workers.engine.records import Case
 from workers.simulator.demo import make_questions
-from workers.simulator.testing import SimulatorClient, running_simulator
+from workers.simulator.testing import running_simulator
 
 
 @pytest.fixture(scope="session", autouse=True)
-def patient_client() -> Iterator[None]:
+def patient_client():
     """It calls only this machine here, which may take long to accept a connection."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "CONNECT_SECONDS", PATIENCE_SECONDS)
-        patch.setattr(client, "LOOK_UP_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(http.client, "CONNECT_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(http.client, "LOOK_UP_SECONDS", PATIENCE_SECONDS)
         yield
 
 
 @pytest.fixture(scope="session")
-def shared_simulator() -> Iterator[SimulatorClient]:
+def shared_simulator():
     with running_simulator(latency_ms=0) as simulator:
         yield simulator
 
 
 @pytest.fixture
-def simulator(shared_simulator: SimulatorClient) -> SimulatorClient:
+def simulator(shared_simulator):
     """Reset for every test: no latency, no faults, an empty ledger."""
     shared_simulator.reset()
     shared_simulator.change(
@@ -38,12 +35,18 @@ def simulator(shared_simulator: SimulatorClient) -> SimulatorClient:
 
 
 @pytest.fixture
-def cases() -> list[Case]:
+async def client():
+    async with http.Client() as opened:
+        yield opened
+
+
+@pytest.fixture
+def cases():
     return [Case(place, item._asdict()) for place, item in enumerate(make_questions(20))]
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document():
     return {
         "name": "sums",
         "kind": "evaluate",
@@ -57,3 +60,16 @@ def document() -> dict[str, Any]:
         "scorers": [{"numeric": {"tolerance": 0.001}}],
         "limits": {"max_concurrent": 8, "requests_per_minute": None, "timeout_seconds": 120},
     }
+
+
+@pytest.fixture
+def selection(document):
+    """Without steps."""
+    kept = {name: document[name] for name in ("name", "seed", "dataset", "scorers", "limits")}
+    return {**kept, "kind": "select", "strategy": "brute_force"}
+
+
+@pytest.fixture
+def plain(document):
+    """One prompt and one model."""
+    return {**document, "prompts": document["prompts"][:1], "models": ["simulated/sim-small"]}

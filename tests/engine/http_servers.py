@@ -1,8 +1,6 @@
 """Servers that send whatever a test wants, byte by byte, and note what they were sent."""
 
 import asyncio
-import ssl
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from tests.harness.patience import PATIENCE_SECONDS
@@ -16,14 +14,14 @@ Step = bytes | object
 class Server:
     """Plays the next script for every request; notes requests and connections."""
 
-    def __init__(self, *scripts: list[Step]) -> None:
+    def __init__(self, *scripts):
         self.scripts = list(scripts)
         self.requests: list[bytes] = []
         self.connections = 0
         self.played, self.hung_up = asyncio.Event(), asyncio.Event()
         self.talks: set[asyncio.Task[None]] = set()
 
-    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(self, reader, writer):
         self.connections += 1
         if task := asyncio.current_task():
             self.talks.add(task)
@@ -46,7 +44,7 @@ class Server:
             self.hung_up.set()
 
 
-async def read_head(reader: asyncio.StreamReader) -> bytes:
+async def read_head(reader):
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
@@ -56,7 +54,7 @@ async def read_head(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def served(server: Server, security: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+async def served(server, security=None):
     listener = await asyncio.start_server(server.talk, "127.0.0.1", 0, ssl=security)
     port = listener.sockets[0].getsockname()[1]
     try:

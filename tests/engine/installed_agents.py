@@ -1,4 +1,5 @@
-"""Agents as a package would bring them: async and plain, classes and functions, good and bad."""
+"""Agents as a package would bring them: async and plain, classes and functions, good and bad; and
+steps for pipelines of them."""
 
 import asyncio
 import threading
@@ -98,3 +99,26 @@ async def spins(fields: Mapping[str, str], call: Call) -> str:
     while fields["question"].split()[2] in {"1", "3", "5"}:
         pass
     return await call("draft")
+
+
+TERSE = "Answer with the number only."
+LARGE = "simulated/sim-large"
+HERE = __name__
+
+
+def chat(name, user, *models, **more):
+    return {"name": name, "system": TERSE, "user": user, "models": models or [LARGE], **more}
+
+
+def agent(name, **more):
+    calls = [chat("draft", "{{question}}")]
+    return {"name": "solver", "agent": f"{HERE}.{name}", "calls": calls, **more}
+
+
+ROUTER = chat("triage", "What is {{level}} + 0?", routes={"1": "easy", "2": "hard"})
+ROUTED = [
+    ROUTER,
+    chat("easy", "What is {{question}} + 0?"),
+    chat("hard", "What is {{question}} + 100?"),
+    chat("last", "What is {{easy}}{{hard}} + 1000?"),
+]

@@ -87,7 +87,7 @@ def fork() -> int:
 
 def leave_a_copy_and_die() -> None:
     if os.fork() == 0:
-        time.sleep(600)
+        time.sleep(600)  # until it is killed
     os._exit(3)
 
 
@@ -97,13 +97,13 @@ def orphan_myself(keeps_the_lock: bool) -> None:
     os.kill(os.getppid(), signal.SIGKILL)
     if keeps_the_lock:
         ctypes.PyDLL(None).sleep(3600)
-    time.sleep(600)
+    time.sleep(600)  # until it is killed
 
 
 def judge_or_hang(expected: int, given: int) -> float:
     """For ever, of one answer."""
     while expected == 1:
-        time.sleep(600)
+        time.sleep(600)  # until it is killed
     return float(given == 2 * expected)
 
 

@@ -1,16 +1,14 @@
-"""A proxy that speaks CONNECT, one that speaks SOCKS5, and a server with a certificate of its own
+"""A proxy that speaks CONNECT, and a server with a certificate of its own
 authority: real ones, in the loop of the test."""
 
 import asyncio
 import base64
 import ipaddress
 import ssl
-import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -33,11 +31,11 @@ class PlayedProxy:
     asked: list[str] = field(default_factory=list)  # host:port of each tunnel
 
     @property
-    def wanted(self) -> str:
+    def wanted(self):
         return "Basic " + base64.b64encode(f"ada:{self.password}".encode()).decode()
 
 
-async def pump(reader: Reader, writer: Writer) -> None:
+async def pump(reader, writer):
     try:
         while block := await reader.read(65536):
             writer.write(block)
@@ -48,17 +46,17 @@ async def pump(reader: Reader, writer: Writer) -> None:
         writer.close()
 
 
-async def join(proxy: PlayedProxy, host: str, port: int, reader: Reader, writer: Writer) -> None:
+async def join(proxy, host, port, reader, writer):
     proxy.asked.append(f"{host}:{port}")
     far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
     await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
 
 
 @asynccontextmanager
-async def connect_proxy(password: str = "", refuses: int = 0) -> AsyncIterator[PlayedProxy]:
+async def connect_proxy(password="", refuses=0):
     proxy = PlayedProxy(password=password, refuses=refuses)
 
-    async def serve(reader: Reader, writer: Writer) -> None:
+    async def serve(reader, writer):
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         host, _, port = head.split()[1].rpartition(":")
         is_refused = proxy.refuses and proxy.refused in ("", host)
@@ -74,44 +72,7 @@ async def connect_proxy(password: str = "", refuses: int = 0) -> AsyncIterator[P
 
 
 @asynccontextmanager
-async def socks_proxy(password: str = "") -> AsyncIterator[PlayedProxy]:
-    proxy = PlayedProxy(password=password)
-
-    async def serve(reader: Reader, writer: Writer) -> None:
-        _, methods = await reader.readexactly(2)
-        await reader.readexactly(methods)
-        writer.write(b"\x05\x02" if proxy.password else b"\x05\x00")
-        if proxy.password and not await is_known(proxy, reader, writer):
-            return
-        _, _, _, kind = await reader.readexactly(4)
-        host = await read_host(kind, reader)
-        (port,) = struct.unpack("!H", await reader.readexactly(2))
-        writer.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
-        await join(proxy, host, port, reader, writer)
-
-    async with serving(proxy, serve):
-        yield proxy
-
-
-async def is_known(proxy: PlayedProxy, reader: Reader, writer: Writer) -> bool:
-    await reader.readexactly(1)
-    user = await reader.readexactly((await reader.readexactly(1))[0])
-    password = await reader.readexactly((await reader.readexactly(1))[0])
-    known = (user, password) == (b"ada", proxy.password.encode())
-    writer.write(b"\x01\x00" if known else b"\x01\x01")
-    if not known:
-        writer.close()
-    return known
-
-
-async def read_host(kind: int, reader: Reader) -> str:
-    if kind == 3:
-        return (await reader.readexactly((await reader.readexactly(1))[0])).decode()
-    return str(ipaddress.ip_address(await reader.readexactly(4 if kind == 1 else 16)))
-
-
-@asynccontextmanager
-async def serving(proxy: PlayedProxy, serve: Serve) -> AsyncIterator[None]:
+async def serving(proxy, serve):
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]
     try:
@@ -128,7 +89,7 @@ class Authority:
     context: ssl.SSLContext
 
 
-def make_authority(folder: Path, host: str) -> Authority:
+def make_authority(folder, host):
     authority_key, host_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = certificate("Our own authority", authority_key, None, authority_key)
     signed = certificate(host, host_key, authority, authority_key)
@@ -146,12 +107,7 @@ def make_authority(folder: Path, host: str) -> Authority:
     return Authority(authority.public_bytes(serialization.Encoding.PEM).decode(), context)
 
 
-def certificate(
-    name: str,
-    key: ec.EllipticCurvePrivateKey,
-    issuer: x509.Certificate | None,
-    issuer_key: ec.EllipticCurvePrivateKey,
-) -> x509.Certificate:
+def certificate(name, key, issuer, issuer_key):
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     is_authority = issuer is None
     built = (
@@ -165,16 +121,17 @@ def certificate(
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
     )
     if not is_authority:
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        names = x509.SubjectAlternativeName([x509.DNSName(name), here])
         built = built.add_extension(names, critical=False)
     return built.sign(issuer_key, hashes.SHA256())
 
 
 @asynccontextmanager
-async def tls_server(authority: Authority) -> AsyncIterator[int]:
+async def tls_server(authority):
     """Answers every request with its path, over TLS. Gives its port."""
 
-    async def serve(reader: Reader, writer: Writer) -> None:
+    async def serve(reader, writer):
         try:
             path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(path) + path)

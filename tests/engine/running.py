@@ -1,31 +1,83 @@
-"""Runs a configuration in the test's own process against a real simulated provider."""
+"""What many tests of the engine use: a run in the test's own process against a real simulated
+provider, scorers that judge one answer, and a clock that a test moves by hand."""
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
 
-from workers.engine.calling.cache import ReplyCache
-from workers.engine.calling.prices import Prices
 from workers.engine.here import run_here
 from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
 from workers.engine.providers import PROVIDERS
-from workers.engine.records import Case, Score
+from workers.engine.records import Case
+from workers.engine.scorers import Scorer, build_scorer
 
 
-async def run_document(
-    document: dict[str, Any],
-    cases: Sequence[Case],
-    url: str,
-    cache: ReplyCache | None = None,
-    prices: Prices | None = None,
-) -> list[Score]:
+async def run_document(document, cases, url, cache=None, prices=None, **more):
+    """`more` is what else `run_here` takes."""
     async with Client() as client:
-        provider = PROVIDERS["simulated"](client, "simulated", f"{url}/v1")
-        providers = {"simulated": provider}
-        configuration = read_configuration(document)
-        return await run_here(configuration, cases, providers, cache=cache, prices=prices)
+        providers = {"simulated": PROVIDERS["simulated"](client, "simulated", f"{url}/v1")}
+        made = read_configuration(document)
+        return await run_here(made, cases, providers, cache=cache, prices=prices, **more)
 
 
-def table_of(scores: Sequence[Score]) -> list[tuple[Any, ...]]:
+def evaluation(*scorers, **more):
+    """One prompt and one model."""
+    return {
+        "name": "one",
+        "kind": "evaluate",
+        "dataset": "sums",
+        "prompts": [{"name": "plain", "user": "{{question}}"}],
+        "models": ["simulated/sim-small"],
+        "scorers": list(scorers),
+        **more,
+    }
+
+
+def table_of(scores):
     """The results table: what must be equal however the run was executed."""
     return [(score.trial, score.value, score.passed, score.error, score.answer) for score in scores]
+
+
+def case(expected=None, **fields):
+    if expected is not None:
+        fields["expected"] = expected
+    return Case(position=3, fields=fields)
+
+
+def built(name, options):
+    return build_scorer(name, options)
+
+
+def quick(name, options):
+    """One that judges at once; those that ask are in test_judges.py."""
+    scorer = build_scorer(name, options)
+    assert isinstance(scorer, Scorer)
+    return scorer
+
+
+def value(name, options, answer, the_case):
+    judgement = quick(name, options).judge(answer, the_case)
+    assert judgement.name == name
+    assert judgement.passed == (judgement.value == 1.0)
+    return judgement.value
+
+
+def known(found):
+    """What there is: nothing is no answer here."""
+    assert found is not None
+    return found
+
+
+class FakeClock:
+    """`sleep` returns at once and moves the time, so that nothing in a test waits."""
+
+    def __init__(self):
+        self.now = 1000.0
+        self.slept = []
+
+    def monotonic(self):
+        return self.now
+
+    async def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)  # a turn of the loop, as any sleep gives

@@ -1,10 +1,12 @@
-"""The batch lane: which items travel together, and what becomes of those who wait for them."""
+"""The batch lane: which items travel together, what becomes of those who wait for them, and how
+many calls are made at once, from measured latency."""
 
 import asyncio
 from collections.abc import Sequence
 
 import pytest
 
+from workers.engine.batch_sizes import AdaptiveSlots, BatchSize, LatencyByFlight
 from workers.engine.errors import CallError, LaneClosed, MalformedAnswer, ServerError
 from workers.engine.lanes import BatchLane
 
@@ -52,38 +54,36 @@ class Wire:
 
 
 @pytest.fixture
-async def bell() -> Bell:
+async def bell():
     return Bell()
 
 
 @pytest.fixture
-async def wire() -> Wire:
+async def wire():
     return Wire()
 
 
 @pytest.fixture
-async def lane(wire: Wire, bell: Bell) -> BatchLane[str, str]:
+async def lane(wire, bell):
     return BatchLane(wire, most=3, wait_seconds=0.02, clock=bell)
 
 
-async def settle() -> None:
+async def settle():
     """Let all go on who can, in turns of the loop."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
-def start(lane: BatchLane[str, str], letters: str) -> list[asyncio.Task[str]]:
+def start(lane, letters):
     return [asyncio.create_task(lane.call(letter)) for letter in letters]
 
 
-async def test_a_full_batch_is_sent_at_once(lane: BatchLane[str, str], wire: Wire) -> None:
+async def test_a_full_batch_is_sent_at_once(lane, wire):
     assert await asyncio.gather(*start(lane, "cab")) == ["C", "A", "B"]
     assert wire.sent == [["c", "a", "b"]]
 
 
-async def test_a_batch_that_is_not_full_waits_so_long_and_no_longer(
-    lane: BatchLane[str, str], wire: Wire, bell: Bell
-) -> None:
+async def test_a_batch_that_is_not_full_waits_so_long_and_no_longer(lane, wire, bell):
     tasks = start(lane, "ab")
     await settle()
     assert wire.sent == []
@@ -93,7 +93,7 @@ async def test_a_batch_that_is_not_full_waits_so_long_and_no_longer(
     assert wire.sent == [["a", "b"]]
 
 
-async def test_batches_do_not_wait_for_each_other(lane: BatchLane[str, str], wire: Wire) -> None:
+async def test_batches_do_not_wait_for_each_other(lane, wire):
     wire.may_answer.clear()
     first = start(lane, "abc")
     await settle()
@@ -104,9 +104,7 @@ async def test_batches_do_not_wait_for_each_other(lane: BatchLane[str, str], wir
     assert await asyncio.gather(*first, *second) == list("ABCDEF")
 
 
-async def test_the_time_of_a_batch_that_was_full_ends_no_other(
-    lane: BatchLane[str, str], wire: Wire, bell: Bell
-) -> None:
+async def test_the_time_of_a_batch_that_was_full_ends_no_other(lane, wire, bell):
     await asyncio.gather(*start(lane, "abc"))
     await asyncio.gather(*start(lane, "def"))
     late = start(lane, "g")
@@ -119,7 +117,7 @@ async def test_the_time_of_a_batch_that_was_full_ends_no_other(
     assert await late[0] == "G"
 
 
-async def test_equal_items_are_all_sent(lane: BatchLane[str, str], wire: Wire) -> None:
+async def test_equal_items_are_all_sent(lane, wire):
     assert await asyncio.gather(*start(lane, "aaa")) == ["A", "A", "A"]
     assert wire.sent == [["a", "a", "a"]]
 
@@ -131,9 +129,7 @@ async def test_equal_items_are_all_sent(lane: BatchLane[str, str], wire: Wire) -
         pytest.param(asyncio.CancelledError(), CallError, id="it cancels itself"),
     ],
 )
-async def test_what_goes_wrong_goes_to_every_caller(
-    lane: BatchLane[str, str], wire: Wire, raised: BaseException, expected: type[CallError]
-) -> None:
+async def test_what_goes_wrong_goes_to_every_caller(lane, wire, raised, expected):
     wire.error = raised
     ends = await asyncio.gather(*start(lane, "abc"), return_exceptions=True)
     assert [type(end) for end in ends] == [expected] * 3
@@ -141,7 +137,7 @@ async def test_what_goes_wrong_goes_to_every_caller(
     assert await asyncio.gather(*start(lane, "def")) == ["D", "E", "F"]
 
 
-async def test_a_wrong_number_of_results_is_nobodys(lane: BatchLane[str, str], wire: Wire) -> None:
+async def test_a_wrong_number_of_results_is_nobodys(lane, wire):
     wire.surplus = ["X"]
     ends = await asyncio.gather(*start(lane, "abc"), return_exceptions=True)
     assert [repr(end) for end in ends] == [
@@ -149,9 +145,7 @@ async def test_a_wrong_number_of_results_is_nobodys(lane: BatchLane[str, str], w
     ] * 3
 
 
-async def test_who_is_cancelled_before_the_call_is_not_sent_and_makes_room(
-    lane: BatchLane[str, str], wire: Wire
-) -> None:
+async def test_who_is_cancelled_before_the_call_is_not_sent_and_makes_room(lane, wire):
     a, b = start(lane, "ab")
     await settle()
     a.cancel()
@@ -161,9 +155,7 @@ async def test_who_is_cancelled_before_the_call_is_not_sent_and_makes_room(
     assert wire.sent == [["b", "c", "d"]]
 
 
-async def test_who_is_cancelled_during_the_call_does_not_disturb_the_others(
-    lane: BatchLane[str, str], wire: Wire
-) -> None:
+async def test_who_is_cancelled_during_the_call_does_not_disturb_the_others(lane, wire):
     wire.may_answer.clear()
     a, b, c = start(lane, "abc")
     await settle()
@@ -175,9 +167,7 @@ async def test_who_is_cancelled_during_the_call_does_not_disturb_the_others(
     assert wire.cancelled == []
 
 
-async def test_a_call_that_nobody_waits_for_is_cancelled(
-    lane: BatchLane[str, str], wire: Wire
-) -> None:
+async def test_a_call_that_nobody_waits_for_is_cancelled(lane, wire):
     wire.may_answer.clear()
     tasks = start(lane, "abc")
     await settle()
@@ -187,9 +177,7 @@ async def test_a_call_that_nobody_waits_for_is_cancelled(
     assert wire.cancelled == [["a", "b", "c"]]
 
 
-async def test_a_batch_that_nobody_waits_for_is_not_sent(
-    lane: BatchLane[str, str], wire: Wire, bell: Bell
-) -> None:
+async def test_a_batch_that_nobody_waits_for_is_not_sent(lane, wire, bell):
     [a] = start(lane, "a")
     await settle()
     a.cancel()
@@ -203,9 +191,7 @@ async def test_a_batch_that_nobody_waits_for_is_not_sent(
     assert wire.sent == [["b"]]
 
 
-async def test_closing_ends_calls_and_refuses_more(
-    lane: BatchLane[str, str], wire: Wire, bell: Bell
-) -> None:
+async def test_closing_ends_calls_and_refuses_more(lane, wire, bell):
     wire.may_answer.clear()
     tasks = start(lane, "abcd")
     await settle()
@@ -215,3 +201,79 @@ async def test_closing_ends_calls_and_refuses_more(
     bell.ring()
     await settle()
     assert wire.sent == wire.cancelled == [["a", "b", "c"]]
+
+
+def work_on(size, works_on):
+    """A server that works on so many at once; the others wait."""
+    for _ in range(200):
+        size.note(0.5 * max(1.0, size.size / works_on))
+
+
+@pytest.mark.parametrize(
+    ("works_on", "found"),
+    [
+        pytest.param(1, 2, id="one at a time: never below the first size"),
+        pytest.param(4, 4, id="its own number"),
+        pytest.param(1000, 32, id="no more than it may"),
+    ],
+)
+def test_it_stops_where_more_bring_nothing(works_on, found):
+    size = BatchSize(most=32)
+    work_on(size, works_on)
+    assert size.size == found
+
+
+def test_waiting_at_the_server_is_told_with_what_to_do():
+    waiting, free = BatchSize(most=32), BatchSize(most=32)
+    work_on(waiting, works_on=4)
+    work_on(free, works_on=1000)
+    assert "8 calls at once take 2.0 times as long as 4" in waiting.advice
+    assert "raise OLLAMA_NUM_PARALLEL" in waiting.advice
+    assert not free.advice
+
+
+async def test_no_more_are_under_way_than_the_size_says():
+    size = BatchSize(most=8)
+    slots = AdaptiveSlots(size, monotonic=lambda: 0.0)
+    under_way = 0
+    seen: set[int] = set()
+
+    async def work() -> None:
+        nonlocal under_way
+        async with slots.hold():
+            under_way += 1
+            assert under_way <= 8
+            seen.add(under_way)
+            await asyncio.sleep(0)
+            under_way -= 1
+
+    await asyncio.gather(*(work() for _ in range(200)))
+    assert max(seen) == 8
+
+
+def notes(seconds_with, sizes):
+    """Answers as a throttle sees them: with so many in flight, in no order of its choosing."""
+    found = LatencyByFlight()
+    for size in sizes:
+        found.note(size, seconds_with(size))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seconds_with", "sizes", "found"),
+    [
+        pytest.param(lambda size: 0.5 * max(1, size / 4), (1, 3, 4, 16), (4, 16), id="4 at once"),
+        pytest.param(lambda size: 0.5, (1, 3, 4, 16), None, id="as fast with any number"),
+        pytest.param(lambda size: 0.5 * size, (16,), None, id="nothing to compare with"),
+        pytest.param(lambda size: 0.5 * size, (7, 8), None, id="about as many"),
+        pytest.param(lambda size: 0.1 + 0.02 * size, (2, 8), None, id="slower, but worth it"),
+    ],
+)
+def test_waiting_is_seen_with_whatever_is_in_flight(seconds_with, sizes, found):
+    queueing = notes(seconds_with, sizes * 20).queueing()
+    assert (queueing and (queueing.size, queueing.tried)) == found
+
+
+def test_a_few_slow_answers_are_no_queue():
+    assert notes(lambda size: 0.5 * size, (1, 16) * 11).queueing() is None
+    assert notes(lambda size: 0.5 * size, (1, 16) * 12).queueing() is not None

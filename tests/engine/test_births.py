@@ -1,24 +1,27 @@
-"""Candidates that are born while a run goes on, from answers that a model gave, in one process."""
+"""Candidates that are born while a run goes on, from answers that a model gave; and targets that
+give a value of their own, or keep a record beside it."""
 
-from collections.abc import Sequence
-from typing import Any
+import os
+from typing import ClassVar
 
+import orjson
 import pytest
 
 from tests.engine.running import run_document, table_of
 from tests.toy_kind import Climb, Toy
-from workers.engine.errors import ConfigurationError
+from workers.engine.errors import BadRecord, ConfigurationError
 from workers.engine.kinds import KINDS, read_configuration
-from workers.engine.records import EVALUATE, PROPOSE, Candidate, Case, Score
+from workers.engine.records import EVALUATE, PROPOSE, Candidate, Case, Outcome, Reply, Request
+from workers.engine.score_records import LARGEST_RECORD, encode_record
 from workers.engine.session import Session
 from workers.engine.strategies import Strategy
-from workers.simulator.testing import SimulatorClient
+from workers.engine.targets import Ask, Target, TargetParts
 
 ROUNDS = 4
 
 
 @pytest.fixture
-def toy(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def toy(document, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", Toy)
     kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
     prompt = {"name": "first", "system": "Answer with the number only."}
@@ -26,19 +29,17 @@ def toy(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     return {**kept, **models, "kind": "toy", "prompt": prompt, "rounds": ROUNDS}
 
 
-def replayed(toy: dict[str, Any], cases: Sequence[Case], scores: Sequence[Score]) -> Session:
+def replayed(toy, cases, scores):
     session = Session(read_configuration(toy).open_strategy(len(cases)))
     session.replay(len(scores), scores)
     return session
 
 
-def roles_of(candidates: Sequence[Candidate]) -> list[str]:
+def roles_of(candidates):
     return [candidate.role for candidate in candidates]
 
 
-async def test_each_round_tries_the_prompt_that_a_model_wrote(
-    toy: dict[str, Any], cases: list[Case], simulator: SimulatorClient
-) -> None:
+async def test_each_round_tries_the_prompt_that_a_model_wrote(toy, cases, simulator):
     scores = await run_document(toy, cases, simulator.url)
     candidates = replayed(toy, cases, scores).candidates
     assert roles_of(candidates) == [EVALUATE, *[PROPOSE, EVALUATE] * (ROUNDS - 1)]
@@ -51,17 +52,13 @@ async def test_each_round_tries_the_prompt_that_a_model_wrote(
         assert child.document["prompt"]["system"] == told.answer
 
 
-async def test_parallel_equals_sequential(
-    toy: dict[str, Any], cases: list[Case], simulator: SimulatorClient
-) -> None:
+async def test_parallel_equals_sequential(toy, cases, simulator):
     parallel = await run_document(toy, cases, simulator.url)
     toy["limits"] = {**toy["limits"], "max_concurrent": 1}
     assert table_of(await run_document(toy, cases, simulator.url)) == table_of(parallel)
 
 
-async def test_a_replay_bears_the_same_candidates(
-    toy: dict[str, Any], cases: list[Case], simulator: SimulatorClient
-) -> None:
+async def test_a_replay_bears_the_same_candidates(toy, cases, simulator):
     scores = await run_document(toy, cases, simulator.url)
     session = replayed(toy, cases, scores)
     keys = list(dict.fromkeys(score.trial.candidate for score in scores))
@@ -78,8 +75,8 @@ async def test_a_replay_bears_the_same_candidates(
     ],
 )
 async def test_a_proposal_that_cannot_be_used_has_no_child_and_ends_nothing(
-    toy: dict[str, Any], cases: list[Case], simulator: SimulatorClient, fault: dict[str, Any]
-) -> None:
+    toy, cases, simulator, fault
+):
     simulator.play({"match": {"contains": "Rewrite"}, **fault})
     toy["fail_on_error"] = 0.01  # of evaluations
     scores = await run_document(toy, cases, simulator.url)
@@ -112,12 +109,7 @@ class DeafToy(Toy):
         return Deaf(self, cases)
 
 
-async def test_a_birth_that_no_case_can_fill_is_refused_at_once(
-    toy: dict[str, Any],
-    cases: list[Case],
-    simulator: SimulatorClient,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_birth_that_no_case_can_fill_is_refused_at_once(toy, cases, simulator, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", CarelessToy)
     simulator.play({"match": {"contains": "Rewrite"}, "do": "answer", "answer": "Say {{nothing}}."})
     with pytest.raises(ConfigurationError, match=r"child 1: \{\{nothing\}\} is not a column"):
@@ -125,12 +117,91 @@ async def test_a_birth_that_no_case_can_fill_is_refused_at_once(
 
 
 async def test_a_strategy_is_told_no_answer_that_it_does_not_ask_for(
-    toy: dict[str, Any],
-    cases: list[Case],
-    simulator: SimulatorClient,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    toy, cases, simulator, monkeypatch
+):
     """Or it would learn here what no replay can tell it."""
     monkeypatch.setitem(KINDS, "toy", DeafToy)
     scores = await run_document(toy, cases, simulator.url)
     assert len(scores) == len(cases) + ROUNDS - 1
+
+
+async def test_a_value_is_not_judged_again_and_its_record_is_kept(toy, cases, simulator):
+    first, second = await run_document({**toy, "rounds": 1}, cases[:2], simulator.url)
+    assert (first.value, first.passed, first.judgements) == (0.5, None, ())
+    steps = [{"asked": cases[0].fields["question"], "answered": first.answer}]
+    record = orjson.loads(first.record or b"")
+    assert record.pop("process") != os.getpid()  # away from the loop of all calls
+    assert record == {"steps": steps}
+    assert (len(second.judgements), second.record) == (1, None)
+
+
+class Giving:
+    """Gives what a test wants of it, without a call."""
+
+    is_one_call: ClassVar[bool] = False
+    outcome: ClassVar[Outcome]
+
+    def __init__(self, parts: TargetParts) -> None:
+        pass
+
+    def opening(self, candidate: Candidate, case: Case, repeat: int) -> Request | None:
+        return None
+
+    async def answer(
+        self, opening: Request | None, candidate: Candidate, case: Case, repeat: int, ask: Ask
+    ) -> Outcome:
+        return self.outcome
+
+
+class GivingToy(Toy):
+    target: ClassVar[type[Target]] = Giving
+
+
+TOO_LARGE = "x" * LARGEST_RECORD
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "told"),
+    [
+        pytest.param(
+            Outcome(Reply("5", 0.0), 1.0, record=TOO_LARGE),
+            "bad_record",
+            "The record has 1,000,002 bytes. At most 1,000,000 are kept.",
+            id="too large",
+        ),
+        pytest.param(
+            Outcome(Reply("5", 0.0), 1.0, record={"at": object()}),
+            "bad_record",
+            "The record is not JSON",
+            id="not JSON",
+        ),
+        pytest.param(
+            Outcome(Reply("5", 0.0), float("nan")), "scorer_error", "the value nan", id="no number"
+        ),
+        pytest.param(Outcome(Reply("", 0.0, flaw="no_text")), "no_text", "no text", id="no text"),
+    ],
+)
+async def test_what_cannot_be_kept_is_an_error_that_says_why(
+    toy, cases, simulator, monkeypatch, outcome, error, told
+):
+    monkeypatch.setitem(KINDS, "toy", GivingToy)
+    monkeypatch.setattr(Giving, "outcome", outcome, raising=False)
+    [score] = await run_document({**toy, "rounds": 1}, cases[:1], simulator.url)
+    assert (score.value, score.error, score.record) == (None, error, None)
+    assert told in score.message
+
+
+async def test_a_value_needs_no_text(toy, cases, simulator, monkeypatch):
+    monkeypatch.setitem(KINDS, "toy", GivingToy)
+    monkeypatch.setattr(
+        Giving, "outcome", Outcome(Reply("", 0.0, flaw="no_text"), 3.5, passed=True), raising=False
+    )
+    [score] = await run_document({**toy, "rounds": 1}, cases[:1], simulator.url)
+    assert (score.value, score.passed, score.error) == (3.5, True, "")
+
+
+def test_the_largest_record_is_kept():
+    assert len(encode_record("x" * (LARGEST_RECORD - 2)) or b"") == LARGEST_RECORD
+    with pytest.raises(BadRecord):
+        encode_record("x" * (LARGEST_RECORD - 1))
+    assert encode_record(None) is None

@@ -1,43 +1,46 @@
-"""Scorers that people write: what they may give, and everything they must not be able to do."""
+"""Scorers that people write: what they may give, everything they must not be able to do, and the
+processes of their own in which they, plug-ins and long answers are judged."""
 
-from collections.abc import Iterator
+import os
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from tests.engine.running import run_document, table_of
-from tests.engine.scoring import case, quick
+from tests import odd_scorers
+from tests.engine.running import case, quick, run_document, table_of
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine import sandbox
 from workers.engine.errors import ScorerFailed
-from workers.engine.records import Case, Judgement
-from workers.engine.sandbox import SECONDS
-from workers.engine.scorers import problem_with_scorer
-from workers.simulator.testing import SimulatorClient
+from workers.engine.judgements import LOOP_STEPS, judge_apart, judge_if_quick
+from workers.engine.lanes import ProcessLane
+from workers.engine.plugins import PLUGINS
+from workers.engine.records import Case, Facts, Judgement
+from workers.engine.scorers import SCORERS, problem_with_scorer
 
 
 @contextmanager
-def limit(seconds: float) -> Iterator[None]:
+def limit(seconds):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sandbox, "SECONDS", seconds)
         yield
 
 
-@pytest.fixture(autouse=True)
-def patient() -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="module")
+def patient():
     """The second of an answer is also over when the machine stands still."""
-    with limit(PATIENCE_SECONDS):
+    with limit(PATIENCE_SECONDS), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sandbox.PROCESSES, "request_timeout", PATIENCE_SECONDS)
+        sandbox.pool.cache_clear()
         yield
+    sandbox.pool.cache_clear()
 
 
-def judge(body: str, answer: str = "4") -> Judgement:
-    scorer = quick("code", {"source": function(body)})
-    found: Judgement = scorer.judge(answer, case("4", question="2 + 2"))
-    return found
+def judge(body, answer="4"):
+    return quick("code", {"source": function(body)}).judge(answer, case("4", question="2 + 2"))
 
 
-def function(body: str) -> str:
+def function(body):
     lines = "\n".join(f"    {line}" for line in body.splitlines())
     return f"def score(answer, expected, case):\n{lines}\n"
 
@@ -60,7 +63,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("body", GIVEN)
-def test_a_function_gives_a_verdict(body: str) -> None:
+def test_a_function_gives_a_verdict(body):
     found = judge(body)
     assert (found.value, found.passed, found.reason) == GIVEN[body]
 
@@ -82,7 +85,7 @@ NO_VERDICTS = {
 
 
 @pytest.mark.parametrize("body", NO_VERDICTS)
-def test_anything_else_is_an_error_and_never_a_score(body: str) -> None:
+def test_anything_else_is_an_error_and_never_a_score(body):
     with pytest.raises(ScorerFailed) as failure:
         judge(body)
     assert NO_VERDICTS[body] in str(failure.value)
@@ -131,26 +134,23 @@ ESCAPES = {
 }
 
 
+ENDLESS = {"it never ends", "it prints for ever", "numbers that grow"}
+
+
 @pytest.mark.parametrize("way", ESCAPES)
-def test_no_way_leads_out_of_the_sandbox(way: str) -> None:
-    with limit(SECONDS), pytest.raises(ScorerFailed):
+def test_no_way_leads_out_of_the_sandbox(way):
+    with limit(0.1 if way in ENDLESS else PATIENCE_SECONDS), pytest.raises(ScorerFailed):
         judge(ESCAPES[way])
     assert judge("return True").value == 1.0  # and the next answer is judged as ever
 
 
-def test_nothing_is_left_for_the_next_answer() -> None:
+def test_every_answer_is_judged_as_if_it_were_the_first():
     counts = "global seen\nseen = seen + 1\nreturn seen == 1"
     scorer = quick("code", {"source": "seen = 0\n" + function(counts)})
     assert [scorer.judge("4", case("4")).value for _ in range(3)] == [1.0, 1.0, 1.0]
-
-
-def test_clock_and_chance_stand_still() -> None:
     body = "import random, time\nreturn {'value': 1, 'reason': f'{random.random()} {time.time()}'}"
-    assert judge(body) == judge(body)
-
-
-def test_sleeping_takes_no_time_of_the_worker() -> None:
-    assert judge("import time\ntime.sleep(3600)\nreturn True").value == 1.0
+    assert judge(body) == judge(body)  # clock and chance stand still
+    assert judge("import time\ntime.sleep(3600)\nreturn True").value == 1.0  # and takes no time
 
 
 PROBLEMS = {
@@ -158,27 +158,135 @@ PROBLEMS = {
     "x = 1": "It has no function score. Write `def score(answer, expected, case): …`.",
     "def score(:": "It cannot be loaded",
     "import subprocess": "No module named 'subprocess'",
-    "while True: pass": "It took longer than 1 s.",
+    "while True: pass": "It took longer than 0.1 s.",
     "(" * 5000: "It cannot be loaded",
 }
 
 
 @pytest.mark.parametrize("source", PROBLEMS)
-def test_what_cannot_be_loaded_is_refused_before_the_run(source: str) -> None:
-    with limit(SECONDS if "longer" in PROBLEMS[source] else PATIENCE_SECONDS):
+def test_what_cannot_be_loaded_is_refused_before_the_run(source):
+    with limit(0.1 if "longer" in PROBLEMS[source] else PATIENCE_SECONDS):
         found = problem_with_scorer("code", {"source": source})
     assert PROBLEMS[source] in found
     assert bool(found) == bool(PROBLEMS[source])
 
 
-async def test_a_run_is_judged_by_it_in_other_processes(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_run_is_judged_by_it_in_other_processes(simulator, document, cases):
     fails = "return answer == expected if len(answer) < 3 else 1 / 0"
     mine = {**document, "scorers": [{"code": {"source": function(fails)}}]}
+    cases = cases[:5]
     at_once = await run_document(mine, cases, simulator.url)
     one_by_one = {**mine, "limits": {"schedule": "sequential"}}
     assert table_of(at_once) == table_of(await run_document(one_by_one, cases, simulator.url))
     assert {score.error for score in at_once} <= {"", "scorer_error"}
     assert all(score.value is None for score in at_once if score.error)
     assert any(score.value == 1.0 for score in at_once)
+
+
+PACKAGE = odd_scorers.__name__
+
+
+@pytest.fixture
+def installed():
+    odd_scorers.register()
+    yield
+    PLUGINS.clear()
+
+
+@pytest.mark.late  # it starts many processes, two of which hang
+@pytest.mark.usefixtures("installed")
+async def test_whatever_a_plug_in_does_its_trial_fails_and_keeps_its_answer(
+    simulator, plain, cases
+):
+    mixed = {**plain, "scorers": [f"{PACKAGE}.Misbehaves", "numeric"]}
+    scores = await run_document(mixed, cases[: len(odd_scorers.WAYS)], simulator.url)
+    for score, (_, told) in zip(scores, odd_scorers.WAYS, strict=True):
+        assert score.error == ("scorer_error" if told else ""), score
+        assert told in score.message
+        assert len(score.message) <= 500
+        assert score.answer
+        assert (score.unjudged is not None) == bool(told)
+        assert score.judging is None  # no model was asked
+    silent, bounded, fine = (score.judgements[0] for score in scores[-3:])
+    assert silent == ("odd", None, None, "nothing to say", "", "", ())
+    assert scores[-3].value == scores[-3].judgements[1].value  # the other scorer's alone
+    assert bounded == ("odd" * 33 + "…", 1.0, True, "no\ufffd?" + "x" * 495 + "…", "", "", ())
+    assert fine == ("odd", 1.0, True, "fine", "", "", ())
+
+
+@pytest.mark.late  # and so does this one: one hangs
+@pytest.mark.usefixtures("installed")
+async def test_a_plug_in_that_asks_is_not_on_the_loop_either(simulator, plain, cases):
+    said = {"first a": "A", "first b": "B", "second A": "again A", "second B": "again B"}
+    simulator.play(
+        *({"match": {"contains": text}, "do": "answer", "answer": said[text]} for text in said),
+        {"match": {"contains": "fails"}, "do": "status", "status": 400},
+    )
+    asks = {f"{PACKAGE}.Asks": {"model": "simulated/sim-large"}}
+    good, hangs, never_ends, astray = await run_document(
+        {**plain, "scorers": [asks]}, cases[:4], simulator.url
+    )
+    told, _, process = good.judgements[0].reason.rpartition(" ")
+    assert told == "again A again B refused"
+    assert int(process) != os.getpid()
+    assert sent(good) == 5  # each once, though it began anew for every round of calls
+    assert "took longer than the 10 s" in hangs.message
+    assert "asked for more than 100 calls for one answer" in never_ends.message
+    assert sent(never_ends) == 100
+    assert "asks the endpoint 'nowhere', which none of its options names." in astray.message
+
+
+def sent(score):
+    return score.judging.sent
+
+
+JUDGED_AT_ONCE = [
+    ("exact", {}, "5", 1),
+    ("contains", {}, "5", 1),
+    ("contains", {"separator": "|"}, "5|6|7|8", 4),
+    ("numeric", {}, "5", 20),
+    ("regex", {"pattern": r"\d+"}, "5", 6),
+    ("regex", {"pattern": r"(?m)^Result: (\d+)$"}, "5", 19),
+    ("regex", {"pattern_field": "rule"}, "5", 2005),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "expected", "steps"), JUDGED_AT_ONCE)
+def test_ours_are_judged_at_once_unless_that_may_take_more_than_a_few_milliseconds(
+    name, options, expected, steps
+):
+    """Steps are counted, not time: one takes at most some 20 ns."""
+    scorer = quick(name, options)
+    the_case = Case(0, {"expected": expected, "rule": "(?:a?){1000}X"})
+    short, long = "a" * (LOOP_STEPS // steps), "a" * (LOOP_STEPS // steps + 1)
+    assert scorer.steps(short, the_case) == steps * len(short) <= LOOP_STEPS
+    assert judge_if_quick(scorer, short, the_case, Facts()) == scorer.judge(short, the_case)
+    assert judge_if_quick(scorer, long, the_case, Facts()) is None
+
+
+@pytest.mark.late
+async def test_what_is_long_is_judged_the_same_in_another_process(simulator, plain, cases):
+    long = "a" * 1000 + "X" + " So it is 1, or 2, or 3." * 1000
+    simulator.play({"times": None, "do": "answer", "answer": long})
+    scorers: list[Any] = ["numeric", "exact", {"regex": {"pattern": "(?:a?){1000}X"}}]
+    the_case = Case(0, {**cases[0].fields, "expected": "3"})
+    (score,) = await run_document({**plain, "scorers": scorers}, [the_case], simulator.url)
+    assert [one.passed for one in score.judgements] == [True, False, True]
+    lane = ProcessLane()
+    apart = [
+        await judge_apart(lane.share(""), quick(*SCORERS.read(one)), long, the_case, Facts())
+        for one in scorers
+    ]
+    assert len(lane.pids) == 1
+    await lane.close()
+    assert apart == list(score.judgements)
+
+
+@pytest.mark.late
+@pytest.mark.usefixtures("installed")
+async def test_a_plug_in_is_told_what_an_answer_took_in_its_process_too():
+    lane = ProcessLane()
+    dear = quick(f"{PACKAGE}.Dear", {"not": True, "as": "cheap"})
+    said = await judge_apart(lane.share(""), dear, "5", Case(0, {}), Facts(12.5, 0.5))
+    await lane.close()
+    assert said == Judgement("cheap", 0.0, False, "not: 12.5 ms, $0.5")

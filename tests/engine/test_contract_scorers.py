@@ -1,22 +1,20 @@
-"""Every scorer and critic that other programs name, run from YAML with the options all share."""
+"""Every scorer run from YAML with the options that all share; and those that judge what an answer
+took."""
 
 import json
 
 import pytest
-from yarl import URL
 
 from tests.engine.http_servers import Server, served
+from tests.engine.running import case, quick, run_document
+from tests.engine.test_webhook_scorer import route_to
+from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
-from workers.engine.here import run_here
-from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
-from workers.engine.providers import PROVIDERS
-from workers.engine.providers.addresses import AddressPolicy
-from workers.engine.providers.routes import Route
-from workers.engine.records import Case, Score
+from workers.engine.records import Case, Facts
 from workers.engine.scorers import SCORERS
+from workers.engine.spec.checks import check_against
 from workers.engine.spec.documents import read_document
-from workers.simulator.testing import SimulatorClient
 
 ANSWER = "Answer: 42"
 FIELDS = {"question": "What is 17 + 25?", "expected": ANSWER, "number": "42", "letter": "A"}
@@ -70,18 +68,16 @@ SCORERS_IN_YAML = [
 ]
 
 
-def test_no_name_is_left_out() -> None:
+def test_no_name_is_left_out():
     named = {name for name, *_ in SCORERS_IN_YAML}
     assert named == set(SCORERS.ours) - {"code", "tool_call"}, "these two have tests of their own"
 
 
 @pytest.mark.parametrize(("name", "options", "answer", "expected"), SCORERS_IN_YAML)
-async def test_it_judges_from_yaml(
-    simulator: SimulatorClient, name: str, options: str, answer: str, expected: str
-) -> None:
-    value = await judged(simulator, name, options, answer, expected)
+async def test_it_judges_from_yaml(simulator, name, options, answer, expected):
+    value = await judged_in_a_run(simulator, name, options, answer, expected)
     shared = ", ".join(filter(None, [options, "weight: 2, threshold: 0.5, not: true, as: mine"]))
-    turned = await judged(simulator, name, shared, answer, expected)
+    turned = await judged_in_a_run(simulator, name, shared, answer, expected)
     assert value.judgements[0].name == name
     assert turned.judgements[0].name == "mine"
     assert value.value is not None
@@ -91,23 +87,75 @@ async def test_it_judges_from_yaml(
         assert (value.value, value.passed) == (1.0, True), value.judgements[0].reason
 
 
-async def judged(
-    simulator: SimulatorClient, name: str, options: str, answer: str, expected: str
-) -> Score:
+async def judged_in_a_run(simulator, name, options, answer, expected):
     rule = {"match": {"model": "sim-small"}, "do": "answer", "answer": answer, "times": 1}
     simulator.play(rule)
     said = json.dumps({"value": 1.0, "reason": "so it is"}).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(said)}\r\n\r\n".encode()
-    async with served(Server([head + said])) as url, Client() as client:
+    async with served(Server([head + said])) as url:
         scorer = f"{name}: {{{options}}}" if options else name
         text = DOCUMENT.format(expected=expected, scorer=scorer.replace("{url}", url))
-        provider = PROVIDERS["simulated"](client, "simulated", f"{simulator.url}/v1")
-        (score,) = await run_here(
-            read_configuration(read_document(text)),
-            [Case(0, FIELDS, expected)],
-            {"simulated": provider},
-            prices=PRICES,
-            webhooks=Route(AddressPolicy(frozenset({f"127.0.0.1:{URL(url).port}"}))),
+        case = Case(0, FIELDS, expected)
+        route = route_to(url)
+        (score,) = await run_document(
+            read_document(text), [case], simulator.url, prices=PRICES, webhooks=route
         )
     assert not score.error, score.message
     return score
+
+
+UNKNOWN = "the price of a model, or its count of tokens, is unknown"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "facts", "value", "reason"),
+    [
+        ("latency", {"milliseconds": 1000}, Facts(1000.0), 1.0, "took 1,000 ms, 1,000 ms are"),
+        ("latency", {"milliseconds": 999.5}, Facts(1000.0), 0.0, "took 1,000 ms, 999.5 ms are"),
+        ("latency", {"milliseconds": 1}, Facts(), None, "how long the answer took is unknown"),
+        ("cost", {"dollars": 0.002}, Facts(1.0, 0.002), 1.0, "costs $0.002, $0.002 is allowed"),
+        ("cost", {"dollars": 0.002}, Facts(1.0, 0.0021), 0.0, "costs $0.0021, $0.002 is allowed"),
+        ("cost", {"dollars": 0.002}, Facts(1.0, 0.0), 1.0, "costs $0, $0.002 is allowed"),
+        ("cost", {"dollars": 5}, Facts(1.0, 0.0000021), 1.0, "costs $0.0000021, $5 is allowed"),
+        ("cost", {"dollars": 0.002}, Facts(1.0, None), None, UNKNOWN),
+    ],
+)
+def test_what_an_answer_took_is_judged(name, options, facts, value, reason):
+    said = quick(name, options).judge_facts("5", case(), facts)
+    passed = None if value is None else value == 1
+    assert (said.name, said.value, said.passed) == (name, value, passed)
+    assert said.reason.startswith(reason)
+
+
+@pytest.fixture
+def timed(plain):
+    return {**plain, "scorers": [{"latency": {"milliseconds": 60_000}}, {"cost": {"dollars": 1}}]}
+
+
+async def test_a_cached_answer_is_judged_by_what_it_took_when_it_was_asked(simulator, timed, cases):
+    cache = MemoryCache()
+    first = await run_document(timed, cases[:3], simulator.url, cache, PRICES)
+    again = await run_document(timed, cases[:3], simulator.url, cache, PRICES)
+    assert [score.value for score in first] == [1.0] * 3
+    assert all(score.cached for score in again)
+    assert [score.judgements for score in again] == [score.judgements for score in first]
+    assert all("costs $0.0" in score.judgements[1].reason for score in again)
+
+
+async def test_without_a_price_only_the_time_counts_and_alone_it_is_an_error(
+    simulator, timed, cases
+):
+    both = await run_document(timed, cases[:2], simulator.url)
+    assert [(score.value, score.judgements[1].value) for score in both] == [(1.0, None)] * 2
+    alone = {**timed, "scorers": [{"cost": {"dollars": 1}}]}
+    for score in await run_document(alone, cases[:2], simulator.url):
+        assert (score.value, score.error, score.message) == (None, "not_scored", f"cost: {UNKNOWN}")
+        assert score.unjudged is not None  # a retry judges the answer that is there
+
+
+def test_a_scorer_that_compares_with_nothing_needs_no_expected_column(timed):
+    texts = {"contains": {"texts": ["five"]}}
+    configuration = read_configuration(
+        {**timed, "expected": "", "scorers": [*timed["scorers"], texts]}
+    )
+    check_against(configuration, endpoints={"simulated": ()}, columns=["question"], cases=1)

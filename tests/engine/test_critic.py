@@ -2,18 +2,16 @@
 is never a zero."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
-from tests.engine.running import run_document
+from tests.engine.running import evaluation, run_document
 from workers.engine.calling.prices import Price
 from workers.engine.critic import Critic, answer_queries, fitness_of
 from workers.engine.errors import Refused, ScorerFailed
 from workers.engine.models_here import Endpoint, Models
 from workers.engine.parallel import score_batch_parallel
 from workers.engine.records import Case
-from workers.simulator.testing import SimulatorClient
 
 RUBRIC = {"rubric": {"judge": "simulated/sim-large", "rubric": "The number is right."}}
 SMALL = "simulated/sim-small"
@@ -23,14 +21,14 @@ NEVER = {"do": "status", "status": 400, "times": None}
 
 
 @pytest.fixture
-def models(simulator: SimulatorClient) -> Iterator[Models]:
+def models(simulator):
     endpoints = {"simulated": Endpoint(f"{simulator.url}/v1", kind="simulated")}
     prices = {("simulated", "sim-large"): Price(2.5, 10.0)}
     with Models(endpoints, max_concurrent=4, attempts=1, prices=prices) as models:
         yield models
 
 
-def test_triples_are_scored_in_their_order(models: Models, simulator: SimulatorClient) -> None:
+def test_triples_are_scored_in_their_order(models, simulator):
     simulator.change(latency_ms=5, gather=4)
     critic = Critic(models, RUBRIC)
     scores = critic.score_batch_parallel(TRIPLES)
@@ -46,9 +44,7 @@ def test_triples_are_scored_in_their_order(models: Models, simulator: SimulatorC
     assert models.calls_sent == 12
 
 
-def test_what_fails_is_none_and_its_error_is_kept(
-    models: Models, simulator: SimulatorClient
-) -> None:
+def test_what_fails_is_none_and_its_error_is_kept(models, simulator):
     simulator.play({**NEVER, "match": {"contains": "What is 3 + 25?"}})
     scores = Critic(models, RUBRIC).score_batch_parallel([*TRIPLES, (PROMPT, "Hm?", None)])
     assert [place for place, score in enumerate(scores) if score is None] == [3, 12]
@@ -59,7 +55,7 @@ def test_what_fails_is_none_and_its_error_is_kept(
         Critic(models, RUBRIC).score(*TRIPLES[3])
 
 
-def test_so_many_are_scored_at_once(models: Models, simulator: SimulatorClient) -> None:
+def test_so_many_are_scored_at_once(models, simulator):
     simulator.change(latency_ms=5, gather=2)
     critic = Critic(models, RUBRIC)
     critic.score_batch_parallel(TRIPLES[:6], max_workers=2)
@@ -77,9 +73,7 @@ PROMPTS = ["You have no time. Answer with your first guess.", PROMPT, "Think ste
 QUERIES = [f"What is {n} * 12?" for n in range(11, 19)]
 
 
-def test_prompts_answer_each_query_in_their_order(
-    models: Models, simulator: SimulatorClient
-) -> None:
+def test_prompts_answer_each_query_in_their_order(models, simulator):
     simulator.play({**NEVER, "match": {"contains": "first guess"}})
     answers = answer_queries(models, SMALL, PROMPTS, QUERIES)
     assert len(answers) == len(QUERIES)
@@ -93,7 +87,7 @@ def test_prompts_answer_each_query_in_their_order(
     assert simulator.ledger()["peak_in_flight"] <= 4
 
 
-def test_fitness_is_the_mean_of_what_was_scored(models: Models, simulator: SimulatorClient) -> None:
+def test_fitness_is_the_mean_of_what_was_scored(models, simulator):
     simulator.play(
         {**NEVER, "match": {"model": "sim-small", "contains": QUERIES[0]}},
         {**NEVER, "match": {"model": "sim-large", "contains": QUERIES[1]}},
@@ -111,15 +105,13 @@ def test_fitness_is_the_mean_of_what_was_scored(models: Models, simulator: Simul
     assert simulator.ledger()["by_model"] == {"sim-small": 24, "sim-large": 21}
 
 
-def test_a_prompt_of_which_all_fails_has_no_fitness(
-    models: Models, simulator: SimulatorClient
-) -> None:
+def test_a_prompt_of_which_all_fails_has_no_fitness(models, simulator):
     simulator.play({**NEVER, "match": {"model": "sim-small"}})
     (found,) = fitness_of(Critic(models, RUBRIC), models, SMALL, PROMPTS[:1], QUERIES)
     assert (found.mean, found.failed) == (None, len(QUERIES))
 
 
-def test_expected_answers_reach_the_critic(models: Models) -> None:
+def test_expected_answers_reach_the_critic(models):
     critic = Critic(models, {"factuality": {"judge": "simulated/sim-large"}})
     assert critic.score("", "Who?", "Ada", "Ada") == 1.0
     assert critic.score("", "Who?", "Bob", "Ada") == 0.0
@@ -132,20 +124,11 @@ def test_expected_answers_reach_the_critic(models: Models) -> None:
         fitness_of(critic, models, SMALL, PROMPTS, QUERIES, ["1"])
 
 
-async def test_it_works_inside_a_running_loop_as_a_run_does(
-    models: Models, simulator: SimulatorClient
-) -> None:
+async def test_it_works_inside_a_running_loop_as_a_run_does(models, simulator):
     """As in a notebook. The same critic in a run says the same."""
     (score,) = Critic(models, RUBRIC).score_batch([TRIPLES[0]])
     assert asyncio.get_running_loop().is_running()
-    document = {
-        "name": "same",
-        "kind": "evaluate",
-        "dataset": "one",
-        "prompts": [{"name": "p", "user": "{{query}}"}],
-        "models": [SMALL],
-        "scorers": [RUBRIC],
-    }
+    document = evaluation(RUBRIC, prompts=[{"name": "p", "user": "{{query}}"}])
     prompt, query, response = TRIPLES[0]
     simulator.play(
         {"match": {"model": "sim-small"}, "do": "answer", "answer": response, "times": 1}
@@ -163,12 +146,12 @@ async def test_it_works_inside_a_running_loop_as_a_run_does(
         ("none", "Unknown scorer 'none'"),
     ],
 )
-def test_a_critic_that_cannot_judge_is_refused(models: Models, scorer: str, message: str) -> None:
+def test_a_critic_that_cannot_judge_is_refused(models, scorer, message):
     with pytest.raises(ValueError, match=message):
         Critic(models, scorer)
 
 
-def test_an_endpoint_that_is_not_there_is_refused(models: Models) -> None:
+def test_an_endpoint_that_is_not_there_is_refused(models):
     away = Critic(models, {"rubric": {"judge": "nowhere/x", "rubric": "x"}})
     with pytest.raises(Refused, match=r"no endpoint 'nowhere'\. These are there: simulated"):
         away.score("", "?", "!")

@@ -2,20 +2,13 @@
 
 import json
 from random import Random
-from time import process_time
-from typing import Any
 
 import pytest
 import yaml
 
 from workers.engine.errors import ConfigurationError
 from workers.engine.spec.depth import LEFT_OUT, is_too_deep
-from workers.engine.spec.documents import (
-    PlainLoader,
-    read_document,
-    write_document,
-    write_line,
-)
+from workers.engine.spec.documents import PlainLoader, read_document, write_document, write_line
 
 
 @pytest.mark.parametrize(
@@ -74,10 +67,8 @@ def test_what_is_not_plain_data_is_refused_with_the_place(text, message):
 
 def test_a_bomb_of_aliases_does_not_go_off():
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
-    start = process_time()
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError):  # 2 ** 40 texts would take days
         read_document("\n".join(lines))
-    assert process_time() - start < 1.0
 
 
 PIECES = [
@@ -87,7 +78,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-def any_value(random: Random, depth: int = 0) -> Any:
+def any_value(random, depth=0):
     kinds = 3 if depth > 3 else 5
     match random.randrange(kinds):
         case 0 | 1:
@@ -99,36 +90,31 @@ def any_value(random: Random, depth: int = 0) -> Any:
     return any_mapping(random, depth + 1)
 
 
-def any_mapping(random: Random, depth: int = 0) -> dict[str, Any]:
+def any_mapping(random, depth=0):
     return {
         "".join(random.choices(PIECES, k=2)): any_value(random, depth)
         for _ in range(random.randrange(5))
     }
 
 
-def test_what_is_written_is_read_back_exactly() -> None:
+def test_what_is_written_is_read_back_exactly():
     random = Random(7)
-    for _ in range(1000):
+    for _ in range(400):
         document = any_mapping(random)
         again = read_document(write_document(document))
         assert json.dumps(again) == json.dumps(document)  # the order and the types, too
 
 
-def test_values_that_are_one_object_are_written_out_twice() -> None:
+def test_what_is_written_is_readable():
     shared = {"temperature": 0}
     assert "&" not in write_document({"a": shared, "b": shared})
-
-
-def test_a_prompt_of_several_lines_stays_readable() -> None:
     assert write_document({"user": "One.\nTwo.\n"}) == "user: |\n  One.\n  Two.\n"
-
-
-def test_a_document_too_large_to_be_read_is_written_as_json() -> None:
+    # A document too large to be read is written as json.
     document = {"rows": [{"question": "x" * 1000} for _ in range(1200)]}
     assert json.loads(write_document(document)) == document
 
 
-def test_what_is_nested_too_deeply_is_written_without_its_depths() -> None:
+def test_what_is_nested_too_deeply_is_written_without_its_depths():
     deep = json.loads("[" * 300 + "]" * 300)
     for text in (write_document({"a": 1, "deep": deep}), write_line("deep", deep)):
         again = read_document(text)
@@ -138,6 +124,6 @@ def test_what_is_nested_too_deeply_is_written_without_its_depths() -> None:
     assert read_document(write_document(allowed)) == allowed
 
 
-def test_documents_are_read_in_c() -> None:
+def test_documents_are_read_in_c():
     """With PyYAML's own reader, 256 KB take 2 s of a web process."""
     assert issubclass(PlainLoader, yaml.CSafeLoader)

@@ -1,10 +1,8 @@
 """Embeddings over real HTTP: a key for each text, several texts in a request, limits that hold."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -31,11 +29,18 @@ from workers.engine.spec.model_choice import ModelChoice
 from workers.engine.throttling.permits import LocalPermits, Quota
 from workers.engine.throttling.throttle import Throttle
 from workers.simulator.answers.embeddings import embed as simulated
-from workers.simulator.testing import SimulatorClient
 
 MODEL = ModelChoice(endpoint="simulated", model="sim-embed")
 PRICES = {("simulated", "sim-embed"): Price(0.02, 0.0)}
 ROUTES = {"simulated": "/v1/embeddings", "ollama": "/api/embed"}
+
+
+class TurnsClock(SystemClock):
+    """Sleeps for turns of the loop, however long they take: whoever could come has come then."""
+
+    async def sleep(self, seconds):
+        for _ in range(200):
+            await asyncio.sleep(0)
 
 
 @dataclass
@@ -54,8 +59,8 @@ class Desk:
     def open(self) -> None:
         clock = SystemClock()
         throttle = Throttle(LocalPermits(clock.monotonic), clock)
-        batches = TextBatches(self.most_texts, wait_seconds=0.05)
-        self.parts = CallParts(throttle, clock, Random(1), batches=batches)
+        batches = TextBatches(self.most_texts)
+        self.parts = CallParts(throttle, TurnsClock(), Random(1), batches=batches)
 
         def quotas(request: Request) -> tuple[Quota, ...]:
             return (self.quota,)
@@ -79,7 +84,7 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(simulator: SimulatorClient) -> AsyncIterator[Desk]:
+async def desk(simulator):
     async with Client() as client:
         desk = Desk(simulator.url, client)
         desk.open()
@@ -87,20 +92,18 @@ async def desk(simulator: SimulatorClient) -> AsyncIterator[Desk]:
         await desk.parts.close()
 
 
-def words(number: int) -> list[str]:
+def words(number):
     return [f"text number {place}" for place in range(number)]
 
 
-async def embed_apart(desk: Desk, texts: list[str]) -> list[Any]:
+async def embed_apart(desk, texts):
     """Each text by a trial of its own."""
     found = await asyncio.gather(*(embed(desk.ask().ask, MODEL, [text]) for text in texts))
     return [one for (one,) in found]
 
 
 @pytest.mark.parametrize("kind", ROUTES)
-async def test_vectors_come_in_the_order_of_the_texts(
-    desk: Desk, simulator: SimulatorClient, kind: str
-) -> None:
+async def test_vectors_come_in_the_order_of_the_texts(desk, simulator, kind):
     desk.kind = kind
     desk.open()
     texts = words(20)
@@ -115,9 +118,7 @@ async def test_vectors_come_in_the_order_of_the_texts(
     assert desk.calls == 3
 
 
-async def test_texts_of_several_trials_travel_together(
-    desk: Desk, simulator: SimulatorClient
-) -> None:
+async def test_texts_of_several_trials_travel_together(desk, simulator):
     texts = words(16)
     await embed_apart(desk, texts)
     rows = simulator.requests()
@@ -129,7 +130,7 @@ async def test_texts_of_several_trials_travel_together(
     assert [one.bill.count_unpriced(one.trace) for one in desk.askings] == [0] * 16
 
 
-async def test_each_text_is_cached_by_itself(desk: Desk, simulator: SimulatorClient) -> None:
+async def test_each_text_is_cached_by_itself(desk, simulator):
     before = await embed(desk.ask().ask, MODEL, words(4))
     after = await embed(desk.ask().ask, MODEL, [*words(6), "text number 0"])
     assert [one.vector for one in after[:4]] == [one.vector for one in before]
@@ -141,14 +142,14 @@ async def test_each_text_is_cached_by_itself(desk: Desk, simulator: SimulatorCli
     assert len(small.vector or ()) == 64  # asked otherwise, it is another text
 
 
-async def test_equal_texts_under_way_are_sent_once(desk: Desk, simulator: SimulatorClient) -> None:
+async def test_equal_texts_under_way_are_sent_once(desk, simulator):
     found = await embed_apart(desk, ["the same"] * 5)
     assert len({tuple(one.vector) for one in found}) == 1
     assert [row["tokens_in"] for row in simulator.requests()] == [2]
     assert desk.calls == 1
 
 
-async def test_one_text_that_is_refused_fails_alone(desk: Desk, simulator: SimulatorClient) -> None:
+async def test_one_text_that_is_refused_fails_alone(desk, simulator):
     simulator.play(
         {
             "match": {"contains": "number 5"},
@@ -166,16 +167,14 @@ async def test_one_text_that_is_refused_fails_alone(desk: Desk, simulator: Simul
     assert len(desk.cache.replies) == 7
 
 
-async def test_a_server_in_trouble_is_tried_again_with_the_whole_request(
-    desk: Desk, simulator: SimulatorClient
-) -> None:
+async def test_a_server_in_trouble_is_tried_again_with_the_whole_request(desk, simulator):
     simulator.play({"times": 2, "do": "error", "status": 503})
     found = await embed_apart(desk, words(8))
     assert all(one.vector for one in found)
     assert len(simulator.requests()) == desk.calls == 3
 
 
-async def test_a_request_counts_once_for_the_rate(desk: Desk, simulator: SimulatorClient) -> None:
+async def test_a_request_counts_once_for_the_rate(desk, simulator):
     desk.quota = Quota("run", 50, requests_per_minute=60)
     begun = simulator.ledger()["uptime_seconds"]  # the first to arrive may have been on its way
     await embed_apart(desk, words(24))
@@ -184,7 +183,7 @@ async def test_a_request_counts_once_for_the_rate(desk: Desk, simulator: Simulat
     assert times[2] - begun > 1.5  # one a second
 
 
-async def test_calls_at_once_are_requests_not_texts(desk: Desk, simulator: SimulatorClient) -> None:
+async def test_calls_at_once_are_requests_not_texts(desk, simulator):
     desk.quota = Quota("run", max_concurrent=2)
     simulator.change(latency_ms=5, gather=2)
     await embed_apart(desk, words(64))
@@ -192,7 +191,7 @@ async def test_calls_at_once_are_requests_not_texts(desk: Desk, simulator: Simul
     assert (seen["total"], seen["peak_in_flight"]) == (8, 2)
 
 
-async def test_closing_leaves_nobody_waiting(desk: Desk, simulator: SimulatorClient) -> None:
+async def test_closing_leaves_nobody_waiting(desk, simulator):
     request = embedding_request(MODEL, "a text")
     waiting = asyncio.create_task(desk.asking.caller.call(request, []))
     await asyncio.sleep(0)  # now it waits for other texts
@@ -212,22 +211,18 @@ async def test_closing_leaves_nobody_waiting(desk: Desk, simulator: SimulatorCli
         (5, ["", ""], [0, 5]),
     ],
 )
-def test_tokens_are_shared_out_whole(
-    total: int | None, texts: list[str], shares: list[int | None]
-) -> None:
+def test_tokens_are_shared_out_whole(total, texts, shares):
     assert share_tokens(total, texts) == shares
 
 
-def test_a_vector_is_kept_as_text() -> None:
+def test_a_vector_is_kept_as_text():
     kept = write_vector([0.5, -1.25, 3e38])
     assert list(read_vector(kept)) == [0.5, -1.25, pytest.approx(3e38)]
     with pytest.raises(MalformedAnswer):
         read_vector("no vector")
 
 
-async def test_similarity_compares_meanings(
-    simulator: SimulatorClient, document: dict[str, Any]
-) -> None:
+async def test_similarity_compares_meanings(simulator, document):
     answers = {"same": "the cat sat", "near": "the cat sat down", "far": "17"}
     simulator.play(
         *(
@@ -250,7 +245,6 @@ async def test_similarity_compares_meanings(
     assert (values["far"] or 0) < 0.3
     assert [score.passed for score in scores] == [True, True, False]
     first = scores[0].judging
-    assert first is not None
     assert [call.step for call in first.calls] == ["similarity"] * 2
     assert first.calls[0].prompt == [{"role": "text", "content": "the cat sat"}]
     assert first.calls[0].answer.startswith("A vector of 768 numbers: ")

@@ -1,35 +1,38 @@
-"""Answers that are no whole texts: their trials fail and say why, unless they are to be scored."""
-
-from typing import Any
+"""Answers that are no whole texts: their trials fail and say why, unless they are to be scored; the
+same permanent error again and again stops a run, and nothing less does."""
 
 import pytest
 
 from tests.engine.running import run_document
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.flaws import FLAWS
-from workers.engine.errors import CALL_ERRORS, AnswerCut, ConfigurationError
+from workers.engine.errors import (
+    CALL_ERRORS,
+    AnswerCut,
+    BadCredentials,
+    ConfigurationError,
+    MalformedAnswer,
+    Refused,
+    ScorerFailed,
+    ServerError,
+)
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case, Score, Trial
 from workers.engine.select_best import Answer, select_best
 from workers.engine.streaks import LONGEST_STREAK, Streak
-from workers.simulator.testing import SimulatorClient
 
 ENDINGS = {"length": "truncated", "content_filter": "filtered", "tool_calls": "no_text"}
 
 
-def one_model(document: dict[str, Any], model: str, **more: Any) -> dict[str, Any]:
+def one_model(document, model, **more):
     prompts = [{"name": "plain", "user": "{{question}}"}]
     return {**document, "models": [f"simulated/{model}"], "prompts": prompts, **more}
 
 
 @pytest.mark.parametrize(("ending", "flaw"), ENDINGS.items())
 async def test_a_flawed_answer_is_an_error_of_its_own_that_is_paid_and_shown(
-    simulator: SimulatorClient,
-    document: dict[str, Any],
-    cases: list[Case],
-    ending: str,
-    flaw: str,
-) -> None:
+    simulator, document, cases, ending, flaw
+):
     cache = MemoryCache()
     asked = one_model(document, f"sim-small:{ending}")
     [score] = await run_document(asked, cases[:1], simulator.url, cache=cache)
@@ -44,12 +47,8 @@ async def test_a_flawed_answer_is_an_error_of_its_own_that_is_paid_and_shown(
 
 @pytest.mark.parametrize(("ending", "flaw"), ENDINGS.items())
 async def test_a_flawed_answer_is_scored_where_the_configuration_says_so(
-    simulator: SimulatorClient,
-    document: dict[str, Any],
-    cases: list[Case],
-    ending: str,
-    flaw: str,
-) -> None:
+    simulator, document, cases, ending, flaw
+):
     cache = MemoryCache()
     answers = {"answers": {f"score_{flaw}": True}}
     asked = one_model(document, f"sim-small:{ending}", **answers)
@@ -61,9 +60,7 @@ async def test_a_flawed_answer_is_scored_where_the_configuration_says_so(
     )
 
 
-async def test_a_cut_answer_comes_back_from_the_cache_as_one(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_cut_answer_comes_back_from_the_cache_as_one(simulator, document, cases):
     cache = MemoryCache()
     asked = one_model(document, "sim-small:length")
     scored = {**asked, "answers": {"score_truncated": True}}
@@ -73,18 +70,14 @@ async def test_a_cut_answer_comes_back_from_the_cache_as_one(
     assert simulator.ledger()["total"] == 1
 
 
-async def test_equal_calls_at_once_fail_each_by_itself(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_equal_calls_at_once_fail_each_by_itself(simulator, document, cases):
     twins = [Case(position, cases[0].fields) for position in range(3)]
     scores = await run_document(one_model(document, "sim-small:length"), twins, simulator.url)
     assert [score.error for score in scores] == ["truncated"] * 3
     assert {score.cached for score in scores} == {False}
 
 
-async def test_the_message_names_the_limit_that_was_met(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_the_message_names_the_limit_that_was_met(simulator, document, cases):
     short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 1}}
     prompts = [{"name": "chatty", "system": "Be chatty.", "user": "{{question}}"}]
     asked = {**document, "models": [short], "prompts": prompts}
@@ -92,7 +85,7 @@ async def test_the_message_names_the_limit_that_was_met(
     assert score.message == "The answer was cut off at max_tokens = 1."
 
 
-def test_twenty_cut_answers_in_a_row_are_enough() -> None:
+def test_twenty_cut_answers_in_a_row_are_enough():
     streak = Streak(models=1)
     told = [
         streak.note(Score(Trial(n, "a", n, 0), error="truncated", message="Cut at 24."), "m")
@@ -104,14 +97,14 @@ def test_twenty_cut_answers_in_a_row_are_enough() -> None:
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None])
-def test_a_switch_is_true_or_false(document: dict[str, Any], value: Any) -> None:
+def test_a_switch_is_true_or_false(document, value):
     with pytest.raises(ConfigurationError) as refused:
         read_configuration({**document, "answers": {"score_truncated": value}})
     assert [problem.path for problem in refused.value.problems] == ["answers.score_truncated"]
 
 
 @pytest.mark.parametrize("flaw", FLAWS)
-def test_an_agent_of_ones_own_may_tell_a_flaw(flaw: str) -> None:
+def test_an_agent_of_ones_own_may_tell_a_flaw(flaw):
     found = select_best(
         lambda models, given: Answer("5", cost=0.5, flaw=flaw),
         {"step": ["small"]},
@@ -123,7 +116,7 @@ def test_an_agent_of_ones_own_may_tell_a_flaw(flaw: str) -> None:
 
 
 @pytest.mark.parametrize(("given", "wins"), [("", False), (Answer(""), True)])
-def test_a_bare_empty_text_is_no_answer(given: Any, wins: bool) -> None:
+def test_a_bare_empty_text_is_no_answer(given, wins):
     found = select_best(
         lambda models, question: given,
         {"step": ["small"]},
@@ -131,3 +124,57 @@ def test_a_bare_empty_text_is_no_answer(given: Any, wins: bool) -> None:
         lambda expected, actual: float(expected == actual),
     )
     assert (found.best is not None) == wins
+
+
+GOOD = Score(Trial(0, "a", 0, 0), value=1.0)
+
+
+def failed(error, answer=""):
+    return Score(Trial(0, "a", 0, 0), error=error, message="404: no such model", answer=answer)
+
+
+def verdict(*scores):
+    """The first one, on a run with one model."""
+    streak = Streak(models=1)
+    return next((told for score in scores if (told := streak.note(score, "model"))), "")
+
+
+@pytest.mark.parametrize(("error", "times"), [(Refused.name, 20), (BadCredentials.name, 3)])
+def test_the_same_permanent_error_in_a_row_is_told(error, times):
+    found = verdict(*[failed(error)] * (LONGEST_STREAK + 5))
+    words = f"{times} trials in a row failed with “{error}”: 404: no such model. "
+    assert found.startswith(words)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param([failed(Refused.name)] * (LONGEST_STREAK - 1), id="one too few"),
+        pytest.param(
+            [*[failed(Refused.name)] * 19, GOOD, *[failed(Refused.name)] * 19], id="one success"
+        ),
+        pytest.param(
+            [failed(Refused.name), failed(BadCredentials.name)] * 30, id="different errors"
+        ),
+        pytest.param([failed(ServerError.name)] * 40, id="may get better by itself"),
+        pytest.param([failed(MalformedAnswer.name)] * 40, id="was tried again already"),
+        pytest.param(
+            [*[failed(ScorerFailed.name, "words")] * 19, GOOD] * 3, id="some cannot be scored"
+        ),
+    ],
+)
+def test_nothing_less_stops_a_run(scores):
+    assert verdict(*scores) == ""
+
+
+def test_answers_that_cannot_be_scored_are_told_with_what_to_do():
+    found = verdict(*[failed(ScorerFailed.name, "words")] * LONGEST_STREAK)
+    assert found.startswith("20 trials in a row failed with “scorer error”: 404: no such model. ")
+    assert "then duplicate the run: cached answers cost nothing." in found
+    assert found.endswith("If a judge failed, retry: it judges the stored answer again.")
+
+
+def test_one_model_that_is_refused_does_not_stop_the_others():
+    streak = Streak(models=2)
+    assert not any(streak.note(failed(Refused.name), "broken") for _ in range(60))
+    assert streak.note(failed(Refused.name), "the other").startswith("61 trials in a row")

@@ -1,16 +1,176 @@
-"""What the HTTP client reads and writes, against servers that keep no rule."""
+"""What the HTTP client sends and reads; and several servers behind one endpoint: the least loaded
+is asked, a dead one is left out."""
+
+import asyncio
 
 import pytest
 
+from evalsite.embedded.ports import free_port
 from tests.engine.http_servers import CHUNKED, HANG_UP, OK, Server, Step, served
-from workers.engine.errors import AnswerTooLarge, CallError
+from tests.engine.running import FakeClock
+from tests.simulator.calls import until
+from workers.engine.errors import AnswerTooLarge, ConnectionFailed
 from workers.engine.http import (
     MAX_ANSWER_BYTES,
     BrokenOff,
     Client,
     ClosedWithoutAnswer,
     NotHttp,
+    Unreachable,
 )
+from workers.engine.providers.ollama import Ollama
+from workers.engine.providers.servers import Servers
+from workers.engine.records import Request
+from workers.simulator.testing import running_simulator
+
+
+@pytest.fixture
+def first():
+    with running_simulator(latency_ms=0) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def second():
+    with running_simulator(latency_ms=0) as simulator:
+        yield simulator
+
+
+def ask(question="Name a river"):
+    messages = [{"role": "user", "content": question}]
+    body = {"model": "sim-small", "messages": messages}
+    return Request("gpu", "sim-small", "/chat/completions", body)
+
+
+def ollama(client, servers):
+    return Ollama(client, "ollama", "http://first.example", servers=servers)
+
+
+def calls(simulator):
+    return int(simulator.ledger()["total"])
+
+
+async def test_idle_servers_take_turns(client, first, second):
+    provider = ollama(client, Servers([first.url, second.url]))
+    for _ in range(6):
+        await provider.send(ask())
+    assert (calls(first), calls(second)) == (3, 3)
+
+
+async def test_a_busy_server_gets_no_call_while_another_is_idle(client, first, second):
+    first.change(latency_ms=60_000)
+    provider = ollama(client, Servers([first.url, second.url]))
+    slow = asyncio.create_task(provider.send(ask()))
+    await until(lambda: calls(first) == 1)
+    for _ in range(5):
+        await provider.send(ask())
+    assert (calls(first), calls(second)) == (1, 5)
+    slow.cancel()
+    await asyncio.gather(slow, return_exceptions=True)
+    first.change(latency_ms=0)
+    await provider.send(ask())
+    assert calls(first) == 2  # a cancelled call is no load any more
+
+
+async def test_a_dead_server_costs_no_call_and_comes_back(client, second):
+    clock, port = FakeClock(), free_port()
+    servers = Servers([f"http://127.0.0.1:{port}", second.url], clock.monotonic)
+    provider = ollama(client, servers)
+    for _ in range(4):
+        assert (await provider.send(ask())).text
+    assert calls(second) == 4
+    with running_simulator(port=port, latency_ms=0) as back:
+        clock.now += 4.9
+        await provider.send(ask())
+        assert calls(back) == 0
+        clock.now += 0.2
+        for _ in range(4):
+            await provider.send(ask())
+        assert calls(back) == 2
+    assert calls(second) == 7
+
+
+async def test_a_server_that_stays_dead_is_tried_less_and_less_often():
+    clock = FakeClock()
+    servers = Servers(["dead", "alive"], clock.monotonic)
+    tried: list[float] = []
+
+    async def send(url: str) -> str:
+        if url == "dead":
+            tried.append(clock.now)
+            raise Unreachable("no")
+        return url
+
+    start = clock.now
+    for _ in range(400):
+        assert await servers.call(send) == "alive"
+        clock.now += 0.5
+    assert [at - start for at in tried] == [0, 5, 15, 35, 75, 135, 195]
+
+
+async def test_many_calls_that_find_it_dead_together_count_once():
+    clock = FakeClock()
+    servers = Servers(["dead", "alive"], clock.monotonic)
+    tried: list[str] = []
+    go = asyncio.Event()
+
+    async def send(url: str) -> str:
+        tried.append(url)
+        await go.wait()
+        if url == "dead":
+            raise Unreachable("no")
+        return url
+
+    crowd = [asyncio.create_task(servers.call(send)) for _ in range(6)]
+    await asyncio.sleep(0)  # all have begun
+    go.set()
+    assert await asyncio.gather(*crowd) == ["alive"] * 6
+    assert tried.count("dead") == 3
+    clock.now += 5
+    await servers.call(send)
+    assert tried.count("dead") == 4
+
+
+async def test_while_a_call_probes_the_others_stay_away():
+    clock = FakeClock()
+    servers = Servers(["back", "alive"], clock.monotonic)
+    is_dead = True
+    arrived, answer = asyncio.Event(), asyncio.Event()
+
+    async def send(url: str) -> str:
+        if url == "back" and is_dead:
+            raise Unreachable("no")
+        if url == "back":
+            arrived.set()
+            await answer.wait()
+        return url
+
+    assert await servers.call(send) == "alive"
+    is_dead = False
+    clock.now += 5
+    probe = asyncio.create_task(servers.call(send))
+    await arrived.wait()
+    assert [await servers.call(send) for _ in range(3)] == ["alive"] * 3
+    answer.set()
+    assert await probe == "back"
+    assert {await servers.call(send) for _ in range(2)} == {"back", "alive"}
+
+
+async def test_when_all_are_out_the_call_fails_as_a_connection(client):
+    urls = [f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"]
+    provider = ollama(client, Servers(urls))
+    for _ in range(2):
+        with pytest.raises(ConnectionFailed, match="None of the 2 servers can be reached"):
+            await provider.send(ask())
+
+
+async def test_a_single_server_is_asked_every_time(client):
+    port = free_port()
+    provider = ollama(client, Servers([f"http://127.0.0.1:{port}"]))
+    with pytest.raises(ConnectionFailed, match="Nothing answers"):
+        await provider.send(ask())
+    with running_simulator(port=port, latency_ms=0):
+        assert (await provider.send(ask())).text
 
 
 @pytest.mark.parametrize(
@@ -18,10 +178,7 @@ from workers.engine.http import (
     [
         pytest.param([OK], id="with its length"),
         pytest.param([OK[:30], OK[30:-1], OK[-1:]], id="in pieces"),
-        pytest.param(
-            [CHUNKED + b"1\r\nh\r\n1\r\ni\r\n0\r\n\r\n"],
-            id="chunked",
-        ),
+        pytest.param([CHUNKED + b"1\r\nh\r\n1\r\ni\r\n0\r\n\r\n"], id="chunked"),
         pytest.param([CHUNKED + b"2\r\nhi\r\n0\r\nSum: 1\r\n\r\n"], id="with a trailer"),
         pytest.param([b"HTTP/1.0 200 OK\r\n\r\nh", b"i", HANG_UP], id="until the connection ends"),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n" + OK], id="after an interim answer"),
@@ -31,13 +188,13 @@ from workers.engine.http import (
         ),
     ],
 )
-async def test_an_answer_is_read_however_it_is_framed(script: list[Step]) -> None:
+async def test_an_answer_is_read_however_it_is_framed(script):
     async with served(Server(script)) as url, Client() as client:
         answer = await client.post(url, b"{}", {})
     assert (answer.status, answer.body) == (200, b"hi")
 
 
-def large(head: bytes) -> list[Step]:
+def large(head):
     return [b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n", *[b"x" * 65536] * 80]
 
 
@@ -70,7 +227,7 @@ def large(head: bytes) -> list[Step]:
         pytest.param(large(b"Connection: close"), AnswerTooLarge, id="too long without a word"),
     ],
 )
-async def test_what_is_no_answer_has_a_name(script: list[Step], error: type[CallError]) -> None:
+async def test_what_is_no_answer_has_a_name(script, error):
     server = Server(script)
     async with served(server) as url, Client() as client:
         with pytest.raises(error):
@@ -80,20 +237,17 @@ async def test_what_is_no_answer_has_a_name(script: list[Step], error: type[Call
     assert server.connections == 2
 
 
-async def test_an_answer_of_the_largest_size_is_read() -> None:
+async def test_answers_of_the_largest_size_and_of_many_small_chunks_are_read():
     body = b"x" * MAX_ANSWER_BYTES
     script: list[Step] = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body]
     async with served(Server(script)) as url, Client() as client:
         assert (await client.get(url, {})).body == body
-
-
-async def test_an_answer_of_many_small_chunks_is_read() -> None:
-    script: list[Step] = [CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"]
+    script = [CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"]
     async with served(Server(script)) as url, Client() as client:
         assert (await client.get(url, {})).body == b"x" * 50_000
 
 
-async def test_a_request_is_written_as_the_server_expects_it() -> None:
+async def test_a_request_is_written_as_the_server_expects_it():
     server = Server()
     async with served(server) as url, Client() as client:
         await client.post(url, b'{"a": 1}', {"Authorization": "Bearer key"})
@@ -108,7 +262,7 @@ async def test_a_request_is_written_as_the_server_expects_it() -> None:
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-More: 1", "a\nb", "a\rb"])
-async def test_a_header_cannot_bring_another_one_along(value: str) -> None:
+async def test_a_header_cannot_bring_another_one_along(value):
     server = Server()
     async with served(server) as url, Client() as client:
         with pytest.raises(ValueError, match="line break"):
@@ -116,7 +270,7 @@ async def test_a_header_cannot_bring_another_one_along(value: str) -> None:
     assert not server.requests
 
 
-async def test_a_redirect_is_an_answer_like_any_other() -> None:
+async def test_a_redirect_is_an_answer_like_any_other():
     moved = b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n"
     server = Server([moved])
     async with served(server) as url, Client() as client:

@@ -11,7 +11,7 @@ from workers.engine.calling.call_notes import prompt_of
 from workers.engine.calling.calls import prompt_tokens
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
-from workers.engine.records import Case, Request
+from workers.engine.records import Case
 from workers.engine.spec.births import check_births, names_filled
 from workers.engine.spec.template import TemplateError
 from workers.engine.targets import TargetParts
@@ -29,7 +29,7 @@ WITH_HISTORY = [FEW_SHOT[0], {"messages": "{{history}}"}, FEW_SHOT[3]]
 WITH_IMAGE = [{"role": "user", "content": [{"text": "What is it?"}, {"image": "{{picture}}"}]}]
 
 
-def document(*prompts: dict[str, Any]) -> dict[str, Any]:
+def document(*prompts):
     return {
         "name": "run",
         "kind": "evaluate",
@@ -40,7 +40,7 @@ def document(*prompts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def request_of(whole: dict[str, Any], **fields: str) -> Request:
+def request_of(whole, **fields):
     configuration = read_configuration(whole)
     candidate = configuration.make_candidates()[0]
     request = configuration.target(TargetParts()).opening(candidate, Case(0, fields), 0)
@@ -48,14 +48,14 @@ def request_of(whole: dict[str, Any], **fields: str) -> Request:
     return request
 
 
-def sent(messages: list[Any], **fields: str) -> list[dict[str, Any]]:
+def sent(messages, **fields):
     found: list[dict[str, Any]] = request_of(document({"messages": messages}), **fields).body[
         "messages"
     ]
     return found
 
 
-def test_keys_of_prompts_with_system_and_user_are_what_they_were() -> None:
+def test_keys_of_prompts_with_system_and_user_are_what_they_were():
     """Of candidates and of cached answers: both were stored by earlier versions."""
     terse = {"name": "terse", "system": "Be brief.", "user": "Say {{question}}"}
     whole = document(terse, {"name": "plain"})
@@ -76,14 +76,11 @@ def test_keys_of_prompts_with_system_and_user_are_what_they_were() -> None:
     )
 
 
-def test_messages_are_filled_from_the_case() -> None:
+def test_messages_are_filled_from_the_case_and_are_the_same_call_however_written():
     assert sent(FEW_SHOT, question="3 + 4?") == [
         *FEW_SHOT[:3],
         {**FEW_SHOT[3], "content": "3 + 4?"},
     ]
-
-
-def test_the_same_words_are_the_same_call_however_they_are_written() -> None:
     plain = {"system": "Be brief.", "user": "{{question}}"}
     told = [
         {"role": "system", "content": "Be brief."},
@@ -113,7 +110,7 @@ def test_the_same_words_are_the_same_call_however_they_are_written() -> None:
         ),
     ],
 )
-def test_a_conversation_is_put_in_its_place(history: str, roles: list[str]) -> None:
+def test_a_conversation_is_put_in_its_place(history, roles):
     found = sent(WITH_HISTORY, question="3?", history=history)
     assert [message["role"] for message in found] == roles
     assert found[-1]["content"] == "3?"
@@ -136,10 +133,7 @@ def test_a_conversation_is_put_in_its_place(history: str, roles: list[str]) -> N
             '[{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]',
             "Message 3 is a system message after others",
         ),
-        (
-            json.dumps([{"role": "user", "content": "x"}] * 600),
-            "more than 500 messages",
-        ),
+        (json.dumps([{"role": "user", "content": "x"}] * 600), "more than 500 messages"),
         (
             json.dumps(
                 [
@@ -151,13 +145,13 @@ def test_a_conversation_is_put_in_its_place(history: str, roles: list[str]) -> N
         ),
     ],
 )
-def test_what_is_wrong_with_a_conversation_is_said(history: str, told: str) -> None:
+def test_what_is_wrong_with_a_conversation_is_said(history, told):
     with pytest.raises(TemplateError) as caught:
         sent(WITH_HISTORY, question="3?", history=history)
     assert told in str(caught.value)
 
 
-def test_many_large_columns_do_not_make_a_huge_prompt() -> None:
+def test_many_large_columns_do_not_make_a_huge_prompt():
     many = [{"role": "user", "content": "{{question}}"}] * 100
     with pytest.raises(TemplateError, match="4,000,000 characters together"):
         sent(many, question="x" * 50_000)
@@ -196,7 +190,7 @@ USER = {"role": "user", "content": "x"}
         ({"library": "x", "user": "y"}, "", "not both"),
     ],
 )
-def test_problems_of_messages_are_named(prompt: dict[str, Any], path: str, told: str) -> None:
+def test_problems_of_messages_are_named(prompt, path, told):
     with pytest.raises(ConfigurationError) as caught:
         read_configuration(document(prompt))
     problems = {problem.path: problem.message for problem in caught.value.problems}
@@ -204,7 +198,7 @@ def test_problems_of_messages_are_named(prompt: dict[str, Any], path: str, told:
     assert told in found
 
 
-def test_columns_of_messages_are_known_wherever_they_stand() -> None:
+def test_columns_of_messages_are_known_wherever_they_stand():
     configuration = read_configuration(document({"messages": [*WITH_HISTORY[:2], *WITH_IMAGE]}))
     assert names_filled(configuration) == {"history", "picture"}
     assert [template.path for template in configuration.templates()] == [
@@ -217,7 +211,7 @@ def test_columns_of_messages_are_known_wherever_they_stand() -> None:
         check_births(configuration, configuration.make_candidates(), ["history"])
 
 
-def test_an_image_is_sent_as_data_or_by_its_address() -> None:
+def test_an_image_is_sent_as_data_or_by_its_address():
     for source in (
         PNG_URI,
         f" {PNG_URI}\n",
@@ -229,6 +223,12 @@ def test_an_image_is_sent_as_data_or_by_its_address() -> None:
             {"type": "text", "text": "What is it?"},
             {"type": "image_url", "image_url": {"url": source.strip()}},
         ]
+    # An image is guessed as a thousand tokens and shown as text.
+    request = request_of(document({"messages": WITH_IMAGE}), picture=PNG_URI)
+    assert prompt_tokens(request) == pytest.approx(1000 + len("What is it?") / 4)
+    assert prompt_of(request) == [
+        {"role": "user", "content": f"What is it?\n[image: PNG, {len(PNG)} bytes]"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -248,22 +248,14 @@ def test_an_image_is_sent_as_data_or_by_its_address() -> None:
         (f"data:image/png;base64,{b64encode(PNG + b'0' * 256_000).decode()}", "larger than 256 KB"),
     ],
 )
-def test_what_is_no_image_is_not_sent(picture: str, told: str) -> None:
+def test_what_is_no_image_is_not_sent(picture, told):
     with pytest.raises(TemplateError) as caught:
         sent(WITH_IMAGE, picture=picture)
     assert told in str(caught.value)
     assert len(str(caught.value)) < 500
 
 
-def test_an_image_is_guessed_as_a_thousand_tokens_and_shown_as_text() -> None:
-    request = request_of(document({"messages": WITH_IMAGE}), picture=PNG_URI)
-    assert prompt_tokens(request) == pytest.approx(1000 + len("What is it?") / 4)
-    assert prompt_of(request) == [
-        {"role": "user", "content": f"What is it?\n[image: PNG, {len(PNG)} bytes]"}
-    ]
-
-
-def test_a_step_of_a_pipeline_may_be_made_of_messages() -> None:
+def test_a_step_of_a_pipeline_may_be_made_of_messages():
     steps = [
         {"name": "planner", "messages": FEW_SHOT, "models": ["main/m"]},
         {

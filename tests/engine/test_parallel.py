@@ -68,13 +68,16 @@ def test_results_keep_their_place_when_the_last_item_finishes_first():
     assert map_parallel(work, [0, 1, 2], max_workers=3) == [0, 1, 2]
 
 
-def test_none_is_a_result_like_any_other():
+def test_none_is_a_result_like_any_other_and_items_are_spread_over_the_arguments():
     assert map_parallel(lambda item: None, [1, 2, 3]) == [None, None, None]
     assert run_parallel(lambda a, b: a if a == b else None, [(1, 1), (1, 2), (3, 3)]) == [
         1,
         None,
         3,
     ]
+    assert run_parallel(lambda a, b=0: a - b, [(5, 3), [4, 1], (7,)]) == [2, 3, 7]
+    items = [("p", "q", "r" * length) for length in range(6)]
+    assert score_batch_parallel(lambda p, q, r: len(p + q + r), items) == [2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize(
@@ -106,9 +109,7 @@ def test_one_failure_does_not_lose_the_others():
     assert all(isinstance(failure.error, ZeroDivisionError) for failure in error.value.failures)
     assert results[1] is error.value.failures[0].error
     assert "2 of 5 items failed; the first was item 1 with ZeroDivisionError" in str(error.value)
-
-
-def test_failures_can_be_returned_in_their_places():
+    # Failures can be returned in their places.
     first, gap, last = map_parallel(divide, [1, 0, 5], on_error="return")
     assert (first, last) == (10, 2)
     assert isinstance(gap, ZeroDivisionError)
@@ -125,15 +126,6 @@ def test_every_item_is_tried_even_after_a_failure():
         map_parallel(work, range(10), max_workers=1)
     assert tried == list(range(10))
     assert len(error.value.failures) == 10
-
-
-def test_run_parallel_spreads_each_item_over_the_arguments():
-    assert run_parallel(lambda a, b=0: a - b, [(5, 3), [4, 1], (7,)]) == [2, 3, 7]
-
-
-def test_a_batch_of_triples_is_scored_in_order():
-    items = [("p", "q", "r" * length) for length in range(6)]
-    assert score_batch_parallel(lambda p, q, r: len(p + q + r), items) == [2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("generate", [generate_candidates, generate_candidates_parallel])

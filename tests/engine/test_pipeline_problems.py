@@ -1,34 +1,24 @@
 """What is wrong with a pipeline is said before it runs, at its place."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from tests.engine.pipeline_parts import HERE, ROUTED, ROUTER, agent, chat
+from tests.engine.installed_agents import HERE, ROUTED, ROUTER, agent, chat
 from tests.engine.running import run_document
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.plugins import PLUGINS, PluginError, install_plugins
-from workers.engine.records import Case, Score
+from workers.engine.records import Score
 from workers.engine.spec.checks import check_against
-from workers.simulator.testing import SimulatorClient
 
 
 @pytest.fixture(autouse=True)
-def installed() -> Iterator[None]:
+def installed():
     install_plugins([HERE])
     yield
     PLUGINS.clear()
 
 
-@pytest.fixture
-def selection(document: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: document[name] for name in ("name", "seed", "dataset", "scorers", "limits")}
-    return {**kept, "kind": "select", "strategy": "brute_force"}
-
-
-def spoilt(**change: Any) -> list[dict[str, Any]]:
+def spoilt(**change):
     return [{**ROUTER, **change}, *ROUTED[1:]]
 
 
@@ -45,20 +35,14 @@ def spoilt(**change: Any) -> list[dict[str, Any]]:
             "none; write them after",
         ),
         ([ROUTED[1], ROUTED[1]], "steps.1.name", "another one too"),
-        (
-            [chat("solver.draft", "x"), agent("fans_out")],
-            "steps.1.calls.0.name",
-            "another one too",
-        ),
+        ([chat("solver.draft", "x"), agent("fans_out")], "steps.1.calls.0.name", "another one too"),
         ([{**ROUTED[1], "tool": []}], "steps.0.tool", "Allowed here: name, system, user, messages"),
         ([{**agent("Chain"), "user": "x"}], "steps.0.user", "Allowed here: name, agent, options"),
         ([{"name": "planner"}], "steps.0.models", "needed"),
         ([{"name": "planner", "agent": "x"}], "steps.0.calls", "needed"),
     ],
 )
-def test_problems_of_the_flow_are_named(
-    selection: dict[str, Any], steps: list[Any], path: str, told: str
-) -> None:
+def test_problems_of_the_flow_are_named(selection, steps, path, told):
     with pytest.raises(ConfigurationError) as caught:
         read_configuration({**selection, "steps": steps})
     assert [problem.path for problem in caught.value.problems] == [path]
@@ -89,9 +73,7 @@ def test_problems_of_the_flow_are_named(
         ),
     ],
 )
-def test_problems_with_agents_are_named(
-    selection: dict[str, Any], step: dict[str, Any], path: str, told: str
-) -> None:
+def test_problems_with_agents_are_named(selection, step, path, told):
     configuration = read_configuration({**selection, "steps": [step]})
     with pytest.raises(ConfigurationError) as caught:
         check_against(
@@ -101,9 +83,7 @@ def test_problems_with_agents_are_named(
     assert told in problems[path]
 
 
-async def test_an_agent_that_is_gone_fails_its_trials(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_an_agent_that_is_gone_fails_its_trials(simulator, selection, cases):
     selection["steps"] = [agent("fans_out")]
     PLUGINS.clear()
     scores: list[Score] = await run_document(selection, cases[:2], simulator.url)
@@ -119,13 +99,13 @@ async def test_an_agent_that_is_gone_fails_its_trials(
         ("workers.engine.records", "has no __all__"),
     ],
 )
-def test_a_plugin_that_is_not_there_stops_the_start(name: str, told: str) -> None:
+def test_a_plugin_that_is_not_there_stops_the_start(name, told):
     with pytest.raises(PluginError, match="EVALSITE_PLUGINS") as caught:
         install_plugins([name])
     assert told in str(caught.value)
 
 
-def test_one_object_may_be_named_alone() -> None:
+def test_one_object_may_be_named_alone():
     PLUGINS.clear()
     install_plugins([f"{HERE}.Chain"])
     assert list(PLUGINS) == [f"{HERE}.Chain"]

@@ -2,12 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
-from tests.engine.pipeline_parts import HERE, LARGE, ROUTED, ROUTER, TERSE, agent, chat
+from tests.engine.installed_agents import HERE, LARGE, ROUTED, ROUTER, TERSE, agent, chat
 from tests.engine.running import run_document, table_of
 from tests.harness.patience import wait_until
 from workers.engine.calling.cache import MemoryCache
@@ -17,29 +15,20 @@ from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.routing import pick_route
 from workers.engine.plugins import PLUGINS, install_plugins
 from workers.engine.records import Case
-from workers.simulator.testing import SimulatorClient
 
 
 @pytest.fixture(autouse=True)
-def installed() -> Iterator[None]:
+def installed():
     install_plugins([HERE])
     yield
     PLUGINS.clear()
 
 
-@pytest.fixture
-def selection(document: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: document[name] for name in ("name", "seed", "dataset", "scorers", "limits")}
-    return {**kept, "kind": "select", "strategy": "brute_force"}
-
-
-def level(position: int, level: int, expected: int) -> Case:
+def level(position, level, expected):
     return Case(position, {"level": str(level), "question": "7", "expected": str(expected)})
 
 
-async def test_a_router_picks_the_step_that_answers(
-    simulator: SimulatorClient, selection: dict[str, Any]
-) -> None:
+async def test_a_router_picks_the_step_that_answers(simulator, selection):
     cases = [level(0, 1, 1007), level(1, 2, 1107)]
     scores = await run_document({**selection, "steps": ROUTED}, cases, simulator.url)
     assert [score.value for score in scores] == [1.0, 1.0]
@@ -50,8 +39,8 @@ async def test_a_router_picks_the_step_that_answers(
 
 
 async def test_an_answer_that_no_route_knows_fails_the_trial_or_takes_the_default(
-    simulator: SimulatorClient, selection: dict[str, Any]
-) -> None:
+    simulator, selection
+):
     cases = [level(0, 3, 1107)]
     [score] = await run_document({**selection, "steps": ROUTED}, cases, simulator.url)
     assert (score.error, score.value) == ("no_route", None)
@@ -73,7 +62,7 @@ async def test_an_answer_that_no_route_knows_fails_the_trial_or_takes_the_defaul
         ("c++", "slow"),
     ],
 )
-def test_answers_are_matched_by_words(answer: str, step: str) -> None:
+def test_answers_are_matched_by_words(answer, step):
     routes = {"easy": "quick", "hard": "slow", "very hard": "slow", "c++": "slow"}
     assert pick_route({"name": "triage", "routes": routes, "default": "other"}, answer) == step
 
@@ -81,8 +70,8 @@ def test_answers_are_matched_by_words(answer: str, step: str) -> None:
 @pytest.mark.parametrize("cap", [1, 4])
 @pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly"])
 async def test_calls_of_agents_take_the_slots_and_not_the_trials(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str, cap: int
-) -> None:
+    simulator, selection, cases, name, cap
+):
     simulator.change(latency_ms=5 if cap > 1 else 1, gather=cap)
     selection["limits"] = {**selection["limits"], "max_concurrent": cap}
     selection["steps"] = [agent(name, options={"width": 5})]
@@ -93,9 +82,7 @@ async def test_calls_of_agents_take_the_slots_and_not_the_trials(
     assert [score.calls_sent for score in scores] == [5] * 6
 
 
-async def test_each_call_is_noted_with_its_step(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_each_call_is_noted_with_its_step(simulator, selection, cases):
     calls = [chat("plan", "{{question}}"), chat("solve", "What is {{plan}} + 0?")]
     selection["steps"] = [{"name": "duo", "agent": f"{HERE}.Chain", "calls": calls}]
     [score] = await run_document(selection, cases[:1], simulator.url)
@@ -112,49 +99,31 @@ async def test_each_call_is_noted_with_its_step(
 
 
 SCORED_ALL_THE_SAME = {"answers": {"score_truncated": True}}
+SHORT = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
 
 
 @pytest.mark.parametrize("cut", ["easy", "last"], ids=["on the way", "at the end"])
-async def test_a_pipeline_fails_at_the_step_whose_answer_was_cut(
-    simulator: SimulatorClient, selection: dict[str, Any], cut: str
-) -> None:
-    short = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
-    steps = [
-        {**step, "system": "", "models": [short]} if step["name"] == cut else step
+async def test_a_pipeline_fails_at_the_step_whose_answer_was_cut(simulator, selection, cut):
+    """Where cut answers are scored, it counts as cut only if its last answer was."""
+    selection["steps"] = [
+        {**step, "system": "", "models": [SHORT]} if step["name"] == cut else step
         for step in ROUTED
     ]
-    [score] = await run_document({**selection, "steps": steps}, [level(0, 1, 1)], simulator.url)
+    [score] = await run_document(selection, [level(0, 1, 1)], simulator.url)
     assert (score.error, score.value, score.truncated) == ("truncated", None, True)
     assert score.message == f"Step {cut}: The answer was cut off at max_tokens = 1."
     assert (score.tokens_out, score.latency_ms) == (None, None)  # those of a step are with its call
     last = score.calls[-1]
     assert (last.step, last.error, last.answer) == (cut, "truncated", score.answer)
     assert score.answer
-
-
-@pytest.mark.parametrize(
-    ("cut", "is_marked"), [("easy", False), ("last", True)], ids=["on the way", "at the end"]
-)
-async def test_a_pipeline_is_cut_if_its_last_answer_was(
-    simulator: SimulatorClient, selection: dict[str, Any], cut: str, is_marked: bool
-) -> None:
-    short = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
-    steps = [
-        {**step, "system": "", "models": [short]} if step["name"] == cut else step
-        for step in ROUTED
-    ]
-    document = {**selection, "steps": steps, **SCORED_ALL_THE_SAME}
-    [score] = await run_document(document, [level(0, 1, 1)], simulator.url)
+    [score] = await run_document(selection | SCORED_ALL_THE_SAME, [level(0, 1, 1)], simulator.url)
     assert [call.step for call in score.calls if call.truncated] == [cut]
     assert score.value is not None
-    assert score.truncated == is_marked
+    assert score.truncated == (cut == "last")
 
 
-async def test_an_agent_is_cut_if_one_of_its_answers_was(
-    simulator: SimulatorClient, selection: dict[str, Any]
-) -> None:
-    short = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
-    draft = {"name": "draft", "user": "{{question}}", "models": [short]}
+async def test_an_agent_is_cut_if_one_of_its_answers_was(simulator, selection):
+    draft = {"name": "draft", "user": "{{question}}", "models": [SHORT]}
     steps = [{"name": "solver", "agent": "self_consistency", "calls": [draft]}]
     document = {**selection, "steps": steps}
     [failed] = await run_document(document, [level(0, 1, 7)], simulator.url)
@@ -164,8 +133,8 @@ async def test_an_agent_is_cut_if_one_of_its_answers_was(
 
 
 async def test_calls_at_once_take_the_time_of_the_longest_and_calls_in_a_row_of_all(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+    simulator, selection, cases
+):
     simulator.change(latency_ms=30)
     for name, together in (("fans_out", True), ("fans_out_plainly", False)):
         selection["steps"] = [agent(name)]
@@ -179,9 +148,7 @@ async def test_calls_at_once_take_the_time_of_the_longest_and_calls_in_a_row_of_
         assert cached.calls_sent == 0
 
 
-async def test_a_cached_trial_costs_nothing_and_has_its_full_price(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_cached_trial_costs_nothing_and_has_its_full_price(simulator, selection, cases):
     prices = {("simulated", "sim-large"): Price(1.0, 2.0)}
     selection["steps"] = [chat("planner", "Plan: {{question}}"), agent("fans_out")]
     cache = MemoryCache()
@@ -194,9 +161,7 @@ async def test_a_cached_trial_costs_nothing_and_has_its_full_price(
     assert unknown.full_cost is None
 
 
-async def test_a_sample_is_a_call_of_its_own_and_is_cached_as_such(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_sample_is_a_call_of_its_own_and_is_cached_as_such(simulator, selection, cases):
     selection["steps"] = [{**agent(""), "agent": "self_consistency", "options": {"samples": 3}}]
     cache = MemoryCache()
     first = await run_document(selection, cases, simulator.url, cache)
@@ -217,8 +182,8 @@ async def test_a_sample_is_a_call_of_its_own_and_is_cached_as_such(
     ],
 )
 async def test_an_agent_that_fails_is_an_error_and_never_a_zero(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], how: str, told: str
-) -> None:
+    simulator, selection, cases, how, told
+):
     selection["steps"] = [agent("misbehaves", options={"how": how})]
     [score] = await run_document(selection, cases[:1], simulator.url)
     assert (score.error, score.value) == ("agent_error", None)
@@ -228,9 +193,7 @@ async def test_an_agent_that_fails_is_an_error_and_never_a_zero(
 
 @pytest.mark.parametrize(("name", "error"), [("hangs", "timeout"), ("sleeps", "timeout"),
                                              ("cancels", "agent_error")])  # fmt: skip
-async def test_an_agent_that_never_answers_is_cut(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str, error: str
-) -> None:
+async def test_an_agent_that_never_answers_is_cut(simulator, selection, cases, name, error):
     seconds = 0.2 if error == "timeout" else 60
     selection["limits"] = {**selection["limits"], "timeout_seconds": seconds}
     selection["steps"] = [agent(name)]
@@ -239,8 +202,8 @@ async def test_an_agent_that_never_answers_is_cut(
 
 
 async def test_a_plain_agent_that_computes_for_ever_ends_with_its_trial(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+    simulator, selection, cases
+):
     before = agent_threads()
     selection["limits"] = {**selection["limits"], "timeout_seconds": 0.2}
     selection["steps"] = [agent("burns")]
@@ -250,9 +213,7 @@ async def test_a_plain_agent_that_computes_for_ever_ends_with_its_trial(
 
 
 @pytest.mark.late
-async def test_an_agent_that_never_awaits_fails_its_own_trial_only(
-    simulator: SimulatorClient, selection: dict[str, Any]
-) -> None:
+async def test_an_agent_that_never_awaits_fails_its_own_trial_only(simulator, selection):
     rows = [Case(n, {"question": f"What is {n} + 1?", "expected": str(n + 1)}) for n in range(3)]
     selection["steps"] = [agent("spins")]
     scores = await run_document(selection, rows, simulator.url)
@@ -262,8 +223,8 @@ async def test_an_agent_that_never_awaits_fails_its_own_trial_only(
 
 
 async def test_calls_that_an_agent_does_not_wait_for_are_counted_if_they_were_sent(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+    simulator, selection, cases
+):
     simulator.change(gather=3)  # all of them are sent before one is answered
     simulator.play(
         {"match": {}, "times": 1, "do": "pass"}, {"match": {}, "times": None, "do": "hang"}
@@ -277,9 +238,7 @@ async def test_calls_that_an_agent_does_not_wait_for_are_counted_if_they_were_se
     assert (score.error, score.calls_sent, score.unpriced) == ("", 3, 2)
 
 
-async def test_what_an_agent_says_can_be_stored_anywhere(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_what_an_agent_says_can_be_stored_anywhere(simulator, selection, cases):
     selection["steps"] = [agent("mumbles")]
     [score] = await run_document(selection, cases[:1], simulator.url)
     assert score.answer == "\ufffd? 42"
@@ -287,9 +246,7 @@ async def test_what_an_agent_says_can_be_stored_anywhere(
 
 
 @pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly", "hangs"])
-async def test_a_run_that_is_cancelled_leaves_nothing_behind(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str
-) -> None:
+async def test_a_run_that_is_cancelled_leaves_nothing_behind(simulator, selection, cases, name):
     simulator.change(latency_ms=60_000)
     selection["limits"] = {**selection["limits"], "timeout_seconds": 600}
     selection["steps"] = [agent(name)]
@@ -303,18 +260,18 @@ async def test_a_run_that_is_cancelled_leaves_nothing_behind(
     await until(lambda: agent_threads() <= before)
 
 
-def agent_threads() -> set[threading.Thread]:
+def agent_threads():
     return {thread for thread in threading.enumerate() if thread.name == "thread-lane"}
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition):
     """Asked in a thread, so that this loop goes on meanwhile."""
     await asyncio.to_thread(wait_until, condition)
 
 
 async def test_a_call_that_fails_is_the_trials_failure_and_what_flew_beside_it_is_counted(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+    simulator, selection, cases
+):
     simulator.change(latency_ms=50, gather=4)  # all of them are sent before one is answered
     simulator.play({"match": {}, "times": 1, "do": "status", "status": 400})
     selection["steps"] = [agent("fans_out", options={"width": 4})]
@@ -324,11 +281,11 @@ async def test_a_call_that_fails_is_the_trials_failure_and_what_flew_beside_it_i
     assert sorted(call.error for call in score.calls) == ["", "", "", "refused"]
 
 
-async def test_combinations_cover_the_calls_of_agents(selection: dict[str, Any]) -> None:
+async def test_combinations_cover_the_calls_of_agents(selection):
     calls = [chat("draft", "{{question}}", "simulated/sim-small", LARGE)]
     hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1}}
     selection["steps"] = [
-        chat("planner", "{{question}}", LARGE, hot),  # type: ignore[arg-type]
+        chat("planner", "{{question}}", LARGE, hot),
         {**agent("fans_out"), "calls": calls},
     ]
     candidates = read_configuration(selection).make_candidates()

@@ -1,7 +1,5 @@
 """Costs follow from tokens and prices; what nobody knows is unknown, never nothing."""
 
-from typing import Any
-
 import pytest
 
 from workers.engine.calling.prices import Bill, Price, cost_of, read_prices
@@ -23,13 +21,11 @@ REQUEST = Request("main", "large", "/chat/completions", {})
         pytest.param(PRICE, 120, None, None, id="output not told"),
     ],
 )
-def test_a_cost_follows_from_price_and_tokens(
-    price: Price | None, tokens_in: int | None, tokens_out: int | None, cost: float | None
-) -> None:
+def test_a_cost_follows_from_price_and_tokens(price, tokens_in, tokens_out, cost):
     assert cost_of(price, tokens_in, tokens_out) == cost
 
 
-def reply(tokens: int | None, *, cached: bool = False) -> Reply:
+def reply(tokens, *, cached=False):
     return Reply("4", 1.0, tokens, tokens, cached)
 
 
@@ -49,9 +45,7 @@ def reply(tokens: int | None, *, cached: bool = False) -> Reply:
         ),
     ],
 )
-def test_a_bill_tells_known_from_unknown(
-    replies: list[Reply], outcomes: list[str], cost: float | None, saved: float, unpriced: int
-) -> None:
+def test_a_bill_tells_known_from_unknown(replies, outcomes, cost, saved, unpriced):
     bill = Bill({("main", "large"): PRICE})
     for item in replies:
         bill.add(REQUEST, item)
@@ -59,13 +53,13 @@ def test_a_bill_tells_known_from_unknown(
     assert (bill.cost, bill.saved, bill.count_unpriced(trace)) == (cost, saved, unpriced)
 
 
-def test_a_model_of_another_endpoint_has_no_price() -> None:
+def test_a_model_of_another_endpoint_has_no_price():
     bill = Bill({("other", "large"): PRICE})
     bill.add(REQUEST, reply(1000))
     assert (bill.cost, bill.count_unpriced([])) == (None, 1)
 
 
-def test_prices_are_read_by_model() -> None:
+def test_prices_are_read_by_model():
     assert read_prices({"large": {"input": 2.5, "output": 10}}) == {"large": PRICE}
 
 
@@ -83,6 +77,6 @@ def test_prices_are_read_by_model() -> None:
         ({"m": {"input": "1", "output": 1}}, "input price of 'm'"),
     ],
 )
-def test_what_is_no_price_is_refused_with_the_reason(document: Any, message: str) -> None:
+def test_what_is_no_price_is_refused_with_the_reason(document, message):
     with pytest.raises(ValueError, match=message):
         read_prices(document)

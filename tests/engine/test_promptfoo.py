@@ -7,7 +7,7 @@ import pytest
 
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
-from workers.engine.promptfoo.reading import Promptfoo, read_promptfoo
+from workers.engine.promptfoo.reading import read_promptfoo
 
 PROMPT = "Translate {{text}} to {{ language }}."
 BASE: dict[str, Any] = {
@@ -20,29 +20,29 @@ BASE: dict[str, Any] = {
 }
 
 
-def find(word: str, model: str) -> str | None:
+def find(word, model):
     return {"openai": "main"}.get(word)
 
 
-def read(**changes: Any) -> Promptfoo:
+def read(**changes):
     return read_promptfoo(json.dumps({**BASE, **changes}), find)
 
 
-def with_asserts(*asserts: Any, **shared: Any) -> Promptfoo:
+def with_asserts(*asserts, **shared):
     """One list of asserts for each test."""
     pairs = zip(BASE["tests"], asserts, strict=True)
     return read(tests=[{**test, "assert": given} for test, given in pairs], **shared)
 
 
-def paths(found: Promptfoo) -> list[str]:
+def paths(found):
     return [note.path for note in found.notes]
 
 
-def check(found: Promptfoo) -> None:
+def check(found):
     read_configuration({**found.document, "name": "x", "dataset": {"rows": found.rows}})
 
 
-def test_prompts_models_and_rows() -> None:
+def test_prompts_models_and_rows():
     chat = '[{"role": "system", "content": "Be terse."}, {"role": "user", "content": "{{text}}"}]'
     found = read(
         description=" Two  languages ",
@@ -91,7 +91,7 @@ def test_prompts_models_and_rows() -> None:
         ({"type": "cost", "threshold": 0.1, "metric": "m"}, {"cost": {"as": "m", "dollars": 0.1}}),
     ],
 )
-def test_asserts_of_all_tests_become_scorers(given: dict[str, Any], scorer: Any) -> None:
+def test_asserts_of_all_tests_become_scorers(given, scorer):
     found = read(defaultTest={"assert": [given]})
     assert (found.document["scorers"], found.notes) == ([scorer], [])
     check(found)
@@ -105,20 +105,25 @@ def test_asserts_of_all_tests_become_scorers(given: dict[str, Any], scorer: Any)
         ("factuality", {"factuality": {"judge": "main/gpt-4o-mini"}}),
     ],
 )
-def test_values_of_each_test_become_the_expected_answer(kind: str, scorer: Any) -> None:
+def test_values_of_each_test_become_the_expected_answer(kind, scorer):
     found = with_asserts([{"type": kind, "value": "chien"}], [{"type": kind, "value": "chat"}])
     assert (found.document["scorers"], found.expected) == ([scorer], "expected")
     assert [row["expected"] for row in found.rows] == ["chien", "chat"]
     check(found)
 
 
-def test_a_value_that_names_a_column_is_that_column() -> None:
+def test_a_column_is_named_by_a_value_and_holds_one_kind_of_answers():
     given = {"type": "equals", "value": "{{text}}"}
     found = read(defaultTest={"assert": [given]})
     assert (found.expected, list(found.rows[0])) == ("text", ["text", "language"])
+    # Two kinds of right answers do not fit into one column.
+    pair = [{"type": "equals", "value": "a"}, {"type": "starts-with", "value": "b"}]
+    found = with_asserts(pair, [{"type": "equals", "value": "c"}, pair[1]])
+    assert found.document["scorers"] == [{"exact": {}}]
+    assert paths(found) == ["tests.0.assert.1"]
 
 
-def test_lists_and_patterns_and_rubrics_of_each_test_go_into_columns() -> None:
+def test_lists_and_patterns_and_rubrics_of_each_test_go_into_columns():
     found = with_asserts(
         [
             {"type": "contains-any", "value": ["a|b", "c"]},
@@ -141,7 +146,7 @@ def test_lists_and_patterns_and_rubrics_of_each_test_go_into_columns() -> None:
     check(found)
 
 
-def test_what_is_not_understood_is_told_by_its_path() -> None:
+def test_what_is_not_understood_is_told_by_its_path():
     found = read(
         prompts=[PROMPT, "file://prompt.txt", "{% if x %}y{% endif %}"],
         providers=[
@@ -190,19 +195,12 @@ def test_what_is_not_understood_is_told_by_its_path() -> None:
     check(found)
 
 
-def test_files_of_tests_are_imported_apart() -> None:
+def test_files_of_tests_are_imported_apart():
     with pytest.raises(ConfigurationError) as error:
         read(tests="file://cases.csv", defaultTest="file://shared.yaml")
     told = {problem.path: problem.message for problem in error.value.problems[1:]}
     assert "Import that file on the page Datasets" in told["tests"]
     assert "'file://shared.yaml' is not read." in told["defaultTest"]
-
-
-def test_two_kinds_of_right_answers_do_not_fit_into_one_column() -> None:
-    pair = [{"type": "equals", "value": "a"}, {"type": "starts-with", "value": "b"}]
-    found = with_asserts(pair, [{"type": "equals", "value": "c"}, pair[1]])
-    assert found.document["scorers"] == [{"exact": {}}]
-    assert paths(found) == ["tests.0.assert.1"]
 
 
 @pytest.mark.parametrize(
@@ -216,13 +214,13 @@ def test_two_kinds_of_right_answers_do_not_fit_into_one_column() -> None:
         ("[" * 100, ""),
     ],
 )
-def test_what_cannot_be_read_is_refused(text: str, told: str) -> None:
+def test_what_cannot_be_read_is_refused(text, told):
     with pytest.raises(ConfigurationError) as caught:
         read_promptfoo(text, find)
     assert told in str(caught.value.problems)
 
 
-def test_lists_that_multiply_end_somewhere() -> None:
+def test_lists_that_multiply_end_somewhere():
     many = {f"v{n}": list(range(100)) for n in range(5)}
     found = read(tests=[{"vars": {**BASE["tests"][0]["vars"], **many}}])
     assert len(found.rows) == 10_000
@@ -234,11 +232,9 @@ LONG = "x" * 20_000
 AGAIN = [{"type": "contains", "value": "{{a}}" * 10_000}]
 BOMBS: dict[str, dict[str, Any]] = {
     "long values that multiply": {
-        "tests": [{"vars": {"a": LONG, **{f"v{n}": ["y"] * 10 for n in range(4)}}}],
+        "tests": [{"vars": {"a": LONG, **{f"v{n}": ["y"] * 10 for n in range(4)}}}]
     },
-    "a column for every row": {
-        "tests": [{"vars": {f"c{number}": "y"}} for number in range(3_000)],
-    },
+    "a column for every row": {"tests": [{"vars": {f"c{number}": "y"}} for number in range(3_000)]},
     "8,000 prompts of one name": {"prompts": [{"raw": "a", "label": "b"}] * 8_000},
     "8,000 models": {"providers": [f"openai:{number}" for number in range(8_000)]},
     "1,000 asserts for 3,000 tests": {

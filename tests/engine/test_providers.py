@@ -1,7 +1,7 @@
 """Every provider over real HTTP: what it sends, what it reads, what it makes of errors."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,14 +10,7 @@ from aiohttp.test_utils import TestServer
 
 from workers.engine.calling.cache import cache_key
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
-from workers.engine.errors import (
-    AnswerTooLarge,
-    CallError,
-    MalformedAnswer,
-    RateLimited,
-    Refused,
-)
-from workers.engine.http import Client
+from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited, Refused
 from workers.engine.providers import PROVIDERS, Provider
 from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
@@ -26,41 +19,32 @@ from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
 from workers.engine.providers.retry_after import read_retry_after
 from workers.engine.records import Request, ToldLimits
-from workers.simulator.testing import SimulatorClient
 
 KEY = "sk-canary-0123456789abcdef"
 SUFFIX = {"openai": "/v1", "azure": "", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
-MODELS_OF_OTHERS = [kind for kind in PROVIDERS if kind != "app"]  # that one: test_own_app.py
+MODELS_OF_OTHERS = [kind for kind in PROVIDERS if kind != "app"]  # that one: test_provider_kinds.py
 MESSAGES = [
     {"role": "system", "content": "Answer with the number only."},
     {"role": "user", "content": "What is 17 + 25?"},
 ]
 
 
-def ask(model: str = "sim-large", **parameters: Any) -> Request:
+def ask(model="sim-large", **parameters):
     body = {**parameters, "model": model, "messages": MESSAGES}
     return Request("main", model, "/chat/completions", body)
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with Client() as session:
-        yield session
 
 
 Connect = Callable[[str], Provider]
 
 
 @pytest.fixture
-def connect(client: Client, simulator: SimulatorClient) -> Connect:
+def connect(client, simulator):
     """A provider of a kind, on the simulated provider, which speaks all their protocols."""
     return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind], KEY)
 
 
 @pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
-async def test_every_provider_gives_the_same_answer_with_its_tokens(
-    connect: Connect, kind: str
-) -> None:
+async def test_every_provider_gives_the_same_answer_with_its_tokens(connect, kind):
     reply = await connect(kind).send(ask(temperature=0))
     usual = await connect("simulated").send(ask(temperature=0))
     assert reply.text == usual.text
@@ -69,7 +53,7 @@ async def test_every_provider_gives_the_same_answer_with_its_tokens(
 
 @pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
-async def test_every_provider_limits_the_answer(connect: Connect, kind: str, name: str) -> None:
+async def test_every_provider_limits_the_answer(connect, kind, name):
     request = Request(
         "main",
         "sim-large",
@@ -81,9 +65,7 @@ async def test_every_provider_limits_the_answer(connect: Connect, kind: str, nam
 
 
 @pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
-async def test_an_answer_that_ended_by_itself_is_not_marked_as_cut(
-    connect: Connect, kind: str
-) -> None:
+async def test_an_answer_that_ended_by_itself_is_not_marked_as_cut(connect, kind):
     assert not (await connect(kind).send(ask(max_tokens=1))).truncated  # its answer is one token
 
 
@@ -100,9 +82,7 @@ FLAWS_OF_OLLAMA = FLAWS_OF | {"content_filter": "no_text", "refusal": ""}
 
 @pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
 @pytest.mark.parametrize("ending", FLAWS_OF)
-async def test_every_provider_tells_an_answer_that_is_not_whole(
-    connect: Connect, simulator: SimulatorClient, kind: str, ending: str
-) -> None:
+async def test_every_provider_tells_an_answer_that_is_not_whole(connect, simulator, kind, ending):
     simulator.play({"do": ending})
     reply = await connect(kind).send(ask())
     assert reply.flaw == (FLAWS_OF_OLLAMA if kind == "ollama" else FLAWS_OF)[ending]
@@ -129,8 +109,8 @@ async def test_every_provider_tells_an_answer_that_is_not_whole(
     ],
 )
 async def test_every_provider_calls_errors_by_the_same_names(
-    connect: Connect, simulator: SimulatorClient, kind: str, fault: dict[str, Any], error: str
-) -> None:
+    connect, simulator, kind, fault, error
+):
     simulator.play({"match": {}, "times": 1, **fault})
     with pytest.raises(CallError) as failed:
         await connect(kind).send(ask())
@@ -139,9 +119,7 @@ async def test_every_provider_calls_errors_by_the_same_names(
 
 
 @pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
-async def test_every_provider_hears_how_long_to_wait(
-    connect: Connect, simulator: SimulatorClient, kind: str
-) -> None:
+async def test_every_provider_hears_how_long_to_wait(connect, simulator, kind):
     simulator.play({"match": {}, "times": 1, "do": "status", "status": 429, "retry_after": 2.5})
     with pytest.raises(RateLimited) as failed:
         await connect(kind).send(ask())
@@ -151,14 +129,12 @@ async def test_every_provider_hears_how_long_to_wait(
 @pytest.mark.parametrize(
     "text", ["soon", "Mon, 01 Jan 99999999999 00:00:00 GMT", "Mon, 01 Jan 2026 00:00:00 +999999999"]
 )
-def test_a_wait_that_cannot_be_read_is_none(text: str) -> None:
+def test_a_wait_that_cannot_be_read_is_none(text):
     assert read_retry_after({"retry-after": text}) is None
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-async def test_the_limits_a_provider_tells_are_read(
-    connect: Connect, simulator: SimulatorClient, kind: str
-) -> None:
+async def test_the_limits_a_provider_tells_are_read(connect, simulator, kind):
     assert (await connect(kind).send(ask())).told is None
     simulator.change(rpm=600, tpm=90_000)
     told = (await connect(kind).send(ask())).told
@@ -166,7 +142,7 @@ async def test_the_limits_a_provider_tells_are_read(
     assert told == ToldLimits(600, 90_000)
 
 
-def test_anthropics_request_has_its_own_form() -> None:
+def test_a_request_has_the_form_of_its_provider_and_stays_what_the_cache_key_is_made_of():
     request = ask(temperature=0.5, stop="END", top_k=3)
     assert anthropic_protocol.body_of(request) == {
         "model": "sim-large",
@@ -177,9 +153,6 @@ def test_anthropics_request_has_its_own_form() -> None:
         "stop_sequences": ["END"],
         "top_k": 3,
     }
-
-
-def test_ollamas_request_has_its_own_form() -> None:
     request = ask(
         temperature=0.5,
         max_tokens=9,
@@ -196,15 +169,9 @@ def test_ollamas_request_has_its_own_form() -> None:
         "format": "json",
         "options": {"temperature": 0.5, "num_predict": 9, "stop": ["END"], "num_ctx": 4096},
     }
-
-
-def test_a_schema_is_handed_to_ollama_as_its_format() -> None:
     schema = {"type": "object"}
     asked = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     assert ollama_protocol.body_of(ask(response_format=asked))["format"] == schema
-
-
-def test_translating_does_not_touch_what_the_cache_key_is_made_of() -> None:
     request = ask(max_tokens=9)
     before = cache_key("service", request)
     anthropic_protocol.body_of(request)
@@ -228,7 +195,7 @@ class Played:
 
 
 @pytest.fixture
-async def played() -> AsyncIterator[tuple[Played, str]]:
+async def played():
     script = Played()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", script.handle)
@@ -245,12 +212,8 @@ async def played() -> AsyncIterator[tuple[Played, str]]:
     ],
 )
 async def test_the_key_goes_into_its_header_and_never_into_an_error(
-    client: Client,
-    played: tuple[Played, str],
-    kind: str,
-    path: str,
-    headers: dict[str, str],
-) -> None:
+    client, played, kind, path, headers
+):
     script, url = played
     script.status = 401
     script.answer = {"error": {"message": "x" * 280 + f" bad key {KEY} " + KEY}}
@@ -268,8 +231,8 @@ async def test_the_key_goes_into_its_header_and_never_into_an_error(
 
 
 async def test_anthropics_text_blocks_are_joined_and_its_own_cache_is_counted_as_input(
-    client: Client, played: tuple[Played, str]
-) -> None:
+    client, played
+):
     script, url = played
     script.answer = {
         "content": [
@@ -291,25 +254,21 @@ async def test_anthropics_text_blocks_are_joined_and_its_own_cache_is_counted_as
         ("ollama", {"message": {"role": "assistant", "content": "42"}, "done": True}),
     ],
 )
-async def test_tokens_that_are_not_told_are_unknown(
-    client: Client, played: tuple[Played, str], kind: str, answer: dict[str, Any]
-) -> None:
+async def test_tokens_that_are_not_told_are_unknown(client, played, kind, answer):
     script, url = played
     script.answer = answer
     reply = await PROVIDERS[kind](client, kind, url).send(ask())
     assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", None, None)
 
 
-def texts(*given: str) -> Request:
+def texts(*given):
     """As the texts of one request are sent."""
     body = {"model": "sim-embed", "input": list(given)}
     return Request("any", "sim-embed", EMBEDDINGS_PATH, body)
 
 
 @pytest.mark.parametrize("maker", [OpenAI, Ollama])
-async def test_embeddings_come_in_the_order_of_the_texts(
-    client: Client, simulator: SimulatorClient, maker: type[OpenAI] | type[Ollama]
-) -> None:
+async def test_embeddings_come_in_the_order_of_the_texts(client, simulator, maker):
     suffix = "/v1" if maker is OpenAI else ""
     embedder = maker(client, "some", simulator.url + suffix)
     reply = await embedder.send(texts("one", "two"))
@@ -332,24 +291,20 @@ async def test_embeddings_come_in_the_order_of_the_texts(
         pytest.param("text", id="no list"),
     ],
 )
-async def test_embeddings_of_another_shape_are_refused(
-    client: Client, played: tuple[Played, str], vectors: Any
-) -> None:
+async def test_embeddings_of_another_shape_are_refused(client, played, vectors):
     script, url = played
     script.answer = {"embeddings": vectors}
     with pytest.raises(MalformedAnswer):
         await Ollama(client, "ollama", url).send(texts("a", "b"))
 
 
-async def test_embeddings_are_cut_at_the_same_size_as_answers(
-    client: Client, played: tuple[Played, str]
-) -> None:
+async def test_embeddings_are_cut_at_the_same_size_as_answers(client, played):
     script, url = played
     script.answer = "[" + "1," * 3_000_000
     with pytest.raises(AnswerTooLarge):
         await OpenAI(client, "openai", url).send(texts("a"))
 
 
-async def test_an_endpoint_without_embeddings_says_where_there_are_some(client: Client) -> None:
+async def test_an_endpoint_without_embeddings_says_where_there_are_some(client):
     with pytest.raises(Refused, match="Anthropic offers no embeddings"):
         await Anthropic(client, "anthropic", "http://127.0.0.1:9/v1").send(texts("a"))

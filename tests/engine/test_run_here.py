@@ -1,27 +1,21 @@
 """The engine end to end in one process, over real HTTP."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from tests.engine.running import run_document, table_of
+from tests.simulator.calls import until
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
 from workers.engine.clock import SystemClock
 from workers.engine.errors import Refused
-from workers.engine.here import FAILURES, Stop, run_here
-from workers.engine.http import Client
-from workers.engine.kinds import read_configuration
-from workers.engine.providers import PROVIDERS
-from workers.engine.records import Case, Score
+from workers.engine.here import FAILURES, Stop
+from workers.engine.records import Case
 from workers.engine.throttling.permits import Quota
-from workers.simulator.testing import SimulatorClient
 
 
-async def test_every_trial_gets_one_score_in_order(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_every_trial_gets_one_score_in_order(simulator, document, cases):
     scores = await run_document(document, cases, simulator.url)
     assert [score.trial.position for score in scores] == list(range(2 * 2 * 20))
     assert len({score.trial[1:] for score in scores}) == len(scores)
@@ -29,9 +23,7 @@ async def test_every_trial_gets_one_score_in_order(
     assert simulator.ledger()["total"] == len(scores)
 
 
-async def test_parallel_gives_the_same_table_as_sequential(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_parallel_gives_the_same_table_as_sequential(simulator, document, cases):
     simulator.change(latency_ms=5, jitter=0.9)
     parallel = await run_document(document, cases, simulator.url)
     document["limits"] = {**document["limits"], "max_concurrent": 1}
@@ -40,18 +32,14 @@ async def test_parallel_gives_the_same_table_as_sequential(
 
 
 @pytest.mark.parametrize("limit", [1, 3, 8, 40])
-async def test_in_flight_reaches_the_limit_and_never_exceeds_it(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], limit: int
-) -> None:
+async def test_in_flight_reaches_the_limit_and_never_exceeds_it(simulator, document, cases, limit):
     simulator.change(latency_ms=10, gather=limit)
     document["limits"] = {**document["limits"], "max_concurrent": limit}
     await run_document(document, cases[:10] if limit == 1 else cases, simulator.url)
     assert simulator.ledger()["peak_in_flight"] == limit
 
 
-async def test_a_second_run_is_served_from_the_cache(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_second_run_is_served_from_the_cache(simulator, document, cases):
     cache = MemoryCache()
     first = await run_document(document, cases, simulator.url, cache)
     calls = simulator.ledger()["total"]
@@ -62,9 +50,7 @@ async def test_a_second_run_is_served_from_the_cache(
     assert [score.latency_ms for score in first] == [score.latency_ms for score in second]
 
 
-async def test_repeats_are_separate_calls_and_equal_calls_fly_once(
-    simulator: SimulatorClient, document: dict[str, Any]
-) -> None:
+async def test_repeats_are_separate_calls_and_equal_calls_fly_once(simulator, document):
     simulator.change(latency_ms=50)
     twins = [Case(place, {"question": "What is 2 + 3?", "expected": "5"}) for place in range(6)]
     document |= {"repeats": 2, "prompts": document["prompts"][:1], "models": document["models"][:1]}
@@ -74,18 +60,14 @@ async def test_repeats_are_separate_calls_and_equal_calls_fly_once(
     assert sum(score.cached for score in scores) == 10
 
 
-async def test_cache_off_sends_every_call(
-    simulator: SimulatorClient, document: dict[str, Any]
-) -> None:
+async def test_cache_off_sends_every_call(simulator, document):
     twins = [Case(place, {"question": "What is 2 + 3?", "expected": "5"}) for place in range(3)]
     document |= {"cache": "off"}
     await run_document(document, twins, simulator.url)
     assert simulator.ledger()["total"] == 12
 
 
-async def test_a_rate_limit_of_the_run_is_kept(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_rate_limit_of_the_run_is_kept(simulator, document, cases):
     document["limits"] = {**document["limits"], "requests_per_minute": 2400}
     begun = simulator.ledger()["uptime_seconds"]  # the first to arrive may have been on its way
     await run_document(document, cases, simulator.url)
@@ -101,20 +83,14 @@ async def test_a_rate_limit_of_the_run_is_kept(
     [
         pytest.param("500", "server_error", id="5xx"),
         pytest.param("400", "refused", id="4xx"),
-        pytest.param("401", "credentials", id="bad key"),
         pytest.param("hang", "timeout", id="never answers"),
         pytest.param("drip", "timeout", id="a byte every half second"),
         pytest.param("malformed", "malformed_answer", id="not JSON"),
-        pytest.param("html", "server_error", id="an HTML error page"),
-        pytest.param("empty", "malformed_answer", id="empty body"),
-        pytest.param("wrong_schema", "malformed_answer", id="other JSON"),
-        pytest.param("huge", "too_large", id="a huge body"),
         pytest.param("reset", "connection", id="connection reset"),
     ],
 )
-async def test_a_failed_call_is_a_score_with_an_error(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], fault: str, error: str
-) -> None:
+async def test_a_failed_call_is_a_score_with_an_error(simulator, document, cases, fault, error):
+    """One of each sort; test_providers.py has all of them."""
     document |= {"models": [f"simulated/sim-small:{fault}", "simulated/sim-large"]}
     document["limits"] = {"max_concurrent": 8, "timeout_seconds": 120, "attempts": 2}
     if error == "timeout":  # the others are too late then, where the machine stands still
@@ -128,18 +104,14 @@ async def test_a_failed_call_is_a_score_with_an_error(
     assert len(scores) == 4 * len(document["models"])
 
 
-async def test_transient_errors_are_retried_and_counted(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_transient_errors_are_retried_and_counted(simulator, document, cases):
     simulator.play({"match": {}, "times": 3, "do": "status", "status": 503})
     scores = await run_document(document, cases[:3], simulator.url)
     assert not any(score.error for score in scores)
     assert sum(len(score.attempts) - 1 for score in scores) == 3
 
 
-async def test_waiting_for_a_429_is_not_an_attempt(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_waiting_for_a_429_is_not_an_attempt(simulator, document, cases):
     simulator.play({"match": {}, "times": 4, "do": "status", "status": 429, "retry_after": 0.1})
     document["limits"] = {**document["limits"], "attempts": 1}
     scores = await run_document(document, cases[:3], simulator.url)
@@ -148,9 +120,7 @@ async def test_waiting_for_a_429_is_not_an_attempt(
     assert len(throttled) == 4
 
 
-async def test_errors_are_never_cached(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_errors_are_never_cached(simulator, document, cases):
     cache = MemoryCache()
     document |= {"models": ["simulated/sim-small:400"]}
     await run_document(document, cases[:2], simulator.url, cache)
@@ -158,17 +128,13 @@ async def test_errors_are_never_cached(
 
 
 @pytest.mark.parametrize("schedule", ["two_level", "sequential"])
-async def test_every_schedule_gives_the_same_table(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], schedule: str
-) -> None:
+async def test_every_schedule_gives_the_same_table(simulator, document, cases, schedule):
     usual = await run_document(document, cases, simulator.url)
     document["limits"] |= {"schedule": schedule}
     assert table_of(await run_document(document, cases, simulator.url)) == table_of(usual)
 
 
-async def test_two_levels_leave_the_documented_slots_empty(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_two_levels_leave_the_documented_slots_empty(simulator, document, cases):
     simulator.change(latency_ms=10, gather=14)
     document["limits"] |= {"max_concurrent": 20, "batch_size": 7, "schedule": "two_level"}
     await run_document(document, cases, simulator.url)
@@ -189,28 +155,17 @@ class LeapingClock(SystemClock):
         return super().monotonic() + self.leap
 
 
-async def run_with_stop(
-    document: dict[str, Any], cases: list[Case], url: str, *, leaps: bool = False
-) -> tuple[list[Score], list[Stop]]:
+async def run_with_stop(document, cases, url, *, leaps=False):
     """`leaps`: with the first score, an hour is over."""
     stops: list[Stop] = []
     clock = LeapingClock()
+    prices = {("simulated", model): Price(1.0, 1.0) for model in ("sim-small", "sim-large")}
 
-    def note(score: Score) -> None:
+    def note(score):
         clock.leap = 3600.0 if leaps else 0.0
 
-    async with Client() as client:
-        providers = {"simulated": PROVIDERS["simulated"](client, "simulated", f"{url}/v1")}
-        scores = await run_here(
-            read_configuration(document),
-            cases,
-            providers,
-            prices={("simulated", model): Price(1.0, 1.0) for model in ("sim-small", "sim-large")},
-            on_stop=stops.append,
-            on_score=note,
-            clock=clock,
-        )
-    return scores, stops
+    watching = {"on_stop": stops.append, "on_score": note, "clock": clock}
+    return await run_document(document, cases, url, prices=prices, **watching), stops
 
 
 @pytest.mark.parametrize(
@@ -218,12 +173,8 @@ async def run_with_stop(
     [({"calls": 30}, "calls"), ({"dollars": 0.0003}, "dollars"), ({"seconds": 600}, "seconds")],
 )
 async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
-    simulator: SimulatorClient,
-    document: dict[str, Any],
-    cases: list[Case],
-    budget: dict[str, float],
-    stop: str,
-) -> None:
+    simulator, document, cases, budget, stop
+):
     simulator.change(latency_ms=40)
     document["budget"] = budget
     document["limits"] = {**document["limits"], "max_concurrent": 4}
@@ -235,17 +186,13 @@ async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
     assert len(scores) <= budget.get("calls", 80)
 
 
-async def test_a_budget_that_is_enough_stops_nothing(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_budget_that_is_enough_stops_nothing(simulator, document, cases):
     document["budget"] = {"calls": 80, "dollars": 1, "seconds": 600}
     scores, stops = await run_with_stop(document, cases, simulator.url)
     assert (len(scores), stops) == (80, [])
 
 
-async def test_too_many_failures_stop_a_run(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_too_many_failures_stop_a_run(simulator, document, cases):
     document |= {"models": ["simulated/sim-small:400"], "fail_on_error": 3}
     document["limits"] = {**document["limits"], "max_concurrent": 2, "batch_size": 2}
     scores, stops = await run_with_stop(document, cases, simulator.url)
@@ -254,8 +201,8 @@ async def test_too_many_failures_stop_a_run(
 
 
 async def test_the_same_permanent_error_again_and_again_stops_a_run_with_the_words_of_a_worker(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+    simulator, document, cases
+):
     document |= {"models": ["simulated/sim-small:400"], "repeats": 10}
     document["limits"] = {**document["limits"], "max_concurrent": 2}
     scores, (stop,) = await run_with_stop(document, cases, simulator.url)
@@ -266,34 +213,25 @@ async def test_the_same_permanent_error_again_and_again_stops_a_run_with_the_wor
 
 
 async def test_a_model_that_answers_keeps_a_run_going_beside_one_that_refuses(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+    simulator, document, cases
+):
     document |= {"models": ["simulated/sim-small:400", "simulated/sim-large"]}
     scores, stops = await run_with_stop(document, cases, simulator.url)
     assert (len(scores), stops) == (80, [])
 
 
-async def test_what_an_endpoint_allows_is_kept_to(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_what_an_endpoint_allows_is_kept_to(simulator, document, cases):
     simulator.change(latency_ms=20)
     quotas = {("simulated", m): Quota(m, 2) for m in ("sim-small", "sim-large")}
-    async with Client() as client:
-        providers = {
-            "simulated": PROVIDERS["simulated"](client, "simulated", f"{simulator.url}/v1")
-        }
-        await run_here(read_configuration(document), cases, providers, model_quotas=quotas)
+    await run_document(document, cases, simulator.url, model_quotas=quotas)
     assert simulator.ledger()["peak_in_flight"] <= 4
 
 
-async def test_a_cancelled_run_leaves_no_task_behind(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_cancelled_run_leaves_no_task_behind(simulator, document, cases):
     simulator.change(latency_ms=60_000)
     before = asyncio.all_tasks()
     run = asyncio.create_task(run_document(document, cases, simulator.url))
-    while not simulator.ledger()["in_flight"]:  # noqa: ASYNC110 - the simulator tells nobody
-        await asyncio.sleep(0.01)
+    await until(lambda: simulator.ledger()["in_flight"] > 0)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run

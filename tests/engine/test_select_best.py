@@ -2,13 +2,13 @@
 
 import asyncio
 import threading
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 import yaml
 
 from tests.engine import lane_work
+from tests.engine.running import known
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.select_best import Answer, select_best
 
@@ -26,7 +26,7 @@ class Counted:
     is_full: ClassVar[threading.Event]  # as many as wanted have been there at once
 
     @classmethod
-    def enter(cls) -> None:
+    def enter(cls):
         with cls.lock:
             cls.running += 1
             cls.peak = max(cls.peak, cls.running)
@@ -34,27 +34,27 @@ class Counted:
                 cls.is_full.set()
 
     @classmethod
-    def leave(cls) -> None:
+    def leave(cls):
         with cls.lock:
             cls.running -= 1
 
 
-def answer(models: dict[str, Any], given: int) -> int:
+def answer(models, given):
     """The large solver is always right, the small one on every third; the planner is for show."""
     if models["solver"] == "large" or given % 3 == 0:
         return given * 2
     return -1
 
 
-def make_agent(is_async: bool, together: int = 1) -> type[Counted]:
+def make_agent(is_async, together=1):
     class Plain(Counted):
         wanted = together
         is_full = threading.Event()
 
-        def __init__(self, models: dict[str, Any]) -> None:
+        def __init__(self, models):
             self.models = models
 
-        def run(self, given: int) -> int:
+        def run(self, given):
             self.enter()
             self.is_full.wait(PATIENCE_SECONDS)
             threading.Event().wait(SECONDS)
@@ -62,7 +62,7 @@ def make_agent(is_async: bool, together: int = 1) -> type[Counted]:
             return answer(self.models, given)
 
     class Async(Plain):
-        async def run(self, given: int) -> int:  # type: ignore[override]
+        async def run(self, given):
             self.enter()
             while not self.is_full.is_set():  # noqa: ASYNC110 - threads wait for it, too
                 await asyncio.sleep(SECONDS)
@@ -73,23 +73,23 @@ def make_agent(is_async: bool, together: int = 1) -> type[Counted]:
     return Async if is_async else Plain
 
 
-def is_right(expected: int, actual: int) -> bool:
+def is_right(expected, actual):
     return expected == actual
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 @pytest.mark.parametrize("cap", [1, 7, 40])
-def test_the_cap_holds_and_is_used(is_async: bool, cap: int) -> None:
+def test_the_cap_holds_and_is_used(is_async, cap):
     agent = make_agent(is_async, together=cap)
     found = select_best(agent, MODELS, DATASET, is_right, "brute_force", max_concurrent=cap)
     assert agent.peak == cap
     assert found.evaluations == found.brute_force_evaluations == 96
 
 
-def test_a_hundred_plain_agents_really_run_at_once() -> None:
+def test_a_hundred_plain_agents_really_run_at_once():
     together = threading.Barrier(100)  # breaks if one of them does not come
 
-    def agent(models: dict[str, Any], given: int) -> int:
+    def agent(models, given):
         together.wait(timeout=PATIENCE_SECONDS)
         return given * 2
 
@@ -98,28 +98,26 @@ def test_a_hundred_plain_agents_really_run_at_once() -> None:
     assert (found.evaluations, found.errors) == (100, [])
 
 
-def test_an_agent_and_its_judge_may_be_functions_plain_or_async() -> None:
-    async def agent(models: dict[str, Any], given: int) -> int:
+def test_an_agent_and_its_judge_may_be_functions_plain_or_async():
+    async def agent(models, given):
         return answer(models, given)
 
-    async def judge(expected: int, actual: int) -> float:
+    async def judge(expected, actual):
         return float(expected == actual)
 
     for one, other in ((agent, is_right), (answer, judge), (agent, judge)):
-        best = select_best(one, MODELS, DATASET, other).best
-        assert best is not None
+        best = known(select_best(one, MODELS, DATASET, other).best)
         assert (best.choices["solver"], best.accuracy) == ("large", 1.0)
 
 
-def test_what_agents_tell_of_their_price_and_time_weighs_as_asked() -> None:
-    def agent(models: dict[str, Any], given: int) -> Answer:
+def test_what_agents_tell_of_their_price_and_time_weighs_as_asked():
+    def agent(models, given):
         is_large = models["solver"] == "large"
         return Answer(answer(models, given), 0.03 if is_large else 0.01, 50.0 if is_large else 10.0)
 
-    def chosen(**aims: Any) -> Any:
+    def chosen(**aims):
         found = select_best(agent, MODELS, DATASET, is_right, "brute_force", **aims)
-        assert found.best is not None
-        return found.best.choices["solver"], found
+        return known(found.best).choices["solver"], found
 
     solver, found = chosen()
     assert solver == "large"
@@ -129,25 +127,17 @@ def test_what_agents_tell_of_their_price_and_time_weighs_as_asked() -> None:
     assert chosen(lambda_cost=2)[0] == chosen(lambda_latency=2)[0] == "small"
 
 
-def test_not_parallel_is_one_at_a_time() -> None:
-    agent = make_agent(is_async=True)
-    select_best(agent, MODELS, DATASET[:5], is_right, parallel=False)
-    assert agent.peak == 1
-
-
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
-def test_parallel_chooses_as_sequential_does(is_async: bool) -> None:
+def test_parallel_chooses_as_sequential_does(is_async):
     many = select_best(make_agent(is_async), MODELS, DATASET, is_right, seed=4)
     alone = select_best(make_agent(is_async), MODELS, DATASET, is_right, seed=4, parallel=False)
     assert {row.name: (row.n, row.why) for row in many.rows} == {
         row.name: (row.n, row.why) for row in alone.rows
     }
-    assert many.models is not None
-    assert alone.models is not None
-    assert many.models["solver"] == alone.models["solver"] == "large"
+    assert known(many.models)["solver"] == known(alone.models)["solver"] == "large"
 
 
-def test_who_was_given_up_says_when_and_why() -> None:
+def test_who_was_given_up_says_when_and_why():
     found = select_best(make_agent(True), MODELS, DATASET, is_right, "paired_elimination")
     gone = [row for row in found.rows if row.eliminated_in]
     assert {row.choices["solver"] for row in gone} == {"small"}
@@ -155,45 +145,47 @@ def test_who_was_given_up_says_when_and_why() -> None:
     assert found.evaluations < found.brute_force_evaluations
 
 
-def test_an_agent_that_fails_is_data_and_does_not_win() -> None:
+def test_an_agent_that_fails_is_data_and_does_not_win():
     class Frail(make_agent(True, 0)):  # type: ignore[misc]
-        async def run(self, given: int) -> int:
+        async def run(self, given):
             if self.models["solver"] == "large" and given:
                 raise OSError("out of order")
             return answer(self.models, given)
 
     found = select_best(Frail, MODELS, DATASET, is_right, "brute_force")
-    assert found.best is not None
-    assert found.best.choices["solver"] == "small"
+    assert known(found.best).choices["solver"] == "small"
     assert found.errors == ["OSError: out of order"]
     assert {row.failed for row in found.rows} == {0, 23}
 
 
-def test_a_front_may_be_asked_for_and_the_most_accurate_of_it_wins() -> None:
+def test_a_front_may_be_asked_for_and_the_most_accurate_of_it_wins():
     models = {"solver": ["small", "large"]}
     found = select_best(make_agent(True), models, DATASET, is_right, mode="pareto")
     assert found.models == {"solver": "large"}
 
 
-def test_it_works_inside_a_running_loop_as_in_a_notebook() -> None:
-    async def cell() -> int:
+def test_it_works_inside_a_running_loop_and_one_at_a_time():
+    async def cell():
         return select_best(make_agent(True), MODELS, DATASET, is_right).evaluations
 
     assert asyncio.run(cell()) > 0
+    agent = make_agent(is_async=True)
+    select_best(agent, MODELS, DATASET[:5], is_right, parallel=False)
+    assert agent.peak == 1
 
 
-def test_models_may_be_objects_and_come_back_as_they_were_given() -> None:
+def test_models_may_be_objects_and_come_back_as_they_were_given():
     class Model:
-        def __init__(self, name: str) -> None:
+        def __init__(self, name):
             self.name = name
 
     large = Model("large")
 
     class Agent:
-        def __init__(self, models: dict[str, Model]) -> None:
+        def __init__(self, models):
             self.right = models["only"] is large
 
-        def run(self, given: int) -> int:
+        def run(self, given):
             return given * 2 if self.right else 0
 
     found = select_best(Agent, {"only": [Model("small"), large]}, DATASET, is_right)
@@ -201,7 +193,7 @@ def test_models_may_be_objects_and_come_back_as_they_were_given() -> None:
     assert found.rows[0].name == "only=large"
 
 
-def test_models_of_the_same_name_are_told_apart_by_their_parameters() -> None:
+def test_models_of_the_same_name_are_told_apart_by_their_parameters():
     hot = {"model": "openai/gpt", "temperature": 1, "api_key": "secret"}
     given = {"only": ["gpt", {"model": "openai/gpt"}, hot, hot]}
     found = select_best(lambda models, given: 0, given, DATASET[:1], is_right, "brute_force")
@@ -213,7 +205,7 @@ def test_models_of_the_same_name_are_told_apart_by_their_parameters() -> None:
     ]
 
 
-def test_the_best_goes_to_a_litellm_file(tmp_path: Path) -> None:
+def test_the_best_goes_to_a_litellm_file(tmp_path):
     models: dict[str, list[Any]] = {
         "planner": ["gpt-mini"],
         "solver": [{"model": "anthropic/claude", "temperature": 0, "api_key": "secret"}],
@@ -233,13 +225,13 @@ def test_the_best_goes_to_a_litellm_file(tmp_path: Path) -> None:
     assert "secret" not in text
 
 
-def test_nothing_is_exported_when_nothing_ever_answered(tmp_path: Path) -> None:
+def test_nothing_is_exported_when_nothing_ever_answered(tmp_path):
     found = select_best(lambda models: 0, MODELS, DATASET[:1], is_right)  # takes no input
     with pytest.raises(ValueError, match="none to write"):
         found.export_config(tmp_path / "best.yaml")
 
 
-def test_the_rows_go_to_a_csv_file(tmp_path: Path) -> None:
+def test_the_rows_go_to_a_csv_file(tmp_path):
     found = select_best(make_agent(True), MODELS, DATASET, is_right)
     found.to_csv(tmp_path / "found.csv")
     lines = (tmp_path / "found.csv").read_text().splitlines()
@@ -261,16 +253,14 @@ def test_the_rows_go_to_a_csv_file(tmp_path: Path) -> None:
         ({"agent": 3}, TypeError, "agent is a class"),
     ],
 )
-def test_wrong_arguments_are_refused(
-    change: dict[str, Any], error: type[Exception], told: str
-) -> None:
+def test_wrong_arguments_are_refused(change, error, told):
     given = {"agent": make_agent(True), "models": MODELS, "dataset": DATASET, "eval_fn": is_right}
     with pytest.raises(error, match=told):
         select_best(**{**given, **change})
 
 
 @pytest.mark.late
-def test_a_judge_that_never_ends_costs_its_own_evaluations() -> None:
+def test_a_judge_that_never_ends_costs_its_own_evaluations():
     found = select_best(
         answer,
         {"solver": ["small", "large"]},

@@ -1,49 +1,38 @@
-"""Kind `select` end to end in one process, over real HTTP."""
+"""Kind `select` end to end in one process, over real HTTP; and on score matrices, replayed."""
 
-from typing import Any
+import json
 
 import pytest
 from pydantic import ValidationError
 
+from tests.engine.installed_agents import chat
 from tests.engine.running import run_document, table_of
+from tests.engine.selecting import make_matrix
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
-from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.strategy_choice import StrategyChoice
-from workers.engine.records import Case, Score
+from workers.engine.records import Case
 from workers.engine.session import Session
 from workers.engine.spec.checks import check_against
-from workers.engine.strategies import SELECTIONS, Rounds
-from workers.simulator.testing import SimulatorClient
+from workers.engine.statistics.matrices import Matrix, read_matrix
+from workers.engine.statistics.selector_bench import CONTESTANTS, bench
+from workers.engine.statistics.selector_bench import table_of as lines_of
 
 MODELS = ["simulated/sim-small", "simulated/sim-large"]
 
 
 @pytest.fixture
-def selection(document: dict[str, Any]) -> dict[str, Any]:
+def selection(selection):
     """A planner that finds the number, and a solver that repeats it."""
-    common = {name: document[name] for name in ("name", "seed", "dataset", "scorers", "limits")}
-    terse = "Answer with the number only."
-    return {
-        **common,
-        "kind": "select",
-        "steps": [
-            {"name": "planner", "system": terse, "user": "{{question}}", "models": MODELS},
-            {
-                "name": "solver",
-                "system": terse,
-                "user": "What is {{planner}} + 0?",
-                "models": MODELS,
-            },
-        ],
-        "strategy": {"name": "arm_elimination", "confidence": 1.0},
-    }
+    planner = chat("planner", "{{question}}", *MODELS)
+    solver = chat("solver", "What is {{planner}} + 0?", *MODELS)
+    selection["strategy"] = {"name": "arm_elimination", "confidence": 1.0}
+    return {**selection, "steps": [planner, solver]}
 
 
-def replay(document: dict[str, Any], cases: int, scores: list[Score]) -> Rounds[Any]:
+def replay(document, cases, scores):
     configuration = read_configuration(document)
-    assert isinstance(configuration, Selection)
     strategy = configuration.open_strategy(cases)
     session = Session(strategy)
     session.replay(len(scores), scores)
@@ -51,21 +40,19 @@ def replay(document: dict[str, Any], cases: int, scores: list[Score]) -> Rounds[
     return strategy
 
 
-def test_combinations_are_the_product_in_order(selection: dict[str, Any]) -> None:
+def test_combinations_are_the_product_in_order(selection):
     names = [candidate.name for candidate in read_configuration(selection).make_candidates()]
     assert names == [f"planner={one} + solver={other}" for one in MODELS for other in MODELS]
 
 
-def test_parameters_make_another_choice(selection: dict[str, Any]) -> None:
+def test_parameters_make_another_choice(selection):
     hot = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1.0}}
     selection["steps"][0]["models"] = ["simulated/sim-small", hot]
     candidates = read_configuration(selection).make_candidates()
     assert len({candidate.name for candidate in candidates}) == len(candidates) == 4
 
 
-async def test_a_later_step_is_asked_with_the_earlier_answer(
-    simulator: SimulatorClient, selection: dict[str, Any]
-) -> None:
+async def test_a_later_step_is_asked_with_the_earlier_answer(simulator, selection):
     cases = [Case(0, {"question": "What is 20 + 22?", "expected": "42"})]
     selection["steps"][1]["user"] = "Repeat: {{planner}} of {{question}}"
     selection["strategy"] = {"name": "brute_force"}
@@ -75,11 +62,8 @@ async def test_a_later_step_is_asked_with_the_earlier_answer(
     assert simulator.ledger()["total"] == len(cache.replies) >= 4
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
-async def test_parallel_gives_the_same_table_as_sequential(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str
-) -> None:
-    selection["strategy"] = {"name": name}
+async def test_parallel_gives_the_same_table_as_sequential(simulator, selection, cases):
+    """All strategies do, without calls: test_selections.py."""
     parallel = await run_document(selection, cases, simulator.url)
     selection["limits"] = {**selection["limits"], "max_concurrent": 1}
     sequential = await run_document(selection, cases, simulator.url)
@@ -87,19 +71,7 @@ async def test_parallel_gives_the_same_table_as_sequential(
     assert replay(selection, len(cases), parallel).best is not None
 
 
-async def test_in_flight_never_exceeds_the_limit(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
-    simulator.change(latency_ms=20, gather=3)
-    selection["limits"] = {**selection["limits"], "max_concurrent": 3}
-    selection["strategy"] = {"name": "brute_force"}  # the first round of others has two calls
-    await run_document(selection, cases[:10], simulator.url)
-    assert simulator.ledger()["peak_in_flight"] == 3
-
-
-async def test_a_trial_takes_the_time_and_the_tokens_of_all_its_steps(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
+async def test_a_trial_takes_the_time_and_the_tokens_of_all_its_steps(simulator, selection, cases):
     simulator.change(latency_ms=30)
     scores = await run_document(selection, cases[:2], simulator.url)
     assert all((score.latency_ms or 0) >= 60 for score in scores)
@@ -107,23 +79,10 @@ async def test_a_trial_takes_the_time_and_the_tokens_of_all_its_steps(
                for score in scores)  # fmt: skip
 
 
-async def test_a_second_run_is_served_from_the_cache_with_the_same_latencies(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case]
-) -> None:
-    cache = MemoryCache()
-    first = await run_document(selection, cases, simulator.url, cache)
-    calls = simulator.ledger()["total"]
-    second = await run_document(selection, cases, simulator.url, cache)
-    assert simulator.ledger()["total"] == calls
-    assert all(score.cached for score in second)
-    assert table_of(first) == table_of(second)
-    assert [score.latency_ms for score in first] == [score.latency_ms for score in second]
-
-
 @pytest.mark.parametrize("name", ["arm_elimination", "paired_elimination", "matrix_ucb"])
 async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
-    simulator: SimulatorClient, selection: dict[str, Any], cases: list[Case], name: str
-) -> None:
+    simulator, selection, cases, name
+):
     selection["steps"][1]["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
     selection["strategy"] = {"name": name}
     strategy = replay(selection, len(cases), await run_document(selection, cases, simulator.url))
@@ -151,9 +110,7 @@ async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
         ),
     ],
 )
-def test_problems_are_named(
-    selection: dict[str, Any], change: dict[str, Any], path: str, message: str
-) -> None:
+def test_problems_are_named(selection, change, path, message):
     with pytest.raises(ConfigurationError) as caught:
         read_configuration({**selection, **change})
     [problem] = caught.value.problems
@@ -161,7 +118,7 @@ def test_problems_are_named(
     assert message in problem.message
 
 
-def test_a_step_may_name_columns_and_earlier_steps_only(selection: dict[str, Any]) -> None:
+def test_a_step_may_name_columns_and_earlier_steps_only(selection):
     selection["steps"][0]["user"] = "{{solver}} {{question}}"
     selection["steps"][1]["models"] = ["nowhere/model"]
     with pytest.raises(ConfigurationError) as caught:
@@ -175,7 +132,7 @@ def test_a_step_may_name_columns_and_earlier_steps_only(selection: dict[str, Any
     assert paths == {"steps.0.user", "steps.1.models.0.endpoint"}
 
 
-def test_options_of_a_strategy_stand_in_one_place() -> None:
+def test_options_of_a_strategy_stand_in_one_place():
     twice = {"name": "threshold", "threshold": 0.8, "options": {"threshold": 0.9}}
     with pytest.raises(ValidationError, match="not both"):
         StrategyChoice.model_validate(twice)
@@ -186,3 +143,129 @@ def test_options_of_a_strategy_stand_in_one_place() -> None:
         assert StrategyChoice.model_validate(once).options == {"threshold": 0.8}
     with pytest.raises(ValidationError, match="A strategy is"):
         StrategyChoice.model_validate({})
+
+
+SPREAD = [0.2, 0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.7, 0.95]
+
+
+def test_json_and_csv_give_the_same_matrix(tmp_path):
+    as_json, as_csv = tmp_path / "m.json", tmp_path / "m.csv"
+    names, scores = ["agent=a", "agent=b"], [[1, 0.5, None], [0, None, 1]]
+    as_json.write_text(json.dumps({"combinations": names, "scores": scores}))
+    as_csv.write_text("combination,d0,d1,d2\nagent=a,1,0.5,\nagent=b,0,,1\n")
+    assert read_matrix(as_json) == read_matrix(as_csv)
+    assert read_matrix(as_csv).scores == ((1.0, 0.5, None), (0.0, None, 1.0))
+
+
+def test_a_csv_needs_no_header(tmp_path):
+    file = tmp_path / "m.csv"
+    file.write_text("a,1,0\nb,0,\n")
+    assert read_matrix(file).combinations == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("name;d0;d1;d2\na;1;0;\nb;0;;1\n", id="semicolons"),
+        pytest.param("name\td0\td1\td2\na\t1\t0\tnan\nb\t0\t \t1\n", id="tabs and nan"),
+        pytest.param(",0,1,2\na,1,0,\nb,0,,1\n", id="datapoints with numbers for names"),
+        pytest.param('"name","1","2","3"\n"a",1,0,\n\n"b",0,,1\n', id="quotes and empty lines"),
+    ],
+)
+def test_a_csv_may_come_from_any_program(tmp_path, text):
+    file = tmp_path / "m.csv"
+    file.write_text(text)
+    matrix = read_matrix(file)
+    assert matrix.combinations == ("a", "b")
+    assert matrix.scores == ((1.0, 0.0, None), (0.0, None, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "It has no combinations"),
+        ("{}", "It has no list of combinations"),
+        ('{"scores": [[1]]}', "It has no list of combinations"),
+        ('{"combinations": ["a"], "scores": []}', "1 combinations and 0 rows"),
+        ('{"combinations": ["a"], "scores": [1]}', "Each of its scores is a list"),
+        ('{"combinations": ["a"], "scores": [["x"]]}', "Score 1 of 'a' is 'x'"),
+        ("a,1\nb,1,0\n", "'a' has 1 scores and 'b' has 2"),
+        ("a,1\nb,x\n", "Score 1 of 'b' is 'x', which is no number"),
+        ("a,1\nb,inf\n", "Score 1 of 'b' is 'inf'"),
+        ("a\nb\n", "It has no scores"),
+    ],
+)
+def test_what_is_no_matrix_is_refused_by_name(tmp_path, text, told):
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=r"bad\.json") as caught:
+        read_matrix(file)
+    assert told in str(caught.value)
+
+
+def test_the_steps_of_a_combination_are_read_from_its_name():
+    matrix = Matrix("m", ("planner=a + solver=b",), ((1.0,),))
+    assert matrix.candidates()[0].document["choices"] == {"planner": "a", "solver": "b"}
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_a_line_gives_means_over_the_seeds(name):
+    line = bench(make_matrix(SPREAD, failed=0.02), name, range(42, 46))
+    assert (line.matrix, line.strategy, line.seeds) == ("made", name, 4)
+    assert 0 <= line.found <= 1
+    assert 0 < line.evaluations <= 360
+    assert 0 < line.brute_force_share <= 1
+
+
+def test_brute_force_always_finds_the_best_at_full_price():
+    line = bench(make_matrix(SPREAD), "brute_force", [1, 2])
+    assert (line.found, line.evaluations, line.brute_force_share) == (1.0, 360.0, 1.0)
+
+
+def test_failed_evaluations_are_told_beside_the_others_for_all_alike():
+    row = (1.0, None, 0.0, None)
+    matrix = Matrix("holes", ("agent=a", "agent=b"), (row, row))
+    for name in ("brute_force", "arm_elimination", "arm_elimination_survivors"):
+        line = bench(matrix, name, [1])
+        assert (line.evaluations, line.failed, line.brute_force_share) == (4.0, 4.0, 1.0)
+
+
+def test_any_of_several_equals_is_the_best():
+    matrix = Matrix("equals", tuple("abc"), ((1.0, 0.0), (0.0, 1.0), (0.0, 0.0)))
+    assert bench(matrix, "brute_force", range(4)).found == 1.0
+
+
+def test_nothing_is_found_where_nobody_ever_answers():
+    matrix = Matrix("silence", tuple("ab"), ((None, None),) * 2)
+    line = bench(matrix, "brute_force", [1])
+    assert (line.found, line.accuracy, line.evaluations, line.failed) == (0.0, 0.0, 0.0, 4.0)
+
+
+def test_the_published_arm_elimination_is_fooled_by_failures_and_ours_is_not():
+    """One that fails on most cases and is right otherwise, against one that is nearly always so."""
+    frail = tuple(1.0 if case % 10 == 0 else None for case in range(40))
+    solid = tuple(0.0 if case % 20 == 7 else 1.0 for case in range(40))
+    matrix = Matrix("frail", ("agent=frail", "agent=solid"), (frail, solid))
+    published = bench(matrix, "arm_elimination", [1, 2, 3])
+    ours = bench(matrix, "arm_elimination_survivors", [1, 2, 3])
+    assert published.accuracy == 1.0  # by its own count
+    assert ours.accuracy == pytest.approx(0.95)
+    assert ours.found == 1.0
+
+
+def test_paired_elimination_finds_as_much_for_less_on_matrices_that_nobody_tuned_it_for():
+    """Items are of different difficulty for all alike, as real ones are."""
+    ours, theirs = [], []
+    for seed in range(4):
+        matrix = make_matrix([0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8], 100, seed=seed)
+        ours.append(bench(matrix, "paired_elimination", range(5)))
+        theirs.append(bench(matrix, "arm_elimination", range(5)))
+    assert sum(line.found for line in ours) >= 0.95 * len(ours)
+    assert sum(line.found for line in ours) >= sum(line.found for line in theirs)
+    assert sum(one.evaluations for one in ours) <= sum(one.evaluations for one in theirs)
+
+
+def test_the_table_has_a_row_for_each_line():
+    rows = lines_of([bench(make_matrix(SPREAD), "brute_force", [1])])
+    assert len(rows) == 2
+    assert "100%" in rows[1]

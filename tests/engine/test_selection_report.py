@@ -1,37 +1,37 @@
-"""What is told of a choice: rows, layers, the front, rivals, and what was saved."""
+"""What is told of a choice: rounds, rows, layers, the front, rivals, and what was saved."""
 
 import csv
 from io import StringIO
-from typing import Any
 
 import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
+from workers.engine.chunks import Allocation
 from workers.engine.kinds.select.layers import MOST_ROWS, last_steps, layers_of
-from workers.engine.kinds.select.report import SelectionReport, aim_text, report_of
+from workers.engine.kinds.select.report import aim_text, report_of
 from workers.engine.kinds.select.rows import Tokens, rounds_of, rows_of
 from workers.engine.kinds.select.table_csv import csv_of
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.session import Session
 from workers.engine.statistics.matrices import Matrix
-from workers.engine.strategies import Rounds
+from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.options import Objective
 
 WORSE_AND_WORSE = [0.95, 0.9, 0.6, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1]
 
 
-def played(name: str, matrix: Matrix, **options: Any) -> Rounds[Any]:
+def played(name, matrix, **options):
     strategy = select(name, matrix, **options)
     play(strategy, of_matrix(matrix))
     return strategy
 
 
-def report(strategy: Rounds[Any]) -> SelectionReport:
+def report(strategy):
     rows, rounds = rows_of(strategy), rounds_of(strategy, 20)
     return report_of(strategy, rows, rounds, name="any", evaluations=sum(row.n for row in rows))
 
 
-def priced(latency_ms: dict[str, float], cost: dict[str, float | None]) -> Rounds[Any]:
+def priced(latency_ms, cost):
     """Everybody is always right, at a price and a latency of their own."""
     matrix = Matrix(
         "made", tuple(f"agent={name}" for name in latency_ms), ((1.0,) * 5,) * len(cost)
@@ -47,7 +47,7 @@ def priced(latency_ms: dict[str, float], cost: dict[str, float | None]) -> Round
     return strategy
 
 
-def test_layers_compare_everybody_on_the_cases_that_all_of_them_saw() -> None:
+def test_layers_compare_everybody_on_the_cases_that_all_of_them_saw():
     matrix = make_matrix(WORSE_AND_WORSE, datapoints=100)
     strategy = played("arm_elimination", matrix)
     layers = layers_of(strategy)
@@ -65,7 +65,7 @@ def test_layers_compare_everybody_on_the_cases_that_all_of_them_saw() -> None:
     assert [row.is_best for row in layers[-1].rows].count(True) == 1
 
 
-def test_a_layer_measures_the_first_cases_anew() -> None:
+def test_a_layer_measures_the_first_cases_anew():
     matrix = Matrix("made", ("agent=good", "agent=bad"), ((1.0,) * 40, (0.0,) * 40))
     same = played("brute_force", matrix)
     assert layers_of(same) == []  # all saw as many: the plain table says it all
@@ -77,7 +77,7 @@ def test_a_layer_measures_the_first_cases_anew() -> None:
         assert row.measured.accuracy == pytest.approx(sum(values) / layer.n)
 
 
-def test_layers_of_thousands_of_combinations_stay_within_bounds() -> None:
+def test_layers_of_thousands_of_combinations_stay_within_bounds():
     counts = list(range(1, 3001))
     kept = last_steps(counts, counts)
     assert kept[-1] == 3000
@@ -85,7 +85,7 @@ def test_layers_of_thousands_of_combinations_stay_within_bounds() -> None:
     assert last_steps([20, 60], [20] * 20_000 + [60]) == [20, 60]
 
 
-def test_only_who_saw_most_is_on_the_front() -> None:
+def test_only_who_saw_most_is_on_the_front():
     strategy = played("arm_elimination", make_matrix(WORSE_AND_WORSE, datapoints=100))
     rows = rows_of(strategy)
     most = max(row.n for row in rows)
@@ -95,7 +95,7 @@ def test_only_who_saw_most_is_on_the_front() -> None:
     assert rows[0].on_front
 
 
-def test_the_front_is_of_quality_latency_and_price() -> None:
+def test_the_front_is_of_quality_latency_and_price():
     strategy = priced(
         {"quick": 10, "cheap": 90, "neither": 95, "unpriced": 50},
         {"quick": 0.5, "cheap": 0.1, "neither": 0.6, "unpriced": None},
@@ -104,7 +104,7 @@ def test_the_front_is_of_quality_latency_and_price() -> None:
     assert front == {"quick", "cheap"}  # the unpriced one is slower than the quick one
 
 
-def test_in_the_middle_of_a_round_those_who_wait_for_their_turn_are_still_compared() -> None:
+def test_in_the_middle_of_a_round_those_who_wait_for_their_turn_are_still_compared():
     matrix = make_matrix([0.9, 0.8, 0.7], datapoints=20)
     strategy = select("brute_force", matrix)
     session, outcome = Session(strategy), of_matrix(matrix)
@@ -119,7 +119,7 @@ def test_in_the_middle_of_a_round_those_who_wait_for_their_turn_are_still_compar
     assert sum(row.n for row in rows_of(strategy, early)) == 34
 
 
-def test_who_was_given_up_is_not_compared_with_those_of_the_next_round() -> None:
+def test_who_was_given_up_is_not_compared_with_those_of_the_next_round():
     matrix = make_matrix(WORSE_AND_WORSE, datapoints=100)
     strategy = select("arm_elimination", matrix)
     session, outcome = Session(strategy), of_matrix(matrix)
@@ -130,7 +130,7 @@ def test_who_was_given_up_is_not_compared_with_those_of_the_next_round() -> None
         assert row.saw_most == (row.eliminated_in is None)
 
 
-def test_a_winner_that_is_hardly_better_is_said_not_to_be_separable() -> None:
+def test_a_winner_that_is_hardly_better_is_said_not_to_be_separable():
     close = report(played("brute_force", make_matrix([0.8, 0.79, 0.1], datapoints=60)))
     [rival] = close.rivals
     assert rival.low <= 0 <= rival.high
@@ -140,25 +140,16 @@ def test_a_winner_that_is_hardly_better_is_said_not_to_be_separable() -> None:
     assert clear.rivals == []
 
 
-def test_nobody_wins_where_nobody_answers() -> None:
+def test_nobody_wins_where_nobody_answers_and_prices_are_estimated_where_known():
     found = report(played("brute_force", make_matrix([0.5, 0.5], failed=1.0)))
     assert found.best is None
     assert found.rivals == []
     assert not any(row.on_front and row.accuracy for row in found.rows)
-
-
-def test_brute_force_is_estimated_at_the_measured_prices() -> None:
+    # Brute force is estimated at the measured prices.
     found = report(priced({"a": 1, "b": 1, "c": 1}, {"a": 0.1, "b": 0.3, "c": None}))
     assert found.brute_force == 15
     assert found.brute_force_dollars == pytest.approx(5 * (0.1 + 0.3 + 0.2))
     assert report(priced({"a": 1}, {"a": None})).brute_force_dollars is None
-
-
-def test_a_strategy_that_learns_tells_what_it_expects_of_the_untried() -> None:
-    found = report(played("bayesian", make_matrix(WORSE_AND_WORSE), sample_fraction=0.5))
-    untried = {row.place for row in found.rows if not row.n}
-    assert found.forecasts.keys() == untried != set()
-    assert report(played("brute_force", make_matrix([0.9, 0.1]))).forecasts == {}
 
 
 @pytest.mark.parametrize(
@@ -169,18 +160,18 @@ def test_a_strategy_that_learns_tells_what_it_expects_of_the_untried() -> None:
         (Objective(lambda_cost=1, lambda_latency=0.5), "accuracy − 1 × price − 0.5 × latency"),
     ],
 )
-def test_what_the_bounds_are_of_is_said(objective: Objective, text: str) -> None:
+def test_what_the_bounds_are_of_is_said(objective, text):
     assert aim_text(objective) == text
 
 
-def test_alive_counts_go_down_to_the_survivors() -> None:
+def test_alive_counts_go_down_to_the_survivors():
     found = report(played("arm_elimination", make_matrix(WORSE_AND_WORSE, datapoints=100)))
     alive = [record.alive for record in found.rounds]
     assert alive == sorted(alive, reverse=True)
     assert alive[-1] == found.alive == 9 - found.eliminated
 
 
-def test_the_csv_has_the_columns_of_other_selectors_and_no_formulas() -> None:
+def test_the_csv_has_the_columns_of_other_selectors_and_no_formulas():
     strategy = priced({"=1+1": 1000, "b": 1}, {"=1+1": 0.1, "b": 0.3})
     strategy.candidates[0] = Candidate("0", "=1+1", {"choices": {"agent": "=1+1"}})
     text = csv_of(rows_of(strategy, tokens={"0": Tokens(7, 8)}))
@@ -192,3 +183,88 @@ def test_the_csv_has_the_columns_of_other_selectors_and_no_formulas() -> None:
         "model_name,accuracy,latency_seconds,input_tokens,output_tokens,price,attribute,is_best,"
     )
     assert text.startswith(start)
+
+
+EQUAL = make_matrix([0.5] * 9, 40, seed=2)  # of equal strength: hardly anybody leaves early
+WHOLE = Allocation(1, 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "cases", "splits"),
+    [
+        pytest.param("brute_force", {}, [40], [WHOLE], id="once, the dataset"),
+        pytest.param("random_search", {}, [40], [WHOLE], id="once, the dataset, for some"),
+        pytest.param("hill_climbing", {}, [40, 40, 40], [WHOLE] * 3, id="every neighbour"),
+        pytest.param("bayesian", {"sample_fraction": 0.9}, [40, 40, 40], [WHOLE] * 3, id="gp"),
+        pytest.param(
+            "arm_elimination",
+            {"confidence": 9.0},
+            [4, 8, 16, 12],
+            [Allocation(5, 4), Allocation(2, 8), Allocation(1, 16), Allocation(1, 12)],
+            id="every round",
+        ),
+        pytest.param(
+            "threshold",
+            {"confidence": 9.0},
+            [4, 1, 1],
+            [Allocation(5, 4), Allocation(9, 1), Allocation(9, 1)],
+            id="the first cases, then one",
+        ),
+        pytest.param(
+            "epsilon_lucb",
+            {"n_initial": 7},
+            [7, 1, 1],
+            [Allocation(2, 7), Allocation(2, 1), Allocation(2, 1)],
+            id="the first cases, then one of two",
+        ),
+    ],
+)
+def test_the_slots_are_split_by_the_cases_of_a_round(name, options, cases, splits):
+    strategy = select(name, EQUAL, **options)
+    play(strategy, of_matrix(EQUAL))
+    rounds = rounds_of(strategy, 20)[: len(cases)]
+    assert [record.cases for record in rounds] == cases
+    assert [record.split for record in rounds] == splits
+
+
+def test_matrix_ucb_asks_each_cell_once_though_one_case_always_fails():
+    strategy = select("matrix_ucb", make_matrix([0.5, 0.6, 0.7, 0.8], 10), share=1.0)
+
+    def outcome(trial: Trial) -> Score:
+        return Score(trial, error="refused") if trial.case == 3 else Score(trial, value=1.0)
+
+    assert len(play(strategy, outcome)) == 40
+
+
+def test_a_few_equal_answers_are_no_reason_to_stop():
+    """Both are right twice; only later one of them turns out to be worse."""
+
+    def outcome(trial: Trial) -> Score:
+        return Score(trial, value=float(trial.position < 4 or trial.candidate == "1"))
+
+    strategy = select("epsilon_lucb", make_matrix([0.5, 0.5], 30), n_initial=2)
+    assert len(play(strategy, outcome)) > 4
+    assert strategy.best == 1
+
+
+def test_bayesian_says_what_it_expects_of_those_not_tried():
+    matrix = make_matrix([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9])
+    strategy = select("bayesian", matrix, sample_fraction=0.8)
+    assert strategy.forecasts() == {}
+    play(strategy, of_matrix(matrix))
+    forecasts = strategy.forecasts()
+    assert set(forecasts) == {arm for arm in range(9) if not strategy.board.count(arm)}
+    assert all(one.deviation > 0 and one.improvement >= 0 for one in forecasts.values())
+    assert report(strategy).forecasts.keys() == forecasts.keys() != set()
+    assert report(played("brute_force", make_matrix([0.9, 0.1]))).forecasts == {}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_everybody_says_when_to_use_it_and_what_its_options_do(name):
+    strategy = SELECTIONS[name]
+    assert strategy.label
+    assert strategy.summary.endswith(".")
+    assert all(field.title for field in strategy.options_type.model_fields.values())
+    assert strategy.__doc__ != SELECTIONS[name].__mro__[1].__doc__
+    assert (strategy.__doc__ or "").startswith(("For ", "The "))
+    assert all(field.description for field in strategy.options_type.model_fields.values())

@@ -1,30 +1,41 @@
-"""What a choice rests on: failures, intervals, ties, prices, equal data."""
+"""What a choice rests on: failures, intervals, ties, prices, equal data; and what is best: by
+weights, as published, or by a front that nobody is pushed out of unfairly."""
 
 import math
 
 import pytest
 
-from tests.engine.selecting import board_of, make_matrix, of_matrix, play, scored, select
+from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.statistics.matrices import Matrix
 from workers.engine.strategies import SELECTIONS, build_selection
 from workers.engine.strategies.allowance import Allowance
-from workers.engine.strategies.board import Board
+from workers.engine.strategies.board import Board, Span
 from workers.engine.strategies.gaussian_process import GaussianProcess
 from workers.engine.strategies.intervals import interval_of, paired_variance
 from workers.engine.strategies.options import Objective
 
 
-def test_an_agent_that_fails_nearly_always_does_not_beat_one_that_is_nearly_always_right() -> None:
-    board = board_of(
-        [scored(1.0)] + [scored(None)] * 19,
-        [scored(1.0)] * 19 + [scored(0.0)],
-    )
+def board_of(*arms, objective=None):
+    board = Board(len(arms), objective or Objective(), "wrong")
+    for arm, scores in enumerate(arms):
+        for score in scores:
+            board.add(arm, score)
+    board.settle()
+    return board
+
+
+def scored(value, latency_ms=10.0, cost=0.1):
+    trial = Trial(0, "", 0, 0)
+    if value is None:
+        return Score(trial, error="refused")
+    return Score(trial, value=value, latency_ms=latency_ms, full_cost=cost)
+
+
+def test_a_failure_counts_as_wrong_unless_it_was_to_be_left_out():
+    board = board_of([scored(1.0)] + [scored(None)] * 19, [scored(1.0)] * 19 + [scored(0.0)])
     assert board.mean(0) == pytest.approx(1 / 20)
     assert board.choose([0, 1]) == 1
-
-
-def test_failures_are_left_out_only_if_that_was_asked_for() -> None:
     board = Board(1, Objective(), "dropped")
     for score in (scored(1.0), scored(None), scored(0.0)):
         board.add(0, score)
@@ -33,12 +44,12 @@ def test_failures_are_left_out_only_if_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("values", [[1.0], [1.0, 1.0], [0.0] * 50, [0.7, 0.7]])
-def test_an_interval_always_has_a_width(values: list[float]) -> None:
+def test_an_interval_always_has_a_width(values):
     assert interval_of(values, 1.0).half > 0
     assert paired_variance(values, values, 0.0) > 0
 
 
-def test_intervals_are_the_published_ones() -> None:
+def test_intervals_are_the_published_ones():
     found = interval_of([0.0, 1.0, 1.0, 1.0], 2.0)
     assert found.mean == 0.75
     assert found.half == pytest.approx(2.0 * 0.5 / math.sqrt(4))
@@ -55,24 +66,13 @@ def test_intervals_are_the_published_ones() -> None:
         pytest.param(scored(1.0), scored(1.0), 0, id="then the first"),
     ],
 )
-def test_ties_go_to(slow: Score, fast: Score, winner: int) -> None:
+def test_ties_go_to(slow, fast, winner):
     assert board_of([slow], [fast]).choose([0, 1]) == winner
 
 
-def test_a_failure_has_no_latency_that_could_win_a_tie() -> None:
+def test_a_failure_wins_neither_a_tie_nor_by_its_price():
     board = board_of([scored(None), scored(0.0, 50.0)], [scored(0.0, 20.0), scored(0.0, 20.0)])
     assert board.choose([0, 1]) == 1
-
-
-def test_price_and_latency_weigh_as_much_as_is_said() -> None:
-    dear, cheap = [scored(0.9, 10.0, 1.0)] * 3, [scored(0.8, 10.0, 0.0)] * 3
-    assert board_of(dear, cheap).choose([0, 1]) == 0
-    assert board_of(dear, cheap, objective=Objective(lambda_cost=0.5)).choose([0, 1]) == 1
-    slow, quick = [scored(0.9, 500.0)] * 3, [scored(0.8, 10.0)] * 3
-    assert board_of(slow, quick, objective=Objective(lambda_latency=0.5)).choose([0, 1]) == 1
-
-
-def test_a_failure_is_no_cheap_way_to_win() -> None:
     objective = Objective(lambda_cost=1.0)
     board = board_of([scored(None)] * 3, [scored(0.0, cost=0.5), scored(0.0, cost=0.1)])
     weighed = board_of([scored(None)] * 2, [scored(0.0), scored(0.0)], objective=objective)
@@ -80,7 +80,15 @@ def test_a_failure_is_no_cheap_way_to_win() -> None:
     assert weighed.mean(0) <= weighed.mean(1)
 
 
-def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen() -> None:
+def test_price_and_latency_weigh_as_much_as_is_said():
+    dear, cheap = [scored(0.9, 10.0, 1.0)] * 3, [scored(0.8, 10.0, 0.0)] * 3
+    assert board_of(dear, cheap).choose([0, 1]) == 0
+    assert board_of(dear, cheap, objective=Objective(lambda_cost=0.5)).choose([0, 1]) == 1
+    slow, quick = [scored(0.9, 500.0)] * 3, [scored(0.8, 10.0)] * 3
+    assert board_of(slow, quick, objective=Objective(lambda_latency=0.5)).choose([0, 1]) == 1
+
+
+def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen():
     board = board_of([scored(1.0)], [scored(1.0), scored(1.0), scored(0.0)])
     assert board.choose([0, 1], on_equal_data=False) == 0
     fast = board_of([scored(1.0, 50.0)], [scored(1.0, 5.0), scored(1.0, 5.0), scored(0.0, 5.0)])
@@ -88,7 +96,7 @@ def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen() -> None:
 
 
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_the_winner_has_not_been_given_up(name: str) -> None:
+def test_the_winner_has_not_been_given_up(name):
     matrix = make_matrix([0.3, 0.4, 0.5, 0.5, 0.55, 0.6, 0.6, 0.85, 0.9], failed=0.1)
     for seed in range(10):
         strategy = select(
@@ -98,14 +106,20 @@ def test_the_winner_has_not_been_given_up(name: str) -> None:
         assert strategy.best in strategy.alive
 
 
-def test_rounds_of_arm_elimination_grow_and_cover_the_data() -> None:
+def test_rounds_of_arm_elimination_grow_and_those_of_matrix_ucb_spread():
     same = Matrix("same", tuple("ab"), (tuple([0.0, 1.0] * 100),) * 2)
     strategy = select("arm_elimination", same)
     play(strategy, of_matrix(same))
     assert [record.cases for record in strategy.history] == [20, 40, 80, 60]
+    # Matrix ucb spreads a round over candidates.
+    matrix = make_matrix([0.5] * 9)
+    strategy = select("matrix_ucb", matrix, batch=18)
+    play(strategy, of_matrix(matrix))
+    assert strategy.history[0].arms == 9
+    assert strategy.history[0].cases == 2
 
 
-def test_pairs_tell_apart_what_intervals_cannot() -> None:
+def test_pairs_tell_apart_what_intervals_cannot_and_no_equals():
     """One is always a little better, on items that differ a lot."""
     hard = [item / 40 for item in range(40)]
     matrix = Matrix("pairs", ("agent=a", "agent=b"), (tuple(hard), tuple(x - 0.2 for x in hard)))
@@ -114,24 +128,14 @@ def test_pairs_tell_apart_what_intervals_cannot() -> None:
     assert len(play(paired, of_matrix(matrix))) < len(play(alone, of_matrix(matrix)))
     assert paired.best == 0
     assert "0.200 worse than agent=a on the same" in paired.eliminations[1].why
-
-
-def test_equal_candidates_are_not_told_apart_by_chance() -> None:
+    # Equal candidates are not told apart by chance.
     matrix = Matrix("twins", ("agent=a", "agent=b"), ((1.0, 0.0) * 20,) * 2)
     strategy = select("paired_elimination", matrix)
     play(strategy, of_matrix(matrix))
     assert strategy.alive == [0, 1]
 
 
-def test_matrix_ucb_spreads_a_round_over_candidates() -> None:
-    matrix = make_matrix([0.5] * 9)
-    strategy = select("matrix_ucb", matrix, batch=18)
-    play(strategy, of_matrix(matrix))
-    assert strategy.history[0].arms == 9
-    assert strategy.history[0].cases == 2
-
-
-def test_hill_climbing_tries_first_what_did_well_in_that_step() -> None:
+def test_hill_climbing_tries_first_what_did_well_in_that_step():
     """After one climb the large solver is known to be good: the next start goes there at once."""
     names = [(p, s) for p in "abc" for s in ("small", "medium", "large")]
     candidates = [
@@ -154,7 +158,7 @@ def test_hill_climbing_tries_first_what_did_well_in_that_step() -> None:
         assert len(tried) < len(candidates)
 
 
-def test_a_gaussian_process_trusts_what_is_alike_and_doubts_what_is_not() -> None:
+def test_a_gaussian_process_trusts_what_is_alike_and_doubts_what_is_not():
     process = GaussianProcess(
         [(0, 0), (0, 1)], [1.0, 0.0], lambda a, b: sum(x != y for x, y in zip(a, b, strict=True))
     )
@@ -165,7 +169,7 @@ def test_a_gaussian_process_trusts_what_is_alike_and_doubts_what_is_not() -> Non
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_allowance_is_what_arm_elimination_spends(seed: int) -> None:
+def test_the_allowance_is_what_arm_elimination_spends(seed):
     """Played on a board where everything is known, look by look."""
     matrix = make_matrix([0.4, 0.5, 0.6, 0.65, 0.7, 0.7, 0.75, 0.8, 0.8], 100, seed=seed)
     dropped = select("arm_elimination", matrix, failures="dropped", winner="anyone")
@@ -176,3 +180,101 @@ def test_the_allowance_is_what_arm_elimination_spends(seed: int) -> None:
     assert allowance.at(9) is None  # before its first look there is nothing to compare with
     assert allowance.at(10) == 90
     assert allowance.at(100) == spent
+
+
+PARETO = Objective(mode="pareto")
+ACCURACIES = [0.3, 0.4, 0.5, 0.6, 0.7, 0.9]
+MATRIX = make_matrix(ACCURACIES, 60)
+keeps_front = pytest.mark.parametrize(
+    "name", [name for name, strategy in SELECTIONS.items() if strategy.keeps_front]
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "place"),
+    [(2, 1, 5, 0.25), (1, 1, 5, 0.0), (5, 1, 5, 1.0), (3, 3, 3, 0.0), (None, 1, 5, 1.0)],
+)
+def test_a_value_is_put_between_the_least_and_the_most_seen(value, low, high, place):
+    """Where all are equal it does not matter; what is unknown is never better than the worst."""
+    assert Span(low, high).place(value) == place
+
+
+@pytest.mark.parametrize(
+    ("cost", "latency", "sample", "worth"),
+    [
+        pytest.param(0.5, 0.5, scored(1.0, 3.0, 0.003), 0.5, id="half way in both"),
+        pytest.param(0.3, 0.2, scored(1.0, 5.0, 0.005), 0.5, id="the dearest and slowest"),
+        pytest.param(0.5, 0.5, scored(1.0, 1.0, 0.001), 1.0, id="the cheapest and fastest"),
+        pytest.param(0.0, 0.0, scored(1.0, 5.0, 0.005), 1.0, id="quality alone"),
+    ],
+)
+def test_a_sample_is_worth_its_quality_less_what_it_cost(cost, latency, sample, worth):
+    objective = Objective(lambda_cost=cost, lambda_latency=latency)
+    ends = [scored(0.0, 1.0, 0.001), scored(0.0, 5.0, 0.005)]
+    board = board_of(ends, [sample], objective=objective)
+    assert board.mean(1) == pytest.approx(worth)
+    board.settle()  # once more changes nothing
+    assert board.mean(1) == pytest.approx(worth)
+
+
+def test_samples_are_weighed_anew_when_a_later_one_is_dearer():
+    board = board_of([scored(1.0, cost=1.0)], objective=Objective(lambda_cost=1.0))
+    assert board.mean(0) == 1.0  # alone it is neither dear nor cheap
+    board.add(0, scored(1.0, cost=3.0))
+    board.settle()
+    assert board.worth(0) == [1.0, 0.0]
+
+
+def with_latencies(latencies, costs=None):
+    usual = of_matrix(MATRIX)
+
+    def outcome(trial: Trial) -> Score:
+        arm = int(trial.candidate)
+        score = usual(trial)
+        cost = costs[arm] if costs else 0.1
+        return Score(trial, value=score.value, latency_ms=latencies[arm], full_cost=cost)
+
+    return outcome
+
+
+@keeps_front
+def test_under_pareto_the_faster_is_kept_though_it_is_worse(name):
+    """Arm 0 is by far the worst and the fastest; arm 1 is worse than others that are as fast."""
+    latencies = [1.0, 50.0, 50.0, 50.0, 50.0, 50.0]
+    options = {"sample_fraction": 1.0} if name == "random_search" else {}
+    strategy = build_selection(
+        name, MATRIX.candidates(), 60, seed=3, options=options, objective=PARETO
+    )
+    play(strategy, with_latencies(latencies))
+    assert strategy.front == [0, 5]
+    assert strategy.best == 5
+    assert 0 not in strategy.eliminations
+
+
+@pytest.mark.parametrize("name", ["arm_elimination", "paired_elimination"])
+def test_under_pareto_nobody_leaves_for_a_dearer_one(name):
+    costs = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]  # the better, the dearer: all are on the front
+    candidates = MATRIX.candidates()
+    strategy = build_selection(name, candidates, 60, seed=3, objective=PARETO)
+    play(strategy, with_latencies([10.0] * 6, costs))
+    assert not strategy.eliminations
+    assert len(strategy.front) == len({sum(map(float, filter(None, r))) for r in MATRIX.scores})
+    alone = build_selection(name, candidates, 60, seed=3)
+    play(alone, with_latencies([10.0] * 6, costs))
+    assert alone.alive == [5]
+
+
+@keeps_front
+def test_the_winner_is_on_the_front(name):
+    for seed in range(5):
+        strategy = build_selection(name, MATRIX.candidates(), 60, seed=seed, objective=PARETO)
+        play(strategy, with_latencies([60.0, 50.0, 40.0, 30.0, 20.0, 30.0]))
+        assert strategy.best in strategy.front
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, strategy in SELECTIONS.items() if not strategy.keeps_front]
+)
+def test_who_looks_for_one_number_refuses_pareto(name):
+    with pytest.raises(ValueError, match=f"{name} looks for the best by one number"):
+        build_selection(name, MATRIX.candidates(), 60, objective=PARETO)

@@ -1,7 +1,5 @@
 """One contract for all strategies that choose among candidates."""
 
-from typing import Any
-
 import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
@@ -15,12 +13,12 @@ MATRIX = make_matrix(ACCURACIES, failed=0.05)
 every_strategy = pytest.mark.parametrize("name", SELECTIONS)
 
 
-def refused(trial: Trial) -> Score:
+def refused(trial):
     return Score(trial, error="refused")
 
 
 @every_strategy
-def test_the_same_seed_asks_the_same_trials(name: str) -> None:
+def test_the_same_seed_asks_the_same_trials(name):
     first, second = select(name, MATRIX), select(name, MATRIX)
     assert play(first, of_matrix(MATRIX)) == play(second, of_matrix(MATRIX))
     assert first.best == second.best
@@ -29,7 +27,7 @@ def test_the_same_seed_asks_the_same_trials(name: str) -> None:
 
 @every_strategy
 @pytest.mark.parametrize("limit", [1, 7, 100])
-def test_parallel_asks_and_chooses_as_sequential_does(name: str, limit: int) -> None:
+def test_parallel_asks_and_chooses_as_sequential_does(name, limit):
     """Whatever is asked at once and whichever answer comes first."""
     alone, many = select(name, MATRIX), select(name, MATRIX)
     trials = play(alone, of_matrix(MATRIX), limit=1)
@@ -38,7 +36,7 @@ def test_parallel_asks_and_chooses_as_sequential_does(name: str, limit: int) -> 
 
 
 @every_strategy
-def test_a_round_is_given_out_whole_before_any_of_it_is_told(name: str) -> None:
+def test_a_round_is_given_out_whole_before_any_of_it_is_told(name):
     strategy = select(name, MATRIX)
     session = Session(strategy)
     asked = 0
@@ -49,14 +47,14 @@ def test_a_round_is_given_out_whole_before_any_of_it_is_told(name: str) -> None:
 
 
 @every_strategy
-def test_no_trial_is_asked_twice_and_positions_are_in_order(name: str) -> None:
+def test_no_trial_is_asked_twice_and_positions_are_in_order(name):
     trials = play(select(name, MATRIX), of_matrix(MATRIX))
     assert [trial.position for trial in trials] == list(range(len(trials)))
     assert len({trial[1:] for trial in trials}) == len(trials)
 
 
 @every_strategy
-def test_it_ends_when_everything_fails_and_nothing_wins(name: str) -> None:
+def test_it_ends_when_everything_fails_and_nothing_wins(name):
     strategy = select(name, MATRIX)
     trials = play(strategy, refused)
     assert len(trials) <= len(ACCURACIES) * MATRIX.datapoints
@@ -64,7 +62,7 @@ def test_it_ends_when_everything_fails_and_nothing_wins(name: str) -> None:
 
 
 @every_strategy
-def test_it_ends_when_some_cases_always_fail(name: str) -> None:
+def test_it_ends_when_some_cases_always_fail(name):
     strategy = select(name, MATRIX)
     usual = of_matrix(MATRIX)
     play(strategy, lambda trial: refused(trial) if trial.case % 4 == 0 else usual(trial))
@@ -72,12 +70,12 @@ def test_it_ends_when_some_cases_always_fail(name: str) -> None:
 
 
 @every_strategy
-def test_who_always_fails_does_not_win(name: str) -> None:
+def test_who_always_fails_does_not_win(name):
     """Not even where all others are always wrong, and the failing one is never slow."""
     matrix = make_matrix([0.0] * 9)
     strategy = select(name, matrix)
 
-    def outcome(trial: Trial) -> Score:
+    def outcome(trial):
         if trial.candidate == "4":
             return refused(trial)
         return Score(trial, value=0.0, latency_ms=50.0)
@@ -89,7 +87,7 @@ def test_who_always_fails_does_not_win(name: str) -> None:
 
 @every_strategy
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_it_goes_on_by_replay_where_it_was(name: str, share: float) -> None:
+def test_it_goes_on_by_replay_where_it_was(name, share):
     whole = select(name, MATRIX)
     trials = play(whole, of_matrix(MATRIX), limit=5)
     known = trials[: int(len(trials) * share)]
@@ -105,13 +103,13 @@ def test_it_goes_on_by_replay_where_it_was(name: str, share: float) -> None:
 
 
 @every_strategy
-def test_the_budget_is_kept(name: str) -> None:
+def test_the_budget_is_kept(name):
     strategy = select(name, MATRIX, budget=50)
     assert len(play(strategy, of_matrix(MATRIX))) <= 50
 
 
 @every_strategy
-def test_every_candidate_given_up_says_why_and_when(name: str) -> None:
+def test_every_candidate_given_up_says_why_and_when(name):
     strategy = select(name, MATRIX)
     play(strategy, of_matrix(MATRIX))
     gone = set(range(len(ACCURACIES))) - set(strategy.alive)
@@ -122,7 +120,7 @@ def test_every_candidate_given_up_says_why_and_when(name: str) -> None:
 
 
 @every_strategy
-def test_repeats_are_more_cases(name: str) -> None:
+def test_repeats_are_more_cases(name):
     strategy = build_selection(name, MATRIX.candidates(), 10, repeats=2, seed=3)
     trials = play(strategy, of_matrix(MATRIX))
     assert {trial.case for trial in trials} <= set(range(10))
@@ -131,7 +129,7 @@ def test_repeats_are_more_cases(name: str) -> None:
 
 @every_strategy
 @pytest.mark.parametrize("cases", [1, 20])
-def test_a_candidate_without_rivals_is_measured(name: str, cases: int) -> None:
+def test_a_candidate_without_rivals_is_measured(name, cases):
     strategy = build_selection(name, MATRIX.candidates()[8:9], cases)
     play(strategy, lambda trial: Score(trial, value=1.0, latency_ms=1.0))
     assert strategy.best == 0
@@ -141,7 +139,7 @@ def test_a_candidate_without_rivals_is_measured(name: str, cases: int) -> None:
 @pytest.mark.parametrize(
     "name", ["brute_force", "arm_elimination", "paired_elimination", "matrix_ucb", "epsilon_lucb"]
 )
-def test_a_clear_winner_is_found(name: str) -> None:
+def test_a_clear_winner_is_found(name):
     strategy = select(name, MATRIX, confidence=2.0)
     play(strategy, of_matrix(MATRIX))
     assert strategy.best == 8
@@ -155,18 +153,18 @@ def test_a_clear_winner_is_found(name: str) -> None:
         ("arm_elimination", {"confidence": -1}, "confidence: Input should be greater than 0"),
     ],
 )
-def test_wrong_options_are_refused(name: str, options: dict[str, Any], told: str) -> None:
+def test_wrong_options_are_refused(name, options, told):
     with pytest.raises(ValueError, match=told):
         SELECTIONS.choose(name, options)
 
 
 @every_strategy
-def test_latencies_do_not_change_what_is_asked(name: str) -> None:
+def test_latencies_do_not_change_what_is_asked(name):
     """They differ from one execution to the next; only the last tie is theirs to break."""
     ties = make_matrix([0.5] * 9, datapoints=20)
 
-    def with_latency(fastest: int) -> list[Trial]:
-        def outcome(trial: Trial) -> Score:
+    def with_latency(fastest):
+        def outcome(trial):
             value = ties.scores[int(trial.candidate) % 3][trial.case]
             return Score(trial, value=value, latency_ms=abs(int(trial.candidate) - fastest) + 1.0)
 

@@ -1,11 +1,16 @@
-"""Sessions plan and absorb; after a crash they are replayed."""
+"""Sessions plan and absorb; after a crash they are replayed; the best is confirmed on held-out
+cases."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from workers.engine.records import Candidate, Score, Trial
+from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import read_configuration
+from workers.engine.records import CONFIRM, EVALUATE, Candidate, Score, Trial
 from workers.engine.session import Session
+from workers.engine.spec.checks import check_against
+from workers.engine.strategies.confirmed import Confirmed, confirmation_key, split_cases
 from workers.engine.strategies.grid import Grid
 
 
@@ -39,11 +44,11 @@ class Chasing:
             self._sum += score.value or 0.0
 
 
-def value_of(trial: Trial) -> Score:
+def value_of(trial):
     return Score(trial, value=float(len(trial.candidate) + trial.position * 7 % 4))
 
 
-def play(session: Session, limit: int) -> list[Trial]:
+def play(session, limit):
     played: list[Trial] = []
     while trials := session.plan(limit):
         session.absorb(value_of(trial) for trial in reversed(trials))
@@ -51,28 +56,23 @@ def play(session: Session, limit: int) -> list[Trial]:
     return played
 
 
-def grid(candidates: int = 3, cases: int = 4, repeats: int = 2) -> Grid:
+def grid(candidates=3, cases=4, repeats=2):
     return Grid([Candidate(f"c{n}", f"c{n}", {}) for n in range(candidates)], cases, repeats, 0)
 
 
-def test_a_grid_asks_every_combination_once() -> None:
+def test_a_grid_asks_every_combination_once_case_by_case():
     trials = play(Session(grid()), limit=5)
     assert [trial.position for trial in trials] == list(range(24))
     assert {trial[1:] for trial in trials} == {
         (f"c{c}", case, repeat) for c in range(3) for case in range(4) for repeat in range(2)
     }
-
-
-def test_a_grid_goes_case_by_case() -> None:
     assert [(t.candidate, t.case) for t in Session(grid()).plan(4)] == [
         ("c0", 0),
         ("c1", 0),
         ("c2", 0),
         ("c0", 1),
     ]
-
-
-def test_a_grid_plans_ahead_and_finishes_when_all_is_told() -> None:
+    # A grid plans ahead and finishes when all is told.
     session = Session(grid())
     trials = session.plan(100)
     assert len(trials) == 24
@@ -82,7 +82,7 @@ def test_a_grid_plans_ahead_and_finishes_when_all_is_told() -> None:
     assert session.is_finished
 
 
-def test_a_listening_strategy_waits_for_its_scores() -> None:
+def test_a_listening_strategy_waits_for_its_scores_and_is_told_them_in_order():
     session = Session(Chasing())
     first = session.plan(10)
     assert len(first) == 3
@@ -91,9 +91,7 @@ def test_a_listening_strategy_waits_for_its_scores() -> None:
     assert session.plan(10) == []
     session.absorb([value_of(first[2])])
     assert len(session.plan(10)) == 3
-
-
-def test_scores_are_told_in_order_whatever_came_first() -> None:
+    # Scores are told in order whatever came first.
     strategy = Chasing()
     session = Session(strategy)
     trials = session.plan(3)
@@ -103,12 +101,12 @@ def test_scores_are_told_in_order_whatever_came_first() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 50])
-def test_the_limit_does_not_change_what_is_asked(limit: int) -> None:
+def test_the_limit_does_not_change_what_is_asked(limit):
     assert play(Session(Chasing()), limit) == play(Session(Chasing()), 3)
 
 
 @pytest.mark.parametrize("asked", range(13))
-def test_a_replayed_session_goes_on_where_the_other_was(asked: int) -> None:
+def test_a_replayed_session_goes_on_where_the_other_was(asked):
     whole = play(Session(Chasing()), 1)
     scores = [value_of(trial) for trial in whole[:asked]]
     session = Session(Chasing())
@@ -117,14 +115,14 @@ def test_a_replayed_session_goes_on_where_the_other_was(asked: int) -> None:
     assert play(session, 1) == whole[asked:]
 
 
-def test_a_replay_may_lack_scores_that_never_came() -> None:
+def test_a_replay_may_lack_scores_that_never_came():
     session = Session(Chasing())
     session.replay(6, [value_of(trial) for trial in play(Session(Chasing()), 3)[:5]])
     assert (session.asked, session.told) == (6, 5)
     assert session.plan(10) == []
 
 
-def test_a_small_round_is_given_whole_and_a_larger_one_waits_for_the_next_plan() -> None:
+def test_a_small_round_is_given_whole_and_a_larger_one_waits_for_the_next_plan():
     whole, careful = Session(Chasing()), Session(Chasing())
     assert careful.plan_small(2) == []
     assert careful.asked == 0
@@ -136,8 +134,142 @@ def test_a_small_round_is_given_whole_and_a_larger_one_waits_for_the_next_plan()
     assert careful.plan_small(3) == whole.plan(3)
 
 
-def test_what_has_no_score_yet_is_known_by_its_positions() -> None:
+def test_what_has_no_score_yet_is_known_by_its_positions():
     session = Session(Chasing())
     trials = session.plan(3)
     session.absorb([value_of(trials[1])])
     assert session.unscored() == {0, 2}
+
+
+CASES = 20
+PROMPTS = [{"name": name, "user": "{{question}}", "system": name} for name in "abc"]
+EVALUATION = {
+    "kind": "evaluate",
+    "dataset": "sums",
+    "prompts": PROMPTS,
+    "models": ["one/m"],
+    "scorers": ["exact"],
+    "held_out": 0.25,
+}
+SELECTION = {
+    "kind": "select",
+    "dataset": "sums",
+    "steps": [{"name": "s", "user": "{{question}}", "models": ["one/a", "one/b", "one/c"]}],
+    "strategy": "brute_force",
+    "scorers": ["exact"],
+    "held_out": 5,
+}
+TWO_LEVEL = {**EVALUATION, "limits": {"schedule": "two_level"}, "repeats": 2}
+BEST = 1  # the place of the candidate that is right most often
+DOCUMENTS = [
+    pytest.param(EVALUATION, id="evaluate"),
+    pytest.param(TWO_LEVEL, id="two_level"),
+    pytest.param(SELECTION, id="select"),
+    pytest.param({**SELECTION, "strategy": "arm_elimination"}, id="rounds"),
+]
+
+
+def begin(document):
+    return Session(read_configuration(document).begin(CASES))
+
+
+def answered(session, trials, best=BEST):
+    """The best is right everywhere, the others on every third case."""
+    right = session.candidates[best].key
+    known = {right, confirmation_key(right)}
+    return [Score(t, value=float(t.candidate in known or t.case % 3 == 0)) for t in trials]
+
+
+def play_to_the_end(session, at_once, best=BEST):
+    scores: list[Score] = []
+    while not session.is_finished:
+        trials = session.plan(at_once)
+        assert trials or session.unscored(), "it neither asks nor waits"
+        fresh = answered(session, trials, best)
+        session.absorb(reversed(fresh))
+        scores += fresh
+    return scores
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_best_is_scored_on_cases_that_nobody_was_ranked_by(document, at_once):
+    session = begin(document)
+    repeats = document.get("repeats", 1)
+    scores = play_to_the_end(session, at_once)
+    split = split_cases(CASES, 5, 0)
+    roles = {candidate.key: candidate.role for candidate in session.candidates}
+    ranked = [s.trial for s in scores if roles[s.trial.candidate] == EVALUATE]
+    confirmed = [s.trial for s in scores if roles[s.trial.candidate] == CONFIRM]
+    assert {trial.case for trial in ranked} <= set(split.ranked)
+    assert sorted(t.case for t in confirmed) == sorted([*split.held_out] * repeats)
+    assert {t.repeat for t in confirmed} == set(range(repeats))
+    best = session.candidates[BEST]
+    assert session.best == BEST
+    assert {t.candidate for t in confirmed} == {confirmation_key(best.key)}
+    assert session.candidates[-1].document == best.document
+    assert [s.trial.position for s in scores] == list(range(len(scores)))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_replay_stands_where_the_run_stood(document):
+    scores = play_to_the_end(begin(document), 7)
+    for told in range(0, len(scores) + 1, 3):
+        again = begin(document)
+        again.replay(told, scores[:told])
+        rest = play_to_the_end(again, 7)
+        assert [s.trial for s in rest] == [s.trial for s in scores[told:]]
+        assert again.best == BEST
+
+
+@pytest.mark.parametrize("document", DOCUMENTS[:3])  # elimination asks other trials long before
+def test_after_a_retry_that_makes_another_one_best_the_confirmation_is_another(document):
+    scores = play_to_the_end(begin(document), 1000)
+    session, other = begin(document), 2
+    changed = answered(session, [s.trial for s in scores], other)
+    session.replay(len(scores), changed)
+    first = next(p for p, s in enumerate(scores) if s.trial.candidate not in known_keys(session))
+    assert session.first_difference(len(scores)) == first
+
+
+def known_keys(session):
+    return {one.key for one in session.candidates if one.role == EVALUATE}
+
+
+def test_nobody_with_a_score_is_nobody_to_confirm():
+    session = begin(EVALUATION)
+    while not session.is_finished:
+        session.absorb([Score(trial, error="timeout") for trial in session.plan(100)])
+    assert (session.asked, session.best, len(session.candidates)) == (45, None, 3)
+
+
+def test_the_split_is_the_seeds_and_covers_every_case():
+    split = split_cases(1000, 200, 7)
+    assert sorted([*split.ranked, *split.held_out]) == list(range(1000))
+    assert len(split.held_out) == 200
+    assert split == split_cases(1000, 200, 7)
+    assert split != split_cases(1000, 200, 8)
+    assert abs(sum(split.held_out) / 200 - 499.5) < 75  # from everywhere, not from one end
+
+
+@pytest.mark.parametrize(("held_out", "count"), [(0.25, 5), (0.001, 1), (1, 1), (7, 7), (None, 0)])
+def test_a_share_or_a_number_of_cases_is_held_out(held_out, count):
+    made = read_configuration({**EVALUATION, "held_out": held_out})
+    assert made.count_held_out(CASES) == count
+    assert made.count_ranked(CASES) == CASES - count
+    assert isinstance(made.begin(CASES), Confirmed) == bool(count)
+
+
+@pytest.mark.parametrize(("held_out", "told"), [(0, "greater than 0"), (2.5, "whole number")])
+def test_what_is_no_share_and_no_number_is_refused(held_out, told):
+    with pytest.raises(ConfigurationError, match=told):
+        read_configuration({**EVALUATION, "held_out": held_out})
+
+
+@pytest.mark.parametrize("held_out", [20, 500, 0.99])
+def test_some_cases_must_be_left_to_rank_by(held_out):
+    made = read_configuration({**EVALUATION, "held_out": held_out})
+    with pytest.raises(ConfigurationError) as caught:
+        check_against(made, endpoints={"one": {}}, columns=["question", "expected"], cases=CASES)
+    assert caught.value.problems[0].path == "held_out"
+    assert "hold out at most 19" in caught.value.problems[0].message

@@ -1,7 +1,5 @@
 """Slices of a dataset: where, split, sample, first; the same rows on every machine."""
 
-from typing import Any
-
 import pytest
 
 from workers.engine.errors import ConfigurationError
@@ -17,7 +15,7 @@ ROWS = [
 ]
 
 
-def cut(part: dict[str, Any], seed: int = 0, rows: list[dict[str, str]] = ROWS) -> list[int]:
+def cut(part, seed=0, rows=ROWS):
     return slice_rows(DatasetChoice(name="x", **part), seed, list(rows[0]), rows)
 
 
@@ -34,13 +32,11 @@ def cut(part: dict[str, Any], seed: int = 0, rows: list[dict[str, str]] = ROWS) 
         ),
     ],
 )
-def test_where_keeps_rows_with_these_values_in_their_order(
-    where: dict[str, Any], fits: Any
-) -> None:
+def test_where_keeps_rows_with_these_values_in_their_order(where, fits):
     assert cut({"where": where}) == [place for place, row in enumerate(ROWS) if fits(row)]
 
 
-def test_rows_by_number_come_first_in_the_order_of_the_dataset() -> None:
+def test_rows_by_number_come_first_in_the_order_of_the_dataset():
     assert cut({"only": [7, 3, 3, 119]}) == [3, 7, 119]
     logic = [place for place in (1, 2, 5) if ROWS[place]["subject"] == "logic"]
     assert cut({"only": [1, 2, 5], "where": {"subject": "logic"}}) == logic
@@ -50,27 +46,23 @@ def test_rows_by_number_come_first_in_the_order_of_the_dataset() -> None:
         cut({"only": [0, 120]})
 
 
-def test_a_sample_is_these_rows_on_every_machine() -> None:
+def test_a_sample_is_these_rows_on_every_machine():
     """Figures that were written down: another Python, or another release, must not change them."""
     assert cut({"sample": 6}, seed=7) == [10, 26, 39, 64, 85, 113]
     assert cut({"sample": 6}, seed=8) != cut({"sample": 6}, seed=7)
     assert cut({"sample": 6, "seed": 7}, seed=99) == cut({"sample": 6}, seed=7)
     assert cut({"sample": 6}, seed=7) == sorted(cut({"sample": 6}, seed=7))
-
-
-def test_a_smaller_sample_is_a_part_of_a_larger_one() -> None:
+    # A smaller sample is a part of a larger one.
     assert set(cut({"sample": 20})) < set(cut({"sample": 50}))
     assert cut({"sample": len(ROWS)}) == list(range(len(ROWS)))
-
-
-def test_equal_rows_are_drawn_one_by_one() -> None:
+    # Equal rows are drawn one by one.
     coins = [{**ROWS[0], "level": side} for _ in range(200) for side in "01"]
     drawn = slice_rows(DatasetChoice(name="x", sample=40), 1, list(ROWS[0]), coins)
     heads = sum(coins[place]["level"] == "0" for place in drawn)
     assert 10 <= heads <= 30
 
 
-def test_the_parts_of_a_split_are_disjoint_and_complete() -> None:
+def test_the_parts_of_a_split_are_disjoint_and_complete():
     of = {"train": 0.6, "dev": 0.2, "test": 0.2}
     parts = [cut({"split": {"part": name, "of": of}}) for name in of]
     assert sorted(place for part in parts for place in part) == list(range(len(ROWS)))
@@ -79,22 +71,19 @@ def test_the_parts_of_a_split_are_disjoint_and_complete() -> None:
     other = {"test": 0.2, "train": 0.6, "dev": 0.2}
     assert cut({"split": {"part": "dev", "of": other}}) == parts[1]
     assert cut({"split": {"part": "dev", "of": of, "seed": 1}}) != parts[1]
-
-
-def test_the_name_of_a_usual_part_is_enough_and_the_seed_of_the_run_does_not_matter() -> None:
+    # The name of a usual part is enough and the seed of the run does not matter.
     train, test = cut({"split": "train"}, seed=1), cut({"split": "test"}, seed=2)
     assert sorted([*train, *test]) == list(range(len(ROWS)))
     assert 0.65 < len(train) / len(ROWS) < 0.95
 
 
-def test_rows_of_a_later_version_leave_the_others_where_they_are() -> None:
+def test_rows_stay_in_their_part_of_a_split():
+    # Rows of a later version leave the others where they are.
     grown = [{"question": f"New {n}?", "subject": "logic", "level": "1"} for n in range(50)] + ROWS
     before = {ROWS[place]["question"] for place in cut({"split": "test"})}
     after = {grown[place]["question"] for place in cut({"split": "test"}, rows=grown)}
     assert before == {question for question in after if not question.startswith("New")}
-
-
-def test_equal_rows_are_in_the_same_part() -> None:
+    # Equal rows are in the same part.
     twice = [*ROWS, *ROWS]
     test = cut({"split": "test"}, rows=twice)
     assert {place % len(ROWS) for place in test if place < len(ROWS)} == {
@@ -102,7 +91,7 @@ def test_equal_rows_are_in_the_same_part() -> None:
     }
 
 
-def test_where_comes_before_split_before_sample_before_first() -> None:
+def test_where_comes_before_split_before_sample_before_first():
     part = {"where": {"subject": "logic"}, "split": "train", "sample": 10}
     logic = set(cut({"where": {"subject": "logic"}}))
     train = logic & set(cut({"split": "train"}))
@@ -152,7 +141,7 @@ def test_where_comes_before_split_before_sample_before_first() -> None:
         ),
     ],
 )
-def test_what_cannot_be_cut_is_refused(part: dict[str, Any], path: str, told: str) -> None:
+def test_what_cannot_be_cut_is_refused(part, path, told):
     with pytest.raises(ConfigurationError) as caught:
         cut(part)
     assert caught.value.problems[0].path == f"dataset.{path}"
@@ -183,16 +172,10 @@ def test_what_cannot_be_cut_is_refused(part: dict[str, Any], path: str, told: st
         ),
         ({"sample": 0}, "dataset.sample", "greater than or equal to 1"),
         ({"seed": 3}, "dataset", "A seed draws a sample, and none is asked for."),
-        (
-            {"limit": 3},
-            "dataset.limit",
-            "Allowed here: name, rows, only, where, split, sample",
-        ),
+        ({"limit": 3}, "dataset.limit", "Allowed here: name, rows, only, where, split, sample"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(
-    document: dict[str, Any], part: dict[str, Any], path: str, told: str
-) -> None:
+def test_what_cannot_be_meant_is_refused(document, part, path, told):
     with pytest.raises(ConfigurationError) as caught:
         read_configuration({**document, "dataset": {"name": "sums", **part}})
     assert [problem.path for problem in caught.value.problems] == [path]
@@ -212,11 +195,11 @@ def test_what_cannot_be_meant_is_refused(
         ),
     ],
 )
-def test_a_slice_in_words(part: dict[str, Any], text: str) -> None:
+def test_a_slice_in_words(part, text):
     assert DatasetChoice(name="x", **part).slice_text(run_seed=7) == text
 
 
-def test_a_slice_is_written_as_it_was_given() -> None:
+def test_a_slice_is_written_as_it_was_given():
     part = {"where": {"level": "3", "subject": {"not": ["logic"]}}, "sample": 4, "seed": 1}
     choice = DatasetChoice(name="x", **part)
     assert choice.slice_document() == part
@@ -224,7 +207,7 @@ def test_a_slice_is_written_as_it_was_given() -> None:
     assert DatasetChoice(name="x", **whole).slice_document() == whole
 
 
-def test_a_split_column_names_the_part_of_each_row() -> None:
+def test_a_split_column_names_the_part_of_each_row():
     rows = [{"question": f"{n}?", "split": "dev" if n % 3 else "hard"} for n in range(9)]
     assert cut({"split": "hard"}, rows=rows) == [0, 3, 6]
     by_name = {"split": {"part": "dev", "column": "split"}, "first": 2}
@@ -243,11 +226,11 @@ def test_a_split_column_names_the_part_of_each_row() -> None:
         (" , ", []),
     ],
 )
-def test_the_tags_of_a_cell(cell: str, tags: list[str]) -> None:
+def test_the_tags_of_a_cell(cell, tags):
     assert tags_in(cell) == tags
 
 
-def test_rows_are_found_by_their_tags() -> None:
+def test_rows_are_found_by_their_tags():
     cells = ["hard, maths", "hardly", '["maths"]', ""]
     rows = [{"question": f"{n}?", "tags": cell} for n, cell in enumerate(cells)]
     assert cut({"where": {"tags": {"has": "hard"}}}, rows=rows) == [0]

@@ -1,39 +1,43 @@
-"""Configurations: every problem is listed at once, and says what is allowed."""
+"""What a configuration may say, what is refused and how; and the registry that scorers, strategies
+and agents are entries of."""
 
-from typing import Any
+import re
+from enum import Enum
+from typing import Any, ClassVar, Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
+from workers.engine.named import NamedChoice, Registry, UnknownName, WithOptions, WrongOptions
+from workers.engine.named.registry import subclass_of
+from workers.engine.plugins import PLUGINS
 from workers.engine.spec.checks import check_against
 from workers.engine.spec.configuration import count_trials
 from workers.engine.spec.presets import PRESETS
 
 
-def problems_of(document: Any) -> dict[str, str]:
+def problems_of(document):
     with pytest.raises(ConfigurationError) as caught:
         read_configuration(document)
     return dict(caught.value.problems)
 
 
-def test_short_and_long_forms_mean_the_same(document: dict[str, Any]) -> None:
+def test_short_and_long_forms_mean_the_same(document):
     long = {
         **document,
         "dataset": {"name": "sums"},
         "models": [{"endpoint": "simulated", "model": m} for m in ("sim-small", "sim-large")],
     }
     assert read_configuration(long) == read_configuration(document)
-
-
-def test_a_model_name_may_hold_slashes(document: dict[str, Any]) -> None:
     document["models"] = ["router/vendor/model"]
     [model] = read_configuration(document).called
     assert (model.endpoint, model.model) == ("router", "vendor/model")
 
 
-def test_every_problem_is_listed_at_once(document: dict[str, Any]) -> None:
+def test_every_problem_is_listed_at_once(document):
     del document["dataset"]
     document |= {
         "colour": "red",
@@ -55,7 +59,7 @@ def test_every_problem_is_listed_at_once(document: dict[str, Any]) -> None:
     }
 
 
-def with_parameters(**parameters: Any) -> dict[str, Any]:
+def with_parameters(**parameters):
     return {"models": [{"endpoint": "x", "model": "y", "parameters": parameters}]}
 
 
@@ -105,26 +109,28 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
         ({"budget": 5}, "budget", "valid dictionary"),
     ],
 )
-def test_a_problem_says_where_and_what_is_allowed(
-    document: dict[str, Any], change: dict[str, Any], path: str, words: str
-) -> None:
+def test_a_problem_says_where_and_what_is_allowed(document, change, path, words):
     found = problems_of({**document, **change})
     assert words in found[path]
 
 
-def test_off_without_quotes_switches_the_cache_off(document: dict[str, Any]) -> None:
+def test_off_and_no_limit_can_be_asked_for(document):
     """YAML says false for it, and the JSON schema admits that."""
     assert read_configuration({**document, "cache": False}).cache == "off"
     assert False in Evaluation.model_json_schema()["properties"]["cache"]["enum"]
+    document["limits"] = {"preset": "balanced", "requests_per_minute": None}
+    assert read_configuration(document).limits.requests_per_minute is None
+    document["repeats"] = 3
+    assert count_trials(read_configuration(document), 10**6) == 12 * 10**6
 
 
 @pytest.mark.parametrize("document", [None, 3, "kind: evaluate", ["evaluate"]])
-def test_what_is_no_mapping_is_refused(document: Any) -> None:
+def test_what_is_no_mapping_is_refused(document):
     assert "mapping" in problems_of(document)[""]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_fills_what_is_not_given(document: dict[str, Any], preset: str) -> None:
+def test_a_preset_fills_what_is_not_given(document, preset):
     document["limits"] = {"preset": preset, "attempts": 2}
     limits = read_configuration(document).limits
     assert limits.max_concurrent == PRESETS[preset]["max_concurrent"]
@@ -132,12 +138,7 @@ def test_a_preset_fills_what_is_not_given(document: dict[str, Any], preset: str)
     assert limits.attempts == 2
 
 
-def test_no_rate_limit_can_be_asked_for(document: dict[str, Any]) -> None:
-    document["limits"] = {"preset": "balanced", "requests_per_minute": None}
-    assert read_configuration(document).limits.requests_per_minute is None
-
-
-def test_what_the_stored_parts_tell_is_checked_too(document: dict[str, Any]) -> None:
+def test_what_the_stored_parts_tell_is_checked_too(document):
     document["prompts"][0]["user"] = "{{question}} {{answer}}"
     document["repeats"] = 1000
     configuration = read_configuration(document)
@@ -157,21 +158,14 @@ def test_what_the_stored_parts_tell_is_checked_too(document: dict[str, Any]) -> 
         ({"calls": "7", "seconds": None}, (None, 7, None)),
     ],
 )
-def test_a_budget_is_any_of_three(
-    document: dict[str, Any], budget: dict[str, Any], meant: tuple[Any, ...]
-) -> None:
+def test_a_budget_is_any_of_three(document, budget, meant):
     read = read_configuration({**document, "budget": budget}).budget
     assert (read.dollars, read.calls, read.seconds) == meant
 
 
-def test_every_problem_of_a_budget_is_listed(document: dict[str, Any]) -> None:
+def test_every_problem_of_a_budget_is_listed(document):
     document["budget"] = {"dollars": 0, "calls": -1, "hours": 3}
     assert set(problems_of(document)) == {"budget.dollars", "budget.calls", "budget.hours"}
-
-
-def test_trials_are_counted_without_building_them(document: dict[str, Any]) -> None:
-    document["repeats"] = 3
-    assert count_trials(read_configuration(document), 10**6) == 12 * 10**6
 
 
 @pytest.mark.parametrize(
@@ -187,8 +181,159 @@ def test_trials_are_counted_without_building_them(document: dict[str, Any]) -> N
         ({"schedule": "sequential", "max_concurrent": 9}, {"max_concurrent": 1}),
     ],
 )
-def test_the_names_of_the_evaluation_guide_are_understood(
-    document: dict[str, Any], given: dict[str, Any], meant: dict[str, Any]
-) -> None:
+def test_the_names_of_the_evaluation_guide_are_understood(document, given, meant):
     limits = read_configuration({**document, "limits": given}).limits
     assert {name: getattr(limits, name) for name in meant} == meant
+
+
+class Hat(WithOptions):
+    """What all hats are."""
+
+
+class Bowler(Hat):
+    """Round and hard.
+
+    A second paragraph is for developers.
+    """
+
+    height_cm: int = Field(default=12, ge=1, description="From brim to top.")
+
+
+class Fabric(Enum):
+    FELT = "felt"
+    STRAW = "straw"
+
+
+class Band(BaseModel):
+    colour: str = "black"
+
+
+class StrawHat(Hat):
+    label: ClassVar[str] = "Boater"
+    summary: ClassVar[str] = "For the river."
+    version: ClassVar[int] = 2
+
+    fabric: Fabric = Fabric.STRAW
+    fit: Literal["tight", "loose"] = "loose"
+    band: Band = Band()
+
+
+HATS: Registry[Hat] = Registry(
+    "hat",
+    {"bowler": Bowler},
+    adopt=subclass_of(Hat),
+    example="{bowler: {height_cm: 14}}",
+    recommended="shop.StrawHat",
+)
+
+
+class HatChoice(NamedChoice):
+    """A hat."""
+
+    registry: ClassVar[Registry[Any]] = HATS
+
+
+@pytest.fixture
+def installed():
+    PLUGINS.update({"shop.StrawHat": StrawHat, "shop.Hat": Hat, "shop.Band": Band, "shop.ten": 10})
+    yield
+    PLUGINS.clear()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"bowler": {"height_cm": 14}},
+        {"name": "bowler", "height_cm": 14},
+        {"name": "bowler", "options": {"height_cm": 14}},
+        {"name": "bowler", "options": None, "height_cm": 14},
+    ],
+)
+def test_options_stand_under_the_name_beside_it_or_apart(written):
+    choice = HatChoice.model_validate(written)
+    assert (choice.name, choice.options) == ("bowler", {"height_cm": 14})
+    assert HATS.choose(choice.name, choice.options).options.height_cm == 14
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("fez", "Unknown hat 'fez'. Choose one of: bowler."),
+        ({"name": 3}, "Unknown hat 3. Choose one of: bowler."),
+        ({"bowler": {"brim": 2}}, "The hat bowler has no option 'brim'. It takes: height_cm."),
+        ({"bowler": {"height_cm": 0}}, "bowler.height_cm: Input should be greater than or equal"),
+        ({"bowler": 14}, "written as {bowler: {option: value}}, not as int"),
+        ({"name": "bowler", "options": {"height_cm": 1}, "height_cm": 2}, "not both"),
+        ([], "A hat is a name, as in bowler, or a name with its options, as in {bowler: {height"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_is_allowed(written, told):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        HATS.read(written)
+
+
+def test_an_entry_describes_itself_and_its_options():
+    (bowler,) = HATS.describe()
+    assert (bowler.label, bowler.summary, bowler.version) == ("Bowler", "Round and hard.", 1)
+    (height,) = bowler.options
+    assert (height.label, height.kind, height.default) == ("Height cm", "number", 12)
+
+
+@pytest.mark.usefixtures("installed")
+def test_plugins_of_the_right_class_join_and_their_schema_stands_by_itself():
+    assert list(HATS) == ["bowler", "shop.StrawHat"]
+    first, _ = HATS.describe()
+    assert (first.name, first.label, first.is_recommended) == ("shop.StrawHat", "Boater", True)
+    assert {option.name: option.kind for option in first.options} == {
+        "fabric": "choice",
+        "fit": "choice",
+        "band": "yaml",
+    }
+    assert first.options[0].choices == ("felt", "straw")
+    schema = HatChoice.model_json_schema()
+    assert schema["anyOf"][0] == {"enum": ["bowler", "shop.StrawHat"]}
+    assert "$ref" not in str(schema)
+    straw = schema["anyOf"][-1]
+    assert straw["properties"]["name"] == {"enum": ["shop.StrawHat"]}
+    assert straw["properties"]["fabric"]["enum"] == ["felt", "straw"]
+    assert straw["properties"]["band"]["properties"]["colour"]["default"] == "black"
+    # The options of a plugin are checked where it is chosen.
+    with pytest.raises(WrongOptions, match=r"StrawHat\.fit: Input should be 'tight' or 'loose'"):
+        HATS.choose("shop.StrawHat", {"fit": "odd"})
+    assert HATS.problem_with("shop.StrawHat", {"fit": "tight"}) == ""
+
+
+def test_a_plugin_that_is_gone_is_read_but_cannot_be_chosen():
+    stored = HatChoice.model_validate({"shop.StrawHat": {"fit": "odd"}})
+    assert stored.options == {"fit": "odd"}
+    with pytest.raises(UnknownName, match=r"Choose one of: bowler\. Those of installed packages"):
+        HATS.choose(stored.name, stored.options)
+    assert "EVALSITE_PLUGINS" in HATS.problem_with(stored.name, stored.options)
+
+
+SMALL, LARGE = "simulated/sim-small", "simulated/sim-large"
+
+
+def small(**parameters):
+    return {"endpoint": "simulated", "model": "sim-small", "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("models", "labels"),
+    [
+        pytest.param([SMALL, LARGE], [SMALL, LARGE], id="two models"),
+        pytest.param([small(temperature=1.0), LARGE], [SMALL, LARGE], id="parameters of one"),
+        pytest.param(
+            [SMALL, small(temperature=0.5), small(temperature=1.0)],
+            [SMALL, f'{SMALL} {{"temperature":0.5}}', f'{SMALL} {{"temperature":1.0}}'],
+            id="one model, three ways",
+        ),
+    ],
+)
+def test_a_name_tells_the_parameters_where_the_model_alone_does_not(document, models, labels):
+    candidates = read_configuration({**document, "models": models}).make_candidates()
+    prompts = [prompt["name"] for prompt in document["prompts"]]
+    assert [candidate.name for candidate in candidates] == [
+        f"{prompt} · {label}" for prompt in prompts for label in labels
+    ]
+    assert len({candidate.key for candidate in candidates}) == len(candidates)

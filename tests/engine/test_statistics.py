@@ -1,4 +1,4 @@
-"""Our statistics give what scipy, statsmodels and others give, and intervals that hold.
+"""Our statistics give what scipy, statsmodels and textbooks give, and intervals that hold.
 
 Those are imported where they are used: together they take 3 s of every process that runs tests.
 """
@@ -10,19 +10,30 @@ from random import Random
 import numpy
 import pytest
 
+from tests.engine.running import known
 from workers.engine.statistics.agreement import differ, distance, krippendorff_alpha
 from workers.engine.statistics.bootstrap import bootstrap_mean
 from workers.engine.statistics.clusters import Clusters, estimate_clustered, variance_of_mean
 from workers.engine.statistics.distributions import Z, t_quantile, two_sided
 from workers.engine.statistics.intervals import estimate_mean, wilson
-from workers.engine.statistics.paired import estimate_difference, flip_signs, sign_test
+from workers.engine.statistics.paired import (
+    NORMAL_FLIPS,
+    NORMAL_SIGNS,
+    SIGN_FLIPS,
+    SIGN_TEST,
+    approximate_flips,
+    bonett_price,
+    estimate_difference,
+    flip_signs,
+    sign_test,
+)
 from workers.engine.statistics.repeats import Folded, figures_at, fold, pass_at_k, pass_hat_k
 from workers.engine.statistics.separating import cases_needed, holm, separate
 
 EXACT = 1e-9
 
 
-def test_quantiles_and_tails_are_those_of_scipy():
+def quantiles_and_tails_are_those_of_scipy():
     from scipy import stats
 
     assert pytest.approx(stats.norm.ppf(0.975), abs=EXACT) == Z
@@ -34,26 +45,28 @@ def test_quantiles_and_tails_are_those_of_scipy():
         assert two_sided(z) == pytest.approx(2 * stats.norm.sf(z), abs=EXACT)
 
 
-def test_shares_and_means_have_the_intervals_of_statsmodels_and_scipy():
+def shares_and_means_have_the_intervals_of_statsmodels_and_scipy():
     from scipy import stats
     from statsmodels.stats.proportion import proportion_confint
 
     for right, n in ((0, 5), (3, 10), (17, 20), (850, 1000), (7, 7)):
         theirs = proportion_confint(right, n, method="wilson")
         assert wilson(right / n, n) == pytest.approx(theirs, abs=EXACT)
+        assert estimate_mean(n, right, right) == (right / n, *wilson(right / n, n), n)
     values = [0.1, 0.4, 0.4, 0.9, 0.35]
-    found = estimate_mean(5, sum(values), sum(value * value for value in values))
-    assert found is not None
+    found = known(estimate_mean(5, sum(values), sum(value * value for value in values)))
     theirs = stats.t.interval(0.95, 4, loc=numpy.mean(values), scale=stats.sem(values))
     assert (found.low, found.high) == pytest.approx(theirs, abs=EXACT)
 
 
-def test_paired_tests_are_those_of_scipy():
+def paired_tests_are_those_of_scipy():
     from scipy import stats
 
     for better, worse in ((0, 0), (5, 0), (9, 2), (30, 31), (120, 90)):
         theirs = stats.binomtest(better, better + worse).pvalue if better + worse else 1.0
         assert sign_test(better, worse) == pytest.approx(theirs, abs=EXACT)
+        assert sign_test(worse, better) == sign_test(better, worse)
+    assert sign_test(600, 700) == pytest.approx(0.00603, rel=0.01)  # by the normal law
     changes = [0.4, -0.1, 0.3, 0.25, -0.05, 0.7, 0.15, 0.2]
     theirs = stats.permutation_test(
         (changes,), numpy.mean, permutation_type="samples", n_resamples=numpy.inf
@@ -61,7 +74,7 @@ def test_paired_tests_are_those_of_scipy():
     assert flip_signs(changes) == pytest.approx(theirs.pvalue, abs=EXACT)
 
 
-def test_the_correction_for_many_candidates_is_that_of_statsmodels():
+def the_correction_for_many_candidates_is_that_of_statsmodels():
     from statsmodels.stats.multitest import multipletests
 
     p_values = [0.04, 0.001, 0.2, 0.03, 0.001, 0.8, 0.012]
@@ -70,7 +83,7 @@ def test_the_correction_for_many_candidates_is_that_of_statsmodels():
     assert holm([]) == []
 
 
-def test_the_variance_of_repeats_is_that_of_statsmodels():
+def the_variance_of_repeats_is_that_of_statsmodels():
     import statsmodels.api
 
     random = Random(5)
@@ -81,66 +94,94 @@ def test_the_variance_of_repeats_is_that_of_statsmodels():
     theirs = model.fit(cov_type="cluster", cov_kwds={"groups": groups}).bse[0]
     found = Clusters.of(by_case)
     assert math.sqrt(variance_of_mean(found)) == pytest.approx(theirs, abs=EXACT)
-    estimate = estimate_clustered(found)
-    assert estimate is not None
+    estimate = known(estimate_clustered(found))
     assert estimate.value == pytest.approx(numpy.mean(values), abs=EXACT)
 
 
+def the_number_of_cases_that_would_separate_is_that_of_statsmodels():
+    from statsmodels.stats.power import TTestPower
+
+    random = Random(1)
+    by_case = [random.gauss(0.1, 0.5) for _ in range(50)]
+    size = abs(numpy.mean(by_case)) / numpy.std(by_case, ddof=1)
+    theirs = TTestPower().solve_power(effect_size=size, alpha=0.05, power=0.8)
+    assert cases_needed(by_case) == pytest.approx(theirs, abs=3)  # theirs is by Student's t
+    assert cases_needed([0.0, 0.0]) is None
+    assert cases_needed([0.3]) is None
+
+
+def agreement_is_krippendorffs():
+    from krippendorff import alpha
+
+    random = Random(3)
+    units: list[list[float | None]] = []
+    for _ in range(60):
+        truth = random.choice([0.0, 0.25, 0.5, 1.0])
+        seen = [truth if random.random() < 0.8 else random.choice([0.0, 0.5, 1.0]) for _ in "abc"]
+        units.append([value if random.random() < 0.9 else None for value in seen])
+    data = numpy.array(units, dtype=float).T
+    labels = alpha(reliability_data=data, level_of_measurement="nominal")
+    assert krippendorff_alpha(units, differ) == pytest.approx(labels, abs=EXACT)
+    scale = alpha(reliability_data=data, level_of_measurement="interval")
+    assert krippendorff_alpha(units, distance) == pytest.approx(scale, abs=EXACT)
+    assert krippendorff_alpha([[1.0, 1.0], [1.0, 1.0]]) is None
+    assert krippendorff_alpha([[1.0, None]]) is None
+
+
+def test_our_numbers_are_those_of_the_libraries():
+    """All in one test: a process that loads the libraries needs 3 s for it."""
+    quantiles_and_tails_are_those_of_scipy()
+    shares_and_means_have_the_intervals_of_statsmodels_and_scipy()
+    paired_tests_are_those_of_scipy()
+    the_correction_for_many_candidates_is_that_of_statsmodels()
+    the_variance_of_repeats_is_that_of_statsmodels()
+    the_number_of_cases_that_would_separate_is_that_of_statsmodels()
+    agreement_is_krippendorffs()
+
+
 def test_repeats_that_all_agree_tell_no_more_than_their_cases():
-    one_each = estimate_clustered(Clusters.of([[1.0]] * 15 + [[0.0]] * 5))
-    ten_each = estimate_clustered(Clusters.of([[1.0] * 10] * 15 + [[0.0] * 10] * 5))
-    as_if_independent = estimate_mean(200, 150, 150)
-    assert one_each is not None
-    assert ten_each is not None
-    assert as_if_independent is not None
+    one_each = known(estimate_clustered(Clusters.of([[1.0]] * 15 + [[0.0]] * 5)))
+    ten_each = known(estimate_clustered(Clusters.of([[1.0] * 10] * 15 + [[0.0] * 10] * 5)))
+    as_if_independent = known(estimate_mean(200, 150, 150))
     assert ten_each.high - ten_each.low >= one_each.high - one_each.low
     assert ten_each.high - ten_each.low > 2 * (as_if_independent.high - as_if_independent.low)
-    all_right = estimate_clustered(Clusters.of([[1.0] * 10] * 20))
-    assert all_right is not None
+    all_right = known(estimate_clustered(Clusters.of([[1.0] * 10] * 20)))
     assert (all_right.low, all_right.high) == wilson(1.0, 20)
 
 
 @pytest.mark.parametrize("repeats", [1, 5])
 @pytest.mark.parametrize("cases", [20, 100, 1000])
-def test_an_interval_of_95_percent_holds_in_95_percent(cases: int, repeats: int):
+def test_an_interval_of_95_percent_holds_in_95_percent(cases, repeats):
     random = numpy.random.default_rng(cases + repeats)
-    held, times = 0, 2000
-    for _ in range(times):
-        truth = random.uniform(0.2, 0.8)
-        of_case = random.beta(3 * truth, 3 * (1 - truth), cases)  # some are easy, some are hard
-        right = random.binomial(repeats, of_case)
-        found = estimate_clustered(
-            Clusters(
-                cases=cases,
-                n=cases * repeats,
-                total=float(right.sum()),
-                total_squares=float((right**2).sum()),
-                n_squares=float(cases * repeats**2),
-                products=float((right * repeats).sum()),
-                square_total=float(right.sum()),
-            )
+    held, times = 0, 1000
+    truths = random.uniform(0.2, 0.8, (times, 1))
+    of_case = random.beta(3 * truths, 3 * (1 - truths), (times, cases))  # some are easy, some hard
+    for truth, right in zip(truths[:, 0], random.binomial(repeats, of_case), strict=True):
+        clusters = Clusters(
+            cases=cases,
+            n=cases * repeats,
+            total=float(right.sum()),
+            total_squares=float((right**2).sum()),
+            n_squares=float(cases * repeats**2),
+            products=float((right * repeats).sum()),
+            square_total=float(right.sum()),
         )
-        assert found is not None
+        found = known(estimate_clustered(clusters))
         held += found.low <= truth <= found.high
     assert 0.93 <= held / times <= 0.97
 
 
 def test_the_bootstrap_is_close_to_the_exact_interval_and_repeatable():
     by_case = [[1.0]] * 70 + [[0.0]] * 30
-    found = bootstrap_mean(by_case)
-    assert found is not None
+    found = known(bootstrap_mean(by_case))
     assert (found.low, found.high) == pytest.approx(wilson(0.7, 100), abs=0.02)
     uneven = [[case / 37] for case in range(37)]
     assert bootstrap_mean(uneven) == bootstrap_mean(uneven)
     assert bootstrap_mean(uneven) != bootstrap_mean(uneven, seed=1)
     assert bootstrap_mean([[], []]) is None
-
-
-def test_the_bootstrap_draws_cases_with_all_their_repeats():
-    narrow = bootstrap_mean([[1.0]] * 150 + [[0.0]] * 50)
-    wide = bootstrap_mean([[1.0] * 10] * 15 + [[0.0] * 10] * 5)
-    assert narrow is not None
-    assert wide is not None
+    # The bootstrap draws cases with all their repeats.
+    narrow = known(bootstrap_mean([[1.0]] * 150 + [[0.0]] * 50))
+    wide = known(bootstrap_mean([[1.0] * 10] * 15 + [[0.0] * 10] * 5))
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
@@ -159,20 +200,8 @@ def test_a_candidate_is_separable_although_its_interval_overlaps():
     assert wilson(0.52, 100)[1] > wilson(0.6, 100)[0]
 
 
-def test_the_number_of_cases_that_would_separate_is_that_of_statsmodels():
-    from statsmodels.stats.power import TTestPower
-
-    random = Random(1)
-    by_case = [random.gauss(0.1, 0.5) for _ in range(50)]
-    size = abs(numpy.mean(by_case)) / numpy.std(by_case, ddof=1)
-    theirs = TTestPower().solve_power(effect_size=size, alpha=0.05, power=0.8)
-    assert cases_needed(by_case) == pytest.approx(theirs, abs=3)  # theirs is by Student's t
-    assert cases_needed([0.0, 0.0]) is None
-    assert cases_needed([0.3]) is None
-
-
 @pytest.mark.parametrize(("tries", "passed", "k"), [(5, 2, 1), (5, 2, 3), (6, 5, 2), (4, 0, 2)])
-def test_one_of_k_and_all_of_k_count_every_choice_of_k_tries(tries: int, passed: int, k: int):
+def test_one_of_k_and_all_of_k_count_every_choice_of_k_tries(tries, passed, k):
     outcomes = [True] * passed + [False] * (tries - passed)
     chosen = list(itertools.combinations(outcomes, k))
     assert pass_at_k(tries, passed, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))
@@ -183,30 +212,57 @@ def test_the_repeats_of_a_case_fold_into_one():
     assert fold([(1.0, True), (None, None), (0.0, False), (1.0, True)]) == Folded(3, 2, 2 / 3)
     assert fold([(None, None)]) is None
     assert not Folded(4, 2, 0.5).by_majority
-    found = figures_at(2, [Folded(2, 2, 1.0), Folded(2, 1, 0.5), Folded(1, 1, 1.0)])
-    assert found is not None
+    found = known(figures_at(2, [Folded(2, 2, 1.0), Folded(2, 1, 0.5), Folded(1, 1, 1.0)]))
     assert (found.cases, found.mean, found.majority) == (2, 0.75, 0.5)
     assert (found.pass_at_k, found.pass_hat_k) == (1.0, 0.5)
     assert figures_at(3, [Folded(2, 2, 1.0)]) is None
 
 
-def test_agreement_is_krippendorffs():
-    from krippendorff import alpha
-
-    random = Random(3)
-    units: list[list[float | None]] = []
-    for _ in range(60):
-        truth = random.choice([0.0, 0.25, 0.5, 1.0])
-        seen = [truth if random.random() < 0.8 else random.choice([0.0, 0.5, 1.0]) for _ in "abc"]
-        units.append([value if random.random() < 0.9 else None for value in seen])
-    data = numpy.array(units, dtype=float).T
-    labels = alpha(reliability_data=data, level_of_measurement="nominal")
-    assert krippendorff_alpha(units, differ) == pytest.approx(labels, abs=EXACT)
-    scale = alpha(reliability_data=data, level_of_measurement="interval")
-    assert krippendorff_alpha(units, distance) == pytest.approx(scale, abs=EXACT)
-    assert krippendorff_alpha([[1.0, 1.0], [1.0, 1.0]]) is None
-    assert krippendorff_alpha([[1.0, None]]) is None
+# Darwin's maize, crossed minus self-fertilised, in eighths of an inch. Fisher (1935) counted
+# 863 + 863 of the 32,768 ways to sign them as at least as far from 0; his interval by t is
+# 0.03 to 41.8.
+MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 
-def test_nothing_to_compare_is_no_difference():
+def test_flipped_signs_are_counted_as_fisher_did():
+    assert flip_signs(MAIZE) == 2 * 863 / 2**15
+    assert approximate_flips(MAIZE) == pytest.approx(0.0527, abs=0.004)
+    changes = [math.sin(n) for n in range(1, 17)]
+    assert approximate_flips(changes) == pytest.approx(flip_signs(changes), abs=0.05)
+    low, high = bonett_price(better=9, worse=1, n=28)  # (10 - 2) / 30 -+ 1.96 sqrt(.3289 / 30)
+    assert [low, high] == pytest.approx([0.0614, 0.4719], abs=1e-3)
+
+
+def test_the_interval_of_a_difference_is_students_and_shrinks_with_more_cases():
+    found = known(estimate_difference(MAIZE))
+    assert found.mean == pytest.approx(20.933, abs=0.001)
+    assert [found.low, found.high] == pytest.approx([0.03, 41.84], abs=0.02)
+    assert (found.method, found.cases) == (SIGN_FLIPS, 15)
+    # No change has an interval that shrinks with more cases.
+    few, many = (known(estimate_difference([0.0] * n)) for n in (10, 1000))
+    assert few.mean == 0.0
+    assert few.p == many.p == 1.0
+    assert few.low < many.low < 0 < many.high < few.high
+    # One case of a lone size says hardly anything.
+    found = known(estimate_difference([-1.0]))
+    assert found.p == 1.0
+    assert found.low == -1.0
+    assert found.high > 0
     assert estimate_difference([]) is None
+
+
+@pytest.mark.parametrize(
+    ("by_case", "method"),
+    [
+        pytest.param([0, 0, 1, -1, 1], SIGN_TEST, id="right and wrong"),
+        pytest.param([0.5, -0.5, 0.5, 0], SIGN_TEST, id="one size"),
+        pytest.param([0.5, 1, 0], SIGN_FLIPS, id="several sizes"),
+        pytest.param([0.1 * n for n in range(1, 30)], NORMAL_FLIPS, id="many"),
+        pytest.param([1.0, -1.0] * 501, NORMAL_SIGNS, id="very many of one size"),
+    ],
+)
+def test_the_method_fits_the_differences(by_case, method):
+    found = known(estimate_difference(by_case))
+    assert found.method == method
+    assert found.low <= found.mean <= found.high
+    assert 0 < found.p <= 1

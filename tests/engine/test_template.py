@@ -78,14 +78,8 @@ def test_an_unknown_name_lists_what_there_is():
         "The prompt asks for {{answer}}, {{hint}}, which the case does not have. "
         "Its fields are: expected, question."
     )
-
-
-def test_a_wide_case_does_not_flood_the_message():
     with pytest.raises(TemplateError, match="and 180 more"):
         render("{{missing}}", {f"column_{n}": "" for n in range(200)})
-
-
-def test_a_case_without_fields_is_named_as_such():
     with pytest.raises(TemplateError, match="Its fields are: none"):
         render("{{question}}", {})
 

@@ -1,15 +1,22 @@
 """The throttle: nobody flies without a permit, nobody waits while one is free."""
 
 import asyncio
-from typing import Any
+from random import Random
+from zlib import crc32
 
 import pytest
 
-from tests.engine.fake_clock import FakeClock
+from tests.engine.running import FakeClock
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.simulator.calls import until
+from workers.engine.calling.asking import Asking, AskParts
+from workers.engine.calling.cache import MemoryCache, SingleFlight, cache_key
+from workers.engine.calling.calls import Caller, CallParts, CallRules
 from workers.engine.clock import SystemClock
 from workers.engine.errors import Refused
+from workers.engine.http import Client
+from workers.engine.providers import PROVIDERS, Provider
+from workers.engine.records import Request
 from workers.engine.throttling.permits import (
     Demand,
     Grant,
@@ -25,7 +32,7 @@ SMALL = Quota("endpoint:1/small", 3)
 LARGE = Quota("endpoint:1/large", 3)
 
 
-def local_throttle() -> Throttle:
+def local_throttle():
     clock = SystemClock()
     return Throttle(LocalPermits(clock.monotonic), clock)
 
@@ -43,12 +50,12 @@ class Flights:
         async with self._throttle.slot(quotas):
             self.now += 1
             self.peak = max(self.peak, self.now)
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds)  # others could begin meanwhile
             self.now -= 1
         self.done += 1
 
 
-async def test_a_limit_is_reached_and_not_exceeded() -> None:
+async def test_a_limit_is_reached_and_not_exceeded():
     throttle = local_throttle()
     flights = Flights(throttle)
     await asyncio.gather(*(flights.fly((RUN,)) for _ in range(60)))
@@ -56,12 +63,11 @@ async def test_a_limit_is_reached_and_not_exceeded() -> None:
     await throttle.close()
 
 
-async def test_two_quotas_hold_together() -> None:
+async def test_two_quotas_hold_together():
     throttle = local_throttle()
     small, large = Flights(throttle), Flights(throttle)
     await asyncio.gather(
-        *(small.fly((RUN, SMALL)) for _ in range(30)),
-        *(large.fly((RUN, LARGE)) for _ in range(30)),
+        *(small.fly((RUN, SMALL)) for _ in range(30)), *(large.fly((RUN, LARGE)) for _ in range(30))
     )
     assert small.peak <= 3
     assert large.peak <= 3
@@ -69,12 +75,12 @@ async def test_two_quotas_hold_together() -> None:
     await throttle.close()
 
 
-async def test_a_cancelled_waiter_leaves_no_hole() -> None:
+async def test_a_cancelled_waiter_leaves_no_hole():
     throttle = local_throttle()
     flights = Flights(throttle)
     flying = [asyncio.create_task(flights.fly((RUN,), 0.02)) for _ in range(4)]
     waiting = [asyncio.create_task(flights.fly((RUN,))) for _ in range(20)]
-    await asyncio.sleep(0.01)
+    await until(lambda: flights.now == 4)
     for task in [*flying[:2], *waiting[:15]]:
         task.cancel()
     await asyncio.gather(*flying, *waiting, return_exceptions=True)
@@ -84,7 +90,7 @@ async def test_a_cancelled_waiter_leaves_no_hole() -> None:
     await throttle.close()
 
 
-async def test_a_pause_stops_new_calls_under_its_key_only() -> None:
+async def test_a_pause_stops_new_calls_under_its_key_only():
     clock = FakeClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
     async with throttle.slot((RUN, SMALL)) as permit:
@@ -113,7 +119,7 @@ class Scripted:
         return Grant(0, demand.holding, 0.005)
 
 
-async def test_a_finished_call_hands_its_permit_on_without_asking() -> None:
+async def test_a_finished_call_hands_its_permit_on_without_asking():
     permits = Scripted(Grant(1, (1,), 60.0))
     throttle = Throttle(permits, FakeClock())  # it stands still: no permit is renewed meanwhile
     flights = Flights(throttle)
@@ -124,9 +130,7 @@ async def test_a_finished_call_hands_its_permit_on_without_asking() -> None:
 
 
 @pytest.mark.parametrize("failure", [{"refusal": Refused("400")}, {"is_troubled": True}])
-async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(
-    failure: dict[str, Any],
-) -> None:
+async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(failure):
     permits = Scripted(Grant(1, (1,), 60.0), Grant(0, (0,), 60.0))
     throttle = Throttle(permits, SystemClock())
     async with throttle.slot((RUN,)) as permit:
@@ -134,8 +138,7 @@ async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(
             setattr(permit, name, value)
         waiting = asyncio.create_task(Flights(throttle).fly((RUN,)))
         await asyncio.sleep(0)
-    while len(permits.heard) < 2:
-        await asyncio.wait([waiting], timeout=0.01)
+    await until(lambda: len(permits.heard) > 1)
     assert permits.heard[1].holding == (0,)
     assert permits.heard[1].report.refused + permits.heard[1].report.troubled == 1
     assert not waiting.done()
@@ -143,7 +146,7 @@ async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(
     await throttle.close()
 
 
-async def test_a_call_that_comes_alone_is_asked_for_at_once() -> None:
+async def test_a_call_that_comes_alone_is_asked_for_at_once():
     clock = SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock, spacing_seconds=60.0)
     flights = Flights(throttle)
@@ -154,7 +157,7 @@ async def test_a_call_that_comes_alone_is_asked_for_at_once() -> None:
     await throttle.close()
 
 
-async def test_a_surplus_goes_back_when_calls_end() -> None:
+async def test_a_surplus_goes_back_when_calls_end():
     permits = Scripted(Grant(2, (2,), 60.0, surplus=2))
     throttle = Throttle(permits, FakeClock())  # it stands still: no permit is renewed meanwhile
     flights = Flights(throttle)
@@ -169,7 +172,7 @@ async def test_a_surplus_goes_back_when_calls_end() -> None:
 
 
 @pytest.mark.parametrize("requests_per_minute", [1, 7, 60, 600, 3500])
-async def test_no_minute_holds_more_starts_than_its_limit(requests_per_minute: int) -> None:
+async def test_no_minute_holds_more_starts_than_its_limit(requests_per_minute):
     clock = FakeClock()
     permits = LocalPermits(clock.monotonic)
     quota = Quota("k", 10_000, requests_per_minute)
@@ -184,7 +187,7 @@ async def test_no_minute_holds_more_starts_than_its_limit(requests_per_minute: i
     assert whole >= 0.95 * 150  # and no time is wasted
 
 
-async def test_no_minute_holds_more_tokens_than_its_limit() -> None:
+async def test_no_minute_holds_more_tokens_than_its_limit():
     clock = FakeClock()
     permits = LocalPermits(clock.monotonic)
     quota = Quota("k", 10_000, tokens_per_minute=60_000)
@@ -198,19 +201,18 @@ async def test_no_minute_holds_more_tokens_than_its_limit() -> None:
     assert sum(used for _, used in spent) >= 0.95 * 150 * 1000
 
 
-async def test_tokens_not_used_are_given_back() -> None:
+async def test_tokens_not_used_are_given_back():
     permits = Scripted(Grant(1, (1,), 60.0))
     throttle = Throttle(permits, SystemClock())
     async with throttle.slot((RUN,), guess=lambda: (500, 0)) as permit:
         permit.is_good, permit.used = True, 120
-    while len(permits.heard) < 2:  # noqa: ASYNC110 - the keeper's next exchange carries the report
-        await asyncio.sleep(0.005)
+    await until(lambda: len(permits.heard) > 1)  # the keeper's next exchange carries the report
     report = permits.heard[1].report
     assert (report.good, report.tokens) == (1, 120 - 500)
     await throttle.close()
 
 
-async def test_a_changed_limit_is_told_with_the_runs_it_concerns() -> None:
+async def test_a_changed_limit_is_told_with_the_runs_it_concerns():
     change = LimitChange("endpoint:1/small", 20, 16, "cut: the provider said 429")
     told: list[tuple[LimitChange, set[str]]] = []
     permits = Scripted(Grant(1, (1, 1), 60.0, changes=(change,)))
@@ -221,7 +223,7 @@ async def test_a_changed_limit_is_told_with_the_runs_it_concerns() -> None:
     await throttle.close()
 
 
-async def test_a_changed_limit_holds_for_those_who_wait() -> None:
+async def test_a_changed_limit_holds_for_those_who_wait():
     clock = FakeClock()  # it stands still: nobody asks again only because time has passed
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
     flights = Flights(throttle)
@@ -235,3 +237,39 @@ async def test_a_changed_limit_holds_for_those_who_wait() -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     await throttle.close()
+
+
+ONE_AT_ONCE = Quota("run", 1)
+
+
+def question(number):
+    messages = [{"role": "user", "content": f"What is {number} + 1?"}]
+    body = {"model": "sim-small", "messages": messages}
+    return Request("provider", "sim-small", "/chat/completions", body)
+
+
+async def test_an_answer_belongs_to_the_key_that_it_was_asked_with(simulator):
+    async with Client() as client:
+
+        def provider(key: str) -> Provider:
+            return PROVIDERS["openai"](client, f"service of {key}", f"{simulator.url}/v1", key)
+
+        clock = SystemClock()
+        parts = CallParts(Throttle(LocalPermits(clock.monotonic), clock), clock, Random(1))
+        providers, cache = {"provider": provider("old")}, MemoryCache()
+        rules = CallRules(lambda request: (ONE_AT_ONCE,), 1, PATIENCE_SECONDS)
+        caller = Caller(providers, parts, rules)
+        services = {"provider": "service of old"}
+        asking = AskParts(caller, providers, cache, SingleFlight(), services=services)
+        requests = [question(0), question(1)]
+        async with parts.throttle.slot((ONE_AT_ONCE,)):  # both wait for it
+            waiting = [asyncio.create_task(Asking(asking).ask(one)) for one in requests]
+            await asyncio.sleep(0)
+            providers["provider"] = provider("new")
+        await asyncio.gather(*waiting)
+        await parts.close()
+    sent = {row["key"] for row in simulator.requests()}
+    assert sent == {f"{crc32(b'Bearer new'):08x}"}
+    for service, count in (("service of old", 0), ("service of new", 2)):
+        keys = [cache_key(service, one) for one in requests]
+        assert len(await cache.get_many(keys)) == count

@@ -1,17 +1,14 @@
 """Tools: how they are declared and sent, and the call that comes back as what is scored."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 
 import pytest
 
-from tests.engine.scoring import case, quick, value
+from tests.engine.running import case, quick, value
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE, document, request_of
 from workers.engine.calling.calls import prompt_tokens
 from workers.engine.errors import ConfigurationError, Refused, ScorerFailed
-from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
 from workers.engine.messages.tool_calls import ToolCall, call_text, read_calls
 from workers.engine.providers import PROVIDERS
@@ -19,7 +16,6 @@ from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
 from workers.engine.providers import openai as openai_protocol
 from workers.engine.records import Request
-from workers.simulator.testing import SimulatorClient
 
 SUFFIX = {"openai": "/v1", "azure": "", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
 SCHEMA = {
@@ -37,29 +33,21 @@ ASKED = "What is the weather in New York for 3 days, in fahrenheit?"
 CALLED = '{"name":"weather","arguments":{"city":"New York","days":3,"unit":"fahrenheit"}}'  # sorted
 
 
-def asking(**prompt: Any) -> Request:
+def asking(**prompt):
     given = {"tools": [TIME, WEATHER], **prompt}
     return with_model(request_of(document({"user": "{{question}}", **given}), question=ASKED))
 
 
-def showing(picture: str) -> Request:
+def showing(picture):
     return with_model(request_of(document({"messages": WITH_IMAGE}), picture=picture))
 
 
-def with_model(request: Request) -> Request:
+def with_model(request):
     return replace(request, model="sim-large", body={**request.body, "model": "sim-large"})
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with Client() as session:
-        yield session
-
-
 @pytest.mark.parametrize("kind", SUFFIX)  # not an app of one's own: it takes texts
-async def test_every_provider_gives_the_same_call_as_its_answer(
-    client: Client, simulator: SimulatorClient, kind: str
-) -> None:
+async def test_every_provider_gives_the_same_call_as_its_answer(client, simulator, kind):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(asking())
     assert (reply.text, reply.flaw) == (CALLED, "")
@@ -69,27 +57,21 @@ async def test_every_provider_gives_the_same_call_as_its_answer(
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 @pytest.mark.parametrize(("choice", "called"), [("required", "weather"), ("time", "time")])
-async def test_a_tool_can_be_demanded(
-    client: Client, simulator: SimulatorClient, kind: str, choice: str, called: str
-) -> None:
+async def test_a_tool_can_be_demanded(client, simulator, kind, choice, called):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(asking(tool_choice=choice))
     assert f'"name":"{called}"' in reply.text
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-async def test_a_model_that_may_call_none_answers_in_words(
-    client: Client, simulator: SimulatorClient, kind: str
-) -> None:
+async def test_a_model_that_may_call_none_answers_in_words(client, simulator, kind):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(asking(tool_choice="none"))
     assert (reply.text[:1] != "{", reply.flaw) == (True, "")
 
 
 @pytest.mark.parametrize("kind", SUFFIX)  # not an app of one's own: it takes texts
-async def test_every_provider_shows_the_image_to_the_model(
-    client: Client, simulator: SimulatorClient, kind: str
-) -> None:
+async def test_every_provider_shows_the_image_to_the_model(client, simulator, kind):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(showing(PNG_URI))
     digest = sha256(PNG).hexdigest()[:12]
@@ -97,9 +79,7 @@ async def test_every_provider_shows_the_image_to_the_model(
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic", "ollama"])
-async def test_an_address_goes_to_the_provider_as_it_is_or_is_refused(
-    client: Client, simulator: SimulatorClient, kind: str
-) -> None:
+async def test_an_address_goes_to_the_provider_as_it_is_or_is_refused(client, simulator, kind):
     """Ollama takes none, and nobody else fetches it."""
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     request = showing("https://example.org/a.png")
@@ -110,7 +90,7 @@ async def test_an_address_goes_to_the_provider_as_it_is_or_is_refused(
     assert "an address with digest" in (await provider.send(request)).text
 
 
-def test_anthropic_is_sent_tools_and_images_in_its_own_form() -> None:
+def test_anthropic_is_sent_tools_and_images_in_its_own_form():
     body = anthropic_protocol.body_of(asking(tool_choice="weather"))
     weather = {"name": "weather", "description": "The weather of a place.", "input_schema": SCHEMA}
     assert body["tools"][1] == weather
@@ -129,7 +109,7 @@ def test_anthropic_is_sent_tools_and_images_in_its_own_form() -> None:
     ]
 
 
-def test_ollama_is_sent_tools_and_images_in_its_own_form() -> None:
+def test_ollama_is_sent_tools_and_images_in_its_own_form():
     body = ollama_protocol.body_of(asking())
     assert body["tools"][0]["function"]["name"] == "time"
     assert body["options"] == {"temperature": 0}
@@ -143,11 +123,11 @@ def test_ollama_is_sent_tools_and_images_in_its_own_form() -> None:
     }
 
 
-def choice(message: dict[str, Any], reason: str) -> dict[str, Any]:
+def choice(message, reason):
     return {"choices": [{"message": {"content": None, **message}, "finish_reason": reason}]}
 
 
-def function(name: str, arguments: Any) -> dict[str, Any]:
+def function(name, arguments):
     return {"function": {"name": name, "arguments": arguments}}
 
 
@@ -188,23 +168,21 @@ TWO = [function("a", "{}"), function("b", '{"y": 1, "x": "é"}')]
         pytest.param({"content": "No need."}, "stop", "No need.", "", id="words alone"),
     ],
 )
-def test_what_is_made_of_a_call(message: dict[str, Any], reason: str, text: str, flaw: str) -> None:
+def test_what_is_made_of_a_call(message, reason, text, flaw):
     reply = openai_protocol.reply_of(choice(message, reason), None, {"tools": [{}]})
     assert (reply.text, reply.flaw) == (text, flaw)
 
 
-def test_a_call_that_nobody_asked_for_is_no_answer() -> None:
+def test_a_call_is_read_back_as_it_was_written_and_none_that_nobody_asked_for():
+    calls = [ToolCall("a", {"x": [1, {"y": None}]}), ToolCall("b", {})]
+    assert read_calls(call_text(calls)) == calls
+    assert read_calls("[" * 1000 + "]" * 1000) is None
+    # A call that nobody asked for is no answer.
     reply = openai_protocol.reply_of(choice({"tool_calls": TWO}, "tool_calls"), None, {})
     assert (reply.text, reply.flaw) == ("", "no_text")
 
 
-def test_a_call_is_read_back_as_it_was_written() -> None:
-    calls = [ToolCall("a", {"x": [1, {"y": None}]}), ToolCall("b", {})]
-    assert read_calls(call_text(calls)) == calls
-    assert read_calls("[" * 1000 + "]" * 1000) is None
-
-
-def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def with_schema(schema):
     return {"name": "time", "parameters": schema}
 
 
@@ -213,11 +191,7 @@ def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
     [
         ({"tools": [{"name": "a b"}]}, "tools.0.name", "should match pattern"),
         ({"tools": [TIME, TIME]}, "tools", "Given twice: time"),
-        (
-            {"tools": [with_schema({"type": "string"})]},
-            "tools.0.parameters",
-            "an object",
-        ),
+        ({"tools": [with_schema({"type": "string"})]}, "tools.0.parameters", "an object"),
         (
             {
                 "tools": [
@@ -235,14 +209,14 @@ def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
         ({"tool_choice": "required"}, "", "declare them"),
     ],
 )
-def test_problems_of_tools_are_named(prompt: dict[str, Any], path: str, told: str) -> None:
+def test_problems_of_tools_are_named(prompt, path, told):
     with pytest.raises(ConfigurationError) as caught:
         read_configuration(document(prompt))
     problems = {problem.path: problem.message for problem in caught.value.problems}
     assert told in problems[f"prompts.0.{path}".rstrip(".")]
 
 
-def test_tools_are_part_of_the_guessed_tokens_and_of_the_candidate() -> None:
+def test_tools_are_part_of_the_guessed_tokens_and_of_the_candidate():
     plain, with_tools = (document({"user": "x", "tools": tools}) for tools in ([], [TIME]))
     keys = [read_configuration(one).make_candidates()[0].key for one in (plain, with_tools)]
     assert keys[0] != keys[1]
@@ -286,9 +260,7 @@ SPEC = (
         ({}, ROME, "It is sunny.", None),
     ],
 )
-def test_the_scorer_of_tool_calls(
-    options: dict[str, Any], answer: str, expected: str, right: bool | None
-) -> None:
+def test_the_scorer_of_tool_calls(options, answer, expected, right):
     if right is None:
         with pytest.raises(ScorerFailed, match="which is no tool call"):
             quick("tool_call", options).judge(answer, case(expected))
@@ -296,7 +268,7 @@ def test_the_scorer_of_tool_calls(
     assert value("tool_call", options, answer, case(expected)) == float(right)
 
 
-def test_the_reason_says_what_differs_and_stays_short() -> None:
+def test_the_reason_says_what_differs_and_stays_short():
     answer = '{"name": "weather", "arguments": {"city": "' + "x" * 5000 + '"}}'
     judged = quick("tool_call", {}).judge(answer, case(ROME))
     assert "weather is called with" in judged.reason

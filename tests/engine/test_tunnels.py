@@ -1,16 +1,19 @@
 """Calls through real proxies, to a server with a certificate of its own authority; and the guard
 against private addresses, which holds there, too."""
 
+import ipaddress
+import struct
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.engine.proxies import (
-    Authority,
     PlayedProxy,
     connect_proxy,
+    join,
     make_authority,
-    socks_proxy,
+    serving,
     tls_server,
 )
 from workers.engine.errors import ForbiddenAddress
@@ -32,24 +35,63 @@ from workers.engine.providers.resolver import GuardedResolver
 
 HOST = "models.company.example"
 PROXY = Proxy("http", "proxy.example", 3128)
+
+
+@asynccontextmanager
+async def socks_proxy(password=""):
+    proxy = PlayedProxy(password=password)
+
+    async def serve(reader, writer):
+        _, methods = await reader.readexactly(2)
+        await reader.readexactly(methods)
+        writer.write(b"\x05\x02" if proxy.password else b"\x05\x00")
+        if proxy.password and not await is_known(proxy, reader, writer):
+            return
+        _, _, _, kind = await reader.readexactly(4)
+        host = await read_host(kind, reader)
+        (port,) = struct.unpack("!H", await reader.readexactly(2))
+        writer.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+        await join(proxy, host, port, reader, writer)
+
+    async with serving(proxy, serve):
+        yield proxy
+
+
+async def is_known(proxy, reader, writer):
+    await reader.readexactly(1)
+    user = await reader.readexactly((await reader.readexactly(1))[0])
+    password = await reader.readexactly((await reader.readexactly(1))[0])
+    known = (user, password) == (b"ada", proxy.password.encode())
+    writer.write(b"\x01\x00" if known else b"\x01\x01")
+    if not known:
+        writer.close()
+    return known
+
+
+async def read_host(kind, reader):
+    if kind == 3:
+        return (await reader.readexactly((await reader.readexactly(1))[0])).decode()
+    return str(ipaddress.ip_address(await reader.readexactly(4 if kind == 1 else 16)))
+
+
 PROXIES = {"http": connect_proxy, "socks5": socks_proxy}
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+def authority(tmp_path_factory):
     return make_authority(Path(tmp_path_factory.mktemp("authority")), HOST)
 
 
-async def nobody_knows(host: str, port: int) -> list[Address]:
+async def nobody_knows(host, port):
     """As behind a company's proxy, where the names of the world are not known."""
     raise UnknownHost
 
 
-async def at_home(host: str, port: int) -> list[Address]:
+async def at_home(host, port):
     return await look_up("127.0.0.1", port)
 
 
-def through(proxy: PlayedProxy, scheme: str, password: str = "") -> Proxy:
+def through(proxy, scheme, password=""):
     user = "ada" if password else ""
     return Proxy(scheme, "127.0.0.1", proxy.port, user, password)
 
@@ -57,8 +99,8 @@ def through(proxy: PlayedProxy, scheme: str, password: str = "") -> Proxy:
 @pytest.mark.parametrize("password", ["", "p@ss word"], ids=["open", "with a password"])
 @pytest.mark.parametrize("scheme", PROXIES)
 async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
-    scheme: str, password: str, authority: Authority
-) -> None:
+    scheme, password, authority
+):
     async with PROXIES[scheme](password) as proxy, tls_server(authority) as port:
         way = Way(through(proxy, scheme, password), authority.pem)
         async with Client(nobody_knows, way=way) as client:
@@ -68,9 +110,7 @@ async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
 
 
 @pytest.mark.parametrize("scheme", PROXIES)
-async def test_the_certificate_is_checked_behind_a_proxy_as_well(
-    scheme: str, authority: Authority
-) -> None:
+async def test_the_certificate_is_checked_behind_a_proxy_as_well(scheme, authority):
     async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
         async with Client(nobody_knows, way=Way(through(proxy, scheme))) as client:
             with pytest.raises(BadCertificate):
@@ -81,7 +121,7 @@ async def test_the_certificate_is_checked_behind_a_proxy_as_well(
                 await client.get(f"https://other.example:{port}/", {})
 
 
-async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority: Authority) -> None:
+async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority):
     async with tls_server(authority) as port:
         async with Client(at_home, way=Way(ca_bundle=authority.pem)) as client:
             assert (await client.get(f"https://{HOST}:{port}/x", {})).body == b"/x"
@@ -97,9 +137,7 @@ async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority: A
         pytest.param("", 403, r"did not let the call through \(403\)", id="not this host"),
     ],
 )
-async def test_a_proxy_that_refuses_is_told_in_our_words(
-    password: str, refuses: int, told: str
-) -> None:
+async def test_a_proxy_that_refuses_is_told_in_our_words(password, refuses, told):
     async with connect_proxy(password, refuses) as proxy:
         way = Way(through(proxy, "http", "wrong" if password else ""))
         async with Client(nobody_knows, way=way) as client:
@@ -108,7 +146,7 @@ async def test_a_proxy_that_refuses_is_told_in_our_words(
     assert proxy.asked == []
 
 
-async def test_a_socks_proxy_that_refuses_and_one_that_is_not_there_are_told() -> None:
+async def test_a_socks_proxy_that_refuses_and_one_that_is_not_there_are_told():
     async with socks_proxy("right") as proxy:
         async with Client(nobody_knows, way=Way(through(proxy, "socks5", "wrong"))) as client:
             with pytest.raises(Unreachable, match="did not let the call through"):
@@ -121,7 +159,7 @@ async def test_a_socks_proxy_that_refuses_and_one_that_is_not_there_are_told() -
 
 @pytest.mark.parametrize("scheme", PROXIES)
 @pytest.mark.parametrize("host", ["169.254.169.254", "10.0.0.7", "inside.example"])
-async def test_a_private_address_is_not_reached_through_a_proxy(scheme: str, host: str) -> None:
+async def test_a_private_address_is_not_reached_through_a_proxy(scheme, host):
     """Also by a name that leads to one, as far as it is known here."""
 
     async def inside(name: str, port: int) -> list[Address]:
@@ -136,9 +174,7 @@ async def test_a_private_address_is_not_reached_through_a_proxy(scheme: str, hos
 
 
 @pytest.mark.parametrize("scheme", PROXIES)
-async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(
-    scheme: str, authority: Authority
-) -> None:
+async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(scheme, authority):
     """The certificate is still that of the name. What is not known here is called nowhere."""
     async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
         way = Way(through(proxy, scheme), authority.pem, tells_names=False)
@@ -150,9 +186,7 @@ async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(
     assert proxy.asked == [f"127.0.0.1:{port}"]
 
 
-async def test_the_second_address_is_tried_where_the_proxy_does_not_reach_the_first(
-    authority: Authority,
-) -> None:
+async def test_the_second_address_is_tried_where_the_proxy_does_not_reach_the_first(authority):
     async def has_two(host: str, port: int) -> list[Address]:
         return [*await look_up("127.0.0.2", port), *await look_up("127.0.0.1", port)]
 
@@ -174,12 +208,12 @@ async def test_the_second_address_is_tried_where_the_proxy_does_not_reach_the_fi
         (Way(), "https://provider.example/", False),
     ],
 )
-def test_which_addresses_are_called_through_the_proxy(way: Way, url: str, is_through: bool) -> None:
+def test_which_addresses_are_called_through_the_proxy(way, url, is_through):
     place = read_url(url).place
     assert (way.proxy_to(place.host, is_secure=place.is_secure) == PROXY) is is_through
 
 
-async def test_the_proxy_itself_is_reached_only_where_that_is_allowed() -> None:
+async def test_the_proxy_itself_is_reached_only_where_that_is_allowed():
     async with connect_proxy() as proxy:
         way = Way(through(proxy, "http"))
         guard = GuardedResolver(AddressPolicy())
@@ -197,7 +231,7 @@ async def test_the_proxy_itself_is_reached_only_where_that_is_allowed() -> None:
         ("socks5h://[::1]:1080", "socks5h://[::1]:1080"),
     ],
 )
-def test_a_proxy_is_shown_without_its_password(text: str, shown: str) -> None:
+def test_a_proxy_is_shown_without_its_password(text, shown):
     assert read_proxy(text).shown == shown
     assert read_proxy(read_proxy(text).shown).address == read_proxy(text).address
 
@@ -216,7 +250,7 @@ def test_a_proxy_is_shown_without_its_password(text: str, shown: str) -> None:
         "",
     ],
 )
-def test_what_is_no_proxy_is_refused_with_an_example(text: str) -> None:
+def test_what_is_no_proxy_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"Write it as http://proxy\.example:3128"):
         read_proxy(text)
     assert proxy_addresses(text) == []

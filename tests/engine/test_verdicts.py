@@ -1,7 +1,6 @@
 """What the scorers said of an answer becomes one value, or an error, but never a zero."""
 
 import re
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from workers.engine.records import Case, Judgement
 from workers.engine.scorers import SCORERS
 from workers.engine.scorers.base import Scorer
 from workers.engine.verdicts import Combination, verdict_of
-from workers.simulator.testing import SimulatorClient
 
 RIGHT = Judgement("right", 1.0, True, "")
 WRONG = Judgement("wrong", 0.0, False, "")
@@ -22,64 +20,49 @@ SILENT = Judgement("silent", None, None, "nothing to compare with")
 BROKEN = Judgement("broken", None, None, "", error="no price is known")
 
 
+MEAN, ALL = False, True
+
+
 @pytest.mark.parametrize(
-    ("judgements", "value", "passed"),
+    ("judgements", "weights", "needs_all", "value", "passed"),
     [
-        pytest.param([RIGHT], 1.0, True, id="one"),
-        pytest.param([RIGHT, WRONG], 0.5, False, id="the mean of two"),
-        pytest.param([RIGHT, SILENT, BROKEN], 1.0, True, id="not scored is left out"),
-        pytest.param([HALF], 0.5, None, id="neither right nor wrong"),
-        pytest.param([HALF, RIGHT], 0.75, True, id="one of two can be right"),
+        pytest.param([RIGHT], (1.0,), MEAN, 1.0, True, id="one"),
+        pytest.param([RIGHT, WRONG], (1.0, 1.0), MEAN, 0.5, False, id="the mean of two"),
+        pytest.param([RIGHT, SILENT, BROKEN], (1.0,) * 3, MEAN, 1.0, True, id="not scored is out"),
+        pytest.param([HALF], (1.0,), MEAN, 0.5, None, id="neither right nor wrong"),
+        pytest.param([HALF, RIGHT], (1.0, 1.0), MEAN, 0.75, True, id="one of two can be right"),
+        pytest.param([RIGHT, WRONG], (3.0, 1.0), MEAN, 0.75, False, id="by their weights"),
+        pytest.param([RIGHT, WRONG], (1.0, 0.0), MEAN, 1.0, True, id="0 does not count"),
+        pytest.param([WRONG, SILENT], (1.0, 9.0), MEAN, 0.0, False, id="a weight, nothing scored"),
+        pytest.param([RIGHT, RIGHT], (1.0, 1.0), ALL, 1.0, True, id="all are right"),
+        pytest.param([RIGHT, WRONG], (9.0, 1.0), ALL, 0.0, False, id="one wrong, of any weight"),
+        pytest.param([RIGHT, WRONG], (1.0, 0.0), ALL, 1.0, True, id="one that does not count"),
+        pytest.param([RIGHT, SILENT, HALF], (1.0,) * 3, ALL, 1.0, True, id="all that can pass"),
     ],
 )
-def test_a_verdict_is_the_mean_of_what_was_scored(
-    judgements: list[Judgement], value: float, passed: bool | None
-) -> None:
-    said = verdict_of(judgements, Combination((1.0,) * len(judgements)))
+def test_a_verdict_is_the_mean_by_weights_or_all_must_pass(
+    judgements, weights, needs_all, value, passed
+):
+    said = verdict_of(judgements, Combination(weights, needs_all))
     assert said == (value, passed, tuple(judgements))
 
 
 @pytest.mark.parametrize(
-    ("judgements", "weights", "value", "passed"),
+    ("judgements", "weights", "needs_all", "told"),
     [
-        pytest.param([RIGHT, WRONG], (3.0, 1.0), 0.75, False, id="by their weights"),
-        pytest.param([RIGHT, WRONG], (1.0, 0.0), 1.0, True, id="0 does not count"),
-        pytest.param([WRONG, SILENT], (1.0, 9.0), 0.0, False, id="a weight that scored nothing"),
+        pytest.param([SILENT, RIGHT], (1.0, 0.0), MEAN, "", id="only what does not count scored"),
+        pytest.param([HALF], (1.0,), ALL, "", id="nothing that can pass"),
+        pytest.param(
+            [SILENT, BROKEN],
+            (1.0, 1.0),
+            MEAN,
+            "^silent: nothing to compare with; broken: no price is known$",
+            id="nobody scored it",
+        ),
     ],
 )
-def test_scorers_count_by_their_weights(
-    judgements: list[Judgement], weights: tuple[float, ...], value: float, passed: bool
-) -> None:
-    assert verdict_of(judgements, Combination(weights))[:2] == (value, passed)
-
-
-@pytest.mark.parametrize(
-    ("judgements", "weights", "value"),
-    [
-        pytest.param([RIGHT, RIGHT], (1.0, 1.0), 1.0, id="all are right"),
-        pytest.param([RIGHT, WRONG], (9.0, 1.0), 0.0, id="one is wrong, whatever its weight"),
-        pytest.param([RIGHT, WRONG], (1.0, 0.0), 1.0, id="one that does not count"),
-        pytest.param([RIGHT, SILENT, HALF], (1.0, 1.0, 1.0), 1.0, id="neither right nor wrong"),
-    ],
-)
-def test_all_must_pass(
-    judgements: list[Judgement], weights: tuple[float, ...], value: float
-) -> None:
-    said = verdict_of(judgements, Combination(weights, needs_all=True))
-    assert said[:2] == (value, bool(value))
-
-
-@pytest.mark.parametrize(
-    ("judgements", "weights", "needs_all"),
-    [
-        pytest.param([SILENT, RIGHT], (1.0, 0.0), False, id="only what does not count scored it"),
-        pytest.param([HALF], (1.0,), True, id="nothing that can pass"),
-    ],
-)
-def test_without_a_verdict_that_counts_there_is_no_zero(
-    judgements: list[Judgement], weights: tuple[float, ...], needs_all: bool
-) -> None:
-    with pytest.raises(NotScored):
+def test_without_a_verdict_that_counts_there_is_no_zero(judgements, weights, needs_all, told):
+    with pytest.raises(NotScored, match=told):
         verdict_of(judgements, Combination(weights, needs_all))
 
 
@@ -94,15 +77,13 @@ def test_without_a_verdict_that_counts_there_is_no_zero(
         pytest.param({"not": True, "threshold": 0.5}, None, (None, None), id="not scored"),
     ],
 )
-def test_what_holds_for_every_scorer(
-    options: dict[str, Any], value: float | None, value_and_side: tuple[float | None, bool | None]
-) -> None:
+def test_what_holds_for_every_scorer(options, value, value_and_side):
     passed = None if value is None else True
     said = checked(Silent.model_validate(options), Judgement("Silent", value, passed, "so"))
     assert said[1:3] == value_and_side
 
 
-def test_not_says_so_and_a_name_is_shown() -> None:
+def test_not_says_so_and_a_name_is_shown():
     scorer = Silent.model_validate({"not": True, "as": "mine"})
     said = checked(scorer, Judgement("Silent", 1.0, True, "odd"))
     assert said == Judgement("mine", 0.0, False, "not: odd")
@@ -119,7 +100,7 @@ class OwnMeaning(Scorer):
         return self.verdict(len(answer.split()) < self.threshold, "few words")
 
 
-def test_a_plug_in_keeps_its_own_meaning_of_an_option() -> None:
+def test_a_plug_in_keeps_its_own_meaning_of_an_option():
     scorer = OwnMeaning()
     said = checked(scorer, scorer.judge("two words", Case(0, {})))
     assert (said.value, said.passed, scorer.counts) == (1.0, True, 1.0)
@@ -136,14 +117,12 @@ def test_a_plug_in_keeps_its_own_meaning_of_an_option() -> None:
         ([{"exact": {"is_negated": True}}], "has no option 'is_negated'"),
     ],
 )
-def test_a_configuration_is_refused_that_would_mean_nothing(
-    document: dict[str, Any], scorers: list[Any], told: str
-) -> None:
+def test_a_configuration_is_refused_that_would_mean_nothing(document, scorers, told):
     with pytest.raises(ConfigurationError, match=re.escape(told)):
         read_configuration({**document, "scorers": scorers})
 
 
-def test_two_of_the_same_without_a_name_are_taken_as_before(document: dict[str, Any]) -> None:
+def test_two_of_the_same_without_a_name_are_taken_as_before(document):
     twins = ["exact", {"exact": {"ignore_case": True}}]
     read = read_configuration({**document, "scorers": twins})
     assert [(one.name, one.options) for one in read.scorers] == [
@@ -152,23 +131,14 @@ def test_two_of_the_same_without_a_name_are_taken_as_before(document: dict[str, 
     ]
 
 
-async def test_a_run_weighs_turns_over_and_combines(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case]
-) -> None:
-    one = {"prompts": document["prompts"][:1], "models": ["simulated/sim-small"]}
+async def test_a_run_weighs_turns_over_and_combines(simulator, plain, cases):
     scorers = [{"numeric": {"weight": 3}}, {"numeric": {"not": True, "as": "wrong"}}]
-    mean = await run_document({**document, **one, "scorers": scorers}, cases, simulator.url)
+    mean = await run_document({**plain, "scorers": scorers}, cases, simulator.url)
     assert {score.value for score in mean} == {0.75, 0.25}  # right and wrong answers
     assert {score.passed for score in mean} == {False}
     assert [said.name for said in mean[0].judgements] == ["numeric", "wrong"]
-    strict = {**document, **one, "scorers": scorers, "combine": "all"}
+    strict = {**plain, "scorers": scorers, "combine": "all"}
     assert {one.value for one in await run_document(strict, cases, simulator.url)} == {0.0}
-
-
-def test_what_no_scorer_scored_is_an_error_that_says_why() -> None:
-    with pytest.raises(NotScored) as error:
-        verdict_of([SILENT, BROKEN], Combination((1.0, 1.0)))
-    assert str(error.value) == "silent: nothing to compare with; broken: no price is known"
 
 
 class Silent(Scorer):
@@ -181,36 +151,23 @@ class Silent(Scorer):
 
 
 async def test_a_trial_that_nobody_scored_fails_and_keeps_its_answer(
-    simulator: SimulatorClient,
-    document: dict[str, Any],
-    cases: list[Case],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    simulator, plain, cases, monkeypatch
+):
     monkeypatch.setitem(SCORERS.ours, "silent", Silent)
-    one = {"prompts": document["prompts"][:1], "models": ["simulated/sim-small"]}
-    scores = await run_document(
-        {**document, **one, "scorers": ["silent"]}, cases[:4], simulator.url
-    )
-    assert [(score.value, score.error) for score in scores] == [
-        *((None, "not_scored"), (1.0, "")) * 2
-    ]
+    scores = await run_document({**plain, "scorers": ["silent"]}, cases[:4], simulator.url)
+    found = [(score.value, score.error) for score in scores]
+    assert found == [(None, "not_scored"), (1.0, "")] * 2
     failed = scores[0]
-    assert (failed.answer, failed.message) == (failed.unjudged.text, "Silent: even")  # type: ignore[union-attr]
+    assert (failed.answer, failed.message) == (failed.unjudged.text, "Silent: even")
     assert failed.judgements == (Judgement("Silent", None, None, "even"),)
 
 
-async def test_parallel_gives_the_same_verdicts_as_sequential(
-    simulator: SimulatorClient,
-    document: dict[str, Any],
-    cases: list[Case],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_parallel_gives_the_same_verdicts_as_sequential(simulator, plain, cases, monkeypatch):
     monkeypatch.setitem(SCORERS.ours, "silent", Silent)
     simulator.change(latency_ms=2, jitter=0.9)
-    scorers = ["silent", {"exact": {"not": True, "weight": 2}}, {"token_f1": {"threshold": 0.2}}]
-    document = {**document, "scorers": scorers}
-    parallel = await run_document(document, cases, simulator.url)
-    document["limits"] = {**document["limits"], "max_concurrent": 1}
-    sequential = await run_document(document, cases, simulator.url)
+    plain["scorers"] = ["silent", {"exact": {"not": True, "weight": 2}}, "token_f1"]
+    parallel = await run_document(plain, cases, simulator.url)
+    plain["limits"] = {**plain["limits"], "max_concurrent": 1}
+    sequential = await run_document(plain, cases, simulator.url)
     assert table_of(parallel) == table_of(sequential)
     assert [one.judgements for one in parallel] == [one.judgements for one in sequential]

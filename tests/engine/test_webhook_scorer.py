@@ -1,58 +1,45 @@
 """A service of somebody's own judges answers, over real HTTP and behind the guard of addresses."""
 
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from socket import AF_INET, SOCK_STREAM
 from typing import Any
 
 import pytest
 from yarl import URL
 
-from tests.engine.fake_clock import FakeClock
 from tests.engine.http_servers import HANG_UP, Server, served
+from tests.engine.running import FakeClock, built, run_document
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.errors import ForbiddenAddress
-from workers.engine.here import run_here
-from workers.engine.http import Address, Client
-from workers.engine.kinds import read_configuration
 from workers.engine.outside import ATTEMPTS, LARGEST_REPLY, Outside
-from workers.engine.providers import PROVIDERS
 from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.routes import Route
-from workers.engine.records import Case, Judgement, Score
+from workers.engine.records import Case, Judgement
 from workers.engine.scorers import build_scorer
-from workers.engine.scorers.webhook import Webhook
-from workers.simulator.testing import SimulatorClient
 
 CASE = Case(0, {"question": "1 + 1?", "expected": "2"})
-Opened = tuple[Outside, Webhook]
 
 
-def reply(body: Any, status: str = "200 OK") -> list[Any]:
+def route_to(url):
+    return Route(AddressPolicy(frozenset({f"127.0.0.1:{URL(url).port}"})))
+
+
+def reply(body, status="200 OK"):
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     return [f"HTTP/1.1 {status}\r\nContent-Length: {len(sent)}\r\n\r\n".encode() + sent]
 
 
-@asynccontextmanager
-async def opened(server: Server, **options: Any) -> AsyncIterator[Opened]:
+async def judged(server, answer="2", **options):
     async with served(server) as url:
-        place = f"127.0.0.1:{URL(url).port}"
-        outside = Outside(Route(AddressPolicy(frozenset({place}))), FakeClock())
-        scorer = build_scorer("webhook", {"url": url, **options})
-        assert isinstance(scorer, Webhook)
+        outside = Outside(route_to(url), FakeClock())
         try:
-            yield outside, scorer
+            scorer = built("webhook", {"url": url, **options})
+            return await scorer.judge_by_posting(answer, CASE, outside.post)
         finally:
             await outside.close()
 
 
-async def judged(server: Server, answer: str = "2", **options: Any) -> Judgement:
-    async with opened(server, **options) as (outside, scorer):
-        return await scorer.judge_by_posting(answer, CASE, outside.post)
-
-
-async def test_it_is_sent_answer_and_case_and_nothing_that_is_ours() -> None:
+async def test_it_is_sent_answer_and_case_and_nothing_that_is_ours():
     server = Server(reply({"value": 1, "reason": "so it is", "label": "good"}))
     said = await judged(server, "2 \ud800")
     assert said == Judgement("webhook", 1.0, True, "so it is", "good")
@@ -70,29 +57,17 @@ async def test_it_is_sent_answer_and_case_and_nothing_that_is_ours() -> None:
         ({"value": None, "reason": "nothing to say"}, {}, (None, None)),
     ],
 )
-async def test_its_value_is_right_from_the_threshold(
-    said: Any, options: Any, expected: tuple[float | None, bool | None]
-) -> None:
+async def test_its_value_is_right_from_the_threshold(said, options, expected):
     assert (await judged(Server(reply(said)), **options))[1:3] == expected
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"yes",
-        b"1",
-        b'{"reason": "no value"}',
-        b'{"value": "1"}',
-        b'{"value": true}',
-        b'{"value": 1.5}',
-        b'{"value": NaN}',
-        b'{"value": 1, "passed": true}',
-        b'{"value": 1, "reason": 5}',
-        b"\xff\xfe",
-    ],
-)
-async def test_what_it_replies_is_read_strictly(body: bytes) -> None:
+NOT_AS_ASKED = [b"", b"yes", b"1", b'{"reason": "no value"}', b'{"value": "1"}', b'{"value": true}']
+NOT_AS_ASKED += [b'{"value": 1.5}', b'{"value": NaN}', b'{"value": 1, "passed": true}', b"\xff\xfe"]
+NOT_AS_ASKED += [b'{"value": 1, "reason": 5}']
+
+
+@pytest.mark.parametrize("body", NOT_AS_ASKED)
+async def test_what_it_replies_is_read_strictly(body):
     with pytest.raises(Exception, match="Allowed is JSON as in"):
         await judged(Server(reply(body)))
 
@@ -108,9 +83,7 @@ async def test_what_it_replies_is_read_strictly(body: bytes) -> None:
         (reply(b" " * (LARGEST_REPLY + 1)), 1, "65,537 bytes. Allowed: 65,536"),
     ],
 )
-async def test_what_may_go_away_is_tried_again_and_nothing_else(
-    script: list[Any], tries: int, told: str
-) -> None:
+async def test_what_may_go_away_is_tried_again_and_nothing_else(script, tries, told):
     server = Server(*[script] * ATTEMPTS)
     with pytest.raises(Exception, match=told) as error:
         await judged(server)
@@ -118,41 +91,38 @@ async def test_what_may_go_away_is_tried_again_and_nothing_else(
     assert len(server.requests) == tries
 
 
-async def test_a_second_try_may_succeed() -> None:
+async def test_a_second_try_may_succeed():
     server = Server(reply(b"", "503 Busy"), reply({"value": 1}))
     assert (await judged(server)).value == 1.0
 
 
-async def test_a_service_that_says_nothing_is_not_waited_for() -> None:
+async def test_a_service_that_says_nothing_is_not_waited_for():
     silent: list[Any] = [b"HTTP/1.1 200 OK\r\n"]
     server = Server(*[silent] * ATTEMPTS)
     with pytest.raises(Exception, match=r"gave no answer within 0.05 s\."):
         await judged(server, seconds=0.05)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+async def look_up_neighbour(host, port):
+    return [(AF_INET, SOCK_STREAM, 0, "", ("10.0.0.7", port))]
+
+
+async def test_private_addresses_are_not_reached():
+    outside = Outside()
+    for url in (
         "http://127.0.0.1:9/",
         "http://localhost:8000/hook",
         "http://169.254.169.254/latest",
         "http://metadata.google.internal/",
         "http://10.0.0.1/",
         "http://[::1]:8000/",
-    ],
-)
-async def test_private_addresses_are_not_reached(url: str) -> None:
-    outside = Outside()
-    with pytest.raises(ForbiddenAddress):
-        await outside.post(url, b"{}", PATIENCE_SECONDS)
+    ):
+        with pytest.raises(ForbiddenAddress):
+            await outside.post(url, b"{}", PATIENCE_SECONDS)
     await outside.close()
 
 
-async def look_up_neighbour(host: str, port: int) -> list[Address]:
-    return [(AF_INET, SOCK_STREAM, 0, "", ("10.0.0.7", port))]
-
-
-async def test_nor_is_a_name_that_leads_to_one() -> None:
+async def test_nor_is_a_name_that_leads_to_one():
     outside = Outside(resolve=look_up_neighbour)
     with pytest.raises(ForbiddenAddress, match="is at a private address"):
         await outside.post("https://public.example/", b"{}", PATIENCE_SECONDS)
@@ -160,39 +130,22 @@ async def test_nor_is_a_name_that_leads_to_one() -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://a.example/", "a.example", "http://me:key@a.example/"])
-def test_what_is_no_address_is_refused_at_once(url: str) -> None:
+def test_what_is_no_address_is_refused_at_once(url):
     with pytest.raises(ValueError, match=r"webhook\.url"):
         build_scorer("webhook", {"url": url})
 
 
-async def run_judged(
-    simulator: SimulatorClient, document: dict[str, Any], cases: list[Case], place: str
-) -> list[Score]:
-    async with Client() as client:
-        provider = PROVIDERS["simulated"](client, "simulated", f"{simulator.url}/v1")
-        route = Route(AddressPolicy(frozenset({place})))
-        return await run_here(
-            read_configuration(document), cases, {"simulated": provider}, webhooks=route
-        )
-
-
-@pytest.fixture
-def plain(document: dict[str, Any]) -> Callable[..., dict[str, Any]]:
-    one = {"prompts": document["prompts"][:1], "models": ["simulated/sim-small"]}
-    return lambda *scorers: {**document, **one, "scorers": list(scorers)}
-
-
 async def test_a_run_is_judged_by_it_and_fails_without_a_zero_where_it_may_not_call(
-    simulator: SimulatorClient, plain: Callable[..., dict[str, Any]], cases: list[Case]
-) -> None:
+    simulator, plain, cases
+):
     server = Server(*[reply({"value": 0.25})] * 3)
     async with served(server) as url:
-        place = f"127.0.0.1:{URL(url).port}"
-        document = plain({"webhook": {"url": url, "not": True}}, {"exact": {"weight": 0}})
-        scores = await run_judged(simulator, document, cases[:3], place)
+        plain["scorers"] = [{"webhook": {"url": url, "not": True}}, {"exact": {"weight": 0}}]
+        here, nowhere = ({"webhooks": route_to(one)} for one in (url, "http://127.0.0.1:1"))
+        scores = await run_document(plain, cases[:3], simulator.url, **here)
         assert [(score.value, score.passed) for score in scores] == [(0.75, True)] * 3
         assert all(score.judging is None for score in scores)  # no model was asked
-        refused = await run_judged(simulator, document, cases[:3], "127.0.0.1:1")
+        refused = await run_document(plain, cases[:3], simulator.url, **nowhere)
     assert [(score.value, score.error) for score in refused] == [(None, "scorer_error")] * 3
     assert "is at a private address" in refused[0].message
     assert len(server.requests) == 3

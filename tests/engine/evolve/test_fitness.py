@@ -1,23 +1,34 @@
-"""How fit a prompt is, on which cases, and when an evolution ends."""
+"""How fit a prompt is, on which cases, who is likely the best by the answers of its relatives, who
+becomes a parent, and when an evolution ends."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
 
 import pytest
 
-from workers.engine.kinds.evolve.fitness import Fitness, Sample, Weights, fitness_of
+from tests.engine.evolve.test_life import evolution, judged, live
+from workers.engine.kinds.evolve.fitness import Sample, Weights, fitness_of
+from workers.engine.kinds.evolve.frontier import best_at, draw_complement
+from workers.engine.kinds.evolve.kinship import estimate
+from workers.engine.kinds.evolve.operators import OperatorChoice, Toolbox
+from workers.engine.kinds.evolve.population import Birth, Individual, ranked
 from workers.engine.kinds.evolve.problems import STAGES, cases_in, order_of_cases
 from workers.engine.kinds.evolve.stopping import Progress, Rules, reason_to_stop
+from workers.engine.records import PROPOSE, Candidate, Score
 
 RULES = Rules(target_fitness=0.85, max_generations=100, patience=20, least_diversity=0.05)
 
 
-def right(length: int = 100) -> Sample:
+def right(length=100):
     return Sample(1.0, True, length)
 
 
-def wrong(length: int = 100) -> Sample:
+def wrong(length=100):
     return Sample(0.0, False, length)
 
 
-def known(samples: list[Sample], words: int) -> Fitness:
+def known(samples, words):
     found = fitness_of(samples, words, Weights())
     assert found is not None
     return found
@@ -26,21 +37,21 @@ def known(samples: list[Sample], words: int) -> Fitness:
 FAILED = Sample(None, False, 0)
 
 
-def test_it_is_the_weighted_sum_of_its_parts() -> None:
+def test_it_is_the_weighted_sum_of_its_parts():
     found = known([right(), right(), wrong(), wrong()], 10)
     assert (found.accuracy, found.consistency, found.efficiency, found.diversity) == (0.5, 1, 1, 0)
     assert found.total == pytest.approx(0.7 * 0.5 + 0.15 + 0.1)
-
-
-def test_long_prompts_and_long_answers_lose() -> None:
+    # It is never below nothing.
+    assert known([wrong(0), wrong(0)], 1000).total == 0.0
+    # Long prompts and long answers lose.
     answers = {length: known([right(length)] * 4, 10) for length in (150, 650)}
     assert (answers[150].efficiency, answers[650].efficiency) == (1.0, 0.5)
     assert known([right()] * 4, 50).penalty == pytest.approx(0.2)
     assert known([right()] * 4, 5000).penalty == 0.5
 
 
-def test_answers_that_vary_a_little_are_worth_most() -> None:
-    def bonus(*lengths: int) -> float:
+def test_answers_that_vary_a_little_are_worth_most():
+    def bonus(*lengths):
         return known([right(length) for length in lengths], 1).diversity
 
     assert bonus(100, 100) == 0.0
@@ -48,18 +59,14 @@ def test_answers_that_vary_a_little_are_worth_most() -> None:
     assert bonus(1, 1000) == 0.0
 
 
-def test_failed_calls_are_no_wrong_answers() -> None:
+def test_failed_calls_are_no_wrong_answers():
     assert known([right(), wrong()], 1) == known([right(), wrong(), FAILED], 1)
     assert fitness_of([right(), FAILED, FAILED], 1, Weights()) is None
     assert fitness_of([FAILED], 1, Weights()) is None
     assert fitness_of([], 1, Weights()) is None
 
 
-def test_it_is_never_below_nothing() -> None:
-    assert known([wrong(0), wrong(0)], 1000).total == 0.0
-
-
-def test_later_sets_of_cases_contain_the_earlier_ones() -> None:
+def test_later_sets_of_cases_contain_the_earlier_ones():
     counts = [cases_in(generation, 100, STAGES) for generation in (0, 10, 11, 20, 21, 99)]
     assert counts == [50, 50, 75, 75, 100, 100]
     assert [cases_in(0, n, STAGES) for n in (1, 2, 3)] == [1, 1, 2]
@@ -84,18 +91,195 @@ RISING = [0.02 * n for n in range(30)]
         ([*RISING, *[0.58] * 10], 0.5, 9, "a plateau"),
     ],
 )
-def test_each_rule_ends_it(best: list[float], diversity: float, alive: int, words: str) -> None:
+def test_each_rule_ends_it(best, diversity, alive, words):
     found = reason_to_stop(Progress(best, diversity, alive), RULES)
     assert words in found
     assert bool(found) == bool(words)
 
 
-def test_small_gains_add_up() -> None:
+def test_small_gains_add_up_and_the_trials_may_be_limited():
     slow = [0.5 + 0.004 * n for n in range(25)]
     assert reason_to_stop(Progress(slow, 0.5, 9), RULES) == ""
-
-
-def test_the_trials_may_be_limited() -> None:
+    # The trials may be limited.
     limited = RULES._replace(max_evaluations=500)
     assert "500 of at most 500 trials" in reason_to_stop(Progress([0.1], 0.5, 9, 500), limited)
     assert reason_to_stop(Progress([0.1], 0.5, 9, 499), limited) == ""
+    # Without patience a plateau does not end it.
+    flat = Progress([0.5] * 30, 1.0, 3, 100)
+    assert "plateau" in reason_to_stop(flat, Rules(None, 100, 50, 0.0))
+    assert reason_to_stop(flat, Rules(None, 100, None, 0.0)) == ""
+
+
+def prompt(name, right, of, *parents):
+    samples = {(case, 0): Sample(float(case < right), case < right, 5) for case in range(of)}
+    birth = Birth(0, "reflect" if parents else "seed", parents)
+    return Individual(Candidate(name, name, {}), (name,), 1, birth, samples)
+
+
+def test_a_lucky_prompt_is_found_out_by_its_children():
+    lucky = [prompt("lucky", 28, 30), *(prompt(f"c{n}", 22, 30, "lucky") for n in range(3))]
+    steady = [prompt("steady", 27, 30), *(prompt(f"d{n}", 27, 30, "steady") for n in range(3))]
+    found = estimate([*lucky, *steady], 0.03)
+    assert found["lucky"] < found["steady"]
+    assert found["c0"] < found["lucky"] < 28 / 30
+    # The fewer cases a prompt has seen the more its parents count.
+    first = prompt("first", 30, 60)
+    few, many = prompt("few", 4, 4, "first"), prompt("many", 400, 400, "first")
+    found = estimate([first, few, many], 0.05)
+    assert 0.5 < found["few"] < 0.75 < 0.85 < found["many"] < 1
+    # Without a judged answer there is no estimate.
+    failed = prompt("failed", 0, 0, "gone")
+    assert estimate([failed], 0.03) == {}
+    assert set(estimate([failed, prompt("a", 1, 2)], 0.03)) == {"a"}
+
+
+@pytest.mark.parametrize("parents", [("a",), ("a", "b")])
+def test_wide_kinship_leaves_everyone_to_their_own_answers(parents):
+    all_of_them = [prompt("a", 10, 40), prompt("b", 30, 40), prompt("c", 36, 40, *parents)]
+    found = estimate(all_of_them, 1.0)
+    assert found["c"] == pytest.approx(0.9, abs=0.02)
+    assert found["a"] == pytest.approx(0.25, abs=0.06)
+
+
+def test_few_wrong_answers_bring_more_cases_sooner():
+    """Of 24 cases half come first; the first prompts have two wrong ones there."""
+
+    def nearly_right(life, trial):
+        score = judged(life, trial)
+        is_wrong = trial.case in life._order[:2]
+        told = score.judgements[0]._replace(passed=not is_wrong) if score.judgements else None
+        told_of = (told,) if told else ()
+        return replace(score, value=float(not is_wrong), judgements=told_of)
+
+    for failures, cases in ((4, [12, 18, 24]), (2, [12, 12, 12])):
+        spec = evolution(
+            [{"reflect": {"failures": failures}}], preset="reflective", max_generations=3,
+            population_size=None, elite_size=None,
+        )  # fmt: skip
+        life = spec.open_strategy(24)
+        live(life, nearly_right)
+        assert [one.cases for one in life.generations] == cases
+
+
+def test_a_parent_of_which_nothing_new_comes_lets_others_have_a_turn():
+    def silent(life, trial):
+        """The writer repeats what it was shown; the second prompt is the best."""
+        one = next(one for one in life.candidates if one.key == trial.candidate)
+        if one.role == PROPOSE:
+            shown = next(text for text in texts if text in one.document["messages"][1]["content"])
+            asked.append(texts.index(shown))
+            return Score(trial, value=1.0, answer=f"<prompt>{shown}</prompt>")
+        rights = (6, 7, 5)[texts.index(one.document["prompt"]["system"])]
+        is_right = life._order.index(trial.case) < rights
+        told = judged(life, trial).judgements[0]._replace(passed=is_right)
+        return replace(judged(life, trial), value=float(is_right), judgements=(told,))
+
+    asked: list[int] = []
+    spec = evolution(
+        ["reflect"], preset="reflective", max_generations=16, population_size=None, elite_size=None
+    )
+    texts = [one.system for one in spec.prompts]
+    life = spec.open_strategy(24)
+    live(life, silent)
+    assert asked[0] == 1
+    assert set(asked) == {0, 1, 2}
+    assert life.best is not None
+    assert life.candidates[life.best].name == "p1"
+
+
+def test_writers_take_turns_over_generations_of_a_single_child():
+    choices = ({"reflect": {"weight": 2}}, "combine")
+    toolbox = Toolbox([OperatorChoice.model_validate(one) for one in choices])
+    turns = [one.name if one else "" for born in range(6) for one in toolbox.in_turn(1, born)]
+    assert turns == ["reflect", "combine", "reflect"] * 2
+
+
+PLACES = [(case, 0) for case in range(6)]
+
+
+def individual(name, values, generation=0):
+    samples = {
+        place: Sample(value, value == 1.0, 5) for place, value in zip(PLACES, values, strict=True)
+    }
+    document = {"prompt": {"system": name}}
+    candidate = Candidate(name, name, document)
+    return Individual(candidate, (name,), 1, Birth(generation, "seed"), samples)
+
+
+@pytest.mark.parametrize(
+    ("tables", "shares"),
+    [
+        pytest.param([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0]], [3, 2], id="each knows something"),
+        pytest.param([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0]], [3, 0], id="one adds nothing"),
+        pytest.param(
+            [[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 0]],
+            [2, 2, 0],
+            id="two together know all that the third knows",
+        ),
+        pytest.param([[0, 0, 0, 0, 0, 0]] * 2, [1, 1], id="nobody knows anything: all alike"),
+        pytest.param([[1, None, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [1, 1], id="a failure"),
+    ],
+)
+def test_parents_are_those_that_know_what_no_better_one_knows(tables, shares):
+    alive = [individual(str(number), values) for number, values in enumerate(tables)]
+    assert best_at(alive, PLACES) == shares
+
+
+def test_the_second_parent_knows_what_the_first_does_not():
+    first = individual("first", [1, 1, 1, 0, 0, 0])
+    same, other = individual("same", [1, 1, 1, 0, 0, 0]), individual("other", [0, 0, 0, 1, 0, 0])
+    drawn = {draw_complement(Random(n), first, [same, other], PLACES).key for n in range(20)}
+    assert drawn == {"other"}
+    assert draw_complement(Random(1), first, [same], PLACES) is same
+
+
+def test_of_equals_the_younger_comes_first_and_the_failed_last():
+    old, young = individual("old", [1] * 6), individual("young", [1] * 6, generation=3)
+    better, failed = individual("better", [1] * 6), individual("failed", [None] * 6, generation=4)
+    worse = individual("worse", [0, 1, 1, 1, 1, 1], generation=5)
+    order = ranked([failed, worse, old, young, better], PLACES, Weights.of_score_alone())
+    assert [one.key for one, _ in order] == ["young", "old", "better", "worse", "failed"]
+
+
+def reflective(**options):
+    writers = [{"reflect": {"weight": 2}}, "combine"]
+    given = {"preset": "reflective", "max_generations": 6, "population_size": None}
+    return evolution(writers, **{**given, "elite_size": None, **options}).open_strategy(20)
+
+
+def test_the_first_generation_of_writers_is_the_first_prompts_alone():
+    life = reflective()
+    live(life)
+    assert [one.candidate.name for one, _ in life.generations[0].standing] != []
+    assert {one.birth.operator for one, _ in life.generations[0].standing} == {"seed"}
+    assert len(life.generations[0].standing) == 3
+    spec = evolution(["reflect"], preset="reflective", population_size=None, elite_size=None)
+    bounds = spec.bound_trials(20)
+    assert bounds.least == 3 * 10
+    assert bounds.least <= len(live(spec.open_strategy(20))) <= bounds.most + spec.count_told(20)
+
+
+def test_a_gate_has_other_cases_in_every_generation():
+    tried: dict[int, set[int]] = {}
+
+    def worse(life, trial):
+        one = next(one for one in life.candidates if one.key == trial.candidate)
+        if one.role != PROPOSE and one.name.startswith("g"):
+            tried.setdefault(int(one.name[1:].partition(".")[0]), set()).add(trial.case)
+            return replace(judged(life, trial), value=0.0)
+        score = judged(life, trial)
+        return score if one.role == PROPOSE else replace(score, value=1.0)
+
+    life = reflective(gate=3)
+    live(life, worse)
+    assert all(len(cases) == 3 for cases in tried.values())
+    assert len(set(map(frozenset, tried.values()))) > 1
+
+
+def test_a_turn_goes_to_a_writer_that_has_what_it_needs():
+    """With one prompt alive, two cannot be combined: it is reflected on instead."""
+    spec = evolution(["combine", "reflect"], max_generations=2, fill="none", least_diversity=0.0)
+    alone = spec.model_copy(update={"prompts": spec.prompts[:1]}).open_strategy(12)
+    live(alone)
+    names = Counter(one.name.partition(" ")[0] for one in alone.candidates if one.role == PROPOSE)
+    assert set(names) == {"reflect"}

@@ -2,24 +2,22 @@
 
 from collections import Counter
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
 
-from tests.engine.evolve.test_life import Life, evolution, judged, lineage, live
+from tests.engine.evolve.test_life import evolution, judged, lineage, live
 from workers.engine.kinds.evolve import Evolution
-from workers.engine.kinds.evolve.crossover import pick_genes
 from workers.engine.kinds.evolve.hybrid import Hybrid
 from workers.engine.kinds.evolve.operators import OperatorChoice, Toolbox
 from workers.engine.kinds.evolve.options import HybridOptions
-from workers.engine.records import Score, Trial
+from workers.engine.records import Score
 from workers.engine.session import Session
 
 CASES = 12
 
 
-def hybrid(operators: tuple[Any, ...] = ("sections",), **options: Any) -> Evolution:
+def hybrid(operators=("sections",), **options):
     found = evolution(operators)
     strategy = {
         "name": "hybrid",
@@ -34,7 +32,7 @@ def hybrid(operators: tuple[Any, ...] = ("sections",), **options: Any) -> Evolut
     return Evolution.model_validate({**found.model_dump(), "strategy": strategy})
 
 
-def test_k_prompts_answer_each_of_m_queries_and_all_evolve_every_e_episodes() -> None:
+def test_k_prompts_answer_each_of_m_queries_and_all_evolve_every_e_episodes():
     life = hybrid(exploration=0.0).open_strategy(CASES)
     session = Session(life)
     first = session.plan(100)
@@ -50,7 +48,7 @@ def test_k_prompts_answer_each_of_m_queries_and_all_evolve_every_e_episodes() ->
     assert life.reason == "all 6 episodes are done"
 
 
-def test_fitness_is_a_moving_average_of_the_scores_in_the_order_of_the_queries() -> None:
+def test_fitness_is_a_moving_average_of_the_scores_in_the_order_of_the_queries():
     life = hybrid(num_candidates=1, exploration=0.0, max_episodes=1).open_strategy(CASES)
     history = live(life)
     fitness = history[0].value
@@ -61,7 +59,7 @@ def test_fitness_is_a_moving_average_of_the_scores_in_the_order_of_the_queries()
     assert found == pytest.approx(fitness)
 
 
-def test_a_replay_lives_the_same_life_and_nothing_is_asked_twice() -> None:
+def test_a_replay_lives_the_same_life_and_nothing_is_asked_twice():
     ways: list[tuple[Any, ...]] = [("sections",), ("words",), ("sections", "reflect")]
     for operators in ways:
         first = hybrid(operators).open_strategy(CASES)
@@ -76,8 +74,8 @@ def test_a_replay_lives_the_same_life_and_nothing_is_asked_twice() -> None:
             assert lineage(life) == lineage(first)
 
 
-def test_what_failed_moves_no_fitness_and_is_never_best() -> None:
-    def first_fails(life: Life, trial: Trial) -> Score:
+def test_what_failed_moves_no_fitness_and_is_never_best():
+    def first_fails(life, trial):
         is_first = trial.candidate == life.candidates[0].key
         return Score(trial, error="timeout") if is_first else judged(life, trial)
 
@@ -94,8 +92,8 @@ def test_what_failed_moves_no_fitness_and_is_never_best() -> None:
     assert "all of its trials failed" in dead.reason
 
 
-def test_patience_ends_it_when_the_best_gains_nothing() -> None:
-    def alike(life: Life, trial: Trial) -> Score:
+def test_patience_ends_it_when_the_best_gains_nothing():
+    def alike(life, trial):
         return replace(judged(life, trial), value=0.5)
 
     life = hybrid(max_episodes=40, patience=2).open_strategy(CASES)
@@ -104,20 +102,13 @@ def test_patience_ends_it_when_the_best_gains_nothing() -> None:
     assert len(life.generations) == 6
 
 
-def test_the_bounds_hold() -> None:
+def test_the_bounds_hold():
     ways: list[dict[str, Any]] = [{}, {"max_episodes": 1}, {"num_candidates": 50}]
     for options in ways:
         found = hybrid(**options)
         bounds, asked = found.bound_trials(CASES), len(live(found.open_strategy(CASES)))
         assert bounds.least <= asked <= bounds.most
         assert isinstance(found.open_strategy(CASES), Hybrid)
-
-
-def test_every_gene_is_from_the_first_parent_with_the_crossover_rate() -> None:
-    a, b = ("a", "b", "c"), ("A", "B", "C", "D")
-    assert pick_genes(Random(1), a, b, 1.0) == a
-    assert pick_genes(Random(1), a, b, 0.0) == b
-    assert set(pick_genes(Random(1), a, b, 0.5)) <= {*a, *b}
 
 
 @pytest.mark.parametrize(
@@ -129,9 +120,7 @@ def test_every_gene_is_from_the_first_parent_with_the_crossover_rate() -> None:
         (["words", {"reflect": {"weight": 3}}], {"": 3, "reflect": 9}),
     ],
 )
-def test_operators_take_turns_by_their_weights(
-    operators: list[Any], counts: dict[str, int]
-) -> None:
+def test_operators_take_turns_by_their_weights(operators, counts):
     toolbox = Toolbox([OperatorChoice.model_validate(one) for one in operators])
     turns = [writer.name if writer else "" for writer in toolbox.in_turn(12)]
     assert Counter(turns) == counts
@@ -155,9 +144,7 @@ def test_operators_take_turns_by_their_weights(
         ({"name": "genetic", "rate_limit_per_minute": 3500}, {"requests_per_minute": 3500}),
     ],
 )
-def test_the_speed_of_the_guides_configurations_is_read_as_limits(
-    strategy: dict[str, Any], limits: dict[str, Any]
-) -> None:
+def test_the_speed_of_the_guides_configurations_is_read_as_limits(strategy, limits):
     document = evolution().model_dump(exclude={"limits"})
     given = {"max_concurrent": 8} if limits == {"max_concurrent": 8} else {}
     found = Evolution.model_validate({**document, "strategy": strategy, "limits": given})
@@ -166,13 +153,10 @@ def test_the_speed_of_the_guides_configurations_is_read_as_limits(
     assert Evolution.model_validate(found.model_dump()) == found
 
 
-def test_a_limit_under_strategy_and_under_limits_is_refused() -> None:
+def test_a_limit_is_given_once_and_k_has_both_of_its_names():
     document = {**evolution().model_dump(), "limits": {"max_concurrent": 3}}
     with pytest.raises(ValueError, match="Given under strategy and under limits: max_concurrent"):
         Evolution.model_validate({**document, "strategy": {"name": "hybrid", "max_workers": 4}})
-
-
-def test_k_has_both_of_its_names() -> None:
     found = hybrid(num_candidates=5)
     document = {**found.model_dump(), "strategy": {"name": "hybrid", "top_k_prompts": 7}}
     options = Evolution.model_validate(document).options
@@ -180,7 +164,7 @@ def test_k_has_both_of_its_names() -> None:
     assert options.num_candidates == 7
 
 
-def test_a_small_population_keeps_half_of_it_unless_it_is_said() -> None:
+def test_a_small_population_keeps_half_of_it_unless_it_is_said():
     for strategy, elite in (
         ({"name": "genetic", "population_size": 4}, 2),
         ({"name": "genetic", "population_size": 4, "preset": "reflective"}, 2),

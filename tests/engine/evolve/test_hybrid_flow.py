@@ -46,19 +46,19 @@ class ByWords:
         return min(1.0, int(response.split()[0]) / 40)
 
 
-def flow(**given: Any) -> HybridOptimizationFlow:
+def flow(**given):
     options = {"llm": Model(), "critic": ByWords(), "params": SMALL, "evolution": FEW, **given}
     return HybridOptimizationFlow(population=options.pop("population", PROMPTS), **options)
 
 
-def lineage(one: HybridOptimizationFlow) -> list[Any]:
+def lineage(one):
     return [
         [(each.key, each.birth, fitness) for each, fitness in generation.standing]
         for generation in one._life.generations
     ]
 
 
-def test_the_defaults_are_those_of_the_source() -> None:
+def test_the_defaults_are_those_of_the_source():
     params = ActorCriticParams()
     assert (params.num_candidates, params.update_interval, params.evolution_interval) == (5, 10, 5)
     assert (params.exploration, params.parallel_eval, params.max_workers) == (0.1, False, None)
@@ -67,7 +67,7 @@ def test_the_defaults_are_those_of_the_source() -> None:
     assert (how.mutation_rate, how.crossover_rate, how.patience) == (0.3, 0.5, 5)
 
 
-def test_k_prompts_answer_every_query_in_the_order_of_the_queries() -> None:
+def test_k_prompts_answer_every_query_in_the_order_of_the_queries():
     tuned = flow()
     steps = tuned.run(QUERIES)
     assert [step.query for step in steps] == QUERIES
@@ -96,7 +96,7 @@ def test_k_prompts_answer_every_query_in_the_order_of_the_queries() -> None:
         ),
     ],
 )
-def test_what_the_parameters_say_is_what_happens(given: dict[str, Any], most: int) -> None:
+def test_what_the_parameters_say_is_what_happens(given, most):
     """Where three may run at once, they wait for each other: else none would come back."""
     barrier, lock = threading.Barrier(most), threading.Lock()
     in_flight, peak = 0, 0
@@ -116,23 +116,20 @@ def test_what_the_parameters_say_is_what_happens(given: dict[str, Any], most: in
     assert peak == most
 
 
-def test_parallel_and_sequential_live_the_same_life() -> None:
+def test_the_seed_decides_all_chance_and_workers_nothing():
     one, other = flow(seed=3), flow(seed=3, parallel_eval=True, max_workers=4)
     assert one.run(QUERIES) == other.run(QUERIES)
     assert lineage(one) == lineage(other)
-
-
-def test_the_seed_decides_all_chance() -> None:
     assert lineage(ran(flow(seed=7))) == lineage(ran(flow(seed=7)))
     assert lineage(ran(flow(seed=7))) != lineage(ran(flow(seed=8)))
 
 
-def ran(one: HybridOptimizationFlow) -> HybridOptimizationFlow:
+def ran(one):
     one.run(QUERIES)
     return one
 
 
-def test_one_failure_loses_only_its_own_answer() -> None:
+def test_one_failure_loses_only_its_own_answer():
     class Moody(ByWords):
         def score(self, prompt: str, query: str, response: str) -> float | None:
             if "5 + 5" in query:
@@ -158,7 +155,7 @@ def test_one_failure_loses_only_its_own_answer() -> None:
     assert tuned.best != "You guess."
 
 
-def test_fitness_is_a_moving_average_of_a_prompts_own_rewards() -> None:
+def test_fitness_is_a_moving_average_of_a_prompts_own_rewards():
     tuned = flow(evolution=EvolutionaryParams(population_size=6, max_episodes=2))
     expected: dict[str, float] = {}
     for step in tuned.run(QUERIES):
@@ -172,14 +169,14 @@ def test_fitness_is_a_moving_average_of_a_prompts_own_rewards() -> None:
 
 
 @pytest.mark.parametrize("elite", [0, 1, 2])
-def test_any_number_of_elites_evolves(elite: int) -> None:
+def test_any_number_of_elites_evolves(elite):
     tuned = ran(flow(evolution=EvolutionaryParams(6, elite, max_episodes=6)))
     births = {one.birth.generation for each in tuned._life.generations for one, _ in each.standing}
     assert births - {0}
     assert tuned.reason == "all 6 episodes are done"
 
 
-def test_feedback_is_asked_when_there_is_a_response() -> None:
+def test_feedback_is_asked_when_there_is_a_response():
     shown: list[tuple[str, str, str]] = []
 
     def feedback(prompt: str, query: str, response: str) -> float | None:
@@ -193,7 +190,7 @@ def test_feedback_is_asked_when_there_is_a_response() -> None:
     assert "exact" in step.system_prompt_used
 
 
-def test_feedback_that_fails_loses_one_answer() -> None:
+def test_feedback_that_fails_loses_one_answer():
     def feedback(prompt: str, query: str, response: str) -> float | None:
         raise KeyError(prompt)
 
@@ -202,7 +199,7 @@ def test_feedback_that_fails_loses_one_answer() -> None:
     assert set(step.errors) == {0, 1, 2}
 
 
-def test_a_longer_answer_is_never_worth_more_for_its_length() -> None:
+def test_a_longer_answer_is_never_worth_more_for_its_length():
     rewards = [HybridReward()(RewardParts(0.5, 0.5, tokens)) for tokens in (0, 1, 500, 5000)]
     assert rewards == sorted(rewards, reverse=True)
     assert len(set(rewards)) == 4
@@ -212,7 +209,7 @@ def test_a_longer_answer_is_never_worth_more_for_its_length() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 5, 8, 11, 24])
-def test_a_history_brings_a_new_flow_to_the_same_place(cut: int) -> None:
+def test_a_history_brings_a_new_flow_to_the_same_place(cut):
     whole, first = ran(flow(seed=2)), flow(seed=2)
     first.run(QUERIES[:cut])
     model = Model()
@@ -225,7 +222,7 @@ def test_a_history_brings_a_new_flow_to_the_same_place(cut: int) -> None:
         flow(population=["Another one."]).resume(first.history)
 
 
-def test_steps_one_by_one_are_the_same_as_all_at_once() -> None:
+def test_steps_one_by_one_are_the_same_as_all_at_once():
     one, other = flow(), flow()
     steps: list[FlowStepResult] = []
     for query in QUERIES:
@@ -235,7 +232,7 @@ def test_steps_one_by_one_are_the_same_as_all_at_once() -> None:
     assert one.get_prompt_texts() == []
 
 
-def test_it_ends_early_only_when_told_so() -> None:
+def test_it_ends_early_only_when_told_so():
     class Same:
         def score(self, prompt: str, query: str, response: str) -> float | None:
             return 0.5

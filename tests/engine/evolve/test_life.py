@@ -1,23 +1,22 @@
 """An evolution asks and is told: by the same seed the same lineage, whatever happens meanwhile."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.engine.running import table_of
+from tests.engine.running import known, table_of
 from workers.engine.here import run_here
 from workers.engine.http import Client
 from workers.engine.kinds.evolve import Evolution, life_in
 from workers.engine.kinds.evolve.life import Life as AnyLife
 from workers.engine.kinds.evolve.report import report_of
 from workers.engine.providers import PROVIDERS
-from workers.engine.records import EVALUATE, PROPOSE, Case, Judgement, Score, Trial
+from workers.engine.records import EVALUATE, PROPOSE, Judgement, Score, Trial
 from workers.engine.session import Session
 from workers.engine.strategies.confirmed import confirmation_key
-from workers.simulator.testing import SimulatorClient
 
 SEEDS = ["Answer the question.", "Answer with the number only.", "Be friendly and answer."]
 Life = AnyLife[Any]
@@ -28,7 +27,7 @@ WRITER = {"model": "simulated/sim-large"}
 WRITERS = [{name: WRITER} for name in ("reflect", "combine", "rewrite", "paraphrase")]
 
 
-def evolution(operators: Sequence[Any] = ("words",), **options: Any) -> Evolution:
+def evolution(operators=("words",), **options):
     document = {
         "name": "better",
         "kind": "evolve",
@@ -51,7 +50,7 @@ def evolution(operators: Sequence[Any] = ("words",), **options: Any) -> Evolutio
     return Evolution.model_validate(document)
 
 
-def judged(life: Life, trial: Trial) -> Score:
+def judged(life, trial):
     """As if longer prompts were better, and a writer gave one more word."""
     candidate = next(one for one in life.candidates if one.key == trial.candidate)
     if candidate.role == PROPOSE:
@@ -64,7 +63,7 @@ def judged(life: Life, trial: Trial) -> Score:
     )
 
 
-def live(life: Life, answer: Answer = judged, step: int = 7) -> list[Score]:
+def live(life, answer=judged, step=7):
     session, history = Session(life), []
     while not session.is_finished:
         scores = [answer(life, trial) for trial in session.plan(step)]
@@ -73,7 +72,7 @@ def live(life: Life, answer: Answer = judged, step: int = 7) -> list[Score]:
     return history
 
 
-def lineage(life: Life) -> list[Any]:
+def lineage(life):
     return [
         (one.number, [(each.key, each.birth, fitness) for each, fitness in one.standing])
         for one in life.generations
@@ -91,7 +90,7 @@ WAYS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("evolving", WAYS)
-def test_a_replay_lives_the_same_life_from_any_point(evolving: dict[str, Any]) -> None:
+def test_a_replay_lives_the_same_life_from_any_point(evolving):
     first = evolution(**evolving).open_strategy(12)
     history = live(first)
     assert len(first.generations) == 4
@@ -108,14 +107,14 @@ def test_a_replay_lives_the_same_life_from_any_point(evolving: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("evolving", WAYS)
-def test_nothing_is_asked_twice(evolving: dict[str, Any]) -> None:
+def test_nothing_is_asked_twice(evolving):
     history = live(evolution(**evolving).open_strategy(12))
     asked = Counter(score.trial[1:] for score in history)
     assert set(asked.values()) == {1}
     assert [score.trial.position for score in history] == list(range(len(history)))
 
 
-def test_the_best_live_on_and_cost_nothing() -> None:
+def test_the_best_live_on_and_cost_nothing():
     life = evolution().open_strategy(12)
     live(life)
     for before, after in zip(life.generations, life.generations[1:], strict=False):
@@ -127,8 +126,8 @@ def test_the_best_live_on_and_cost_nothing() -> None:
     assert life.candidates[life.best].key == life.generations[-1].standing[0][0].key
 
 
-def test_all_of_a_generation_are_measured_on_the_same_cases() -> None:
-    def better_and_better(life: Life, trial: Trial) -> Score:
+def test_all_of_a_generation_are_measured_on_the_same_cases():
+    def better_and_better(life, trial):
         name = next(one.name for one in life.candidates if one.key == trial.candidate)
         born = int(name[1:].partition(".")[0])  # as in g7.03, or p2 of a first prompt
         return replace(judged(life, trial), value=0.05 * born)
@@ -140,8 +139,8 @@ def test_all_of_a_generation_are_measured_on_the_same_cases() -> None:
         assert len(one.samples) == 9
 
 
-def test_a_writer_that_fails_leaves_the_child_to_chance() -> None:
-    def silent(life: Life, trial: Trial) -> Score:
+def test_a_writer_that_fails_leaves_the_child_to_chance():
+    def silent(life, trial):
         score = judged(life, trial)
         is_proposal = score.answer.startswith("<prompt>")
         return Score(trial, error="server_error") if is_proposal else score
@@ -152,8 +151,8 @@ def test_a_writer_that_fails_leaves_the_child_to_chance() -> None:
     assert operators == {"seed", "mutation"}
 
 
-def test_what_a_writer_may_not_name_is_not_tried() -> None:
-    def leaking(life: Life, trial: Trial) -> Score:
+def test_what_a_writer_may_not_name_is_not_tried():
+    def leaking(life, trial):
         score = judged(life, trial)
         return replace(score, answer=score.answer.replace("Think", "{{expected}}"))
 
@@ -163,8 +162,8 @@ def test_what_a_writer_may_not_name_is_not_tried() -> None:
                    for one in life.candidates)  # fmt: skip
 
 
-def test_failed_trials_are_never_best_and_end_it_when_there_is_nothing_else() -> None:
-    def one_fails(life: Life, trial: Trial) -> Score:
+def test_failed_trials_are_never_best_and_end_it_when_there_is_nothing_else():
+    def one_fails(life, trial):
         is_first = trial.candidate == life.candidates[1].key
         return Score(trial, error="timeout") if is_first else judged(life, trial)
 
@@ -178,7 +177,7 @@ def test_failed_trials_are_never_best_and_end_it_when_there_is_nothing_else() ->
     assert "all of its trials failed" in dead.reason
 
 
-def test_a_child_that_fails_at_the_gate_is_tried_no_further() -> None:
+def test_a_child_that_fails_at_the_gate_is_tried_no_further():
     life = evolution(operators=["rewrite"], gate=3).open_strategy(12)
     live(life, lambda life, trial: replace(judged(life, trial), value=worse(life, trial)))
     tried = Counter(
@@ -187,14 +186,12 @@ def test_a_child_that_fails_at_the_gate_is_tried_no_further() -> None:
     assert set(tried) == {3}
 
 
-def worse(life: Life, trial: Trial) -> float:
+def worse(life, trial):
     """Only the first prompts are any good."""
     return 1.0 if trial.candidate in [one.key for one in life.candidates[:3]] else 0.0
 
 
-async def test_reflecting_finds_a_better_prompt(
-    simulator: SimulatorClient, cases: list[Case]
-) -> None:
+async def test_reflecting_finds_a_better_prompt(simulator, cases):
     spec = evolution(
         [{"reflect": {**WRITER, "weight": 2}}, {"combine": WRITER}],
         preset="reflective",
@@ -221,18 +218,17 @@ async def test_reflecting_finds_a_better_prompt(
     assert roles[EVALUATE] > 8
 
 
-def test_the_report_tells_when_another_is_fitter_by_its_own_answers() -> None:
+def test_the_report_tells_when_another_is_fitter_by_its_own_answers():
     life = evolution(population_size=6, max_generations=2).open_strategy(16)
     live(life)
     report = report_of(life, told=0, max_generations=2)
     assert not report.is_best_by_kin
     best = report.population[0]
-    assert best.fitness is not None
-    fitter = best._replace(fitness=best.fitness._replace(total=2.0))
+    fitter = best._replace(fitness=known(best.fitness)._replace(total=2.0))
     assert report._replace(population=[best, fitter]).is_best_by_kin
 
 
-def test_the_best_is_confirmed_beside_the_best_of_the_first_prompts() -> None:
+def test_the_best_is_confirmed_beside_the_best_of_the_first_prompts():
     spec = evolution().model_copy(update={"held_out": 4.0})
     begun = spec.begin(16)
     session = Session(begun)
@@ -240,7 +236,7 @@ def test_the_best_is_confirmed_beside_the_best_of_the_first_prompts() -> None:
     while not session.is_finished:
         asked = session.plan(7)
         trials += asked
-        session.absorb_fresh([judged(begun, trial) for trial in asked])  # type: ignore[arg-type]
+        session.absorb_fresh([judged(begun, trial) for trial in asked])
     life = life_in(begun)
     assert life.best is not None
     assert life.rival is not None

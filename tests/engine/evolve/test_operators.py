@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from workers.engine.kinds.evolve.adapting import Rates, adapt
-from workers.engine.kinds.evolve.crossover import CROSSOVER
+from workers.engine.kinds.evolve.crossover import CROSSOVER, pick_genes
 from workers.engine.kinds.evolve.genomes import GENOMES, SectionGenome, WordGenome, words_of
 from workers.engine.kinds.evolve.mutation import change_words
 from workers.engine.kinds.evolve.selection import SELECTION
@@ -18,7 +18,7 @@ A, B = tuple("abcdefgh"), tuple("ABCDEFGHIJ")
 
 
 @pytest.mark.parametrize("name", SELECTION)
-def test_parents_are_chosen_by_fitness_and_by_the_seed(name: str) -> None:
+def test_parents_are_chosen_by_fitness_and_by_the_seed(name):
     select = SELECTION[name]
     chosen = select(Random(1), FITNESSES, 400, 2)
     assert chosen == select(Random(1), FITNESSES, 400, 2)
@@ -29,25 +29,23 @@ def test_parents_are_chosen_by_fitness_and_by_the_seed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SELECTION)
-def test_parents_are_found_where_nobody_is_fit_or_alone(name: str) -> None:
+def test_parents_are_found_where_nobody_is_fit_or_alone(name):
     assert set(SELECTION[name](Random(1), [0.0, 0.0, 0.0], 30, 3)) <= {0, 1, 2}
     assert SELECTION[name](Random(1), [0.4], 4, 3) == [0, 0, 0, 0]
 
 
-def test_ranks_have_the_pressure_of_their_formula() -> None:
+def test_ranks_and_the_wheel_give_each_its_share():
     counts = Counter(SELECTION["rank"](Random(1), FITNESSES, 40_000, 3))
     wanted = {0: 0.125, 3: 0.2083, 2: 0.2917, 1: 0.375}  # (2 - s + 2 (s - 1) r / (n - 1)) / n
     for place, share in wanted.items():
         assert counts[place] / 40_000 == pytest.approx(share, abs=0.01)
-
-
-def test_one_turn_of_the_wheel_gives_each_its_share() -> None:
+    # One turn of the wheel gives each its share.
     counts = Counter(SELECTION["sus"](Random(5), [0.5, 0.25, 0.25], 8, 3))
     assert counts == {0: 4, 1: 2, 2: 2}
 
 
 @pytest.mark.parametrize("name", CROSSOVER)
-def test_no_gene_is_lost_or_made_by_crossing(name: str) -> None:
+def test_no_gene_is_lost_or_made_by_crossing(name):
     for seed in range(50):
         one, other = CROSSOVER[name](Random(seed), A, B)
         assert Counter(one + other) == Counter(A + B)
@@ -57,24 +55,12 @@ def test_no_gene_is_lost_or_made_by_crossing(name: str) -> None:
 
 @pytest.mark.parametrize("name", CROSSOVER)
 @pytest.mark.parametrize("short", [(), ("x",), ("x", "y")])
-def test_short_genomes_can_be_crossed(name: str, short: tuple[str, ...]) -> None:
+def test_short_genomes_can_be_crossed(name, short):
     one, other = CROSSOVER[name](Random(3), short, B)
     assert Counter(one + other) == Counter(short + B)
 
 
-def test_a_blend_is_cut_in_the_middle_third() -> None:
-    for seed in range(50):
-        one, _ = CROSSOVER["blend"](Random(seed), A, B)
-        cut = sum(gene.islower() for gene in one)
-        assert 2 <= cut <= 5
-
-
-def test_a_rate_of_nothing_changes_nothing() -> None:
-    vocabulary = Vocabulary([A])
-    assert all(change_words(Random(seed), A, 0.0, vocabulary) == A for seed in range(20))
-
-
-def test_changes_keep_to_their_bounds_and_to_the_columns() -> None:
+def test_changes_keep_to_their_bounds_and_to_the_columns():
     vocabulary = Vocabulary([words_of("Solve the problem carefully.")])
     text = ("Solve", "{{question}}", "carefully", "now")
     for seed in range(300):
@@ -87,7 +73,7 @@ def test_changes_keep_to_their_bounds_and_to_the_columns() -> None:
     assert len(lengths) > 2  # some words were put in, some left out
 
 
-def test_a_word_is_mostly_replaced_by_one_that_means_the_same() -> None:
+def test_a_word_is_mostly_replaced_by_one_that_means_the_same():
     vocabulary = Vocabulary([words_of("Solve it.")])
     near = vocabulary.neighbours("Solve")
     assert {"compute", "calculate"} <= set(near)
@@ -96,7 +82,7 @@ def test_a_word_is_mostly_replaced_by_one_that_means_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", GENOMES)
-def test_a_text_survives_being_read_and_written(name: str) -> None:
+def test_a_text_survives_being_read_and_written(name):
     genome = GENOMES[name](["Be brief."])
     text = "You are a teacher.\n\nBe brief.\n\nOnly numbers."
     genes = genome.read(text)
@@ -105,23 +91,21 @@ def test_a_text_survives_being_read_and_written(name: str) -> None:
     assert 0 < genome.distance(genes, genome.read("Something else entirely.")) <= 1
 
 
-def test_sections_are_five_and_changed_one_by_one() -> None:
+def test_sections_are_five_and_diversity_is_the_mean_distance_of_two():
     genome = SectionGenome(["a"])
     genes = genome.read("\n\n".join(f"paragraph {n}" for n in range(8)))
     assert len(genes) == 5
     assert genes[4].count("paragraph") == 4
     assert genome.read("") == ("", "", "", "", "")
     assert genome.mutate(Random(1), genes, 0.0) == genes
+    # Diversity is the mean distance of two.
+    words = WordGenome(["a"])
+    assert words.diversity([("a", "b"), ("a", "b")]) == 0.0
+    assert words.diversity([("a", "b"), ("a", "c")]) == 0.5
+    assert words.diversity([("a",)]) == 0.0
 
 
-def test_diversity_is_the_mean_distance_of_two() -> None:
-    genome = WordGenome(["a"])
-    assert genome.diversity([("a", "b"), ("a", "b")]) == 0.0
-    assert genome.diversity([("a", "b"), ("a", "c")]) == 0.5
-    assert genome.diversity([("a",)]) == 0.0
-
-
-def test_rates_follow_the_population() -> None:
+def test_rates_follow_the_population():
     rates, better, same = Rates(0.8, 0.2), [0.1 * n for n in range(7)], [0.5] * 7
     assert adapt(rates, 0.05, better[:5]) == rates  # too early to tell
     assert adapt(rates, 0.05, better) == pytest.approx(Rates(0.816, 0.22))
@@ -145,5 +129,21 @@ def test_rates_follow_the_population() -> None:
         pytest.param("<prompt>" * 500_000, "", id="4 MB of beginnings: hours for a pattern"),
     ],
 )
-def test_what_a_writer_gives_is_read_strictly_and_at_once(answer: str, prompt: str) -> None:
+def test_what_a_writer_gives_is_read_strictly_and_at_once(answer, prompt):
     assert read_prompt(answer, frozenset({"q"})) == prompt
+
+
+def test_genes_are_cut_where_they_should_be():
+    # Every gene is from the first parent with the crossover rate.
+    a, b = ("a", "b", "c"), ("A", "B", "C", "D")
+    assert pick_genes(Random(1), a, b, 1.0) == a
+    assert pick_genes(Random(1), a, b, 0.0) == b
+    assert set(pick_genes(Random(1), a, b, 0.5)) <= {*a, *b}
+    # A blend is cut in the middle third.
+    for seed in range(50):
+        one, _ = CROSSOVER["blend"](Random(seed), A, B)
+        cut = sum(gene.islower() for gene in one)
+        assert 2 <= cut <= 5
+    # A rate of nothing changes nothing.
+    vocabulary = Vocabulary([A])
+    assert all(change_words(Random(seed), A, 0.0, vocabulary) == A for seed in range(20))

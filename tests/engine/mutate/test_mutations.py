@@ -1,20 +1,26 @@
-"""Mutations through the whole engine, over real HTTP: what they learn, and what failures do."""
+"""Mutations through the whole engine, over real HTTP: what they learn, what failures do, and what a
+configuration may say."""
+
+from random import Random
 
 import orjson
 import pytest
 
 from tests.engine.mutate.training_runs import SMALL, mutation, train
+from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
+from workers.engine.kinds.mutate import Mutation
+from workers.engine.kinds.mutate.operators import OPERATORS, TypoNoise
+from workers.engine.kinds.mutate.options import TrainingOptions
 from workers.engine.kinds.mutate.report import as_record
 from workers.engine.kinds.mutate.segments import read_told
 from workers.engine.records import EVALUATE
 from workers.engine.session import Session, as_told
-from workers.simulator.testing import SimulatorClient
 
 BOARD = {"updates", "fallback_rate", "held_out", "weights"}
 
 
-async def test_a_run_trains_compares_and_reports(simulator: SimulatorClient) -> None:
+async def test_a_run_trains_compares_and_reports(simulator):
     found = await train(mutation(held_out=2), simulator.url)
     names = ["update 1", "update 2", "ppo", "uniform", "ucb"]
     assert [one.name for one in found.candidates] == names
@@ -32,7 +38,7 @@ async def test_a_run_trains_compares_and_reports(simulator: SimulatorClient) -> 
     orjson.dumps(board)
 
 
-async def test_every_call_is_counted_by_its_role(simulator: SimulatorClient) -> None:
+async def test_every_call_is_counted_by_its_role(simulator):
     scorers = [{"factuality": {"judge": "simulated/sim-large"}}]
     found = await train(mutation(scorers=scorers, held_out=None), simulator.url)
     calls = found.report.calls
@@ -45,7 +51,7 @@ async def test_every_call_is_counted_by_its_role(simulator: SimulatorClient) -> 
     assert made == sum(one.asked - one.cached for one in others)
 
 
-async def test_batching_changes_nothing_but_time(simulator: SimulatorClient) -> None:
+async def test_batching_changes_nothing_but_time(simulator):
     simulator.change(latency_ms=3, jitter=0.9)
     at_once = await train(mutation(), simulator.url)
     simulator.reset()
@@ -57,7 +63,7 @@ async def test_batching_changes_nothing_but_time(simulator: SimulatorClient) -> 
     assert another_seed.weights != at_once.weights
 
 
-async def test_a_replay_from_records_comes_to_the_same_weights(simulator: SimulatorClient) -> None:
+async def test_a_replay_from_records_comes_to_the_same_weights(simulator):
     found = await train(mutation(), simulator.url)
     session = Session(read_configuration(mutation()).begin(8))
     history = [as_told(score, session.hears) for score in found.scores]
@@ -67,9 +73,7 @@ async def test_a_replay_from_records_comes_to_the_same_weights(simulator: Simula
     assert [one.key for one in session.candidates] == [one.key for one in found.candidates]
 
 
-async def test_what_the_last_update_learnt_is_kept_where_nothing_is_held_out(
-    simulator: SimulatorClient,
-) -> None:
+async def test_what_the_last_update_learnt_is_kept_where_nothing_is_held_out(simulator):
     found = await train(mutation(held_out=None), simulator.url)
     assert [one.name for one in found.candidates[:3]] == ["update 1", "update 2", "ppo"]
     assert len({one.document["weights"] for one in found.candidates[:3]}) == 3
@@ -77,7 +81,7 @@ async def test_what_the_last_update_learnt_is_kept_where_nothing_is_held_out(
     assert as_record(found.report)["held_out"] == {"ppo": None, "uniform": None, "ucb": None}
 
 
-async def test_failed_calls_are_excluded_and_counted(simulator: SimulatorClient) -> None:
+async def test_failed_calls_are_excluded_and_counted(simulator):
     whole = await train(mutation(), simulator.url)
     simulator.play({"do": "error", "status": 400, "times": 4, "match": {"model": "sim-large"}})
     found = await train(mutation(cache="off"), simulator.url)
@@ -95,7 +99,7 @@ async def test_failed_calls_are_excluded_and_counted(simulator: SimulatorClient)
     assert sum(learned) == sum(one.transitions - one.excluded for one in told)
 
 
-async def test_a_segment_that_lost_everything_is_a_failed_trial(simulator: SimulatorClient) -> None:
+async def test_a_segment_that_lost_everything_is_a_failed_trial(simulator):
     simulator.play({"do": "error", "status": 400, "times": 99, "match": {"model": "sim-small"}})
     found = await train(mutation(held_out=None), simulator.url)
     assert {score.error for score in found.scores} == {"refused"}
@@ -114,9 +118,7 @@ async def test_a_segment_that_lost_everything_is_a_failed_trial(simulator: Simul
         pytest.param({"model": "sim-medium"}, "judge", id="judge"),
     ],
 )
-async def test_every_role_may_fail(
-    simulator: SimulatorClient, match: dict[str, str], role: str
-) -> None:
+async def test_every_role_may_fail(simulator, match, role):
     simulator.play({"do": "error", "status": 400, "times": 6, "match": match})
     scorers = [{"factuality": {"judge": "simulated/sim-medium"}}]
     strategy = {**SMALL, "num_processes": 1, "num_steps": 8}
@@ -125,9 +127,7 @@ async def test_every_role_may_fail(
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "ucb"])
-async def test_a_baseline_is_a_strategy_of_its_own(
-    simulator: SimulatorClient, strategy: str
-) -> None:
+async def test_a_baseline_is_a_strategy_of_its_own(simulator, strategy):
     options = {name: SMALL[name] for name in ("num_processes", "num_steps", "updates")}
     given = mutation(strategy={"name": strategy, **options}, held_out=2)
     found = await train(given, simulator.url)
@@ -139,7 +139,7 @@ async def test_a_baseline_is_a_strategy_of_its_own(
 
 
 @pytest.mark.parametrize("goal", ["stays_right", "turns_wrong", "consistent"])
-async def test_the_reward_is_of_the_goal(simulator: SimulatorClient, goal: str) -> None:
+async def test_the_reward_is_of_the_goal(simulator, goal):
     scorers = ["exact" if goal == "consistent" else "numeric"]  # two whole answers are compared
     found = await train(mutation(goal=goal, scorers=scorers, held_out=None), simulator.url)
     for row in found.transitions:
@@ -161,12 +161,121 @@ async def test_the_reward_is_of_the_goal(simulator: SimulatorClient, goal: str) 
         pytest.param({}, "similarity", id="embedder"),
     ],
 )
-async def test_without_scorers_the_roles_judge(
-    simulator: SimulatorClient, roles: dict[str, str], scorer: str
-) -> None:
+async def test_without_scorers_the_roles_judge(simulator, roles, scorer):
     document = mutation(held_out=None)
     del document["scorers"]
     document["roles"] = {**document["roles"], **roles}
     assert [one.name for one in read_configuration(document).scorers] == [scorer]
     found = await train(document, simulator.url)
     assert not any(score.error for score in found.scores)
+
+
+SEED_NAMES = {
+    "num_steps": 32,
+    "lr": 5e-4,
+    "gamma": 0.95,
+    "gae_lambda": 0.95,
+    "clip_param": 0.2,
+    "ppo_epoch": 4,
+    "num_mini_batch": 4,
+    "value_loss_coef": 0.5,
+    "entropy_coef": 0.03,
+    "max_grad_norm": 0.5,
+    "eps": 1e-5,
+    "hidden_size": 64,
+}
+
+
+def test_defaults_are_the_usual_ones():
+    found = read_configuration(mutation(strategy="ppo"))
+    assert isinstance(found, Mutation)
+    assert {name: getattr(found.options, name) for name in SEED_NAMES} == SEED_NAMES
+    assert found.most_trials(100) == 20 * 16
+    assert found.count_confirming(100) == 3 * 20
+
+
+@pytest.mark.parametrize(
+    ("given", "updates"),
+    [
+        pytest.param({}, 20, id="neither"),
+        pytest.param({"updates": 3}, 3, id="updates"),
+        pytest.param({"num_env_steps": 5000}, 9, id="steps, rounded down"),
+        pytest.param({"num_env_steps": 1}, 1, id="at least one"),
+    ],
+)
+def test_updates(given, updates):
+    assert TrainingOptions(num_processes=16, num_steps=32, **given).count_updates == updates
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        pytest.param({"operators": ["noop"]}, "at least 2", id="one operator"),
+        pytest.param({"operators": ["noop", "noop"]}, "Given twice", id="twins"),
+        pytest.param({"operators": ["noop", "shout"]}, "Unknown rewriting operator", id="unknown"),
+        pytest.param(
+            {"roles": {"target": "simulated/sim-small"}}, "name it as the mutator", id="m"
+        ),
+        pytest.param(
+            {"scorers": [], "roles": {"target": "a/b"}}, "what an answer is worth", id="r"
+        ),
+        pytest.param({"strategy": {"ppo": {"updates": 2, "num_env_steps": 9}}}, "not both", id="u"),
+        pytest.param({"goal": "win"}, "stays_right", id="goal"),
+        pytest.param({"repeats": 2}, "repeats", id="repeats"),
+        pytest.param({"scorers": [{"webhook": {"url": "https://a.b/c"}}]}, "a service", id="post"),
+    ],
+)
+def test_what_is_refused(given, told):
+    with pytest.raises(ConfigurationError, match=told):
+        read_configuration(mutation(**given))
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "told"),
+    [
+        pytest.param(
+            {"goal": "consistent", "scorers": ["exact", "numeric"]},
+            "scorers.1",
+            "compares two answers, which the scorer numeric cannot",
+            id="a number cannot be compared with a whole answer",
+        ),
+        pytest.param(
+            {"strategy": {"ppo": {"num_processes": 64, "num_steps": 256, "hidden_size": 512}}},
+            "strategy",
+            "Lower num_processes",
+            id="learning would stop the worker's thread for a minute",
+        ),
+    ],
+)
+def test_what_may_not_be_begun_can_be_looked_at(given, place, told):
+    (problem,) = read_configuration(mutation(**given)).plugin_problems()
+    assert problem.path == place
+    assert told in problem.message
+
+
+@pytest.mark.parametrize(
+    "scorer", ["exact", "token_f1", {"rubric": {"judge": "a/b", "rubric": "x"}}]
+)
+def test_what_compares_texts_can_tell_whether_answers_agree(scorer):
+    found = read_configuration(mutation(goal="consistent", scorers=[scorer]))
+    assert found.plugin_problems() == []
+
+
+def test_usual_configurations_can_be_begun():
+    strategy = {"ppo": {"num_processes": 512, "num_steps": 32}}
+    assert (
+        read_configuration(mutation(strategy=strategy, observation_size=128)).plugin_problems()
+        == []
+    )
+    assert read_configuration(mutation(use_batching=False)).limits.max_concurrent == 1
+
+
+def test_every_operator_says_what_it_does_and_typos_keep_numbers_and_letters():
+    assert all(one.summary for one in OPERATORS.describe())
+    assert [name for name, one in OPERATORS.items() if not one.asks] == ["noop", "typo_noise"]
+    query = "Ann has 1234 marbles and buys 17 more. How many marbles are there?"
+    noisy = TypoNoise(rate=1.0).rewrite(query, Random(1))
+    assert noisy != query
+    assert sorted(noisy) == sorted(query)
+    assert "1234" in noisy
+    assert "17" in noisy

@@ -1,22 +1,34 @@
-"""The arithmetic of PPO: gradients against finite differences, advantages by hand, equal bits."""
+"""The arithmetic of PPO: gradients against finite differences, advantages by hand, equal bits; and
+the batches and the environment for notebooks."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.engine.running import known
 from workers.engine.kinds.mutate.networks import Network, Shape, times
 from workers.engine.kinds.mutate.options import PpoOptions
 from workers.engine.kinds.mutate.ppo import Batch, Ppo, Trajectory
+from workers.engine.models_here import Endpoint, Models
+from workers.engine.parallel import (
+    BatchedQueryMutationEnv,
+    batch_encode_queries,
+    batch_judge_answers,
+    batch_mutate_queries,
+    batch_query_target_model,
+)
+from workers.simulator.demo import make_questions
+from workers.simulator.testing import running_simulator
 
 INPUTS, ACTIONS = 3, 4
 
 
-def ppo_with(**given: Any) -> Ppo:
+def ppo_with(**given):
     return Ppo(PpoOptions(hidden_size=5, **given), INPUTS, ACTIONS, seed=3)
 
 
-def batch_for(ppo: Ppo, size: int = 24) -> Batch:
+def batch_for(ppo, size=24):
     """Such that some ratios and some values are beyond the clip, and others within it."""
     random = np.random.default_rng(5)
     observations = random.normal(size=(size, INPUTS))
@@ -34,7 +46,7 @@ def batch_for(ppo: Ppo, size: int = 24) -> Batch:
 
 
 @pytest.mark.parametrize("is_clipped", [True, False])
-def test_gradients_are_those_of_finite_differences(is_clipped: bool) -> None:
+def test_gradients_are_those_of_finite_differences(is_clipped):
     ppo = ppo_with(entropy_coef=0.1, use_clipped_value_loss=is_clipped)
     batch = batch_for(ppo)
     _, gradients = ppo.gradients(batch)
@@ -52,7 +64,7 @@ def test_gradients_are_those_of_finite_differences(is_clipped: bool) -> None:
             assert gradient[place] == pytest.approx((above - below) / (2 * nudge), abs=1e-6)
 
 
-def trajectory(rewards: list[float], ends: list[bool], terminated: list[bool]) -> Trajectory:
+def trajectory(rewards, ends, terminated):
     steps = len(rewards)
     rows = np.random.default_rng(1).normal(size=(steps + 1, INPUTS))
     return Trajectory(
@@ -65,7 +77,7 @@ def trajectory(rewards: list[float], ends: list[bool], terminated: list[bool]) -
     )
 
 
-def test_advantages_are_cut_where_an_episode_ends_and_bootstrapped_unless_it_is_over() -> None:
+def test_advantages_are_cut_where_an_episode_ends_and_bootstrapped_unless_it_is_over():
     ppo = ppo_with(gamma=0.9, gae_lambda=0.5)
     one = trajectory([1.0, 2.0, 3.0], [False, True, True], [False, False, True])
     values, after = ppo.values(one.observations), ppo.values(one.after)
@@ -75,21 +87,22 @@ def test_advantages_are_cut_where_an_episode_ends_and_bootstrapped_unless_it_is_
     assert ppo._advantages(one, values) == pytest.approx([first, second, third])
 
 
-def test_a_row_is_the_same_alone_and_among_others() -> None:
+def test_rows_and_weights_are_the_same_bits_alone_and_written():
     random = np.random.default_rng(2)
     rows, weights = random.normal(size=(33, 128)), random.normal(size=(128, 64))
     whole = times(rows, weights)
     assert all((times(rows[n : n + 1], weights) == whole[n]).all() for n in range(33))
-
-
-def test_weights_survive_being_written() -> None:
     network = Network.drawn(Shape(INPUTS, 5, ACTIONS), np.random.default_rng(0))
     again = Network.read(network.shape, network.write())
     rows = np.ones((2, INPUTS))
     assert (again.run(rows).outputs == network.run(rows).outputs).all()
+    ppo = ppo_with()
+    before = ppo.actor.write()
+    assert ppo.learn([]) is None
+    assert ppo.actor.write() == before
 
 
-def test_it_learns_which_action_an_observation_asks_for() -> None:
+def test_it_learns_which_action_an_observation_asks_for():
     """A bandit with a context: the reward is 1 for the place of the largest number."""
     options = PpoOptions(hidden_size=16, lr=5e-3, num_mini_batch=2, entropy_coef=0.0)
     ppo, random = Ppo(options, 3, 3, seed=0), np.random.default_rng(0)
@@ -100,20 +113,12 @@ def test_it_learns_which_action_an_observation_asks_for() -> None:
         actions = (random.random((64, 1)) > shares[:, :-1]).sum(axis=1)
         rewards = (rows.argmax(axis=1) == actions).astype(float)
         ends = np.ones(64, dtype=bool)
-        learned = ppo.learn([Trajectory(rows, actions, rewards, rows, ends, ends)])
-        assert learned is not None
+        learned = known(ppo.learn([Trajectory(rows, actions, rewards, rows, ends, ends)]))
         assert learned.kl >= 0
     assert rewards.mean() > 0.85
 
 
-def test_without_transitions_nothing_is_learnt() -> None:
-    ppo = ppo_with()
-    before = ppo.actor.write()
-    assert ppo.learn([]) is None
-    assert ppo.actor.write() == before
-
-
-def test_the_same_seed_gives_the_same_bits() -> None:
+def test_the_same_seed_gives_the_same_bits():
     one = trajectory([1.0, 0.0, 1.0, 0.5] * 4, [False, False, False, True] * 4, [False] * 16)
     written = []
     for _ in range(2):
@@ -122,3 +127,129 @@ def test_the_same_seed_gives_the_same_bits() -> None:
         written.append(ppo.actor.write() + ppo.critic.write())
     assert written[0] == written[1]
     assert written[0] != (ppo_with().actor.write() + ppo_with().critic.write())
+
+
+ROWS = [one._asdict() for one in make_questions(12)]
+QUERIES = [row["question"] for row in ROWS]
+ROLES = {"mutator": "sim/sim-large", "target": "sim/sim-small", "embedder": "sim/sim-embed"}
+OPERATORS = ["noop", "passive_voice", "make_indirect"]
+
+
+@pytest.fixture
+def models(simulator):
+    with Models({"sim": Endpoint(f"{simulator.url}/v1")}, max_concurrent=32, attempts=1) as found:
+        yield found
+
+
+def test_batches_are_in_order_and_each_query_may_have_its_operator(models):
+    vectors = batch_encode_queries(models, QUERIES, "sim/sim-embed", size=32)
+    assert [len(one or ()) for one in vectors] == [32] * 12
+    rewritten = batch_mutate_queries(models, QUERIES, "make_indirect", "sim/sim-large")
+    assert all(query in (text or "") for query, text in zip(QUERIES, rewritten, strict=True))
+    assert all((text or "").startswith("I wonder") for text in rewritten)
+    answers = batch_query_target_model(models, QUERIES, "sim/sim-large")
+    values = batch_judge_answers(models, answers, ROWS, [{"numeric": {}}])
+    assert set(values) <= {0.0, 1.0}
+    assert sum(value or 0.0 for value in values) > 6
+    found = batch_mutate_queries(models, QUERIES[:2], ["noop", "passive_voice"], "sim/sim-large")
+    assert found == [QUERIES[0], f"What follows is to be worked out by you. {QUERIES[1]}"]
+
+
+@pytest.mark.parametrize("at_once", [None, 3])
+def test_eight_are_in_flight_by_default(models, simulator, at_once):
+    simulator.change(latency_ms=20, gather=at_once or 8)
+    given: dict[str, Any] = {} if at_once is None else {"batch_size": at_once}
+    batch_query_target_model(models, QUERIES, "sim/sim-small", **given)
+    assert simulator.ledger()["peak_in_flight"] == (at_once or 8)
+
+
+def test_one_failure_does_not_lose_the_others(models, simulator):
+    simulator.play({"do": "error", "status": 400, "times": 1})
+    answers = batch_query_target_model(models, QUERIES, "sim/sim-small", batch_size=1)
+    assert answers[0] is None
+    assert list(answers.errors) == [0]
+    assert None not in answers[1:]
+    values = batch_judge_answers(models, answers, ROWS, ["numeric"])
+    assert values[0] is None
+    assert list(values.errors) == [0]
+
+
+def test_several_servers_share_the_calls(simulator):
+    simulator.change(latency_ms=40)
+    with running_simulator(latency_ms=40) as second:
+        there = Endpoint(f"{simulator.url}/v1", base_urls=(f"{second.url}/v1",))
+        with Models({"sim": there}) as models:
+            answers = batch_query_target_model(models, QUERIES, "sim/sim-small")
+        assert None not in answers
+        assert second.ledger()["total"] + simulator.ledger()["total"] == len(QUERIES)
+        assert second.ledger()["total"] >= 4
+
+
+def test_texts_are_embedded_without_a_call_by_a_function_or_by_their_words(models, simulator):
+    asked: list[tuple[str, str]] = []
+
+    def embed(texts: list[str], device: str) -> list[list[float]]:
+        asked.append((texts[0], device))
+        return [[3.0, 4.0]]
+
+    found = batch_encode_queries(models, ["a"], size=8, device="cuda:0", embed=embed)
+    assert found[0] == pytest.approx([0.6 * 8**0.5, 0.8 * 8**0.5, 0, 0, 0, 0, 0, 0])
+    assert asked == [("a", "cuda:0")]
+    # Without a model words are hashed.
+    near, same, far = batch_encode_queries(models, ["two red cars", "two red cars!", "why not"])
+    assert near == same
+    assert np.dot(near or (), far or ()) < 0.5 * np.dot(near or (), same or ())
+    assert simulator.ledger()["total"] == 0
+
+
+def world(models, **given):
+    settings: dict[str, Any] = {"operators": OPERATORS, "roles": ROLES, "scorers": ["numeric"]}
+    return BatchedQueryMutationEnv(models, ROWS, 4, **settings, max_steps=2, **given)
+
+
+def play(one, steps=4):
+    observations, infos = one.batch_reset(seed=1)
+    found: list[Any] = [observations.tolist(), infos["query"]]
+    for step in range(steps):
+        observations, rewards, terminations, truncations, infos = one.batch_step(
+            [(step + place) % 3 for place in range(4)]
+        )
+        assert not terminations.any()
+        found.append((observations.tolist(), rewards.tolist(), truncations.tolist()))
+        found.append(infos["transitions"])
+    return found
+
+
+def test_no_batching_gives_the_same_transitions(models, simulator):
+    at_once = play(world(models))
+    with Models({"sim": Endpoint(f"{simulator.url}/v1")}) as others:
+        assert play(world(others, use_batching=False)) == at_once
+
+
+def test_an_episode_ends_and_the_next_query_begins_in_the_same_step(models):
+    one = world(models, observation_size=16)
+    first, infos = one.batch_reset()
+    assert one.metadata == {"autoreset_mode": "same_step"}
+    assert first.shape == (4, *one.single_observation_space.shape)
+    assert one.single_action_space.n == 3
+    begun = infos["query"]
+    assert begun == QUERIES[:4]
+    *_, truncations, infos = one.batch_step([0] * 4)
+    assert not truncations.any()
+    assert infos["query"] == begun
+    observations, _, _, truncations, infos = one.batch_step([0] * 4)
+    assert truncations.all()
+    assert infos["query"] == QUERIES[4:8]
+    assert np.array(infos["final_obs"], dtype=np.float32).tolist() == first.tolist()
+    assert observations.tolist() != first.tolist()
+
+
+def test_a_failed_call_is_no_reward(models, simulator):
+    one = world(models, use_batching=False)
+    before, infos = one.batch_reset()
+    simulator.play({"do": "error", "status": 400, "times": 1})  # the first environment's rewrite
+    observations, rewards, _, _, after = one.batch_step([1] * 4)
+    assert np.isnan(rewards).tolist() == after["excluded"].tolist() == [True, False, False, False]
+    assert after["transitions"][0].excluded[:2] == ("mutator", "refused")
+    assert after["query"][0] == infos["query"][0]
+    assert observations[0].tolist() == before[0].tolist()

@@ -4,18 +4,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from workers.engine.calling.cache import ReplyCache
-from workers.engine.here import run_here
-from workers.engine.http import Client
+from tests.engine.running import run_document
 from workers.engine.kinds import read_configuration
-from workers.engine.kinds.mutate import Mutation
-from workers.engine.kinds.mutate.report import (
-    MutationReport,
-    PolicyFacts,
-    SegmentScore,
-    report_of,
-)
-from workers.engine.providers import PROVIDERS
+from workers.engine.kinds.mutate.report import MutationReport, PolicyFacts, SegmentScore, report_of
 from workers.engine.records import Candidate, Case, Score
 from workers.simulator.demo import make_questions
 
@@ -28,11 +19,11 @@ class Trained(NamedTuple):
     report: MutationReport
 
     @property
-    def weights(self) -> str:
+    def weights(self):
         return self.report.weights
 
     @property
-    def transitions(self) -> list[dict[str, Any]]:
+    def transitions(self):
         """Of all segments that have a record, in the order of their trials."""
         records = [orjson.loads(one.record) for one in self.scores if one.record]
         return [row for record in records for row in record["transitions"]]
@@ -59,25 +50,15 @@ def mutation(**given: Any) -> dict[str, Any]:
     }
 
 
-async def train(
-    document: dict[str, Any], url: str, *, questions: int = 8, cache: ReplyCache | None = None
-) -> Trained:
-    configuration = read_configuration(document)
-    assert isinstance(configuration, Mutation)
+async def train(document, url, *, questions=8, cache=None):
     rows = [one._asdict() for one in make_questions(questions)]
     cases = [Case(place, row) for place, row in enumerate(rows)]
     born: list[Candidate] = []
-    async with Client() as client:
-        providers = {"simulated": PROVIDERS["simulated"](client, "simulated", f"{url}/v1")}
-        scores = await run_here(
-            configuration, cases, providers, cache=cache, on_candidate=born.append
-        )
-    return Trained(born, scores, report_on(configuration, born, scores))
+    scores = await run_document(document, cases, url, cache, on_candidate=born.append)
+    return Trained(born, scores, report_on(read_configuration(document), born, scores))
 
 
-def report_on(
-    configuration: Mutation, born: list[Candidate], scores: list[Score]
-) -> MutationReport:
+def report_on(configuration, born, scores):
     return report_of(
         [PolicyFacts.read(one.key, one.name, one.role, one.document) for one in born],
         [

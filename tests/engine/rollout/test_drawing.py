@@ -1,4 +1,5 @@
-"""Pictures of episodes: small, within their room, and without an effect on what was played."""
+"""Pictures of episodes: small, within their room, and without an effect on what was played; and
+`levels` without missions."""
 
 import struct
 import zlib
@@ -9,13 +10,16 @@ import numpy as np
 import pytest
 
 from tests.engine.rollout import odd_players as odd
-from tests.engine.rollout.playing import install, plan_of, played, player, record_of, rollout
+from tests.engine.rollout.playing import install, plan_of, play, played, player, record_of, rollout
+from tests.engine.running import known
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
+from workers.engine.kinds.rollout.answers import Told
+from workers.engine.kinds.rollout.levels import Levels, covered, levels_of
 from workers.engine.kinds.rollout.rules import episode_of, rules_of
+from workers.engine.kinds.rollout.speed import PARTS, speed_of
 from workers.engine.playing.drawing import ANOTHER_WAY, Film
-from workers.engine.playing.game import play
-from workers.engine.playing.plans import Episode, GamePlan
+from workers.engine.playing.plans import Episode
 from workers.engine.playing.png import HIGHEST, WIDEST, png_of, small_picture
 from workers.engine.playing.replay import LARGEST_REPLAY
 from workers.engine.policies import POLICIES
@@ -24,11 +28,11 @@ from workers.engine.records import Case
 PONG = "pettingzoo/butterfly/cooperative_pong_v6"
 
 
-def drawn(plan: GamePlan) -> GamePlan:
+def drawn(plan):
     return plan._replace(episodes=tuple(one._replace(draws=True) for one in plan.episodes))
 
 
-def read_png(png: bytes) -> Any:
+def read_png(png):
     """As a browser does it: rows, columns and three colours. Checks every part's sum."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     parts, place = {}, 8
@@ -46,12 +50,10 @@ def read_png(png: bytes) -> Any:
 
 
 @pytest.mark.parametrize("mission", ["gymnasium/CartPole-v1", PONG])
-def test_drawing_changes_nothing_that_was_played(mission: str) -> None:
+def test_drawing_changes_nothing_that_was_played(mission):
     plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=12, episodes=1)
     (plain,) = play(plan)
     (found,) = play(drawn(plan))
-    assert isinstance(plain, Episode)
-    assert isinstance(found, Episode)
     assert found.digest == plain.digest
     record = record_of(found)
     pictures = record.pop("pictures")
@@ -66,19 +68,19 @@ def test_drawing_changes_nothing_that_was_played(mission: str) -> None:
     assert len({one.tobytes() for one in seen}) > 5  # something moves
 
 
-def test_what_has_scenes_or_draws_nothing_has_no_pictures() -> None:
+def test_what_has_scenes_has_no_pictures_and_pictures_need_replays():
     (found,) = play(drawn(plan_of(player(POLICIES["random"]()), episodes=1)))
     assert isinstance(found, Episode)
     assert record_of(found)["pictures"] is None
+    with pytest.raises(ConfigurationError, match="replays: true"):
+        read_configuration(rollout(pictures="all", replays=False))
 
 
 @pytest.mark.parametrize(
     ("how", "told"),
     [("raises", "OSError: no paint"), ("other", ANOTHER_WAY), ("text", "It drew something else")],
 )
-def test_what_cannot_be_drawn_says_why_and_was_played(
-    how: str, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_drawn_says_why_and_was_played(how, told, monkeypatch):
     install(monkeypatch, odd.Painted)
     plan = plan_of(player(POLICIES["random"]()), steps=5, episodes=1)
     plan = plan._replace(environment=odd.Painted(how=how))
@@ -88,7 +90,7 @@ def test_what_cannot_be_drawn_says_why_and_was_played(
     assert told in record_of(found)["pictures"]["told"]
 
 
-def test_a_film_has_room_for_the_whole_episode_in_larger_steps() -> None:
+def test_a_film_has_room_for_the_whole_episode_in_larger_steps():
     random = np.random.default_rng(0)
     film = Film(100, 60_000)
     for step in range(101):
@@ -100,12 +102,11 @@ def test_a_film_has_room_for_the_whole_episode_in_larger_steps() -> None:
     assert 20_000 < sum(map(len, kept["png"])) <= 60_000
 
 
-def test_pictures_and_steps_share_the_room_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_and_steps_share_the_room_of_a_replay(monkeypatch):
     install(monkeypatch, odd.Painted)
     plan = plan_of(player(POLICIES["random"]()), mission="grid/crowd", steps=1500, episodes=1)
     plan = plan._replace(environment=odd.Painted(how="noise"), agents=16)
     (found,) = play(drawn(plan))
-    assert isinstance(found, Episode)
     record = record_of(found)
     pictures = record["pictures"]
     assert 0 < record["kept"] < found.steps == 1500
@@ -121,7 +122,7 @@ COLOURS: list[tuple[Any, int]] = [
 
 
 @pytest.mark.parametrize(("picture", "off"), COLOURS)
-def test_a_picture_keeps_its_colours(picture: Any, off: int) -> None:
+def test_a_picture_keeps_its_colours(picture, off):
     small = small_picture(picture)
     found = read_png(png_of(small))
     assert found.shape == small.shape
@@ -131,12 +132,12 @@ def test_a_picture_keeps_its_colours(picture: Any, off: int) -> None:
 @pytest.mark.parametrize(
     "drawn_thing", [None, "<svg>", np.zeros((4, 4)), np.zeros((0, 4, 3), "u1")]
 )
-def test_what_is_no_picture_is_refused(drawn_thing: Any) -> None:
+def test_what_is_no_picture_is_refused(drawn_thing):
     with pytest.raises(ValueError, match="It drew"):
         small_picture(drawn_thing)
 
 
-async def test_only_episodes_that_were_asked_for_are_drawn() -> None:
+async def test_only_episodes_that_were_asked_for_are_drawn():
     document = rollout(missions=[{"environment": "gymnasium/CartPole-v1", "max_steps": 5}])
     scores = await played({**document, "policies": ["random"], "episodes": 2, "pictures": "first"})
     assert [b'"png":["' in (score.record or b"") for score in scores] == [True, False]
@@ -146,7 +147,7 @@ async def test_only_episodes_that_were_asked_for_are_drawn() -> None:
     ("pictures", "expected"),
     [("none", [False, False]), ("first", [True, False]), ("all", [True, True])],
 )
-def test_which_episodes_are_drawn(pictures: str, expected: list[bool]) -> None:
+def test_which_episodes_are_drawn(pictures, expected):
     configuration = read_configuration(rollout(episodes=2, pictures=pictures))
     [candidate, *_] = configuration.make_candidates()
     cases = [Case(n, fields) for n, fields in enumerate(configuration.make_cases() or [])]
@@ -154,6 +155,78 @@ def test_which_episodes_are_drawn(pictures: str, expected: list[bool]) -> None:
     assert [episode_of(case, rules.pictures).draws for case in cases] == expected
 
 
-def test_pictures_need_replays() -> None:
-    with pytest.raises(ConfigurationError, match="replays: true"):
-        read_configuration(rollout(pictures="all", replays=False))
+NOTHING = Told(
+    seed=0,
+    steps=1,
+    is_over=True,
+    assignments=(0, 0),
+    rewards=(0.0, 0.0),
+    timeouts=(0, 0),
+    out_at=(None, None),
+    game_stats={},
+    agent_stats=({}, {}),
+    digest="",
+    seconds=0.0,
+    policy_seconds=0.0,
+    world_seconds=0.0,
+    exchange_seconds=0.0,
+    together=1,
+    at_once=1,
+    lanes=(),
+)
+
+
+def told(start, seconds, together=1, at_once=1):
+    return NOTHING._replace(
+        started=1000 + start, seconds=seconds, together=together, at_once=at_once
+    )
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds"),
+    [([], 0), ([(0, 2), (1, 3)], 3), ([(5, 6), (0, 1)], 2), ([(0, 9), (2, 3), (8, 10)], 10)],
+)
+def test_time_is_counted_once(spans, seconds):
+    assert covered(spans) == seconds
+
+
+@pytest.mark.parametrize(
+    ("played", "expected"),
+    [
+        pytest.param(
+            [("a", told(0, 4)), ("a", told(4, 4))], Levels(1, 1, 1, 1, 2, 1), id="one by one"
+        ),
+        pytest.param(
+            [("a", told(0, 4)), ("b", told(0, 4))], Levels(2, 2, 1, 2, 2, 1), id="two missions"
+        ),
+        pytest.param(
+            [("a", told(0, 4)), ("a", told(0, 2))], Levels(1, 1.5, 1, 1.5, 2, 1), id="a tail"
+        ),
+        pytest.param(
+            [("a", told(0, 4, together=2)), ("a", told(0, 4, together=2))],
+            Levels(1, 2, 1, 1, 2, 2),
+            id="side by side in one slot",
+        ),
+        pytest.param(
+            [("a", told(0, 4, at_once=2))], Levels(1, 1, 2, 2, 2, 1), id="agents in lent slots"
+        ),
+    ],
+)
+def test_levels(played, expected):
+    assert levels_of(played) == pytest.approx(expected)
+
+
+def test_steps_are_spread_over_the_time_of_their_episode_and_none_is_lost():
+    played = [told(0, 60)._replace(steps=600), told(30, 30)._replace(steps=600)]
+    speed = known(speed_of(played))
+    assert speed.seconds == 60
+    assert speed.rates[: PARTS // 2] == pytest.approx([10.0] * (PARTS // 2))
+    assert speed.rates[PARTS // 2 :] == pytest.approx([30.0] * (PARTS // 2))
+    # Many short episodes lose no step.
+    speed = known(speed_of([told(number * 0.37, 0.9)._replace(steps=7) for number in range(500)]))
+    assert sum(speed.rates) * speed.seconds / PARTS == pytest.approx(500 * 7)
+    # Episodes without a time have no speed.
+    assert speed_of([]) is None
+    assert speed_of([NOTHING._replace(seconds=1.0)]) is None
+    # Episodes of earlier versions did not say when.
+    assert levels_of([("a", NOTHING._replace(seconds=3.0))]) is None

@@ -1,17 +1,23 @@
-"""What every policy and every environment keeps to, and what each of ours does."""
+"""What every policy and every environment keeps to, what each of ours does, who sits where, which
+lane `auto` takes, and policies that ask a model."""
 
+from collections import Counter
 from importlib.util import find_spec
-from typing import Any
 
+import orjson
 import pytest
 
+from tests.engine.rollout.playing import digests, plan_of, play, player, record_of, rollout
+from tests.engine.running import run_document
 from workers.engine.environments import ENVIRONMENTS
 from workers.engine.environments.gymnasium_world import Gymnasium
-from workers.engine.playing.game import play
+from workers.engine.kinds import read_configuration
+from workers.engine.kinds.rollout.choosing import choose
+from workers.engine.playing.assigning import assign, count_agents
+from workers.engine.playing.measuring import Facts
 from workers.engine.playing.plans import Episode
 from workers.engine.policies import POLICIES
-
-from tests.engine.rollout.playing import digests, plan_of, player, record_of  # isort: skip
+from workers.engine.records import Case
 
 PLAIN = [name for name in POLICIES if not POLICIES[name].asks]
 ANYWHERE = [name for name in PLAIN if name not in ("seeker", "balance")]
@@ -24,7 +30,7 @@ MISSIONS += ["mettagrid/forage"] * bool(find_spec("mettagrid"))
 
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if name != "balance"])
-def test_the_same_seed_gives_the_same_episode(name: str) -> None:
+def test_the_same_seed_gives_the_same_episode(name):
     first = play(plan_of(player(POLICIES[name]())))
     assert all(isinstance(one, Episode) for one in first), first
     assert digests(play(plan_of(player(POLICIES[name]())))) == digests(first)
@@ -32,16 +38,16 @@ def test_the_same_seed_gives_the_same_episode(name: str) -> None:
 
 @pytest.mark.parametrize("lane", ["inline", "thread", "batch", "process"])
 @pytest.mark.parametrize("name", ["random", "seeker", "linear", "network"])
-def test_every_lane_gives_the_same_actions(name: str, lane: str) -> None:
+def test_every_lane_gives_the_same_actions(name, lane):
     """Hidden states included: those of a network and of a generator change in every step."""
     expected = play(plan_of(player(POLICIES[name]()), episodes=3))
     found = play(plan_of(player(POLICIES[name](), lane), episodes=3, at_once=2))
     assert digests(found) == digests(expected)
 
 
-@pytest.mark.parametrize("mission", [*MISSIONS, KNIGHTS])
+@pytest.mark.parametrize("mission", [*MISSIONS, pytest.param(KNIGHTS, marks=pytest.mark.late)])
 @pytest.mark.parametrize("name", ["random", "still"])
-def test_every_environment_can_be_played(mission: str, name: str) -> None:
+def test_every_environment_can_be_played(mission, name):
     plan = plan_of(player(POLICIES[name]()), mission=mission, steps=20)
     found = play(plan)
     assert all(isinstance(one, Episode) for one in found), found
@@ -49,30 +55,28 @@ def test_every_environment_can_be_played(mission: str, name: str) -> None:
     assert name == "still" or len(set(digests(found))) == 2
 
 
-def played_on() -> list[str]:
+def played_on():
     """Those whose worlds are played again and again, without one of its kind twice."""
     found = [f"gymnasium/{one}" for one in Gymnasium.variants() if Gymnasium().can_play_on(one)]
     return [mission for mission in found if "8x8" not in mission]
 
 
 @pytest.mark.parametrize("mission", played_on())
-def test_a_world_that_was_played_in_is_like_a_new_one(mission: str) -> None:
+def test_a_world_that_was_played_in_is_like_a_new_one(mission):
     plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=60, episodes=4)
     alone = [play(plan._replace(episodes=(one,)))[0] for one in plan.episodes]
     again = play(plan._replace(episodes=plan.episodes + plan.episodes[::-1]))
     for one, other in zip(alone + alone[::-1], again, strict=True):
-        assert isinstance(one, Episode)
-        assert isinstance(other, Episode)
         assert (one.digest, record_of(one)) == (other.digest, record_of(other))
 
 
 @pytest.mark.parametrize("name", ANYWHERE)
-def test_actions_that_are_lists_of_numbers(name: str) -> None:
+def test_actions_that_are_lists_of_numbers(name):
     found = play(plan_of(player(POLICIES[name]()), mission="gymnasium/Pendulum-v1", steps=5))
     assert all(isinstance(one, Episode) for one in found), found
 
 
-def test_a_row_of_a_product_does_not_depend_on_the_others() -> None:
+def test_a_row_of_a_product_does_not_depend_on_the_others():
     import numpy as np
 
     from workers.engine.policies.products import product
@@ -96,9 +100,7 @@ def test_a_row_of_a_product_does_not_depend_on_the_others() -> None:
         ({}, "pettingzoo/nothing", "nothing"),
     ],
 )
-def test_what_does_not_fit_is_a_failure_of_the_configuration(
-    options: Any, mission: str, told: str
-) -> None:
+def test_what_does_not_fit_is_a_failure_of_the_configuration(options, mission, told):
     plan = plan_of(player(POLICIES["linear"](**options)), mission=mission, episodes=1)
     if mission == "grid/nowhere":
         assert told in ENVIRONMENTS["grid"].problem_with("nowhere")
@@ -109,10 +111,141 @@ def test_what_does_not_fit_is_a_failure_of_the_configuration(
     assert told in found.message
 
 
-def test_scripts_are_better_than_chance() -> None:
+def test_scripts_are_better_than_chance():
     def mean(name: str, mission: str) -> float:
         results = play(plan_of(player(POLICIES[name]()), mission=mission, steps=200, episodes=4))
         return sum(one.value for one in results if isinstance(one, Episode)) / 4
 
     assert mean("seeker", "grid/crowd") > 3 * mean("random", "grid/crowd")
     assert mean("balance", "gymnasium/CartPole-v1") == 200 > mean("random", "gymnasium/CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("agents", "shares", "counts"),
+    [
+        pytest.param(10, [1, 1], [5, 5], id="even"),
+        pytest.param(0, [1, 2], [0, 0], id="nobody plays"),
+        pytest.param(3, [1, 1], [2, 1], id="of equal remainders the earlier"),
+        pytest.param(4, [1, 3], [1, 3], id="exact"),
+        pytest.param(10, [1, 1, 1], [4, 3, 3], id="one left over"),
+        pytest.param(7, [0.5, 0.25, 0.25], [3, 2, 2], id="largest remainders"),
+        pytest.param(1, [1, 9], [0, 1], id="who has little may have nobody"),
+    ],
+)
+def test_agents_are_counted_by_largest_remainder(agents, shares, counts):
+    assert count_agents(agents, shares) == counts
+
+
+@pytest.mark.parametrize("shares", [[0, 0], [1, -1]])
+def test_shares_that_are_none_are_refused(shares):
+    with pytest.raises(ValueError, match="numbers above 0"):
+        count_agents(4, shares)
+
+
+def test_an_episode_has_the_same_seats_in_any_order():
+    forth = [assign(8, [1, 1], seed) for seed in range(10)]
+    back = [assign(8, [1, 1], seed) for seed in reversed(range(10))]
+    assert forth == back[::-1]
+    assert len(set(forth)) > 1
+    assert all(Counter(seats) == {0: 4, 1: 4} for seats in forth)
+
+
+WAITS = Facts(16, 0.020, 0.0001, None, 0.0001)
+COMPUTES = Facts(16, 0.002, 0.002, None, 0.0001)
+BATCHES = Facts(16, 0.0002, 0.0002, 0.00002, 0.0001)
+QUICK = Facts(16, 0.00001, 0.00001, None, 0.0001)
+ALONE = Facts(1, 0.020, 0.0001, None, 0.0001)
+NO_GAIN = Facts(16, 0.0002, 0.0002, 0.00019, 0.0001)
+
+
+@pytest.mark.parametrize(
+    ("facts", "spare", "lane", "inside", "told"),
+    [
+        pytest.param(WAITS, 1, "thread", "thread", "waits 100%", id="waits"),
+        pytest.param(COMPUTES, 1, "process", "inline", "whole episodes", id="computes, all busy"),
+        pytest.param(COMPUTES, 4, "process", "process", "left over", id="computes, slots free"),
+        pytest.param(QUICK, 4, "process", "inline", "whole episodes", id="too quick to send"),
+        pytest.param(BATCHES, 4, "batch", "batch", "10 times", id="batches"),
+        pytest.param(NO_GAIN, 1, "process", "inline", "whole", id="a batch gains nothing"),
+        pytest.param(ALONE, 4, "process", "inline", "whole episodes", id="one agent"),
+    ],
+)
+def test_auto(facts, spare, lane, inside, told):
+    found = choose("auto", facts, spare=spare, by_agents=True)
+    assert (found.lane, found.inside) == (lane, inside)
+    assert told in found.reason
+    assert not found.warning
+
+
+@pytest.mark.parametrize(
+    ("wanted", "facts", "inside", "told"),
+    [
+        pytest.param("batch", COMPUTES, "inline", "no step_batch", id="no batch there"),
+        pytest.param("thread", COMPUTES, "thread", "share a core", id="threads that compute"),
+        pytest.param("thread", WAITS, "thread", "", id="threads that wait"),
+        pytest.param("process", QUICK, "process", "lose what they gain", id="exchange eats all"),
+        pytest.param("process", COMPUTES, "process", "", id="processes that compute"),
+    ],
+)
+def test_a_lane_that_was_named_is_used_and_warned_of(wanted, facts, inside, told):
+    found = choose(wanted, facts, spare=4, by_agents=True)
+    assert found.inside == inside
+    assert told in found.warning
+    assert bool(found.warning) == bool(told)
+
+
+def test_a_lane_that_cannot_be_used_is_not_said_to_be_chosen():
+    found = choose("batch", COMPUTES, spare=4, by_agents=True)
+    assert (found.lane, found.inside) == ("process", "inline")
+    assert found.reason == "the configuration chose batch, which needs a step_batch"
+    assert choose("batch", BATCHES, spare=4, by_agents=True).reason == "chosen by the configuration"
+
+
+@pytest.mark.parametrize("wanted", ["auto", "thread", "process"])
+def test_agents_can_be_switched_off(wanted):
+    for facts in (WAITS, COMPUTES):
+        assert choose(wanted, facts, spare=4, by_agents=False).inside == "inline"
+
+
+OPTIONS = {
+    "model": "simulated/sim-large",
+    "instructions": "What is 1 + 1? Answer with the number only.",
+}
+
+
+def chatting(**changes):
+    missions = [{"environment": "grid/harvest", "max_steps": 3}]
+    policies = [{"name": "chat", "options": OPTIONS}]
+    return rollout(policies=policies, missions=missions, episodes=2, cache="off", **changes)
+
+
+def cases_of(document):
+    made = read_configuration(document).make_cases() or []
+    return [Case(position, case) for position, case in enumerate(made)]
+
+
+async def test_every_agent_asks_in_every_step(simulator):
+    document = chatting(jobs=4)
+    scores = await run_document(document, cases_of(document), simulator.url)
+    assert [score.error for score in scores] == ["", ""], scores[0].message
+    assert [score.calls_sent for score in scores] == [12, 12]  # 4 agents x 3 steps
+    told = orjson.loads(scores[0].answer)
+    assert told["lanes"][0][0] == "async"
+    again = await run_document(document, cases_of(document), simulator.url)
+    assert [orjson.loads(one.answer)["digest"] for one in again] == [
+        orjson.loads(one.answer)["digest"] for one in scores
+    ]
+
+
+async def test_a_model_that_fails_is_no_zero(simulator):
+    document = chatting(limits={"attempts": 1})
+    simulator.change(error_rate=1.0)
+    scores = await run_document(document, cases_of(document), simulator.url)
+    assert {(score.value, score.error) for score in scores} == {(None, "server_error")}
+
+
+def test_its_model_is_one_that_the_run_calls():
+    found = read_configuration(chatting())
+    assert [model.label for model in found.called] == ["simulated/sim-large"]
+    assert found.model_path(0) == "policies.0.options.model"
+    assert found.calls_per_trial() == 12  # 4 agents x 3 steps

@@ -1,33 +1,48 @@
-"""Whole rollouts: equal however they are played, and failures that are no zeros."""
+"""Whole rollouts: equal however they are played, and failures that are no zeros; the record of an
+episode; and the summary by the names and figures of the original."""
 
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
 from tests.engine.rollout import odd_players as odd
-from tests.engine.rollout.playing import install, played, report_for, reported, rollout
+from tests.engine.rollout.playing import (
+    install,
+    plan_of,
+    play,
+    played,
+    player,
+    report_for,
+    reported,
+    rollout,
+    steps_of,
+)
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.report import as_record, as_summary
+from workers.engine.kinds.rollout.summary import Played, summarise
+from workers.engine.playing.replay import LARGEST_REPLAY, Replay
+from workers.engine.policies import POLICIES
 
-pytestmark = pytest.mark.late  # it starts many processes
-
+many_processes = pytest.mark.late
 EVERYTHING = {
     "missions": [{"environment": "grid/*", "max_steps": 20}],
     "policies": ["random", "seeker", "network"],
 }
 
 
-@pytest.mark.late  # five seconds of all cores
-async def test_parallel_is_sequential_bit_for_bit() -> None:
+@many_processes
+async def test_parallel_is_sequential_bit_for_bit():
     expected = await reported(rollout(**EVERYTHING, jobs=1, levels=["missions"]))
     assert [mission.mission for mission in expected.missions] == [
         "grid/harvest",
         "grid/maze",
         "grid/crowd",
     ]
-    for changes in ({"jobs": 4}, {"lane": "thread"}, {"lane": "batch", "jobs": 3}):
+    in_turn = {"levels": ["missions", "agents"], "jobs": 4}  # episodes one after the other
+    for changes in ({"jobs": 4}, {"lane": "thread"}, {"lane": "batch", "jobs": 3}, in_turn):
         found = await reported(rollout(**EVERYTHING, **changes))
         assert found.digest == expected.digest, changes
         assert as_summary(found) == as_summary(expected)
@@ -35,7 +50,8 @@ async def test_parallel_is_sequential_bit_for_bit() -> None:
     assert other.digest != expected.digest
 
 
-async def test_results_are_in_the_order_of_the_episodes_whatever_ends_first() -> None:
+@many_processes
+async def test_results_are_in_the_order_of_the_episodes_whatever_ends_first():
     document = rollout(jobs=4)
     scores = await played(document)
     expected = report_for(document, scores)
@@ -45,7 +61,8 @@ async def test_results_are_in_the_order_of_the_episodes_whatever_ends_first() ->
     assert [row.told.seed for row in mission.episodes if row.told] == [42, 42, 43, 43, 44, 44]
 
 
-async def test_policies_share_agents_and_each_is_told_apart() -> None:
+@many_processes
+async def test_policies_share_agents_and_each_is_told_apart():
     policies = [{"name": "random", "share": 1}, {"name": "seeker", "share": 3, "lane": "batch"}]
     document = rollout(policies=policies, missions=["grid/crowd"], action_timeout_ms=None)
     document["missions"] = [{"environment": "grid/crowd", "max_steps": 30}]
@@ -68,10 +85,11 @@ ODD: list[tuple[Any, str, str]] = [
 ]
 
 
+@many_processes
 @pytest.mark.parametrize(("policy", "error", "message"), ODD)
 async def test_an_episode_that_fails_is_an_error_and_never_zeros(
-    policy: type, error: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    policy, error, message, monkeypatch
+):
     (name,) = install(monkeypatch, policy)
     document = rollout(policies=[name, "still"], seed=1, episodes=2)
     scores = await played(document)
@@ -87,36 +105,33 @@ async def test_an_episode_that_fails_is_an_error_and_never_zeros(
     assert mine.score is None or mine.score.n == 2 - len(failed)
 
 
-async def test_of_episodes_played_side_by_side_only_the_one_at_fault_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@many_processes
+async def test_of_episodes_played_side_by_side_only_the_one_at_fault_fails(monkeypatch):
     (name,) = install(monkeypatch, odd.Raiser)
     scores = await played(rollout(policies=[{"name": name, "lane": "batch"}], seed=2, episodes=4))
     assert [score.error for score in scores] == ["", "policy_error", "", "policy_error"]
 
 
-async def test_of_episodes_sent_together_only_the_one_that_ends_its_process_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@many_processes
+async def test_of_episodes_sent_together_only_the_one_that_ends_its_process_fails(monkeypatch):
     (name,) = install(monkeypatch, odd.Fragile)
     scores = await played(rollout(policies=[name], seed=2, episodes=5, jobs=1))
     assert [score.error for score in scores] == ["", "process_died", "", "process_died", ""]
 
 
-async def test_an_environment_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@many_processes
+async def test_an_environment_that_fails_is_named(monkeypatch):
     (name,) = install(monkeypatch, odd.Broken)
     scores = await played(rollout(missions=[f"{name}/world"], policies=["still"]))
     assert {score.error for score in scores} == {"environment_error"}
     assert scores[0].message == "Step 2: OSError: the board fell off the table"
 
 
-async def test_what_cannot_be_sent_is_played_here_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@many_processes
+async def test_what_cannot_be_sent_is_played_here_and_says_so(monkeypatch):
     (name,) = install(monkeypatch, odd.Homebody)
     report = await reported(rollout(policies=[name]))
     lane = report.missions[0].policies[0].lane
-    assert lane is not None
     assert lane.lane == "thread"
     assert "it stays at home" in lane.warning
     still = await reported(rollout(policies=[{"name": "cycle", "actions": [1]}]))
@@ -124,7 +139,8 @@ async def test_what_cannot_be_sent_is_played_here_and_says_so(
     assert ours == [row.told.digest for row in still.missions[0].episodes if row.told]
 
 
-async def test_one_mission_mixes_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+@many_processes
+async def test_one_mission_mixes_lanes(monkeypatch):
     sleeper, burner = install(monkeypatch, odd.Sleeper, odd.Burner)
     policies = [
         {"name": sleeper, "options": {"seconds": 0.002}, "share": 1, "lane": "thread"},
@@ -142,12 +158,6 @@ async def test_one_mission_mixes_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mixed.digest == sequential.digest
 
 
-async def test_episodes_of_a_mission_can_be_kept_one_after_the_other() -> None:
-    levels = ["missions", "agents"]
-    one_by_one = await reported(rollout(**EVERYTHING, levels=levels, jobs=4))
-    assert one_by_one.digest == (await reported(rollout(**EVERYTHING, levels=["agents"]))).digest
-
-
 @pytest.mark.parametrize(
     ("changes", "path", "told"),
     [
@@ -163,13 +173,13 @@ async def test_episodes_of_a_mission_can_be_kept_one_after_the_other() -> None:
         ({"jobs": 0}, "jobs", ""),
     ],
 )
-def test_what_cannot_be_played_is_refused(changes: Any, path: str, told: str) -> None:
+def test_what_cannot_be_played_is_refused(changes, path, told):
     with pytest.raises(ConfigurationError) as refused:
         read_configuration(rollout(**changes))
     assert any(one.path.startswith(path) and told in one.message for one in refused.value.problems)
 
 
-def test_seeds_and_maps_of_episodes() -> None:
+def test_seeds_and_maps_of_episodes_and_the_limit_of_jobs():
     missions = [{"environment": "grid/maze", "map_seed": 5}, "grid/crowd"]
     cases = read_configuration(rollout(missions=missions, episodes=2)).make_cases()
     assert cases is not None
@@ -179,9 +189,120 @@ def test_seeds_and_maps_of_episodes() -> None:
         ("grid/maze", "43", "5"),
         ("grid/crowd", "43", "43"),
     ]
-
-
-def test_jobs_are_the_limit_of_what_is_done_at_once() -> None:
     assert read_configuration(rollout(jobs=7)).limits.max_concurrent == 7
     both = read_configuration(rollout(jobs=7, limits={"max_concurrent": 3}))
     assert both.limits.max_concurrent == 3
+
+
+FLOATS = np.array([0.123456, 2.0], dtype=np.float32)
+
+
+def kept(*steps):
+    replay = Replay()
+    for seen in steps:
+        replay.see(seen)
+        replay.note(None)
+    agents = len(steps[0])
+    nothing = [[0] * agents for _ in steps]
+    found = orjson.loads(replay.text(nothing, nothing, {"assignments": nothing[0]}))
+    assert found["kept"] == len(found["play"])
+    return [step[0] for step in found["play"]]
+
+
+@pytest.mark.parametrize(
+    ("seen", "shown"),
+    [
+        pytest.param(FLOATS, [0.12346, 2.0], id="rounded"),
+        pytest.param(np.array([[0.0, 1.0], [1.0, 0.0]]), "0110", id="0 and 1 as a text"),
+        pytest.param(np.array([3, 4], dtype=np.int64), [3.0, 4.0], id="whole numbers"),
+        pytest.param(np.int64(7), [7.0], id="numpy's own number"),
+        pytest.param(7, 7, id="a number"),
+        pytest.param(None, None, id="out"),
+        pytest.param({"a": 1}, None, id="no numbers"),
+        pytest.param(np.zeros(129), None, id="too large"),
+        pytest.param(np.array([object()]), None, id="an array of objects"),
+    ],
+)
+def test_what_is_kept_of_an_observation(seen, shown):
+    assert kept([seen, seen], [seen, seen]) == [[shown, shown]] * 2
+
+
+def test_observations_that_change_are_kept_as_they_were():
+    other = np.array([0.5, 0.25, 0.125])
+    found = kept([FLOATS, FLOATS], [FLOATS.astype(np.float64), None], [other, FLOATS])
+    assert found == [
+        [[0.12346, 2.0]] * 2,
+        [[0.12346, 2.0], None],
+        [[0.5, 0.25, 0.125], [0.12346, 2.0]],
+    ]
+    # An array that is used again is kept as it was.
+    same, replay = np.array([1.5]), Replay()
+    for value in (1.5, 2.5):
+        same[:] = value
+        replay.see([same])
+        replay.note(None)
+    found = orjson.loads(replay.text([[0], [0]], [[0], [0]], {"assignments": [0]}))
+    assert [step[0] for step in found["play"]] == [[[1.5]], [[2.5]]]
+
+
+def test_a_long_episode_is_cut_and_its_result_counts_all_steps():
+    plan = plan_of(player(POLICIES["still"]()), mission="grid/crowd", steps=1500, episodes=1)
+    (found,) = play(plan)
+    assert found.steps == 1500
+    assert 500 < len(steps_of(found)) < 1500
+    assert LARGEST_REPLAY / 2 < len(found.record or b"") <= LARGEST_REPLAY + 20_000
+
+
+def facts(seats, rewards, late, **more):
+    stats = more.get("stats", [{} for _ in seats])
+    return Played(seats, rewards, late, more.get("game", {}), stats)
+
+
+STATS = [{"stat_a": 1}, {"stat_a": 3}, {}], [{"stat_a": 2}, {"stat_a": 4}, {"stat_b": 7}]
+FIRST = [
+    [facts([0, 0, 1], [2, 4, 3], [1, 0, 0], game={"objects": 4}, stats=STATS[0])],
+    [facts([0, 0, 1], [1, 5, 6], [0, 0, 2], game={"objects": 8}, stats=STATS[1])],
+]
+SECOND = [
+    [facts([0, 1, 1], [10, 2, 4], [0, 0, 1])],
+    [facts([0, 1, 1], [6, 4, 6], [0, 2, 2])],
+    [facts([0, 1, 1], [6, 7, 8], [0, 0, 0])],
+]
+
+
+@pytest.mark.parametrize(
+    ("episodes", "rewards", "late"),
+    [
+        pytest.param(FIRST, [[3, 3], [3, 6]], [1, 2], id="mission 1"),
+        pytest.param(SECOND, [[10, 3], [6, 5], [6, 7.5]], [0, 5], id="mission 2"),
+    ],
+)
+def test_rewards_and_timeouts(episodes, rewards, late):
+    found = summarise(episodes, policies=2)
+    assert found["episodes"] == len(episodes)
+    by_episode = found["per_episode_per_policy_avg_rewards"]
+    assert list(by_episode) == [str(number) for number in range(len(episodes))]
+    assert list(by_episode.values()) == rewards
+    assert [one["action_timeouts"] for one in found["policy_summaries"]] == late
+
+
+def test_the_mean_of_agent_metrics_is_odd_and_the_true_one_stands_beside():
+    found = summarise(FIRST, policies=2)
+    assert found["avg_game_stats"] == {"objects": 6}
+    first, second = found["policy_summaries"]
+    assert first["agent_count"] == 2
+    assert first["avg_agent_metrics"] == {"stat_a": 5.0}
+    assert first["true_avg_agent_metrics"] == {"stat_a": 2.5}
+    assert second["agent_count"] == 1
+
+
+def test_who_did_not_play_has_no_reward_instead_of_a_zero():
+    found = summarise([[facts([0, 0], [1, 3], [0, 0])]], policies=2)
+    assert found["per_episode_per_policy_avg_rewards"] == {"0": [2, None]}
+    assert found["policy_summaries"][1]["agent_count"] == 0
+    assert found["policy_summaries"][1]["avg_agent_metrics"] == {}
+    # Policies that play alone are summarised side by side.
+    games = [[facts([0, 0], [1, 3], [0, 0]), facts([1, 1], [5, 5], [0, 1])]]
+    found = summarise(games, policies=2)
+    assert found["episodes"] == 1
+    assert found["per_episode_per_policy_avg_rewards"] == {"0": [2, 5]}

@@ -1,0 +1,300 @@
+"""Providers with addresses or forms of their own: Azure, somebody's own HTTP app, all that are
+known by name; and LiteLLM's file of them."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from workers.engine.calling.embeddings import EMBEDDINGS_PATH
+from workers.engine.errors import MalformedAnswer, Refused
+from workers.engine.kinds.select.litellm import (
+    ChosenModel,
+    Server,
+    key_name,
+    litellm_config,
+    models_of,
+)
+from workers.engine.providers import PROVIDERS, Manner
+from workers.engine.providers.addresses import AddressPolicy, check_url, place_of
+from workers.engine.providers.app import App, AppOptions, text_at
+from workers.engine.providers.azure import Azure
+from workers.engine.providers.known import KNOWN_PROVIDERS, TO_COMPLETE, known_provider_at
+from workers.engine.providers.model_lists import openai_names
+from workers.engine.records import Request
+
+KEY = "canary-0123456789abcdef"
+VERSION = {"api_version": "2024-10-21"}
+
+
+def ask(model="sim-large"):
+    body = {"model": model, "messages": [{"role": "user", "content": "What is 17 + 25?"}]}
+    return Request("main", model, "/chat/completions", body)
+
+
+def azure(client, simulator, options, key=KEY):
+    return PROVIDERS["azure"](client, "azure", simulator.url, key, None, Manner(options=options))
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        pytest.param(
+            VERSION,
+            "/openai/deployments/my%20gpt%2F4/chat/completions?api-version=2024-10-21",
+            id="a deployment and its version",
+        ),
+        pytest.param({}, "/openai/v1/chat/completions", id="without a version"),
+    ],
+)
+def test_where_a_call_goes(options, path):
+    assert Azure.written(ask("my gpt/4"), options).path == path
+
+
+@pytest.mark.parametrize("options", [VERSION, {}], ids=["versioned", "without a version"])
+async def test_both_forms_answer_as_openai_does(client, simulator, options):
+    usual = PROVIDERS["openai"](client, "openai", f"{simulator.url}/v1", KEY)
+    assert (await azure(client, simulator, options).send(ask())).text == (
+        await usual.send(ask())
+    ).text
+
+
+async def test_a_deployment_that_is_not_there_is_told(client, simulator):
+    with pytest.raises(Refused, match="404"):
+        await azure(client, simulator, VERSION).send(ask("no-such-deployment"))
+
+
+async def test_the_key_goes_in_the_header_that_azure_reads(client, simulator):
+    for key in ("", "one", "two"):
+        await azure(client, simulator, VERSION, key).send(ask())
+    assert len({row["key"] for row in simulator.requests()}) == 3
+
+
+QUESTION = "What is 17 + 25?"
+ASK_BODY = '{"question": "{{prompt}}", "model": "{{model}}", "instructions": "{{system}}"}'
+OPTIONS = {"body": ASK_BODY, "answer": "results[0].text"}
+NASTY = '"}, "admin": true, {"x": "\\ \n\u2028{{system}} {{messages}}'
+
+
+def say(text=QUESTION, system="Be kind."):
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+    body = {"model": "sim-large", "messages": messages}
+    return Request("main", "sim-large", "/chat/completions", body)
+
+
+def app(client, simulator, **options):
+    manner = Manner(options={**OPTIONS, **options})
+    return PROVIDERS["app"](client, "app", f"{simulator.url}/app/ask", "", None, manner)
+
+
+async def test_an_app_answers_and_its_tokens_are_unknown(client, simulator):
+    reply = await app(client, simulator).send(say())
+    assert "42" in reply.text
+    assert (reply.tokens_in, reply.tokens_out, reply.flaw) == (None, None, "")
+    whole = await app(client, simulator, answer="").send(say())
+    assert json.loads(whole.text) == {"results": [{"text": reply.text}]}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '{"input": "{{prompt}}", "deep": [{"also": "say: {{prompt}}!"}]}',
+        '["{{prompt}}"]',
+        '{"input": "{{ prompt }}", "n": 1, "deep": [{"also": "{{system}}"}]}',
+    ],
+)
+def test_a_case_cannot_leave_the_text_it_is_put_into(template):
+    """What is sent has the template's shape, whatever the case holds."""
+    plain, nasty = (
+        App.written(say(text, "quiet"), {"body": template}).body for text in ("plain", NASTY)
+    )
+    assert shape_of(plain) == shape_of(nasty) == shape_of(json.loads(template))
+    assert NASTY in texts_in(nasty) or f"say: {NASTY}!" in texts_in(nasty)
+
+
+def shape_of(part):
+    if isinstance(part, dict):
+        return {name: shape_of(value) for name, value in part.items()}
+    return [shape_of(value) for value in part] if isinstance(part, list) else type(part)
+
+
+def texts_in(part):
+    if isinstance(part, str):
+        return [part]
+    parts = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return [text for one in parts for text in texts_in(one)]
+
+
+def test_messages_alone_become_the_list_and_with_get_the_fields_are_the_query():
+    written = App.written(say(), {"body": '{"chat": "{{messages}}", "id": "x-{{model}}"}'})
+    assert written.body == {"chat": say().body["messages"], "id": "x-sim-large"}
+    options = {"method": "GET", "path": "/ask/", "body": '{"q": "{{prompt}}", "n": 3}'}
+    written = App.written(say("a&b=c d#é"), options)
+    assert (written.method, written.path) == ("GET", "/ask/?q=a%26b%3Dc%20d%23%C3%A9&n=3")
+
+
+async def test_every_method_arrives_and_an_app_makes_no_embeddings(client, simulator):
+    for method in ("PUT", "PATCH", "GET"):
+        with pytest.raises(Refused, match=f"Not allowed to {method}"):
+            await app(client, simulator, method=method).send(say())
+    asked = Request("main", "m", EMBEDDINGS_PATH, {"model": "m", "input": ["a"]})
+    with pytest.raises(Refused, match="embeddings"):
+        await app(client, simulator).send(asked)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.b", "deep"),
+        ("$.a.b", "deep"),
+        ("a['b']", "deep"),
+        ("list[1]", "two"),
+        ("list.0.x", "1"),
+        ("a", '{"b":"deep"}'),
+        ("", '{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'),
+    ],
+)
+def test_where_the_answer_is(path, text):
+    document = b'{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'
+    assert text_at(document, path) == text
+
+
+@pytest.mark.parametrize("path", ["b", "a.b.c", "list[7]", "list.x", "none"])
+def test_a_path_that_leads_nowhere_is_no_answer(path):
+    with pytest.raises(MalformedAnswer):
+        text_at(b'{"a": {"b": "deep"}, "list": [1], "none": null}', path)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"body": "{{prompt}}"}, "must be JSON"),
+        ({"body": '{"a": "b"}'}, "Put {{prompt}}"),
+        ({"body": '{"a": "{{prompt}} {{secret}}"}'}, "Unknown: secret"),
+        ({"method": "DELETE"}, "POST"),
+        ({"path": "ask"}, "pattern"),
+        ({"path": "/a\r\nb"}, "pattern"),
+        ({"url": "http://evil.example"}, "Extra inputs"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_is_refused(options, told):
+    with pytest.raises(ValidationError) as refused:
+        AppOptions.model_validate(options)
+    assert told in str(refused.value)
+
+
+FILLED_IN = [name for name, known in KNOWN_PROVIDERS.items() if known.base_url]
+
+
+@pytest.mark.parametrize("name", KNOWN_PROVIDERS)
+def test_every_provider_speaks_a_protocol_that_we_have(name):
+    known = KNOWN_PROVIDERS[name]
+    assert known.kind in PROVIDERS
+    assert known.max_concurrent >= 1
+    assert known.title
+    assert known.hint.endswith(".")
+
+
+@pytest.mark.parametrize("name", FILLED_IN)
+def test_every_address_may_be_called_once_a_private_one_is_allowed(name):
+    url = KNOWN_PROVIDERS[name].base_url
+    port = url.split(":")[-1].split("/")[0]
+    local = place_of("localhost", int(port)) if "localhost" in url else ""
+    assert check_url(url, AddressPolicy(frozenset({local} - {""})))
+
+
+@pytest.mark.parametrize(
+    ("url", "title"),
+    [
+        ("https://api.groq.com/openai/v1", "Groq"),
+        ("https://API.OpenAI.com/v1", "OpenAI"),
+        ("https://my-resource.openai.azure.com", "Azure OpenAI"),
+        ("https://openrouter.ai/api/v1", "OpenRouter"),
+        ("https://api.groq.com.evil.example/v1", None),
+        ("http://localhost:11434", None),
+        ("https://provider.example/v1", None),
+        ("", None),
+    ],
+)
+def test_whose_address_it_is(url, title):
+    found = known_provider_at(url)
+    assert (found.title if found else None) == title
+
+
+def test_what_a_person_must_complete_is_in_an_address():
+    assert TO_COMPLETE in KNOWN_PROVIDERS["azure"].base_url
+
+
+@pytest.mark.parametrize("document", [{"data": [{"id": "a/b"}]}, [{"id": "a/b"}]])
+def test_a_list_of_models_may_come_bare(document):
+    assert openai_names(document) == ["a/b"]
+
+
+MODEL = ChosenModel("planner", "openai-main", "some/model", {"temperature": 0.2})
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        pytest.param(
+            Server("openai", "https://provider.example/v1"),
+            {
+                "model": "openai/some/model",
+                "api_base": "https://provider.example/v1",
+                "api_key": "os.environ/OPENAI_MAIN_API_KEY",
+            },
+            id="like OpenAI",
+        ),
+        pytest.param(
+            Server("anthropic", ""),
+            {"model": "anthropic/some/model", "api_key": "os.environ/OPENAI_MAIN_API_KEY"},
+            id="at its usual address",
+        ),
+        pytest.param(
+            Server("ollama", "http://127.0.0.1:11434"),
+            {"model": "ollama/some/model", "api_base": "http://127.0.0.1:11434"},
+            id="without a key",
+        ),
+        pytest.param(
+            Server("openai", "https://me:secret@provider.example/v1?key=secret"),
+            {
+                "model": "openai/some/model",
+                "api_base": "https://provider.example/v1",
+                "api_key": "os.environ/OPENAI_MAIN_API_KEY",
+            },
+            id="an address with secrets",
+        ),
+        pytest.param(
+            None,
+            {"model": "openai/some/model", "api_key": "os.environ/OPENAI_MAIN_API_KEY"},
+            id="an endpoint that was removed",
+        ),
+    ],
+)
+def test_each_step_is_a_model_of_its_name(server, expected):
+    servers = {"openai-main": server} if server else {}
+    document = litellm_config([MODEL], servers, {"accuracy": 0.75})
+    [entry] = document["model_list"]
+    assert entry["model_name"] == "planner"
+    assert entry["litellm_params"] == {"temperature": 0.2, **expected}
+    assert entry["model_info"] == {"endpoint": "openai-main", "accuracy": 0.75}
+    assert "secret" not in str(document)
+
+
+def test_a_key_among_the_parameters_is_left_out():
+    keyed = MODEL._replace(parameters={"api_key": "sk-secret"})
+    assert "secret" not in str(litellm_config([keyed], {}, {}))
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name"),
+    [("a", "A_API_KEY"), ("my.own-1", "MY_OWN_1_API_KEY"), ("9b", "_9B_API_KEY")],
+)
+def test_the_key_is_named_after_the_endpoint(endpoint, name):
+    assert key_name(endpoint) == name
+
+
+def test_a_combination_names_the_model_of_each_step():
+    model = {"endpoint": "a", "model": "m", "parameters": {"top_p": 1}}
+    document = {"choices": {"planner": "a/m"}, "steps": [{"name": "planner", "model": model}]}
+    assert models_of(document) == [ChosenModel("planner", "a", "m", {"top_p": 1})]

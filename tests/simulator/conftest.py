@@ -1,21 +1,19 @@
 """A simulated provider that answers at once, and an HTTP client that talks to it."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import aiohttp
 import pytest
 
-from workers.simulator.testing import SimulatorClient, running_simulator
+from workers.simulator.testing import running_simulator
 
 
 @pytest.fixture
-def simulator() -> Iterator[SimulatorClient]:
+def simulator():
     with running_simulator(latency_ms=0) as running:
         yield running
 
 
 @pytest.fixture
-async def client(simulator: SimulatorClient) -> AsyncIterator[aiohttp.ClientSession]:
+async def client(simulator):
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(
         simulator.url, connector=connector, headers=simulator.headers

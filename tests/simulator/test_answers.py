@@ -1,13 +1,14 @@
 """Answers depend on prompt, model, question and seed, and on nothing else."""
 
+import asyncio
 import json
 import re
-import time
 from itertools import pairwise
 
 import aiohttp
 import pytest
 
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.simulator.calls import ask, ask_all, chat
 from workers.simulator.demo import DEMO_MODELS, DEMO_PROMPTS, make_questions
 from workers.simulator.testing import running_simulator
@@ -48,35 +49,28 @@ async def test_demo_prompts_and_models_differ_clearly_in_quality(client):
     assert min(big - little for little, big in zip(small, large, strict=True)) >= 0.1
 
 
-async def test_a_new_server_gives_the_same_answers(client, simulator):
+async def test_a_new_server_gives_the_same_answers_and_another_seed_others(client, simulator):
     questions = [chat(item.question) for item in make_questions(30)]
     first = [answered.text for answered in await ask_all(client, questions)]
     with running_simulator(latency_ms=0) as other:
         async with aiohttp.ClientSession(other.url) as session:
             answers = await ask_all(session, questions)
     assert [answered.text for answered in answers] == first
-
-
-async def test_another_seed_of_the_server_changes_who_is_right(client, simulator):
-    questions = [chat(item.question) for item in make_questions(30)]
-    first = [answered.text for answered in await ask_all(client, questions)]
     simulator.change(seed=1)
     assert [answered.text for answered in await ask_all(client, questions)] != first
 
 
-@pytest.mark.parametrize(
-    ("system", "form"),
-    [
-        pytest.param("Answer with the number only.", r"-?\d+", id="terse"),
-        pytest.param("", r"The answer is -?\d+\.", id="plain"),
-        pytest.param("Think step by step.", r"(?s)Let me .*\n.*The answer is -?\d+\.", id="steps"),
-        pytest.param("Be friendly.", r"Great question.* -?\d+\. Have a lovely day!", id="chatty"),
-        pytest.param("Reply in JSON.", r'\{"answer": -?\d+\}', id="json"),
-    ],
-)
-async def test_the_prompt_decides_the_form_of_the_answer(client, system, form):
-    answered = await ask(client, "What is 17 + 25?", system=system)
-    assert re.fullmatch(form, answered.text)
+async def test_the_prompt_decides_the_form_of_the_answer(client):
+    forms = {
+        "Answer with the number only.": r"-?\d+",
+        "": r"The answer is -?\d+\.",
+        "Think step by step.": r"(?s)Let me .*\n.*The answer is -?\d+\.",
+        "Be friendly.": r"Great question.* -?\d+\. Have a lovely day!",
+        "Reply in JSON.": r'\{"answer": -?\d+\}',
+    }
+    for system, form in forms.items():
+        answered = await ask(client, "What is 17 + 25?", system=system)
+        assert re.fullmatch(form, answered.text), system
 
 
 async def test_a_seed_in_the_body_varies_answers_only_above_temperature_zero(client):
@@ -90,13 +84,10 @@ async def test_a_seed_in_the_body_varies_answers_only_above_temperature_zero(cli
     assert len(await texts(1)) == 2
 
 
-async def test_a_rewrite_keeps_the_numbers_and_changes_the_words(client):
+async def test_a_rewrite_keeps_the_numbers_and_adds_ideas_that_vary_by_seed(client):
     answered = await ask(client, 'Paraphrase this: "Please calculate 17 + 25 and show the result."')
     assert answered.text != "Please calculate 17 + 25 and show the result."
     assert "17 + 25" in answered.text
-
-
-async def test_rewriting_a_prompt_adds_an_idea_that_varies_by_seed(client):
     task = 'Rewrite this prompt: "Solve the problem."'
     bodies = [chat(task, temperature=1, seed=seed) for seed in range(20)]
     texts = {answered.text for answered in await ask_all(client, bodies)}
@@ -104,47 +95,43 @@ async def test_rewriting_a_prompt_adds_an_idea_that_varies_by_seed(client):
     assert any("step by step" in text for text in texts)
 
 
-@pytest.mark.parametrize(
-    ("scale", "given", "low", "high"),
-    [
+async def test_a_judge_scores_right_answers_high_and_wrong_ones_low(client):
+    for scale, given, low, high in [
         ("Score the answer from 0 to 1.", "42", 0.8, 1),
         ("Score the answer from 0 to 1.", "41", 0, 0.3),
         ("Rate the answer on a scale of 1 to 10.", "42", 8, 10),
         ("Rate the answer on a scale of 1 to 10.", "41", 1, 4),
         ("Judge the answer.", "42", 0.8, 1),
-    ],
-)
-async def test_a_judge_scores_right_answers_high_and_wrong_ones_low(
-    client, scale, given, low, high
-):
-    task = f"{scale}\nQuestion: What is 17 + 25?\nExpected: 42\nAnswer: {given}"
-    assert low <= float((await ask(client, task)).text) <= high
+    ]:
+        task = f"{scale}\nQuestion: What is 17 + 25?\nExpected: 42\nAnswer: {given}"
+        assert low <= float((await ask(client, task)).text) <= high, (scale, given)
 
 
-@pytest.mark.parametrize(("given", "low", "high"), [("It is\n42.", 0.8, 1), ("41", 0, 0.3)])
-async def test_a_judge_gives_its_reason_as_json_when_asked(client, given, low, high):
-    task = (
-        'You are a strict judge. Reply with JSON, as in {"score": 0.5, "reason": "why"}.\n'
-        f"Expected answer:\n<t-1>\n42\n</t-1>\nAnswer:\n<t-1>\n{given}\n</t-1>"
-    )
-    verdict = json.loads((await ask(client, task)).text)
-    assert low <= verdict["score"] <= high
-    assert verdict["reason"].startswith("It ")
+async def test_a_judge_gives_its_reason_as_json_when_asked(client):
+    for given, low, high in [("It is\n42.", 0.8, 1), ("41", 0, 0.3)]:
+        task = (
+            'You are a strict judge. Reply with JSON, as in {"score": 0.5, "reason": "why"}.\n'
+            f"Expected answer:\n<t-1>\n42\n</t-1>\nAnswer:\n<t-1>\n{given}\n</t-1>"
+        )
+        verdict = json.loads((await ask(client, task)).text)
+        assert low <= verdict["score"] <= high, given
+        assert verdict["reason"].startswith("It ")
 
 
 async def test_any_other_text_gets_an_answer_about_it(client):
     assert "volcanoes" in (await ask(client, "Tell me about volcanoes")).text
 
 
-@pytest.mark.parametrize(
-    "piece", ["a", "1", "1 ", "(", " ", '"""', "<text>", "1+", "how many 1 ", "rate the "]
-)
+PIECES = ["a", "1", "1 ", "(", " ", '"""', "<text>", "1+", "how many 1 ", "rate the "]
+
+
 @pytest.mark.parametrize("system", ["", "paraphrase ", "judge the "], ids=repr)
-async def test_a_prompt_of_a_million_characters_is_answered_in_time(client, piece, system):
-    began = time.process_time()  # of this process, which is the provider's: not what others take
-    answered = await ask(client, piece * (1_000_000 // len(piece)), system=system * 10_000)
-    assert answered.status == 200
-    assert time.process_time() - began < 5  # looking at every pair would take hours
+async def test_a_prompt_of_a_million_characters_is_answered(client, system):
+    """Looking at every pair of characters would take hours."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        for piece in PIECES:
+            text = piece * (1_000_000 // len(piece))
+            assert (await ask(client, text, system=system * 10_000)).status == 200, piece
 
 
 def test_demo_questions_are_different_and_repeatable():

@@ -1,7 +1,5 @@
 """The simulated provider as a client of Anthropic's API sees it."""
 
-import pytest
-
 from tests.simulator.calls import post
 
 MESSAGES = "/v1/messages"
@@ -18,10 +16,7 @@ async def test_an_answer_has_anthropics_fields(client):
     assert body["content"][0]["type"] == "text"
     assert body["content"][0]["text"]
     assert body["usage"]["input_tokens"] > 0 < body["usage"]["output_tokens"]
-
-
-async def test_content_may_come_in_blocks(client):
-    asked = message([{"type": "text", "text": "Name a river"}])
+    asked = message([{"type": "text", "text": "Name a river"}])  # content in blocks
     body = (await post(client, MESSAGES, asked)).body
     assert "river" in body["content"][0]["text"]
 
@@ -42,29 +37,18 @@ async def test_limits_are_told_under_anthropics_names(client, simulator):
     assert int(refused.headers["retry-after"]) > 0
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "kind"),
-    [
-        pytest.param(message("x") | {"model": "claude-9"}, 404, "not_found_error", id="model"),
-        pytest.param({"model": "sim-small"}, 400, "invalid_request_error", id="no messages"),
-        pytest.param(
-            {k: v for k, v in message("x").items() if k != "max_tokens"},
-            400,
-            "invalid_request_error",
-            id="no max_tokens",
-        ),
-        pytest.param(
-            message("x") | {"messages": [{"role": "system", "content": "x"}]},
-            400,
-            "invalid_request_error",
-            id="system as a message",
-        ),
-        pytest.param(message("x") | {"model": "sim-small:529"}, 529, "overloaded_error", id="529"),
-        pytest.param(message("x", stream=True), 400, "invalid_request_error", id="stream"),
-    ],
-)
-async def test_a_wrong_request_is_refused_in_anthropics_shape(client, body, status, kind):
-    answered = await post(client, MESSAGES, body)
-    assert (answered.status, answered.body["type"]) == (status, "error")
-    assert answered.body["error"]["type"] == kind
-    assert answered.body["error"]["message"]
+async def test_a_wrong_request_is_refused_in_anthropics_shape(client):
+    no_limit = {name: value for name, value in message("x").items() if name != "max_tokens"}
+    as_message = {"messages": [{"role": "system", "content": "x"}]}
+    for body, status, kind in [
+        (message("x") | {"model": "claude-9"}, 404, "not_found_error"),
+        ({"model": "sim-small"}, 400, "invalid_request_error"),
+        (no_limit, 400, "invalid_request_error"),
+        (message("x") | as_message, 400, "invalid_request_error"),
+        (message("x") | {"model": "sim-small:529"}, 529, "overloaded_error"),
+        (message("x", stream=True), 400, "invalid_request_error"),
+    ]:
+        answered = await post(client, MESSAGES, body)
+        assert (answered.status, answered.body["type"]) == (status, "error"), body
+        assert answered.body["error"]["type"] == kind
+        assert answered.body["error"]["message"]

@@ -1,33 +1,27 @@
 """The `simulate` command: says that it listens, refuses a taken port, stops when told."""
 
-import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from evalsite.command_line import CommandLine
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.simulator.testing import SimulatorClient
 
 ROOT = Path(__file__).parents[2]
 
 
-def start(*options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "manage.py", "simulate", *options]
-    return subprocess.Popen(
-        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
-    )
-
-
 @contextmanager
-def simulate(*options: str) -> Iterator[tuple[subprocess.Popen[str], SimulatorClient]]:
+def simulate(*options):
     """The command, and what can ask its control API as it has announced."""
-    process = start("--port", "0", *options)
+    words = [sys.executable, "manage.py", "simulate", "--port", "0", *options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(words, cwd=ROOT, text=True, **pipes)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -53,20 +47,20 @@ def test_it_listens_as_told_and_stops_at_once_without_a_word(number):
     assert (process.returncode, errors) == (0, "")
 
 
-def test_a_taken_port_is_named_and_ends_in_exit_2():
+def test_a_taken_port_and_wrong_options_are_named_and_end_in_exit_2(capsys):
+    def refusal(*options):
+        """In this process, which the command does not come to serve in."""
+        with pytest.raises(SystemExit) as left:
+            CommandLine(["manage.py", "simulate", *options]).execute()
+        assert left.value.code == 2
+        said = capsys.readouterr().err
+        assert "Traceback" not in said
+        return said
+
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        process = start("--port", port)
-        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 2
-    assert f"Port {port} on 127.0.0.1 is taken" in errors
-    assert "--port" in errors
-    assert "Traceback" not in errors
-
-
-@pytest.mark.parametrize("options", [("--jitter", "2"), ("--latency-ms", "x"), ("--nonsense",)])
-def test_a_wrong_option_ends_in_exit_2(options):
-    process = start("--port", "0", *options)
-    _, errors = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 2
-    assert options[0].removeprefix("--") in errors.replace("_", "-")
+        said = refusal("--port", port)
+    assert f"Port {port} on 127.0.0.1 is taken" in said
+    assert "--port" in said
+    for options in (["--jitter", "2"], ["--latency-ms", "x"], ["--nonsense"]):
+        assert options[0].removeprefix("--") in refusal("--port", "0", *options).replace("_", "-")

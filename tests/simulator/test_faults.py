@@ -18,28 +18,28 @@ from workers.simulator.settings import RATED_FAULTS
 DRIP_SECONDS = 0.02
 
 
-async def body_of(client, fault, path=CHAT, **more):
-    async with client.post(
-        path, json=chat("What is 17 + 25?", model=f"sim-small:{fault}", **more)
-    ) as got:
-        return await got.read()
+def asking_for(fault):
+    return chat("What is 17 + 25?", model=f"sim-small:{fault}")
+
+
+async def document_of(client, fault):
+    async with client.post(CHAT, json=asking_for(fault)) as got:
+        return json.loads(await got.read())
 
 
 async def expect_status(client, simulator, fault):
-    answered = await ask(client, "hi", model=f"sim-small:{fault}")
+    answered = await post(client, CHAT, asking_for(fault))
     assert answered.status == 500
     assert answered.body["error"]["type"] == "server_error"
 
 
 async def expect_answer(client, simulator, fault):
-    assert (await ask(client, "hi", model=f"sim-small:{fault}")).status == 200
+    assert (await post(client, CHAT, asking_for(fault))).status == 200
 
 
 async def expect_key(client, simulator, fault):
     headers = {"Authorization": "Bearer sk-secret"}
-    async with client.post(
-        CHAT, json=chat("hi", model=f"sim-small:{fault}"), headers=headers
-    ) as got:
+    async with client.post(CHAT, json=asking_for(fault), headers=headers) as got:
         assert got.status == 401
         assert "sk-secret" in await got.text()
 
@@ -57,40 +57,46 @@ async def expect_drip(client, simulator, fault):
     """Byte by byte: a machine that is busy reads several at once, but none before its time."""
     simulator.change(drip_seconds=DRIP_SECONDS)
     began = time.monotonic()
-    async with client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}")) as got:
+    async with client.post(CHAT, json=asking_for(fault)) as got:
         read = 0
         while read < 5:
             read += len(await got.content.readany())
             assert (read - 1) * DRIP_SECONDS <= time.monotonic() - began
 
 
-async def expect_no_json(client, simulator, fault):
-    with pytest.raises(json.JSONDecodeError):
-        json.loads(await body_of(client, fault))
+RAISED = {
+    "malformed": (json.JSONDecodeError, None),
+    "empty": (json.JSONDecodeError, None),
+    "deep": (RecursionError, None),
+    "reset": (aiohttp.ClientError, "reset by peer"),
+    "cut": (aiohttp.ClientPayloadError, None),
+    "disconnect": (aiohttp.ServerDisconnectedError, None),  # without a byte
+}
+
+
+async def expect_raised(client, simulator, fault):
+    kind, said = RAISED[fault]
+    with pytest.raises(kind, match=said):
+        await document_of(client, fault)
 
 
 async def expect_html(client, simulator, fault):
-    async with client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}")) as got:
+    async with client.post(CHAT, json=asking_for(fault)) as got:
         assert (got.status, got.content_type) == (502, "text/html")
 
 
 async def expect_no_choices(client, simulator, fault):
-    assert "choices" not in json.loads(await body_of(client, fault))
-
-
-async def expect_deep(client, simulator, fault):
-    with pytest.raises(RecursionError):
-        json.loads(await body_of(client, fault))
+    assert "choices" not in await document_of(client, fault)
 
 
 async def expect_huge(client, simulator, fault):
     simulator.change(huge_bytes=5_000_000)
-    body = await body_of(client, fault)
-    assert len(json.loads(body)["choices"][0]["message"]["content"]) == 5_000_000
+    document = await document_of(client, fault)
+    assert len(document["choices"][0]["message"]["content"]) == 5_000_000
 
 
 async def expect_no_end(client, simulator, fault):
-    async with client.post(CHAT, json=chat("hi", model=f"sim-small:{fault}")) as got:
+    async with client.post(CHAT, json=asking_for(fault)) as got:
         for _ in range(50):
             await got.content.readexactly(64 * 1024)
         got.close()
@@ -98,9 +104,8 @@ async def expect_no_end(client, simulator, fault):
 
 async def expect_bomb(client, simulator, fault):
     simulator.change(huge_bytes=5_000_000)
-    body = chat("hi", model=f"sim-small:{fault}")
     as_sent = aiohttp.ClientSession(simulator.url, auto_decompress=False)
-    async with as_sent, as_sent.post(CHAT, json=body) as got:
+    async with as_sent, as_sent.post(CHAT, json=asking_for(fault)) as got:
         assert got.headers["content-encoding"] == "gzip"
         packed = await got.read()
     assert len(packed) < 50_000
@@ -108,27 +113,12 @@ async def expect_bomb(client, simulator, fault):
     assert len(unpacked["choices"][0]["message"]["content"]) == 5_000_000
 
 
-async def expect_reset(client, simulator, fault):
-    with pytest.raises(aiohttp.ClientError, match="reset by peer"):
-        await body_of(client, fault)
-
-
-async def expect_cut(client, simulator, fault):
-    with pytest.raises(aiohttp.ClientPayloadError):
-        await body_of(client, fault)
-
-
-async def expect_no_byte(client, simulator, fault):
-    with pytest.raises(aiohttp.ServerDisconnectedError):
-        await body_of(client, fault)
-
-
 async def expect_nul(client, simulator, fault):
-    assert "\x00" in (await ask(client, "hi", model=f"sim-small:{fault}")).text
+    assert "\x00" in (await post(client, CHAT, asking_for(fault))).text
 
 
 async def expect_surrogate(client, simulator, fault):
-    text = (await ask(client, "hi", model=f"sim-small:{fault}")).text
+    text = (await post(client, CHAT, asking_for(fault))).text
     with pytest.raises(UnicodeEncodeError):
         text.encode()
 
@@ -141,7 +131,7 @@ async def expect_nan(client, simulator, fault):
 
 
 async def expect_ending(client, simulator, fault):
-    choice = json.loads(await body_of(client, fault))["choices"][0]
+    choice = (await document_of(client, fault))["choices"][0]
     message, reason = choice["message"], choice["finish_reason"]
     assert reason == {"refusal": "stop", "no_text": "stop"}.get(fault, fault)
     assert bool(message["content"]) == (fault == "length")
@@ -149,30 +139,20 @@ async def expect_ending(client, simulator, fault):
     assert bool(message.get("tool_calls")) == (fault == "tool_calls")
 
 
+ENDINGS = ("length", "content_filter", "refusal", "tool_calls", "no_text")
 EXPECTED = {
-    "pass": expect_answer,
-    "status": expect_status,
-    "error": expect_status,
+    **dict.fromkeys(("pass", "answer"), expect_answer),
+    **dict.fromkeys(("status", "error"), expect_status),
+    **dict.fromkeys(ENDINGS, expect_ending),
+    **dict.fromkeys(RAISED, expect_raised),
     "key": expect_key,
-    "answer": expect_answer,
-    "length": expect_ending,
-    "content_filter": expect_ending,
-    "refusal": expect_ending,
-    "tool_calls": expect_ending,
-    "no_text": expect_ending,
     "hang": expect_silence,
     "drip": expect_drip,
-    "malformed": expect_no_json,
     "html": expect_html,
-    "empty": expect_no_json,
     "wrong_schema": expect_no_choices,
-    "deep": expect_deep,
     "huge": expect_huge,
     "endless": expect_no_end,
     "gzip_bomb": expect_bomb,
-    "reset": expect_reset,
-    "cut": expect_cut,
-    "disconnect": expect_no_byte,
     "nul": expect_nul,
     "surrogate": expect_surrogate,
     "nan": expect_nan,
@@ -186,11 +166,11 @@ async def test_a_fault_asked_for_by_suffix_is_seen_and_the_server_goes_on(client
     assert simulator.ledger()["by_fault"][fault] >= 1
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 429, 500, 503, 529])
-async def test_a_status_can_be_asked_for_by_suffix(client, status):
-    answered = await ask(client, "hi", model=f"sim-small:{status}")
-    assert answered.status == status
-    assert ("retry-after" in answered.headers) == (status == 429)
+async def test_a_status_can_be_asked_for_by_suffix(client):
+    for status in (400, 401, 403, 404, 408, 429, 500, 503, 529):
+        answered = await ask(client, "hi", model=f"sim-small:{status}")
+        assert answered.status == status
+        assert ("retry-after" in answered.headers) == (status == 429)
 
 
 @pytest.mark.parametrize("fault", RATED_FAULTS)
@@ -235,8 +215,8 @@ async def test_a_scripted_refusal_says_when_to_come_back(client, simulator):
     simulator.play({"do": "status", "status": 429, "retry_after": 1.5, "message": "Slow down"})
     answered = await ask(client, "hi")
     assert (answered.status, answered.body["error"]["message"]) == (429, "Slow down")
-    assert answered.headers["retry-after"] == "2"
-    assert answered.headers["retry-after-ms"] == "1500"
+    told = (answered.headers["retry-after"], answered.headers["retry-after-ms"])
+    assert told == ("2", "1500")
 
 
 async def test_a_scripted_delay_takes_that_long(client, simulator):
@@ -256,7 +236,7 @@ async def test_a_huge_body_is_never_held_in_memory(client, simulator):
     before = peak_memory_bytes()
     async with client.post(CHAT, json=chat("hi", model="sim-small:huge")) as response:
         read = 0
-        while read < 300_000_000:
+        while read < 100_000_000:
             read += len(await response.content.read(1 << 20))
         response.close()
     assert peak_memory_bytes() - before < 50_000_000

@@ -1,21 +1,10 @@
-"""People with tokens, and a run that both could ask for."""
+"""People with tokens, and a run that all of them could ask for."""
 
 import pytest
 
 from runs.models import RunState
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    add_score,
-    make_dataset,
-    make_endpoint,
-    make_person,
-    make_run,
-)
-
-
-@pytest.fixture
-def alice():
-    return make_person("alice")
+from tests.harness.factories import add_score, make_run
 
 
 @pytest.fixture
@@ -24,45 +13,23 @@ def asker(alice):
 
 
 @pytest.fixture
-def staff():
-    return Asker(make_person("ada", staff=True))
+def staff(ada):
+    return Asker(ada)
 
 
 @pytest.fixture
-def stranger():
-    return Asker(make_person("bob"))
-
-
-@pytest.fixture
-def dataset(alice):
-    make_endpoint()
-    return make_dataset(alice)
+def stranger(bob):
+    return Asker(bob)
 
 
 @pytest.fixture
 def run(alice, dataset):
     """It goes on; one of its three trials is right, one failed."""
-    made = make_run(
-        alice,
-        dataset,
-        state=RunState.RUNNING,
-        ended=None,
-        done=2,
-        scored=1,
-        failed=1,
-        value_sum=1.0,
-        value_square_sum=1.0,
-    )
-    candidate = made.candidates.get()
+    counts = {"done": 2, "scored": 1, "failed": 1, "value_sum": 1.0, "value_square_sum": 1.0}
+    made = make_run(alice, dataset, state=RunState.RUNNING, ended=None, **counts)
+    made.candidates.update(**counts)
+    candidate, failed = made.candidates.get(), {"error_class": "timeout", "latency_ms": None}
     add_score(made, dataset.cases.get(position=0), candidate, 0)
-    add_score(
-        made,
-        dataset.cases.get(position=1),
-        candidate,
-        1,
-        error_class="timeout",
-        error_message="no answer",
-        latency_ms=None,
-    )
-    made.candidates.update(done=2, scored=1, failed=1, value_sum=1.0, value_square_sum=1.0)
+    case = dataset.cases.get(position=1)
+    add_score(made, case, candidate, 1, error_message="no answer", **failed)
     return made

@@ -9,13 +9,12 @@ import pytest
 import yaml
 from django.utils.timezone import now
 
-from evalsite.client import Client, ClientError, Refused, Run, Unreachable
+from evalsite.client import Client, ClientError, Refused, Unreachable
 from evalsite.client import http as client_http
 from evalsite.client.frames import frame_of
 from evalsite.client.showing import html_of
 from runs.models import Run as StoredRun
 from runs.models import RunState
-from tests.api.asking import Asker
 from tests.harness.factories import run_document
 from tests.platform.processes import BASE_DIR
 
@@ -36,7 +35,7 @@ def test_a_run_is_started_waited_for_and_read(client, dataset, run, tmp_path):
     assert [one.id for one in client.runs(name="sums")][:1] == [started.id]
     looks: list[str] = []
 
-    def finish(seen: Run) -> None:
+    def finish(seen):
         """By the second look it is over."""
         looks.append(seen.state)
         StoredRun.objects.filter(pk=seen.id).update(state=RunState.COMPLETED, ended=now())
@@ -62,14 +61,15 @@ def test_waiting_ends_at_a_pause_and_after_the_time_that_was_given(client, run):
         client.get_run(run.pk).wait(0, progress=False)
     StoredRun.objects.filter(pk=run.pk).update(state=RunState.PAUSED)
     assert client.get_run(run.pk).wait(progress=False).state == "paused"
-
-
-def test_without_a_notebook_progress_is_a_bar_and_a_name_is_no_markup(client, run):
+    # Without a notebook progress is a bar, and a name is no markup.
     StoredRun.objects.filter(pk=run.pk).update(state=RunState.COMPLETED, name="[/x]", ended=now())
     assert client.get_run(run.pk).wait().name == "[/x]"
 
 
-def test_what_is_refused_says_where_and_the_token_is_not_shown(client, live_server, asker, dataset):
+def test_what_is_refused_says_where_and_the_token_is_not_shown(
+    client, live_server, asker, stranger, dataset, run
+):
+    assert client.estimate(run_document(dataset))["calls_to_send"] == 3
     assert asker.text not in repr(client) + repr(client._site)
     with pytest.raises(Refused, match="models") as refused:
         client.run({**run_document(dataset), "models": []})
@@ -78,15 +78,15 @@ def test_what_is_refused_says_where_and_the_token_is_not_shown(client, live_serv
     with pytest.raises(Refused) as unknown:
         client.get_run(77)
     assert unknown.value.status == 404
-    with pytest.raises(Refused) as stranger:
+    with pytest.raises(Refused) as nobody:
         Client(live_server.url, "ev_no").runs()
-    assert stranger.value.status == 401
-    assert StoredRun.objects.count() == 0
-
-
-def test_an_estimate_starts_nothing(client, dataset):
-    assert client.estimate(run_document(dataset))["calls_to_send"] == 3
-    assert not StoredRun.objects.exists()
+    assert nobody.value.status == 401
+    with pytest.raises(Refused):
+        Client(live_server.url, stranger.text).get_run(run.pk)
+    assert StoredRun.objects.get() == run, "nothing was started"
+    with pytest.raises(Unreachable, match=r"The answer is 30\d"):
+        # A redirect is an answer of its own: the token is not sent to where a site points.
+        Client(f"{live_server.url}/admin", "ev_x").runs()
 
 
 def test_nobody_there_is_told(monkeypatch):
@@ -122,7 +122,7 @@ def test_scores_are_a_frame_of_what_is_installed(monkeypatch):
 
     class Library:
         @staticmethod
-        def DataFrame(rows: Any, **options: Any) -> Any:  # noqa: N802
+        def DataFrame(rows, **options):  # noqa: N802
             return ("frame", len(rows), options)
 
     monkeypatch.setitem(sys.modules, "polars", Library)
@@ -139,15 +139,3 @@ def test_it_needs_neither_django_nor_anything_heavy():
     )
     ran = subprocess.run([sys.executable, "-c", code], cwd=BASE_DIR, capture_output=True, text=True)
     assert ran.stdout == "[]\n", ran.stderr
-
-
-def test_a_token_is_not_sent_to_where_a_site_points(live_server):
-    """A redirect is an answer of its own, and nobody follows it."""
-    with pytest.raises(Unreachable, match=r"The answer is 30\d"):
-        Client(f"{live_server.url}/admin", "ev_x").runs()
-
-
-def test_the_asker_is_whoever_the_token_says(live_server, stranger, run):
-    assert isinstance(stranger, Asker)
-    with pytest.raises(Refused):
-        Client(live_server.url, stranger.text).get_run(run.pk)

@@ -1,10 +1,12 @@
-"""`GET /compare`: runs and candidates of runs, by the same code as the page and the command."""
+"""Comparing runs and candidates of runs: by the selector, `GET /compare` and the command."""
 
 import pytest
 
 from runs.models import RunState
-from tests.commands.conftest import command
-from tests.harness.factories import make_dataset
+from runs.selectors.comparing.comparison import compare_runs
+from runs.services.datasets.storing import store_rows
+from tests.commands.conftest import command, refused
+from tests.harness.factories import make_dataset, run_document
 from tests.runs.comparing_parts import make_scored
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +31,9 @@ def test_candidates_of_one_run_and_of_two_are_compared(asker, alice, questions):
     half, worst = compared(asker, f"{first.pk}:0", f"{first.pk}:1", f"{second.pk}:0")
     assert (half["base"]["candidate"], half["other"]["candidate"]) == (0, 1)
     assert (half["overall"]["mean"], half["regressions"]) == (-0.5, 6)
+    assert half["changed"][0]["change"] == -1.0
+    [same] = compared(asker, first.pk, first.pk)
+    assert (same["regressions"], same["changed_total"]) == (0, 0)
     assert (worst["overall"]["mean"], worst["regressions"]) == (-1.0, 12)
     assert worst["verdict"].startswith(
         f"Candidate plain · simulated/sim-small (run {second.pk}) scores lower"
@@ -62,6 +67,7 @@ def test_cost_and_failures_are_compared_like_scores(asker, alice, questions):
     assert metrics["cost_per_thousand"]["difference"]["mean"] == 0.0
     assert metrics["latency_p95"]["difference"] is None, "12 cases say nothing of the slowest"
     assert metrics["score"]["difference"]["cases"] == 3, "a failed case is no zero"
+    assert (found["pairs"], found["comparable"]) == (3, False)
 
 
 def test_cases_are_matched_by_what_they_hold(asker, alice, questions):
@@ -80,9 +86,9 @@ def test_a_run_is_compared_with_its_last_one(asker, alice, questions):
     now = make_scored(alice, questions, HALF)
     [found] = compared(asker, "last", now.pk)
     assert found["base"]["run_id"] == first.pk
-    refused = asker.get("/compare", base="last", **{"with": first.pk})
-    assert refused.status_code == 422
-    assert "There is no complete run of this name" in refused.json()["detail"]
+    refusal = asker.get("/compare", base="last", **{"with": first.pk})
+    assert refusal.status_code == 422
+    assert "There is no complete run of this name" in refusal.json()["detail"]
 
 
 def test_a_run_that_goes_on_is_provisional(asker, alice, questions):
@@ -94,32 +100,80 @@ def test_a_run_that_goes_on_is_provisional(asker, alice, questions):
     assert f"Run {going.pk} still goes on: these figures are provisional." in found["marks"]
 
 
-@pytest.mark.parametrize(
-    ("base", "others", "said"),
-    [
-        pytest.param("1", "1:2:3", "pattern", id="no notation"),
-        pytest.param("1", "1,", "pattern", id="a comma too many"),
-        pytest.param("{run}:7", "{run}", "Its candidates are 0 to 0.", id="no candidate"),
-        pytest.param("{run}", "{many}", "1 to 9 others", id="too many"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(asker, run, base, others, said):
-    many = ",".join(f"{run.pk}:{number}" for number in range(10))
-    names = {"run": run.pk, "many": many}
-    answer = asker.get("/compare", base=base.format(**names), **{"with": others.format(**names)})
-    assert answer.status_code == 422
-    assert said in answer.content.decode()
+def test_what_cannot_be_compared_is_refused(asker, stranger, run):
+    number = run.pk
+    many = ",".join(f"{number}:{candidate}" for candidate in range(10))
+    wrong = {
+        ("1", "1:2:3"): "pattern",
+        ("1", "1,"): "pattern",
+        ("1", "x"): "pattern",
+        ("1", None): "with",
+        (None, "1"): "base",
+        (None, None): "base",
+        (f"{number}:7", f"{number}"): "Its candidates are 0 to 0.",
+        (f"{number}", many): "1 to 9 others",
+    }
+    found = {}
+    for sides, said in wrong.items():
+        named = zip(("base", "with"), sides, strict=True)
+        answer = asker.get("/compare", **{name: side for name, side in named if side})
+        if answer.status_code != 422 or said not in answer.content.decode():
+            found[sides] = (answer.status_code, answer.content)
+    assert found == {}
+    assert stranger.get("/compare", base=number, **{"with": number}).status_code == 404
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_command_says_what_the_api_says(asker, alice, questions):
+def test_an_edited_prompt_is_compared_with_its_former_self(alice, questions):
+    """A candidate is known again by its name, though its prompt has another key."""
+    good, bad = make_scored(alice, questions, ALL_RIGHT), make_scored(alice, questions, WORST)
+    bad.candidates.update(key="edited")
+    found = compare_runs(good, bad)
+    assert (found.marks, found.regressions) == ([], 12)
+    assert found.overall.p < 0.05
+    assert found.overall.high < 0
+    first = found.changed()[0]
+    assert (first.candidate, first.before, first.after) == ("plain · simulated/sim-small", 1.0, 0.0)
+    assert first.question.startswith("What is ")
+    back = compare_runs(bad, good)
+    assert (back.improvements, back.regressions) == (12, 0)
+
+
+def test_what_is_not_comparable_is_marked_and_only_equal_cases_are_compared(alice, questions):
+    shared = [case.fields for case in questions.cases.order_by("position")[:5]]
+    moved = store_rows(alice, "moved", [{"question": "What is 50 + 1?", "expected": "51"}, *shared])
+    document = run_document(moved, scorers=["numeric"])
+    first = make_scored(alice, questions, ALL_RIGHT)
+    second = make_scored(alice, moved, [0.0] * 6, [None] * 6, document=document)
+    found = compare_runs(first, second)
+    assert found.pairs == 5
+    assert found.only_after == ["prompt 1 · simulated/sim-small"]
+    assert [mark.split(":")[0].split(" (")[0] for mark in found.marks] == [
+        "The datasets differ",
+        "5 of 12 cases shared; 7 only in the base are not counted as passes; 1 only in run "
+        f"{second.pk} is left out.",
+        "The scorers differ, so the scores cannot be compared.",
+        "14 trials are only in one of the runs.",
+    ]
+    assert {trial.question for trial in found.changed()} == {row["question"] for row in shared}
+
+
+def test_failed_trials_are_marked(alice, questions):
+    first, second = (make_scored(alice, questions, values) for values in (ALL_RIGHT, [None] * 12))
+    found = compare_runs(first, second)
+    assert (found.pairs, found.overall) == (0, None)
+    assert any(mark.startswith("12 trials are left out, since they failed") for mark in found.marks)
+
+
+def test_the_command_says_what_the_api_says(asker, alice, bob, questions):
     run = make_scored(alice, questions, ALL_RIGHT, HALF)
+    evil = make_scored(alice, questions, WORST, name="[red]evil[/] \x1b[31m")
     base, other = f"{run.pk}:0", f"{run.pk}:1"
-    [told] = command("compare", base, other, "--json", "--user", "alice").lines
-    assert told == compared(asker, base, other)[0]
-    shown = command("compare", base, other, "--user", "alice").out
-    assert told["verdict"] in " ".join(shown.split())
+    told = command("compare", base, other, evil.pk, "--json", "--user", "alice").lines
+    assert told == compared(asker, base, other, evil.pk)
+    shown = command("compare", base, other, evil.pk, "--user", "alice").out
+    assert told[0]["verdict"] in " ".join(shown.split())
     assert "Score: 1.000 -> 0.500, −0.500" in shown
-    refused = command("compare", base, "x", "--user", "alice")
-    assert (refused.exit_code, refused.out) == (2, "")
-    assert "'x' names nothing to compare" in refused.err
+    assert "[red]evil[/]" in shown
+    assert "\x1b" not in shown
+    assert refused("compare", base, "x", "--user", "alice", told="'x' names nothing to compare")
+    assert refused("compare", base, other, "--user", "bob", told="There is no run of this number")

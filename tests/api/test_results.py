@@ -1,32 +1,31 @@
-"""What a run brought, through the API."""
+"""What a run brought, through the API: scores, candidates, combinations, trials, events, files."""
 
+import csv
+import json
 from datetime import timedelta
+from io import StringIO
+from urllib.parse import urlencode
 
 import pytest
+import yaml
+from django.test import AsyncClient
 from django.utils.timezone import now
 
 from runs.models import RunSample, Score
+from runs.selectors.scores import lines
 from runs.services.events import note
-from tests.harness.factories import add_candidate, add_score, make_run
+from tests.harness.factories import add_candidate, add_score, make_dataset
+from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db
 
-SCORE = {
-    "candidate",
-    "case",
-    "repeat",
-    "value",
-    "passed",
-    "error",
-    "answer",
-    "latency_ms",
-    "tokens_in",
-    "tokens_out",
-    "cost",
-    "cached",
-    "truncated",
-    "attempts",
-}
+SCORE = {"candidate", "case", "repeat", "value", "passed", "error", "answer", "cached"}
+SCORE |= {"latency_ms", "tokens_in", "tokens_out", "cost", "truncated", "attempts"}
+
+
+def ask_for(asker, run, accept, what="scores", **query):
+    address = f"/runs/{run.pk}/{what}?{urlencode(query)}"
+    return asker.ask("get", address, headers={"Accept": accept})
 
 
 def test_a_score_has_the_shape_that_was_promised(asker, run):
@@ -39,25 +38,20 @@ def test_a_score_has_the_shape_that_was_promised(asker, run):
     assert right["attempts"] == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "positions"),
-    [
-        ({"status": "failed"}, [1]),
-        ({"status": "correct"}, [0]),
-        ({"error": "timeout"}, [1]),
-        ({"error": "refused"}, []),
-        ({"candidate": "key0"}, [0, 1]),
-        ({"case": 1}, [1]),
-        ({"case": 7}, []),
-        ({"fields": "position"}, [0, 1]),
-        ({"limit": 1}, [0]),
-    ],
-)
-def test_scores_are_filtered(asker, run, query, positions):
-    found = asker.get(f"/runs/{run.pk}/scores", **query).json()["data"]
-    assert [row["position"] for row in found] == positions
+def test_scores_are_filtered_and_a_filter_that_can_match_nothing_is_refused(asker, run):
+    def found(**query):
+        answer = asker.get(f"/runs/{run.pk}/scores", **query)
+        is_list = answer.status_code == 200
+        return [row["position"] for row in answer.json()["data"]] if is_list else answer.status_code
+
+    assert found(status="failed") == found(error="timeout") == found(case=1) == [1]
+    assert found(status="correct") == found(limit=1) == [0]
+    assert found(candidate="key0") == found(fields="position") == [0, 1]
+    assert found(error="refused") == found(case=7) == []
+    assert found(candidate="nobody") == found(error="bad") == found(status="fine") == 422
 
 
+@pytest.mark.postgresql("SQL: rows are grouped and paged")
 def test_repeats_come_folded_where_that_is_asked_for(asker, run):
     candidate, case = run.candidates.get(), run.dataset.cases.get(position=0)
     for repeat, value in ((1, 0.0), (2, 1.0)):
@@ -82,24 +76,17 @@ def test_an_answer_that_was_cut_is_marked_and_found(asker, run):
     assert asker.get(f"/runs/{run.pk}/trials/0").json()["truncated"] is True
 
 
-@pytest.mark.parametrize("flaw", ["truncated", "filtered", "no_text"])
-def test_an_answer_that_is_not_whole_is_an_error_of_its_own(asker, run, flaw):
-    run.scores.filter(position=1).update(
-        error_class=flaw, answer="half", truncated=flaw == "truncated"
-    )
-    for query in ({"status": flaw}, {"error": flaw}):
-        [found] = asker.get(f"/runs/{run.pk}/scores", **query).json()["data"]
-        assert (found["value"], found["error"]["class"], found["answer"]) == (None, flaw, "half")
-    address = f"/runs/{run.pk}/scores?status={flaw}"
-    file = asker.ask("get", address, headers={"Accept": "text/csv"})
-    lines = file.getvalue().decode().splitlines()
-    assert len(lines) == 2
-    assert f",{flaw}," in lines[1]
-
-
-@pytest.mark.parametrize("query", [{"candidate": "nobody"}, {"error": "bad"}, {"status": "fine"}])
-def test_a_filter_that_can_match_nothing_is_refused(asker, run, query):
-    assert asker.get(f"/runs/{run.pk}/scores", **query).status_code == 422
+def test_an_answer_that_is_not_whole_is_an_error_of_its_own(asker, run):
+    for flaw in ("truncated", "filtered", "no_text"):
+        run.scores.filter(position=1).update(
+            error_class=flaw, answer="half", truncated=flaw == "truncated"
+        )
+        for query in ({"status": flaw}, {"error": flaw}):
+            [row] = asker.get(f"/runs/{run.pk}/scores", **query).json()["data"]
+            assert (row["value"], row["error"]["class"], row["answer"]) == (None, flaw, "half")
+        file = ask_for(asker, run, "text/csv", status=flaw).getvalue().decode()
+        [_, line] = file.splitlines()
+        assert f",{flaw}," in line
 
 
 def test_scores_come_page_by_page_while_more_arrive(asker, run, dataset):
@@ -135,20 +122,12 @@ def test_a_trial_is_shown_with_its_prompt_and_attempts(asker, run):
     found = asker.get(f"/runs/{run.pk}/trials/0").json()
     assert found["prompt"] == [{"role": "user", "content": "What is 0 + 1?"}]
     assert found["fields"] == {"question": "What is 0 + 1?", "expected": "1"}
-    [attempt] = found["attempt_log"]
-    assert attempt == {
-        "what": "call",
-        "outcome": "ok",
-        "waited_ms": 1.0,
-        "took_ms": 100.0,
-        "message": "",
-        "step": "",
-    }
+    attempt = {"what": "call", "outcome": "ok", "waited_ms": 1.0, "took_ms": 100.0}
+    assert found["attempt_log"] == [{**attempt, "message": "", "step": ""}]
     assert found["calls"] == []
     said = {"name": "exact", "value": 1.0, "passed": True, "label": "", "reason": "is '4'"}
-    assert found["judgements"] == [
-        {**said, "error": "", "votes": []}
-    ]  # stored before there were labels
+    # It was stored before there were labels.
+    assert found["judgements"] == [{**said, "error": "", "votes": []}]
     assert asker.get(f"/runs/{run.pk}/trials/2").status_code == 404
 
 
@@ -156,17 +135,9 @@ def test_the_chart_history_is_answered(asker, run):
     RunSample.objects.create(run=run, second=3, fresh=2, in_flight=5)
     found = asker.get(f"/runs/{run.pk}/samples").json()
     assert found["step_seconds"] == 1
-    assert found["data"] == [
-        {
-            "second": 3,
-            "fresh": 2.0,
-            "cached": 0.0,
-            "failed": 0.0,
-            "in_flight": 5,
-            "latency_p50": None,
-            "latency_p95": None,
-        }
-    ]
+    rates = {"fresh": 2.0, "cached": 0.0, "failed": 0.0}
+    latencies = {"latency_p50": None, "latency_p95": None}
+    assert found["data"] == [{"second": 3, **rates, "in_flight": 5, **latencies}]
 
 
 def test_events_are_answered_oldest_first_and_from_where_one_stopped(asker, run):
@@ -179,20 +150,82 @@ def test_events_are_answered_oldest_first_and_from_where_one_stopped(asker, run)
     assert asker.get(f"/runs/{run.pk}/events", level="error").json()["data"] == []
 
 
-def test_runs_are_compared_over_the_same_cases(asker, stranger, alice, run, dataset):
-    other = make_run(alice, dataset)
-    for position, value in enumerate((0.0, 1.0)):
-        case, passed = dataset.cases.get(position=position), bool(value)
-        add_score(other, case, other.candidates.get(), position, value=value, passed=passed)
-    answer = asker.get("/compare", base=run.pk, **{"with": f"{other.pk},{run.pk}"})
-    changed, same = answer.json()["data"]
-    assert (changed["pairs"], changed["regressions"], changed["comparable"]) == (1, 1, False)
-    assert changed["overall"]["mean"] == -1.0
-    assert changed["changed"][0]["change"] == -1.0
-    assert (same["regressions"], same["changed_total"]) == (0, 0)
-    assert stranger.get("/compare", base=run.pk, **{"with": other.pk}).status_code == 404
+def test_csv_has_question_expected_and_judgements(asker, run):
+    answer = ask_for(asker, run, "text/csv")
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    right, failed = csv.DictReader(answer.getvalue().decode().splitlines())
+    assert (right["question"], right["expected"], right["answer"]) == ("What is 0 + 1?", "1", "4")
+    assert (right["judgements"], right["truncated"]) == ("exact 1: is '4'", "False")
+    assert (failed["value"], failed["error_class"]) == ("", "timeout")
 
 
-@pytest.mark.parametrize("query", [{}, {"base": 1}, {"base": 1, "with": "x"}, {"with": "1"}])
-def test_a_comparison_needs_two_runs(asker, run, query):
-    assert asker.get("/compare", **query).status_code == 422
+def test_json_lines_are_filtered_like_the_list(asker, run):
+    answer = ask_for(asker, run, "application/x-ndjson, */*;q=0.1", status="correct")
+    [line] = answer.getvalue().decode().splitlines()
+    found = json.loads(line)
+    assert (found["position"], found["expected"]) == (0, "1")
+    assert found["judgements"][0]["reason"] == "is '4'"
+
+
+def test_a_file_has_all_scores_however_many_pages_they_are_read_in(asker, run, monkeypatch):
+    monkeypatch.setattr(lines, "PAGE_ROWS", 2)
+    candidate, case = run.candidates.get(), run.dataset.cases.get(position=2)
+    for position in range(2, 5):
+        add_score(run, case, candidate, position, repeat=position)
+    text = ask_for(asker, run, "application/x-ndjson").getvalue().decode()
+    assert [json.loads(line)["position"] for line in text.splitlines()] == [0, 1, 2, 3, 4]
+
+
+def test_who_accepts_what_cannot_be_made_is_told_what_can(asker, run):
+    for accept in ("*/*", "application/json", "text/html, */*;q=0.8"):
+        answer = ask_for(asker, run, accept)
+        assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+    for accept in ("application/xml", "text/html", "application/pdf;q=0.9"):
+        answer = ask_for(asker, run, accept)
+        assert (answer.status_code, answer["Content-Type"]) == (406, "application/problem+json")
+        assert "text/csv" in answer.json()["detail"]
+
+
+def test_a_file_has_no_pages_and_no_chosen_fields_and_is_its_owners(asker, stranger, run):
+    for name, value in {"limit": 5, "cursor": "x", "fields": "position"}.items():
+        answer = ask_for(asker, run, "text/csv", **{name: value})
+        assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, name)
+    assert ask_for(stranger, run, "text/csv").status_code == 404
+
+
+@pytest.mark.postgresql("connections: rows are read on another thread's, part by part")
+@pytest.mark.django_db(transaction=True)
+async def test_a_server_sends_the_file_part_by_part(alice, run):
+    client = AsyncClient()
+    await client.aforce_login(alice)
+    answer = await client.get(f"/runs/{run.pk}/scores.csv")
+    assert answer.is_async, "Django would read all of it before it sends the first byte"
+    text = b"".join([part async for part in answer.streaming_content]).decode()
+    assert len(list(csv.DictReader(text.splitlines()))) == 2
+
+
+def test_a_selection_is_told_with_its_rounds_and_what_was_saved(asker, alice, run):
+    selection = make_selection(alice, make_dataset(alice, "thirty", rows=30))
+    found = asker.get(f"/runs/{selection.pk}/combinations").json()
+    best, other = found["combinations"]
+    assert best["name"] == "solver=simulated/sim-large"
+    assert (best["is_best"], best["on_front"]) == (True, True)
+    assert best["bounds"]["low"] < best["bounds"]["mean"] < best["bounds"]["high"]
+    assert other["eliminated_in"] == len(found["rounds"])
+    assert "worse than solver=simulated/sim-large" in other["why"]
+    assert found["evaluations"] == selection.done < found["brute_force_evaluations"] == 60
+    assert found["brute_force_dollars"] == pytest.approx(60 * 0.002)
+    assert found["is_separable"]
+    assert found["rounds"][-1]["alive"] == found["alive"] == 1
+    file = ask_for(asker, selection, "text/csv", "combinations")
+    assert file["Content-Type"].startswith("text/csv")
+    rows = list(csv.DictReader(StringIO(file.content.decode())))
+    assert [row["is_best"] for row in rows] == ["True", "False"]
+    winner = asker.get(f"/runs/{selection.pk}/litellm").json()
+    as_yaml = ask_for(asker, selection, "application/yaml", "litellm")
+    assert yaml.safe_load(as_yaml.content) == winner
+    assert winner["model_list"][0]["litellm_params"]["api_key"].startswith("os.environ/")
+    for what in ("combinations", "litellm"):  # which other kinds of runs do not have
+        answer = asker.get(f"/runs/{run.pk}/{what}")
+        assert answer.status_code == 409
+        assert "no combinations" in answer.json()["detail"]

@@ -1,35 +1,30 @@
-"""Starting, listing, showing and controlling runs through the API."""
+"""Starting, listing, showing, controlling and rerunning runs through the API."""
 
 import json
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from django.utils.timezone import now
 
-from runs.models import Configuration, Dataset, Run, RunSample, RunState, Team
+from runs import models
+from runs.models import Configuration, Dataset, Run, RunState
+from runs.selectors.case_sources import positions_of
 from runs.services.configurations import save_configuration
-from tests.api.asking import Asker
 from tests.harness.factories import add_candidate, add_score, make_run, run_document
 
 pytestmark = pytest.mark.django_db
 
 # What contract.md promises; more may be added, nothing be renamed.
 SHAPE = {
-    "id": ...,
-    "kind": ...,
-    "state": ...,
-    "reason": ...,
     "counts": {"planned", "done", "ok", "failed", "cached", "in_flight", "waiting"},
     "score": {"value", "low", "high", "n", "failed_share", "value_failures_wrong"},
     "rates": {"trials_per_second", "cache_hit_rate", "latency_p50", "latency_p95"},
     "calls": {"sent", "retried", "throttled", "saved", "by_role"},
-    "cost": ...,
-    "eta_seconds": ...,
-    "best": ...,
-    "peak_in_flight": ...,
-    "started": ...,
-    "ended": ...,
 }
+FIELDS = {"id", "kind", "state", "reason", "cost", "eta_seconds", "best", "peak_in_flight"}
+FIELDS |= {"started", "ended", *SHAPE}
 
 
 @pytest.fixture
@@ -46,15 +41,13 @@ def test_a_run_is_accepted_with_its_address(asker, document):
     assert asker.get(answer["Location"].removeprefix("/api/v1")).json()["counts"]["planned"] == 3
 
 
-def test_a_stored_configuration_is_started_by_its_name(asker, alice, document):
+def test_a_stored_configuration_is_started_by_its_name_by_its_owner(
+    asker, stranger, alice, document
+):
     save_configuration(alice, "nightly", document)
     assert asker.post("/runs", {"configuration": "nightly"}).status_code == 202
     assert Run.objects.get().configuration == Configuration.objects.get()
     assert Run.objects.get().name == "nightly"
-
-
-def test_the_configuration_of_somebody_else_does_not_exist(stranger, alice, document):
-    save_configuration(alice, "nightly", document)
     answer = stranger.post("/runs", {"configuration": "nightly"})
     assert answer.status_code == 422
     assert "There is no configuration 'nightly'" in answer.json()["detail"]
@@ -68,42 +61,30 @@ def test_every_problem_of_a_configuration_is_told_at_once(asker, document):
     wrong = {**document, "models": ["nowhere/x"]}
     answer = asker.post("/runs", {"configuration": wrong})
     assert [problem["path"] for problem in answer.json()["problems"]] == ["models.0.endpoint"]
+    for given in ([], 5, None, {}):
+        assert asker.post("/runs", {"configuration": given}).status_code == 422
     assert not Run.objects.exists()
-
-
-@pytest.mark.parametrize("given", [[], 5, None, {}, {"configuration": {}}])
-def test_what_is_no_configuration_is_refused(asker, given):
-    body = given if isinstance(given, dict) and given else {"configuration": given}
-    assert asker.post("/runs", body).status_code == 422
 
 
 def keyed(asker, body, key):
     return asker.post("/runs", body, headers={"Idempotency-Key": key})
 
 
-def test_the_same_key_and_body_give_the_same_run(asker, document):
-    body = {"configuration": document}
-    first, again = (keyed(asker, body, "k1") for _ in range(2))
-    reordered = {"configuration": dict(reversed(document.items()))}
-    assert {answer.json()["id"] for answer in (first, again, keyed(asker, reordered, "k1"))} == {
-        Run.objects.get().pk
-    }
-    assert keyed(asker, body, "k2").json()["id"] != first.json()["id"]
-
-
-def test_the_same_key_with_another_body_is_refused(asker, document):
-    keyed(asker, {"configuration": document}, "k1")
-    answer = keyed(asker, {"configuration": {**document, "seed": 8}}, "k1")
-    assert answer.status_code == 422
-    assert answer.json()["problems"][0]["path"] == "Idempotency-Key"
-    assert Run.objects.count() == 1
-
-
-def test_a_key_belongs_to_its_person(asker, stranger, document):
+def test_the_same_key_and_body_give_the_same_run_to_the_same_person(asker, stranger, document):
     Dataset.objects.update(is_shared=True)
     body = {"configuration": document}
-    mine, theirs = keyed(asker, body, "k1"), keyed(stranger, body, "k1")
-    assert mine.json()["id"] != theirs.json()["id"]
+    first, again = (keyed(asker, body, "k1") for _ in range(2))
+    reordered = keyed(asker, {"configuration": dict(reversed(document.items()))}, "k1")
+    run = Run.objects.get()
+    assert {answer.json()["id"] for answer in (first, again, reordered)} == {run.pk}
+    other = keyed(asker, {"configuration": {**document, "seed": 8}}, "k1")
+    assert other.status_code == 422
+    assert other.json()["problems"][0]["path"] == "Idempotency-Key"
+    for key in ("x" * 81, "ä", "two words"):  # which cannot be kept
+        assert keyed(asker, body, key).status_code == 422
+    assert Run.objects.get() == run
+    assert keyed(asker, body, "k2").json()["id"] != run.pk
+    assert keyed(stranger, body, "k1").json()["id"] != run.pk
 
 
 def test_the_same_key_and_name_give_the_same_run_after_the_configuration_changed(
@@ -115,54 +96,56 @@ def test_the_same_key_and_name_give_the_same_run_after_the_configuration_changed
     assert keyed(asker, {"configuration": "nightly"}, "k1").json() == first.json()
 
 
-@pytest.mark.parametrize("key", ["x" * 81, "ä", "two words"])
-def test_a_key_that_cannot_be_kept_is_refused(asker, document, key):
-    answer = keyed(asker, {"configuration": document}, key)
-    assert answer.status_code == 422
-    assert not Run.objects.exists()
+AT_ONCE = 20
 
 
-def test_an_estimate_starts_nothing(asker, document):
+@pytest.mark.postgresql("locks: twenty launches with one key, each on a connection of its own")
+@pytest.mark.django_db(transaction=True)
+def test_launches_with_one_key_at_the_same_moment_make_one_run(live_server, asker, document):
+    body = json.dumps({"configuration": document}).encode()
+    headers = {
+        "Authorization": f"Bearer {asker.text}",
+        "Content-Type": "application/json",
+        "Idempotency-Key": "once",
+    }
+    request = urllib.request.Request(f"{live_server.url}/api/v1/runs", body, headers)
+
+    def launch(_):
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.load(answer)["id"]
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = set(pool.map(launch, range(AT_ONCE)))
+    assert answers == {(202, Run.objects.get().pk)}
+
+
+def test_an_estimate_starts_nothing_and_tells_what_is_wrong(asker, document):
     answer = asker.post("/runs/estimate", {"configuration": document})
     assert answer.status_code == 200
     found = answer.json()
     assert (found["trials"], found["calls_to_send"]) == (3, 3)
     assert found["limited_by"]
-    assert not Run.objects.exists()
-
-
-def test_an_estimate_tells_what_is_wrong(asker, document):
     answer = asker.post("/runs/estimate", {"configuration": {**document, "repeats": 10**9}})
-    assert answer.status_code == 422
-    assert answer.json()["problems"][0]["path"] == "repeats"
+    assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, "repeats")
+    assert not Run.objects.exists()
 
 
 def test_a_run_is_shown_in_the_shape_that_was_promised(asker, run):
     found = asker.get(f"/runs/{run.pk}").json()
-    assert SHAPE.keys() <= found.keys()
-    for name, parts in SHAPE.items():
-        if parts is not ...:
-            assert set(found[name]) == parts
-    assert found["counts"] == {
-        "planned": 3,
-        "done": 2,
-        "ok": 1,
-        "failed": 1,
-        "cached": 0,
-        "in_flight": 0,
-        "waiting": 1,
-    }
-    assert found["score"]["value"] == 1.0
-    assert found["score"]["n"] == 1
+    assert found.keys() >= FIELDS
+    assert {name: set(found[name]) for name in SHAPE} == SHAPE
+    counts = {"planned": 3, "done": 2, "ok": 1, "failed": 1, "cached": 0}
+    assert found["counts"] == {**counts, "in_flight": 0, "waiting": 1}
+    assert (found["score"]["value"], found["score"]["n"]) == (1.0, 1)
     assert found["score"]["failed_share"] == 0.5
     assert found["score"]["value_failures_wrong"] == 0.5
     assert found["best"]["candidate"] == run.candidates.get().key
 
 
-def test_what_flies_and_how_long_it_takes_is_told_while_a_run_goes_on(asker, run, time_machine):
-    time_machine.move_to(now(), tick=False)
+@pytest.mark.usefixtures("still_clock")
+def test_what_flies_and_how_long_it_takes_is_told_while_a_run_goes_on(asker, run):
     Run.objects.filter(pk=run.pk).update(started=now() - timedelta(seconds=10), planned=100)
-    RunSample.objects.create(run=run, second=8, fresh=1, failed=1, in_flight=7)
+    models.RunSample.objects.create(run=run, second=8, fresh=1, failed=1, in_flight=7)
     found = asker.get(f"/runs/{run.pk}").json()
     assert found["counts"]["in_flight"] == 7
     assert found["counts"]["waiting"] == 100 - 2 - 7
@@ -185,10 +168,8 @@ def test_the_best_candidate_is_the_leader_of_the_leaderboard(asker, run):
 
 
 def test_fields_choose_what_is_answered(asker, run):
-    assert asker.get(f"/runs/{run.pk}", fields="id,state").json() == {
-        "id": run.pk,
-        "state": "running",
-    }
+    shown = asker.get(f"/runs/{run.pk}", fields="id,state").json()
+    assert shown == {"id": run.pk, "state": "running"}
     (row,) = asker.get("/runs", fields="id,score").json()["data"]
     assert set(row) == {"id", "score"}
     answer = asker.get("/runs", fields="id,colour")
@@ -196,29 +177,16 @@ def test_fields_choose_what_is_answered(asker, run):
     assert "Unknown: colour. Allowed here: id, name" in answer.json()["detail"]
 
 
-def pages_of(asker, path, **query):
-    """All items, page by page."""
-    cursor, found = "", []
-    for _ in range(50):
-        page = asker.get(path, cursor=cursor, **query).json()
-        found.append(page["data"])
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
-    return found
-
-
-def test_runs_are_listed_page_by_page_newest_first(asker, alice, dataset):
+def test_runs_are_listed_page_by_page_newest_first(asker, stranger, staff, alice, dataset):
     made = [make_run(alice, dataset).pk for _ in range(5)]
-    pages = pages_of(asker, "/runs", limit=2, fields="id")
-    assert [len(page) for page in pages] == [2, 2, 1]
-    assert [row["id"] for page in pages for row in page] == made[::-1]
-
-
-def test_a_list_shows_only_ones_own(asker, stranger, staff, run):
-    assert len(asker.get("/runs").json()["data"]) == 1
+    cursor, pages = "", []
+    while cursor is not None:
+        page = asker.get("/runs", cursor=cursor, limit=2, fields="id").json()
+        pages.append([row["id"] for row in page["data"]])
+        cursor = page["next_cursor"]
+    assert pages == [made[:2:-1], made[2:0:-1], made[:1]]
     assert stranger.get("/runs").json()["data"] == []
-    assert len(staff.get("/runs").json()["data"]) == 1
+    assert len(staff.get("/runs").json()["data"]) == 5
 
 
 def test_a_cursor_fits_only_its_own_question(asker, alice, dataset):
@@ -229,11 +197,8 @@ def test_a_cursor_fits_only_its_own_question(asker, alice, dataset):
     for other in ({"state": "completed"}, {"kind": "evaluate"}):
         assert asker.get("/runs", cursor=cursor, **other).status_code == 422
     assert asker.get("/datasets", cursor=cursor).status_code == 422
-
-
-@pytest.mark.parametrize("cursor", ["x", "====", "WzFd", "bnVsbA==", "ä"])
-def test_what_is_no_cursor_is_refused(asker, cursor):
-    assert asker.get("/runs", cursor=cursor).status_code == 422
+    for none in ("x", "====", "WzFd", "bnVsbA==", "ä"):
+        assert asker.get("/runs", cursor=none).status_code == 422
 
 
 def test_runs_are_filtered(asker, alice, dataset):
@@ -263,7 +228,7 @@ def test_the_list_asks_a_fixed_number_of_questions(
     asker, alice, dataset, django_assert_max_num_queries
 ):
     for number in range(5):
-        team = Team.objects.create(name=f"team {number}")
+        team = models.Team.objects.create(name=f"team {number}")
         make_run(alice, dataset, state=RunState.RUNNING, ended=None, team=team)
     asker.get("/runs")
     with django_assert_max_num_queries(9):
@@ -279,6 +244,9 @@ def test_polling_is_answered_with_304_while_nothing_changed(asker, run):
 
 def test_a_run_is_controlled(asker, run):
     path = f"/runs/{run.pk}"
+    retried = asker.post(f"{path}/retry").json()
+    assert retried == {"applied": True, "changed": False, "trials": 0}  # its chunk is not closed
+    assert asker.post(f"{path}/trials/7/rerun").json()["changed"] is False
     said = [
         asker.post(f"{path}/pause", {"reason": "lunch"}).json(),
         asker.post(f"{path}/pause").json(),
@@ -294,15 +262,6 @@ def test_a_run_is_controlled(asker, run):
     assert asker.post(f"{path}/cancel", {"hard": True}).status_code == 422
 
 
-def test_failed_trials_are_counted_when_they_are_retried(asker, run):
-    assert asker.post(f"/runs/{run.pk}/retry").json() == {
-        "applied": True,
-        "changed": False,  # its chunk is not closed
-        "trials": 0,
-    }
-    assert asker.post(f"/runs/{run.pk}/trials/7/rerun").json()["changed"] is False
-
-
 def test_limits_are_changed_with_a_reason_or_without(asker, run):
     answer = asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 4, "reason": "calm"})
     assert answer.json()["max_concurrent"] == 4
@@ -314,13 +273,42 @@ def test_limits_are_changed_with_a_reason_or_without(asker, run):
     assert "Allowed here: max_concurrent" in answer.json()["problems"][0]["message"]
 
 
-def test_a_reading_token_starts_nothing(alice, document):
-    answer = Asker(alice, "read").post("/runs", {"configuration": document})
-    assert answer.status_code == 403
-    assert not Run.objects.exists()
-
-
+@pytest.mark.postgresql("types: infinity in a column of numbers")
 def test_answers_hold_what_json_allows_only(asker, run):
     Run.objects.filter(pk=run.pk).update(cost=float("inf"))
     text = asker.get(f"/runs/{run.pk}").content.decode()
     assert json.loads(text, parse_constant=pytest.fail)["cost"] is None
+
+
+def test_failed_trials_become_a_new_run_that_names_its_origin(asker, run):
+    answer = asker.post(f"/runs/{run.pk}/rerun", {"status": "failed"})
+    assert answer.status_code == 202
+    new = Run.objects.get(pk=answer.json()["id"])
+    assert answer["Location"] == f"/api/v1/runs/{new.pk}"
+    assert answer.json() == {"id": new.pk, "in_place": False, "trials": 1}
+    assert list(positions_of(new)) == [1]
+    shown = asker.get(f"/runs/{new.pk}").json()
+    assert (shown["rerun_of"], shown["rerun_what"]) == (run.pk, "1 failed trial")
+
+
+def test_named_trials_are_run_again_in_place(asker, run):
+    trials = [[0, 0, 0, 0], [1, 0, 1, 0]]
+    done = models.ChunkState.DONE
+    models.Chunk.objects.create(run=run, start=0, trials=trials, state=done)
+    answer = asker.post(f"/runs/{run.pk}/rerun", {"trials": [0], "in_place": True})
+    assert answer.json() == {"id": run.pk, "in_place": True, "trials": 1}
+    assert list(run.scores.values_list("position", flat=True)) == [1]
+
+
+def test_what_cannot_be_rerun_is_refused_and_starts_nothing(asker, run):
+    for status, body in [
+        (409, {}),
+        (409, {"trials": [77]}),
+        (422, {"trials": [-1]}),
+        (422, {"trials": list(range(1001))}),
+        (422, {"status": "odd"}),
+        (422, {"candidate": "nobody"}),
+        (422, {"status": "wrong", "cache": "off"}),
+    ]:
+        assert asker.post(f"/runs/{run.pk}/rerun", body).status_code == status, body
+    assert Run.objects.count() == 1

@@ -1,4 +1,4 @@
-"""Datasets, endpoints, configurations, the cache and benchmarks through the API."""
+"""Datasets, endpoints and configurations through the API."""
 
 import json
 
@@ -8,18 +8,18 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.client import MULTIPART_CONTENT
 
 from runs import secrets
-from runs.models import CachedReply, Configuration, Dataset, Endpoint
+from runs.models import Configuration, Dataset, Endpoint
 from runs.roles import Role
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
-from tests.harness.factories import add_cached_reply, make_dataset, make_person, run_document
-from tests.runs.benchmark_parts import make_benchmark
+from tests.harness.factories import make_dataset, make_person, run_document
 from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 
 ROWS = [{"question": "What is 2 + 3?", "expected": "5"}]
 KEY = "sk-canary-0123456789abcdef"
+YAML = "application/yaml"
 
 
 def test_a_dataset_is_made_of_rows(asker):
@@ -31,65 +31,50 @@ def test_a_dataset_is_made_of_rows(asker):
     assert asker.post("/datasets", {"name": "sums", "rows": ROWS}).json()["version"] == 1
     more = asker.post("/datasets", {"name": "sums", "rows": ROWS * 2}).json()
     assert (more["version"], more["rows"]) == (2, 2)
+    nested = [{"question": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]
+    asker.post("/datasets", {"name": "nested", "rows": nested})
+    (row,) = asker.get("/datasets/nested").json()["data"]
+    kept = {"question": "Which?", "choices": '["A","B"]', "meta": '{"level":2}'}
+    assert row["fields"] == kept  # lists and objects as JSON text
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["question,expected\nWhat is 2 + 3?,5\n", json.dumps(ROWS[0]) + "\n", json.dumps(ROWS)],
-    ids=["CSV", "JSONL", "JSON"],
-)
-def test_a_dataset_is_uploaded(asker, content):
-    file = SimpleUploadedFile("rows.txt", content.encode())
-    answer = asker.client.post(
-        "/api/v1/datasets",
-        {"name": "sums", "file": file},
-        headers={"Authorization": f"Bearer {asker.text}"},
-        content_type=MULTIPART_CONTENT,
-    )
-    assert answer.status_code == 201
-    assert Dataset.objects.get().cases.get().fields == ROWS[0]
+def upload(asker, body, kind=MULTIPART_CONTENT):
+    headers = {"Authorization": f"Bearer {asker.text}"}
+    return asker.client.post("/api/v1/datasets", body, headers=headers, content_type=kind)
 
 
-def test_lists_and_objects_in_rows_are_kept_as_json_text(asker):
-    rows = [{"question": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]
-    assert asker.post("/datasets", {"name": "choices", "rows": rows}).status_code == 201
-    (row,) = asker.get("/datasets/choices").json()["data"]
-    assert row["fields"] == {
-        "question": "Which?",
-        "choices": '["A","B"]',
-        "meta": '{"level":2}',
-    }
+def test_a_dataset_is_uploaded_as_csv_json_lines_or_json(asker):
+    csv = "question,expected\nWhat is 2 + 3?,5\n"
+    for name, text in {"a": csv, "b": json.dumps(ROWS[0]) + "\n", "c": json.dumps(ROWS)}.items():
+        file = SimpleUploadedFile("rows.txt", text.encode())
+        assert upload(asker, {"name": name, "file": file}).status_code == 201
+        assert Dataset.objects.get(name=name).cases.get().fields == ROWS[0]
 
 
-@pytest.mark.parametrize("kind", ["application/json", MULTIPART_CONTENT], ids=["JSON", "form"])
-def test_too_large_a_body_is_a_problem_without_a_traceback(asker, caplog, kind):
+def test_too_large_a_body_is_a_problem_without_a_traceback(asker, caplog):
     text = "x" * (21 * 1024 * 1024)
-    body = {"name": "sums", "rows": text} if kind == MULTIPART_CONTENT else f'{{"name": "{text}"}}'
-    answer = asker.client.post(
-        "/api/v1/datasets",
-        body,
-        headers={"Authorization": f"Bearer {asker.text}"},
-        content_type=kind,
-    )
-    assert answer.status_code == 413
-    assert "at most 20 MB" in answer.json()["detail"]
+    as_form = upload(asker, {"name": "sums", "rows": text})
+    as_json = upload(asker, f'{{"name": "{text}"}}', "application/json")
+    for answer in (as_form, as_json):
+        assert answer.status_code == 413
+        assert "at most 20 MB" in answer.json()["detail"]
     assert not [entry for entry in caplog.records if entry.exc_info]
 
 
-@pytest.mark.parametrize(
-    ("body", "path"),
-    [
-        ({"name": "sums", "rows": []}, "rows"),
-        ({"name": "", "rows": ROWS}, "name"),
-        ({"name": "sums", "rows": [{"a": "1"}, {"b": "2"}]}, "rows.2"),
-        ({"name": "sums", "rows": ROWS, "owner": 1}, "owner"),
-        ({"rows": ROWS}, "name"),
-    ],
-)
-def test_rows_that_are_wrong_are_refused_at_their_place(asker, body, path):
-    answer = asker.post("/datasets", body)
-    assert answer.status_code == 422
-    assert path in [problem["path"] for problem in answer.json()["problems"]]
+def paths_of(answer):
+    """Where the problems are, of what was refused for them."""
+    assert answer.status_code == 422, answer.content
+    return [problem["path"] for problem in answer.json()["problems"]]
+
+
+def test_rows_that_are_wrong_are_refused_at_their_place(asker):
+    assert "rows" in paths_of(asker.post("/datasets", {"name": "sums", "rows": []}))
+    assert "name" in paths_of(asker.post("/datasets", {"name": "", "rows": ROWS}))
+    assert "name" in paths_of(asker.post("/datasets", {"rows": ROWS}))
+    odd = {"name": "sums", "rows": [{"a": "1"}, {"b": "2"}]}
+    assert "rows.2" in paths_of(asker.post("/datasets", odd))
+    unknown = {"name": "sums", "rows": ROWS, "owner": 1}
+    assert "owner" in paths_of(asker.post("/datasets", unknown))
     assert not Dataset.objects.exists()
 
 
@@ -135,36 +120,30 @@ def test_an_endpoint_is_added_and_its_key_is_never_answered(staff):
 
 def test_only_what_is_given_is_changed(staff):
     add(staff)
-    answer = staff.patch("/endpoints/provider", {"max_concurrent": 3})
-    changed = answer.json()
+    changed = staff.patch("/endpoints/provider", {"max_concurrent": 3}).json()
     assert (changed["max_concurrent"], changed["models"], changed["has_key"]) == (3, ["m"], True)
+    elsewhere = staff.patch("/endpoints/provider", {"base_url": "https://evil.example/v1"})
+    assert paths_of(elsewhere) == ["base_url"]
+    assert "enter the key again" in elsewhere.json()["problems"][0]["message"]
     assert staff.patch("/endpoints/provider", {"api_key": ""}).json()["has_key"] is False
-
-
-def test_an_endpoint_may_have_several_servers(staff):
     urls = ["https://a.example/v1", "https://b.example/v1"]
-    answer = staff.post("/endpoints", {"name": "farm", "kind": "openai", "base_urls": urls})
-    assert answer.json()["base_urls"] == urls
+    farm = staff.post("/endpoints", {"name": "farm", "kind": "openai", "base_urls": urls})
+    assert farm.json()["base_urls"] == urls
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"name": "Two Words"}, "name"),
-        ({"kind": "magic"}, "kind"),
-        ({"base_url": "http://127.0.0.1:1/v1"}, "base_url"),
-        ({"base_url": "https://provider.example/v1?key=x"}, "base_url"),
-        ({"api_key": "two words"}, "api_key"),
-        ({"max_concurrent": 0}, "max_concurrent"),
-        ({"key_ciphertext": "x"}, "key_ciphertext"),
-        ({"is_paused": True}, "is_paused"),
-        ({"prices": {"m": {"input": -1, "output": 1}}}, "prices.m.input"),
-    ],
-)
-def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff, changes, path):
-    answer = add(staff, **changes)
-    assert answer.status_code == 422
-    assert [problem["path"] for problem in answer.json()["problems"]] == [path]
+def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff):
+    wrong = [
+        ("name", {"name": "Two Words"}),
+        ("kind", {"kind": "magic"}),
+        ("base_url", {"base_url": "http://127.0.0.1:1/v1"}),
+        ("base_url", {"base_url": "https://provider.example/v1?key=x"}),
+        ("api_key", {"api_key": "two words"}),
+        ("max_concurrent", {"max_concurrent": 0}),
+        ("key_ciphertext", {"key_ciphertext": "x"}),
+        ("is_paused", {"is_paused": True}),
+        ("prices.m.input", {"prices": {"m": {"input": -1, "output": 1}}}),
+    ]
+    assert [(*paths_of(add(staff, **changes)), changes) for _, changes in wrong] == wrong
     assert not Endpoint.objects.exists()
 
 
@@ -173,9 +152,9 @@ def test_a_private_address_is_refused_until_an_admin_names_it(staff):
     (problem,) = add(staff, **place).json()["problems"]
     assert "under Private addresses (private_addresses)." in problem["message"]
     made = add(staff, **place, private_addresses=["127.0.0.1:8080", "10.0.0.1:80"])
-    assert made.json()["private_addresses"] == ["127.0.0.1:8080"]  # of its own addresses only
     changed = staff.patch("/endpoints/provider", {"max_concurrent": 3})
-    assert changed.json()["private_addresses"] == ["127.0.0.1:8080"]
+    for answer in (made, changed):
+        assert answer.json()["private_addresses"] == ["127.0.0.1:8080"]  # of its own only
     revoked = staff.patch("/endpoints/provider", {"private_addresses": []})
     assert revoked.json()["private_addresses"] == []
 
@@ -206,29 +185,14 @@ def test_an_operator_cannot_open_a_private_address(staff):
     assert operator.patch("/endpoints/provider", moved).status_code == 422
 
 
-def test_a_stored_key_is_not_sent_to_another_host(staff):
-    add(staff)
-    answer = staff.patch("/endpoints/provider", {"base_url": "https://evil.example/v1"})
-    assert answer.status_code == 422
-    assert "enter the key again" in answer.json()["problems"][0]["message"]
-
-
 def test_only_staff_change_endpoints(asker, staff):
     add(staff)
     assert asker.get("/endpoints/provider").status_code == 200
-    for method, path in [
-        ("post", "/endpoints"),
-        ("patch", "/endpoints/provider"),
-        ("post", "/endpoints/provider/pause"),
-        ("post", "/endpoints/provider/resume"),
-    ]:
-        body = {"name": "x", "kind": "simulated"} if path == "/endpoints" else {}
-        assert asker.ask(method, path, body).status_code == 403
+    refused = [asker.post("/endpoints", {"name": "x", "kind": "simulated"})]
+    refused += [asker.post(f"/endpoints/provider/{what}", {}) for what in ("pause", "resume")]
+    refused += [asker.patch("/endpoints/provider", {})]
+    assert [answer.status_code for answer in refused] == [403] * 4
     assert Endpoint.objects.count() == 1
-
-
-def test_an_endpoint_is_paused_and_resumed(staff):
-    add(staff)
     said = [
         staff.post(f"/endpoints/provider/{what}").json()["changed"]
         for what in ("pause", "pause", "resume", "resume")
@@ -293,18 +257,18 @@ def test_a_configuration_is_stored_and_answered_unchanged(asker, document):
 
 
 def yaml_of(asker, path):
-    answer = asker.ask("get", path, headers={"Accept": "application/yaml"})
-    assert answer["Content-Type"] == "application/yaml"
+    answer = asker.ask("get", path, headers={"Accept": YAML})
+    assert answer["Content-Type"] == YAML
     return answer.content.decode()
 
 
 def test_yaml_goes_in_and_out_exactly(asker, document):
     text = yaml.safe_dump(document, sort_keys=False)
-    answer = asker.post("/configurations", text, content_type="application/yaml")
+    answer = asker.post("/configurations", text, content_type=YAML)
     assert answer.status_code == 201
     out = yaml_of(asker, "/configurations/sums")
     assert yaml.safe_load(out) == document
-    again = asker.ask("put", "/configurations/sums", out, content_type="application/yaml")
+    again = asker.ask("put", "/configurations/sums", out, content_type=YAML)
     assert again.status_code == 200
     assert Configuration.objects.get().version == 1  # the same document: no new version
     assert yaml_of(asker, "/configurations/sums") == out
@@ -323,7 +287,7 @@ def test_a_configuration_is_replaced(asker, document):
 
 def test_off_without_quotes_is_taken_in_yaml(asker, document):
     text = yaml.safe_dump({name: v for name, v in document.items() if name != "cache"})
-    send = {"content_type": "application/yaml"}
+    send = {"content_type": YAML}
     assert asker.post("/configurations", f"{text}cache: off\n", **send).status_code == 201
     assert read_configuration(Configuration.objects.get().as_document).cache == "off"
     refused = asker.ask("put", "/configurations/sums", f"{text}cache: on\n", **send)
@@ -331,20 +295,17 @@ def test_off_without_quotes_is_taken_in_yaml(asker, document):
     assert "Choose use, refresh or off" in refused.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("text", "content_type", "status"),
-    [
-        ("name: [", "application/yaml", 422),
-        ("a: &a [1]\nb: *a", "application/yaml", 422),
-        ("- 1", "application/yaml", 422),
-        ("name: x\nkind: evaluate", "application/yaml", 422),
-        ("{", "application/json", 400),
-        ("name: x", "text/plain", 415),
-    ],
-)
-def test_a_configuration_that_is_wrong_is_refused(asker, text, content_type, status):
-    answer = asker.post("/configurations", text, content_type=content_type)
-    assert answer.status_code == status
+def test_a_configuration_that_is_wrong_is_refused(asker):
+    for status, content_type, text in [
+        (422, YAML, "name: ["),
+        (422, YAML, "a: &a [1]\nb: *a"),
+        (422, YAML, "- 1"),
+        (422, YAML, "name: x\nkind: evaluate"),
+        (400, "application/json", "{"),
+        (415, "text/plain", "name: x"),
+    ]:
+        answer = asker.post("/configurations", text, content_type=content_type)
+        assert answer.status_code == status, text
     assert not Configuration.objects.exists()
 
 
@@ -365,44 +326,3 @@ def test_a_preset_is_seen_by_all_and_changed_by_its_owner(asker, stranger, alice
     assert asker.ask("put", "/configurations/sums", {**document, "seed": 8}).status_code == 200
     stored = Configuration.objects.get()
     assert (stored.is_preset, stored.description, stored.owner) == (True, "For all.", alice)
-
-
-def test_the_cache_is_looked_at_and_pruned(asker, staff, stranger, run):
-    for number in range(30):
-        add_cached_reply(run, f"{number:064x}")
-    assert asker.get("/cache").json()["entries"] == 30
-    first = asker.get("/cache/entries").json()
-    assert (len(first["data"]), first["data"][0]["run"]) == (25, run.pk)
-    rest = asker.get("/cache/entries", cursor=first["next_cursor"]).json()
-    assert (len(rest["data"]), rest["next_cursor"]) == (5, None)
-    assert stranger.get("/cache/entries").json()["data"] == []
-    assert asker.post("/cache/prune", {"run": run.pk}).status_code == 403
-    counted = staff.post("/cache/prune", {"run": run.pk, "dry_run": True}).json()
-    assert (counted["applied"], counted["left"]) == (False, 30)
-    assert staff.post("/cache/prune", {}).status_code == 422
-    pruned = staff.post("/cache/prune", {"model": "simulated/sim-small"}).json()
-    assert (pruned["removed"], pruned["left"]) == (30, 0)
-    assert not CachedReply.objects.exists()
-
-
-def test_pruned_answers_are_brought_back_unless_they_went_for_good(asker, staff, run):
-    add_cached_reply(run, "a" * 64)
-    until = staff.post("/cache/prune", {"run": run.pk}).json()["remove_after"]
-    assert staff.get("/cache/removals").json()["data"] == [{"remove_after": until, "answers": 1}]
-    for refused in (asker.get("/cache/removals"), asker.post("/cache/restore", {})):
-        assert refused.status_code == 403
-    back = staff.post("/cache/restore", {"remove_after": until}).json()
-    assert back == {"changed": True, "restored": 1}
-    assert CachedReply.objects.get().run == run
-    assert staff.post("/cache/restore", {"remove_after": until}).json()["restored"] == 0
-    gone = staff.post("/cache/prune", {"run": run.pk, "for_good": True}).json()
-    assert (gone["removed"], gone["remove_after"]) == (1, None)
-    assert staff.get("/cache/removals").json()["data"] == []
-
-
-def test_benchmarks_are_listed_and_shown(asker):
-    benchmark = make_benchmark()
-    (row,) = asker.get("/benchmarks").json()["data"]
-    assert row["id"] == benchmark.pk
-    assert asker.get(f"/benchmarks/{benchmark.pk}").json()["results"] == benchmark.results
-    assert asker.get("/benchmarks/999").status_code == 404

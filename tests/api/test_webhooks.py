@@ -20,7 +20,7 @@ from runs.services.runs import cancel_run, create_run, fail_run
 from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, note_delivery
 from tests.api.asking import Asker
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
-from tests.harness.factories import make_dataset, make_endpoint, make_person, run_document
+from tests.harness.factories import run_document
 from tests.runs.test_outbound import FORBIDDEN_URLS, Answers
 from tests.workers.test_recording import results_of, take
 from workers.database_thread import in_database
@@ -40,14 +40,8 @@ URL = "https://ci.example/hook?team=7"
 
 
 @pytest.fixture
-def alice():
-    return make_person("alice")
-
-
-@pytest.fixture
-def run(alice):
-    make_endpoint()
-    made = create_run(alice, run_document(make_dataset(alice)))
+def run(alice, dataset):
+    made = create_run(alice, run_document(dataset))
     advance_run(made.pk)
     return made
 
@@ -63,21 +57,16 @@ def complete(run):
     [cancel_run, lambda run: fail_run(run, "It cannot go on."), complete],
     ids=["cancelled", "failed", "completed"],
 )
-def test_the_end_of_a_run_is_put_into_the_outbox_of_its_owner(alice, run, end):
+def test_the_end_of_a_run_is_put_into_the_outbox_of_its_owner(alice, bob, run, end):
     create_webhook(alice, URL)
-    create_webhook(make_person("bob"), URL)
+    create_webhook(bob, URL)
     end(run)
     assert WebhookDelivery.objects.get().webhook.owner == alice
     cancel_run(run)  # it had ended
     assert WebhookDelivery.objects.count() == 1
 
 
-def test_without_a_webhook_nothing_is_kept(run):
-    cancel_run(run)
-    assert not WebhookDelivery.objects.exists()
-
-
-def test_a_parcel_is_signed_and_claimed_once(alice, run):
+def test_a_parcel_is_signed_and_claimed_once_and_the_claim_ends(alice, run):
     made = create_webhook(alice, URL)
     cancel_run(run)
     (parcel,) = claim_deliveries(10)
@@ -90,14 +79,8 @@ def test_a_parcel_is_signed_and_claimed_once(alice, run):
     signed = moment.encode() + b"." + parcel.body
     expected = hmac.new(made.secret.encode(), signed, hashlib.sha256).hexdigest()
     assert hmac.compare_digest(signature, expected)
-
-
-def test_a_claim_ends_with_the_worker_that_made_it(alice, run):
-    create_webhook(alice, URL)
-    cancel_run(run)
-    claim_deliveries(10)
     WebhookDelivery.objects.update(next_try=now() - timedelta(seconds=1))
-    assert len(claim_deliveries(10)) == 1
+    assert len(claim_deliveries(10)) == 1, "its worker may have died"
 
 
 def test_it_is_tried_a_few_times_and_then_given_up(alice, run):
@@ -112,9 +95,8 @@ def test_it_is_tried_a_few_times_and_then_given_up(alice, run):
     assert delivery.problem == "It answered 500."
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_an_address_that_may_not_be_reached_is_refused(alice):
+    for url in [
         "http://127.0.0.1:9/x",
         "http://169.254.169.254/latest",
         "http://localhost/",
@@ -122,37 +104,23 @@ def test_it_is_tried_a_few_times_and_then_given_up(alice, run):
         "https://user:pass@ci.example/",
         "x",
         "https://ci.example/" + "x" * 300,
-    ],
-)
-def test_an_address_that_may_not_be_reached_is_refused(alice, url):
-    with pytest.raises(ConfigurationError) as caught:
-        create_webhook(alice, url)
-    assert [problem.path for problem in caught.value.problems] == ["url"]
+    ]:
+        with pytest.raises(ConfigurationError) as caught:
+            create_webhook(alice, url)
+        assert [problem.path for problem in caught.value.problems] == ["url"]
 
 
-INSIDE = [
-    "127.0.0.1:8500",
-    "localhost:8500",
-    "10.0.0.5:80",
-    "redis:6379",
-    "models.lan:8000",
-    "[::1]:8500",
-]
+INSIDE = ["127.0.0.1:8500", "localhost:8500", "10.0.0.5:80", "redis:6379", "models.lan:8000"]
+INSIDE += ["[::1]:8500"]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *(f"http://{place}/hook" for place in INSIDE),
-        *[url for url in FORBIDDEN_URLS if url.startswith("http") and len(url) > 8],
-    ],
-)
-def test_what_endpoints_may_call_is_closed_to_the_webhooks_of_a_runner(alice, settings, url):
-    make_endpoint()
+def test_what_endpoints_may_call_is_closed_to_the_webhooks_of_a_runner(alice, endpoint, settings):
     Endpoint.objects.update(private_addresses=INSIDE)
     settings.ALLOWED_PRIVATE_ENDPOINTS = [*INSIDE, "127.0.0.1:80", "169.254.169.254:80"]
-    answer = Asker(alice).post("/webhooks", {"url": url})
-    assert answer.status_code == 422
+    forbidden = [url for url in FORBIDDEN_URLS if url.startswith("http") and len(url) > 8]
+    urls, asker = [*(f"http://{place}/hook" for place in INSIDE), *forbidden], Asker(alice)
+    statuses = {url: asker.post("/webhooks", {"url": url}).status_code for url in urls}
+    assert {url: status for url, status in statuses.items() if status != 422} == {}
     assert not Webhook.objects.exists()
 
 
@@ -255,8 +223,7 @@ async def test_an_address_that_became_private_is_not_reached(alice, run, setting
     await server.close()
 
 
-def test_webhooks_are_added_listed_and_removed(alice, run):
-    asker, stranger = Asker(alice), Asker(make_person("bob"))
+def test_webhooks_are_added_listed_and_removed(asker, stranger, run):
     made = asker.post("/webhooks", {"url": URL})
     assert made.status_code == 201
     secret = made.json()["secret"]
@@ -272,7 +239,6 @@ def test_webhooks_are_added_listed_and_removed(alice, run):
     assert asker.post("/webhooks", {"url": "http://127.0.0.1/"}).status_code == 422
 
 
-def test_a_person_has_only_so_many(alice):
-    asker = Asker(alice)
+def test_a_person_has_only_so_many(asker):
     statuses = [asker.post("/webhooks", {"url": URL}).status_code for _ in range(11)]
     assert statuses == [201] * 10 + [422]

@@ -1,7 +1,6 @@
-"""What the tests of the commands share: the parts of the workers' tests, and files to run."""
+"""What the tests of the commands share: a provider, a document to run, and the command line."""
 
 import json
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,52 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from runs.management import simulating, surroundings
+from runs.services.datasets.storing import store_rows
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.workers.conftest import ada, document, endpoint, simulator
+from tests.workers.conftest import endpoint, simulator
+from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
-__all__ = ["ada", "document", "endpoint", "simulator"]
+__all__ = ["endpoint", "simulator"]
+
+CASES = 8  # fewer could not tell a regression from chance
+TRIALS = 6 * CASES  # of `document`
 
 
 @pytest.fixture(autouse=True)
-def patient_commands() -> Iterator[None]:
+def patient_commands():
     """They take nobody for absent who is only slow, and start no provider of their own instead."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (simulating, surroundings):
             patch.setattr(module, "ANSWER_WITHIN_SECONDS", PATIENCE_SECONDS)
         yield
+
+
+@pytest.fixture
+def ada(ada):
+    """The first administrator, for whom commands act unless they are told another name."""
+    User.objects.filter(pk=ada.pk).update(is_superuser=True)
+    return ada
+
+
+@pytest.fixture
+def document(ada, endpoint):
+    """3 prompts x 2 models x 8 questions."""
+    store_rows(ada, "sums", [question._asdict() for question in make_questions(CASES)])
+    return {
+        "name": "sums",
+        "kind": "evaluate",
+        "dataset": "sums",
+        "prompts": [prompt._asdict() for prompt in DEMO_PROMPTS],
+        "models": ["simulated/sim-small", "simulated/sim-large"],
+        "scorers": ["numeric"],
+        "limits": {"max_concurrent": 12, "requests_per_minute": None, "timeout_seconds": 120},
+    }
+
+
+@pytest.fixture
+def file(tmp_path, document):
+    """The document as a YAML file."""
+    return write(tmp_path / "sums.yaml", document)
 
 
 class Ran:
@@ -60,11 +92,10 @@ def command(*words: object) -> Ran:
     return Ran(0, out.getvalue(), "")
 
 
-@pytest.fixture
-def file(tmp_path: Path, document: dict[str, Any], ada: User) -> Path:
-    """The document as a YAML file; ada is the administrator."""
-    User.objects.filter(pk=ada.pk).update(is_superuser=True, is_staff=True)
-    return write(tmp_path / "sums.yaml", document)
+def refused(*words: object, told: str) -> bool:
+    """Whether it ended as bad input does, said so, and printed nothing else."""
+    ran = command(*words)
+    return (ran.exit_code, ran.out, told in ran.err) == (2, "", True)
 
 
 def write(path: Path, document: dict[str, Any]) -> Path:

@@ -2,26 +2,22 @@
 
 import json
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from runs.models import Configuration
 from runs.reports.curl import as_curl
 from runs.services.configurations import save_configuration
-from tests.commands.conftest import command
+from tests.commands.conftest import command, refused
 from tests.harness.patience import PATIENCE_SECONDS
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 HOSTILE = "'; touch /tmp/evil; echo '\nCONFIGURATION\n$(id) `id` \u202e \x1b[31m é"
 
 
 @pytest.fixture
-def stored(ada: User, document: dict[str, Any]) -> Configuration:
-    User.objects.filter(pk=ada.pk).update(is_superuser=True)
+def stored(ada, document):
     odd = {
         **document,
         "prompts": [{"name": "yes", "system": "\u2028 \x85 2024-01-01", "user": f" {HOSTILE}\n"}],
@@ -31,9 +27,7 @@ def stored(ada: User, document: dict[str, Any]) -> Configuration:
     return save_configuration(ada, "nightly: 1", odd, description="Kept.", is_preset=True)
 
 
-def test_a_round_trip_is_exact_and_makes_no_new_version(
-    tmp_path: Path, stored: Configuration
-) -> None:
+def test_a_round_trip_is_exact_and_makes_no_new_version(tmp_path, stored):
     file = tmp_path / "c.yaml"
     assert command("export_configuration", stored.name, "--out", file).exit_code == 0
     printed = command("export_configuration", stored.name).out
@@ -46,36 +40,24 @@ def test_a_round_trip_is_exact_and_makes_no_new_version(
     assert Configuration.objects.get(name="copy").document == stored.document
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[1]", "mapping of fields"),
-        ("name: 7\nkind: evaluate", "name: Give a text"),
-        ("name: x\nkind: evaluate\ncolour: red", "colour"),
-        ("a: [", "not YAML or JSON"),
-        ("kind: evaluate", "name: Give 1 to"),
-    ],
-)
-def test_a_bad_file_is_refused_with_its_problems(
-    tmp_path: Path, ada: User, text: str, told: str
-) -> None:
-    User.objects.filter(pk=ada.pk).update(is_superuser=True)
-    (tmp_path / "c.yaml").write_text(text)
-    ran = command("import_configuration", tmp_path / "c.yaml")
-    assert (ran.exit_code, ran.out) == (2, "")
-    assert told in ran.err
-    assert not Configuration.objects.exists()
+def test_what_cannot_be_read_or_found_is_refused_with_its_problems(tmp_path, stored):
+    wrong = {
+        "[1]": "mapping of fields",
+        "name: 7\nkind: evaluate": "name: Give a text",
+        "name: x\nkind: evaluate\ncolour: red": "colour",
+        "a: [": "not YAML or JSON",
+        "kind: evaluate": "name: Give 1 to",
+    }
+    file = tmp_path / "c.yaml"
+    for text, told in wrong.items():
+        file.write_text(text)
+        assert refused("import_configuration", file, told=told), text
+    assert Configuration.objects.get() == stored
+    near = stored.name  # is told to who misses it
+    assert refused("export_configuration", "nightly", told=near)
 
 
-def test_an_unknown_name_is_told_with_those_that_are_near(stored: Configuration) -> None:
-    ran = command("export_configuration", "nightly")
-    assert ran.exit_code == 2
-    assert "nightly: 1" in ran.err
-
-
-def test_the_curl_of_a_run_sends_exactly_its_configuration_whatever_it_holds(
-    tmp_path: Path, stored: Configuration
-) -> None:
+def test_the_curl_of_a_run_sends_exactly_its_configuration_whatever_it_holds(tmp_path, stored):
     """A shell that runs it calls our curl, which writes down what it was given."""
     fake = tmp_path / "curl"
     fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/words\ncat > {tmp_path}/body\n')

@@ -1,39 +1,33 @@
 """`init`: what it writes fits what is there, and runs at once."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from django.contrib.auth.models import User
 
 from runs.management.surroundings import ollama_url
 from tests.commands.conftest import command
 from workers.engine.providers.known import KNOWN_PROVIDERS
-from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def nothing_around(monkeypatch: pytest.MonkeyPatch, ada: User) -> None:
+def nothing_around(monkeypatch, ada):
     """Neither a key nor an Ollama, whatever this machine has."""
-    User.objects.filter(pk=ada.pk).update(is_superuser=True)
     for known in KNOWN_PROVIDERS.values():
         if known.key_env:
             monkeypatch.delenv(known.key_env, raising=False)
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder):
     found: dict[str, Any] = yaml.safe_load((folder / "evals.yaml").read_text())
     return found
 
 
-def test_in_an_empty_folder_the_simulated_provider_is_asked(
-    tmp_path: Path, simulator: SimulatorClient
-) -> None:
+def test_in_an_empty_folder_the_simulated_provider_is_asked(tmp_path, simulator):
     made = command("init", tmp_path)
     assert made.exit_code == 0, made.err
     assert f"run {tmp_path / 'evals.yaml'}" in made.out
@@ -48,8 +42,8 @@ def test_in_an_empty_folder_the_simulated_provider_is_asked(
 
 
 def test_an_ollama_that_runs_is_asked_about_the_rows_that_are_there(
-    tmp_path: Path, simulator: SimulatorClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, simulator, monkeypatch
+):
     monkeypatch.setenv("OLLAMA_HOST", simulator.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     (tmp_path / "b.jsonl").write_text('{"odd": "rows without an answer"}\n')
@@ -67,9 +61,7 @@ def test_an_ollama_that_runs_is_asked_about_the_rows_that_are_there(
     assert (ran.exit_code, ran.done["counts"]["done"]) == (0, 2), ran.err
 
 
-def test_a_key_in_the_environment_names_its_provider_and_stays_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_in_the_environment_names_its_provider_and_stays_there(tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0815")
     (tmp_path / "texts.csv").write_text("text\nHello there\n")
     assert command("init", tmp_path).exit_code == 0
@@ -83,7 +75,7 @@ def test_a_key_in_the_environment_names_its_provider_and_stays_there(
     assert "ANTHROPIC_API_KEY: ${{ secrets.ANTHROPIC_API_KEY }}" in job
 
 
-def test_what_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_what_is_there_is_replaced_only_when_asked(tmp_path):
     (tmp_path / "evals.yaml").write_text("mine")
     refused = command("init", tmp_path)
     assert refused.exit_code == 2
@@ -94,15 +86,12 @@ def test_what_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
     assert read(tmp_path)["models"] == ["simulated/sim-large"]
 
 
-@pytest.mark.parametrize(
-    ("host", "url"),
-    [
-        ("", "http://127.0.0.1:11434"),
-        ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("gpu.lan", "http://gpu.lan:11434"),
-        ("gpu.lan:99", "http://gpu.lan:99"),
-        ("https://gpu.example:443/", "https://gpu.example:443"),
-    ],
-)
-def test_the_host_of_ollama_is_read_as_ollama_reads_it(host: str, url: str) -> None:
-    assert ollama_url(host) == url
+def test_the_host_of_ollama_is_read_as_ollama_reads_it():
+    hosts = {
+        "": "http://127.0.0.1:11434",
+        "0.0.0.0": "http://127.0.0.1:11434",
+        "gpu.lan": "http://gpu.lan:11434",
+        "gpu.lan:99": "http://gpu.lan:99",
+        "https://gpu.example:443/": "https://gpu.example:443",
+    }
+    assert {host: ollama_url(host) for host in hosts} == hosts

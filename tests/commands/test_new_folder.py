@@ -16,6 +16,8 @@ from tests.harness.patience import PATIENCE_SECONDS
 from tests.platform.processes import BASE_DIR
 from workers.simulator.testing import running_simulator
 
+pytestmark = pytest.mark.timeout(900)  # every command is a process of its own
+
 NOBODY_LISTENS = "redis://127.0.0.1:1/0"
 SUMS = {
     "kind": "evaluate",
@@ -29,13 +31,13 @@ SUMS = {
 class Folder:
     """A new data folder, and commands that use it."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place):
         self.data = place / "data"
         self.file = write(place / "sums.yaml", SUMS)
         self.rows = place / "sums.csv"
         self.rows.write_text("question,expected\nWhat is 2 + 3?,5\nWhat is 20 + 3?,23\n")
 
-    def command(self, *words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    def command(self, *words, **variables):
         return subprocess.run(
             argv(*words),
             cwd=BASE_DIR,
@@ -45,29 +47,28 @@ class Folder:
             timeout=PATIENCE_SECONDS,
         )
 
-    def refused(self, *words: object, **variables: str) -> str:
+    def refused(self, *words, **variables):
         ran = self.command(*words, **variables)
         assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
         assert "Traceback" not in ran.stderr
         return ran.stderr
 
-    def ask(self, question: str) -> list[tuple[object, ...]]:
+    def ask(self, question):
         with connect(self.data / "evalsite.sqlite3") as database:
             return database.execute(question).fetchall()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path):
     return Folder(tmp_path)
 
 
-def test_a_file_is_run_in_an_empty_folder_for_a_local_operator(folder: Folder) -> None:
+def test_a_file_is_run_in_an_empty_folder_for_a_local_operator(folder):
     imported = folder.command("import_dataset", "sums", folder.rows)
     assert (imported.returncode, imported.stderr) == (
         0,
         f"Made a new database in {folder.data}.\n",
     )
-    assert "simulated" in folder.refused("run", folder.file, "--here")  # no endpoint yet
     saved = folder.command("save_endpoint", "simulated", "--kind", "simulated")
     assert (saved.returncode, saved.stderr) == (0, "")
     with running_simulator(latency_ms=0) as simulator:
@@ -87,7 +88,7 @@ def test_a_file_is_run_in_an_empty_folder_for_a_local_operator(folder: Folder) -
     assert folder.ask("SELECT count(*) FROM runs_run") == [(0,)]
 
 
-def test_without_a_site_a_file_is_run_in_the_process_with_all_it_brings(folder: Folder) -> None:
+def test_without_a_site_a_file_is_run_in_the_process_with_all_it_brings(folder):
     """Nobody listens where the simulated provider should be, so that the command starts one."""
     brought = {**SUMS, "dataset": {"file": "sums.csv"}, "endpoints": {"simulated": {}}}
     write(folder.file, brought)
@@ -103,7 +104,7 @@ def test_without_a_site_a_file_is_run_in_the_process_with_all_it_brings(folder: 
     assert folder.ask("SELECT count(*) FROM runs_endpoint") == [(0,)]
 
 
-def test_an_older_database_is_brought_up_to_date(folder: Folder) -> None:
+def test_an_older_database_is_brought_up_to_date(folder):
     assert folder.command("migrate", "auth", "-v", "0").returncode == 0
     token = folder.command("create_token", "ci")
     assert token.returncode == 0
@@ -112,7 +113,7 @@ def test_an_older_database_is_brought_up_to_date(folder: Folder) -> None:
     assert folder.command("estimate", folder.file).stderr.startswith("CommandError: dataset:")
 
 
-def test_the_database_of_somebody_else_is_left_alone(folder: Folder, tmp_path: Path) -> None:
+def test_the_database_of_somebody_else_is_left_alone(folder, tmp_path):
     other = tmp_path / "other.sqlite3"
     told = folder.refused("run", folder.file, "--here", DATABASE_URL=f"sqlite:///{other}")
     assert "Run `manage.py migrate`" in told
@@ -120,20 +121,17 @@ def test_the_database_of_somebody_else_is_left_alone(folder: Folder, tmp_path: P
         assert database.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
 
 
-def test_a_backup_of_nothing_makes_nothing(folder: Folder, tmp_path: Path) -> None:
+def test_a_backup_of_nothing_makes_nothing(folder, tmp_path):
     assert "There is no database in" in folder.refused("backup", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
+def test_what_a_command_cannot_work_without_is_told():
+    for error, told in [
         (OperationalError("database is locked"), "kept the database locked for 20 seconds"),
         (OperationalError("disk I/O error\n"), "cannot be used: disk I/O error."),
         (PermissionError(13, "Permission denied", "a.yaml"), "a.yaml: Permission denied."),
-    ],
-)
-def test_what_a_command_cannot_work_without_is_told(error: Exception, told: str) -> None:
-    with pytest.raises(CommandError, match=told) as caught, refusing():
-        raise error
-    assert caught.value.returncode == 2
+    ]:
+        with pytest.raises(CommandError, match=told) as caught, refusing():
+            raise error
+        assert caught.value.returncode == 2

@@ -2,17 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from zlib import crc32
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 
+from runs.management import result_files
 from runs.management.file_endpoints import take_endpoints
 from runs.models import Endpoint, Run
-from tests.commands.conftest import command, write
+from tests.commands.conftest import command, refused, write
 from workers.engine.errors import ConfigurationError
-from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,9 +20,8 @@ ROWS = "question,expected\nWhat is 2 + 3?,5\nWhat is 20 + 3?,23\n"
 
 
 @pytest.fixture
-def brought(tmp_path: Path, ada: User, simulator: SimulatorClient) -> dict[str, Any]:
+def brought(tmp_path, ada, simulator):
     """A document with an endpoint of its own and rows in a file; nothing of it is stored."""
-    User.objects.filter(pk=ada.pk).update(is_superuser=True)
     (tmp_path / "sums.csv").write_text(ROWS)
     return {
         "name": "brought",
@@ -39,12 +37,8 @@ def brought(tmp_path: Path, ada: User, simulator: SimulatorClient) -> dict[str, 
 
 
 def test_a_key_of_the_environment_is_used_and_lands_nowhere(
-    tmp_path: Path,
-    brought: dict[str, Any],
-    simulator: SimulatorClient,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    tmp_path, brought, simulator, monkeypatch, caplog
+):
     monkeypatch.setenv("MY_KEY", KEY)
     file = write(tmp_path / "brought.yaml", brought)
     out = {name: tmp_path / name for name in ("j.xml", "s.md", "r.html")}
@@ -54,8 +48,8 @@ def test_a_key_of_the_environment_is_used_and_lands_nowhere(
     results = Path(ran.done["results"])
     assert results.parent == Path(settings.EVALSITE_DATA) / "results"
     assert len(results.read_text().splitlines()) == 2
-    sent = {row["key"] for row in simulator.requests()}
-    assert sent == {key_mark(f"Bearer {KEY}")}  # it was used
+    mark = f"{crc32(f'Bearer {KEY}'.encode()):08x}"  # as the ledger tells keys apart
+    assert {row["key"] for row in simulator.requests()} == {mark}, "it was used"
     assert not Endpoint.objects.exists()
     assert not Run.objects.exists()
     kept = [path for path in Path(settings.EVALSITE_DATA).rglob("*") if path.is_file()]
@@ -63,37 +57,29 @@ def test_a_key_of_the_environment_is_used_and_lands_nowhere(
     assert KEY not in ran.out + caplog.text
 
 
-def has_key(path: Path) -> bool:
+def has_key(path):
     try:
         return KEY.encode() in path.read_bytes()
     except FileNotFoundError:
         return False  # a journal of the database or of Redis, gone meanwhile
 
 
-def key_mark(authorization: str) -> str:
-    from zlib import crc32
-
-    return f"{crc32(authorization.encode()):08x}"  # as the ledger tells keys apart
-
-
 def test_a_site_that_is_up_and_lacks_the_endpoint_is_told_how_to_get_it(
-    tmp_path: Path, brought: dict[str, Any], simulator: SimulatorClient, monkeypatch: Any
-) -> None:
+    tmp_path, brought, simulator, monkeypatch
+):
     monkeypatch.setenv("MY_KEY", KEY)
     file = write(tmp_path / "brought.yaml", brought)
     ran = command("run", file)
     [told] = [line["text"] for line in ran.lines if line["event"] == "here"]
     assert f"save_endpoint mine --kind openai --base-url {simulator.url}/v1 --key-env" in told
     assert (ran.exit_code, ran.done["run_id"]) == (0, None)
-    detached = command("run", file, "--detach")
-    assert (detached.exit_code, detached.out) == (2, "")
-    assert "save_endpoint mine" in detached.err
+    assert refused("run", file, "--detach", told="save_endpoint mine")
     assert not Run.objects.exists()
 
 
 def test_a_site_that_has_the_endpoint_takes_the_run_with_the_key_it_has(
-    tmp_path: Path, brought: dict[str, Any], simulator: SimulatorClient
-) -> None:
+    tmp_path, brought, simulator
+):
     url = f"{simulator.url}/v1"
     Endpoint.objects.create(name="mine", kind="openai", base_url=url)
     ran = command("run", write(tmp_path / "brought.yaml", brought), "--detach")
@@ -101,41 +87,33 @@ def test_a_site_that_has_the_endpoint_takes_the_run_with_the_key_it_has(
     run = Run.objects.get()
     assert run.document.keys() & {"endpoints", "rows"} == set()
     assert isinstance(run.document["dataset"], str)
-
-
-def test_an_estimate_knows_the_endpoints_of_the_file(
-    tmp_path: Path, brought: dict[str, Any], simulator: SimulatorClient
-) -> None:
     ran = command("estimate", write(tmp_path / "brought.yaml", brought), "--json")
     assert json.loads(ran.out)["calls_to_send"] == 2
 
 
-@pytest.mark.parametrize(
-    ("written", "told"),
-    [
-        pytest.param({"a": {"kind": "openai", "api_key": KEY}}, "does not belong", id="a key"),
-        pytest.param({"openai": {"key_env": KEY}}, "in capitals", id="a key as a variable"),
-        pytest.param({"a": {"kind": "opnai"}}, "one of: openai, azure", id="odd kind"),
-        pytest.param({"a": {}}, "Give the kind", id="unknown name"),
-        pytest.param({"a": {"kind": "openai"}}, "needs a base URL", id="no address"),
-        pytest.param({"openai": {"speed": 3}}, "Allowed here: kind, base_url", id="odd field"),
-        pytest.param({"openai": {"max_concurrent": "x"}}, "valid integer", id="no number"),
-        pytest.param({"openai": 3}, "Write names with their settings", id="no settings"),
-        pytest.param(["openai"], "Write names with their settings", id="a list"),
-        pytest.param({"Mine": {"kind": "ollama"}}, "lower-case", id="odd name"),
-        pytest.param(
-            {"a": {"kind": "openai", "base_url": "http://169.254.169.254/v1"}}, "link-local",
-            id="an address that is never called",
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_an_endpoint_is_told_without_a_key(written: Any, told: str) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        take_endpoints({"endpoints": written}, {"OPENAI_API_KEY": KEY})
-    messages = [f"{one.path}: {one.message}" for one in refused.value.problems]
-    assert told in messages[0]
-    assert messages[0].startswith("endpoints")
-    assert KEY not in str(messages)
+WRONG_ENDPOINTS = [
+    ({"a": {"kind": "openai", "api_key": KEY}}, "does not belong"),
+    ({"openai": {"key_env": KEY}}, "in capitals"),
+    ({"a": {"kind": "opnai"}}, "one of: openai, azure"),
+    ({"a": {}}, "Give the kind"),
+    ({"a": {"kind": "openai"}}, "needs a base URL"),
+    ({"openai": {"speed": 3}}, "Allowed here: kind, base_url"),
+    ({"openai": {"max_concurrent": "x"}}, "valid integer"),
+    ({"openai": 3}, "Write names with their settings"),
+    (["openai"], "Write names with their settings"),
+    ({"Mine": {"kind": "ollama"}}, "lower-case"),
+    ({"a": {"kind": "openai", "base_url": "http://169.254.169.254/v1"}}, "link-local"),
+]
+
+
+def test_what_is_wrong_with_an_endpoint_is_told_without_a_key():
+    for written, told in WRONG_ENDPOINTS:
+        with pytest.raises(ConfigurationError) as wrong:
+            take_endpoints({"endpoints": written}, {"OPENAI_API_KEY": KEY})
+        messages = [f"{one.path}: {one.message}" for one in wrong.value.problems]
+        assert told in messages[0]
+        assert messages[0].startswith("endpoints")
+        assert KEY not in str(messages)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +141,7 @@ def test_what_is_wrong_with_an_endpoint_is_told_without_a_key(written: Any, told
         ),
     ],
 )
-def test_a_known_provider_needs_its_name_only(
-    written: dict[str, Any], url: str, variable: str
-) -> None:
+def test_a_known_provider_needs_its_name_only(written, url, variable):
     found = take_endpoints({"endpoints": written}, {})
     [endpoint] = found.endpoints.values()
     assert endpoint.base_url == url
@@ -178,33 +154,23 @@ def test_a_known_provider_needs_its_name_only(
             found.with_keys()
 
 
-@pytest.mark.parametrize(
-    ("dataset", "told"),
-    [
-        pytest.param({"file": "absent.csv"}, "absent.csv cannot be read", id="no file"),
-        pytest.param({"file": "odd.csv"}, "line 3: This row has 1 field", id="a bad line"),
-        pytest.param({"file": "empty.csv"}, "There are no rows", id="no rows"),
-        pytest.param({"file": 3}, "Name a .csv", id="no name"),
-        pytest.param({"file": "a.csv", "name": "b"}, "one of the three", id="two sources"),
-    ],
-)
-def test_a_file_of_rows_that_cannot_be_used_is_told(
-    tmp_path: Path, brought: dict[str, Any], dataset: dict[str, Any], told: str
-) -> None:
+def test_a_file_of_rows_that_cannot_be_used_is_told(tmp_path, brought):
     (tmp_path / "odd.csv").write_text("a,b\n1,2\n3\n")
     (tmp_path / "empty.csv").write_text("")
-    file = write(tmp_path / "brought.yaml", {**brought, "dataset": dataset})
-    ran = command("run", file, "--here")
-    assert (ran.exit_code, ran.out) == (2, "")
-    assert ran.err.startswith("dataset.file: ")
-    assert told in ran.err
+    for dataset, told in [
+        ({"file": "absent.csv"}, "absent.csv cannot be read"),
+        ({"file": "odd.csv"}, "line 3: This row has 1 field"),
+        ({"file": "empty.csv"}, "There are no rows"),
+        ({"file": 3}, "Name a .csv"),
+        ({"file": "a.csv", "name": "b"}, "one of the three"),
+    ]:
+        ran = command("run", write(tmp_path / "b.yaml", {**brought, "dataset": dataset}), "--here")
+        assert (ran.exit_code, ran.out) == (2, "")
+        assert ran.err.startswith("dataset.file: ")
+        assert told in ran.err
 
 
-def test_the_results_of_a_few_runs_are_kept(
-    tmp_path: Path, settings: Any, brought: dict[str, Any]
-) -> None:
-    from runs.management import result_files
-
+def test_the_results_of_a_few_runs_are_kept(tmp_path, settings, brought):
     settings.EVALSITE_DATA = tmp_path
     made = []
     for _ in range(result_files.KEPT + 3):

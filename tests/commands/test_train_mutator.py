@@ -17,7 +17,7 @@ SEED = (
 )
 
 
-def read(text: str) -> Mutation:
+def read(text):
     command = Command()
     given: Namespace = command.create_parser("manage.py", "train_mutator").parse_args(text.split())
     options: dict[str, Any] = vars(given)
@@ -26,7 +26,7 @@ def read(text: str) -> Mutation:
     return found
 
 
-def test_the_usual_options_train_on_the_simulated_provider() -> None:
+def test_the_usual_options_train_on_the_simulated_provider():
     found = read(SEED)
     assert found.options.count_updates == 5000 // 32 // 16
     assert found.use_batching
@@ -35,22 +35,20 @@ def test_the_usual_options_train_on_the_simulated_provider() -> None:
     assert found.dataset.name in set(Dataset.objects.values_list("name", flat=True))
 
 
-def test_without_batching_one_call_is_made_at_a_time() -> None:
+def test_without_batching_one_call_is_made_at_a_time():
     found = read("--no-batching --updates 2 --batch-size 8")
     assert not found.use_batching
     assert found.limits.max_concurrent == 1
     assert read("--batch-size 8").limits.max_concurrent == 8
 
 
-def test_models_operators_and_numbers_are_taken_over() -> None:
+def test_models_operators_and_numbers_are_taken_over():
     found = read("--judge local/big --embedder local/e --operators noop,shorten --lr 0.01 --seed 4")
     assert [scorer.name for scorer in found.scorers] == ["factuality"]
     assert [one.name for one in found.operators] == ["noop", "shorten"]
     assert (found.strategy.options["lr"], found.seed) == (0.01, 4)
     assert found.roles.embedder is not None
 
-
-def test_two_answers_are_compared_as_texts() -> None:
-    found = read("--goal consistent")
-    assert [scorer.name for scorer in found.scorers] == ["token_f1"]
-    assert not found.plugin_problems()
+    consistent = read("--goal consistent")  # two answers are compared as texts
+    assert [scorer.name for scorer in consistent.scorers] == ["token_f1"]
+    assert not consistent.plugin_problems()

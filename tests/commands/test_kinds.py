@@ -1,0 +1,173 @@
+"""`manage.py run` of selections, of kinds with roles, and with held-out cases: what it prints and
+writes."""
+
+import csv
+from io import StringIO
+
+import pytest
+import yaml
+from rich.console import Console
+
+from runs.kinds import SITE_KINDS
+from runs.kinds.select.findings import SelectionFindings
+from runs.kinds.select.table import lines_below, rival_text, selection_table
+from runs.management import here_results
+from runs.management.here_runs import HereRun
+from tests import toy_kind
+from tests.commands.conftest import CASES, command, write
+from tests.engine.selecting import make_matrix, of_matrix, play, select
+from workers.engine.kinds import KINDS, read_configuration
+from workers.engine.kinds.select.report import Rival, report_of
+from workers.engine.kinds.select.rows import rounds_of, rows_of
+from workers.engine.records import CONFIRM, Candidate, Case, Score
+from workers.engine.session import Session
+from workers.engine.strategies.confirmed import confirmation_key
+
+
+@pytest.fixture
+def selection(tmp_path, file, document):
+    """A solver that is right, and one that is told to be wrong."""
+    common = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
+    models = [
+        "simulated/sim-large",
+        {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 9}},
+    ]
+    steps = [{"name": "solver", "system": "Answer with the number only.", "models": models}]
+    return write(tmp_path / "select.yaml", {**common, "kind": "select", "steps": steps})
+
+
+def test_a_selection_is_printed_and_written_as_a_table_and_as_its_winner(
+    tmp_path, selection, simulator
+):
+    table = command("run", selection, "--here", "--export", tmp_path / "found.csv")
+    winner = command("run", selection, "--here", "--export", tmp_path / "found.yaml")
+    scores = command("run", selection, "--here", "--export", tmp_path / "found.jsonl")
+    assert [ran.exit_code for ran in (table, winner, scores)] == [0, 0, 0]
+    found = table.done["findings"]
+    best = found["combinations"][0]
+    assert best["is_best"]
+    assert table.done["candidates"][0]["name"] == best["name"]
+    assert table.done["score"]["value"] == pytest.approx(best["accuracy"])
+    rows = list(csv.DictReader((tmp_path / "found.csv").open()))
+    assert [row["model_name"] for row in rows] == [c["name"] for c in found["combinations"]]
+    assert int(rows[0]["input_tokens"]) > 0
+    [model] = yaml.safe_load((tmp_path / "found.yaml").read_text())["model_list"]
+    assert model["model_name"] == "solver"
+    assert "os.environ/" in model["litellm_params"]["api_key"]
+    lines = (tmp_path / "found.jsonl").read_text().splitlines()
+    assert len(lines) == scores.done["counts"]["done"]
+
+
+def report(accuracies, failed=0.0):
+    matrix = make_matrix(accuracies, datapoints=40, failed=failed)
+    strategy = select("arm_elimination", matrix)
+    strategy.candidates[0] = Candidate("0", "agent=[red]0[/red]", {"choices": {"agent": "0"}})
+    play(strategy, of_matrix(matrix))
+    rows = rows_of(strategy)
+    evaluations = sum(row.n for row in rows)
+    return report_of(strategy, rows, rounds_of(strategy, 20), name="any", evaluations=evaluations)
+
+
+def test_the_table_marks_the_winner_and_takes_no_name_for_markup():
+    found = report([0.9, 0.5, 0.1])
+    console = Console(file=StringIO(), width=200)
+    console.print(selection_table(found))
+    [head, first, *rest] = console.file.getvalue().splitlines()
+    assert head.split()[:2] == ["combination", "accuracy"]
+    assert first.startswith(">>>")
+    assert "agent=[red]0[/red]" in first
+    assert sum("given up in round" in line for line in rest) == found.eliminated
+
+
+def test_below_the_table_stands_what_was_saved_and_how_sure_it_is():
+    close = lines_below(report([0.8, 0.8]))
+    assert "fewer than trying everything" in close[0]
+    assert "The winner is not separable from" in close[1]
+    equal = rival_text(Rival("other", 0.0001, -0.2, 0.2, 1, 0.1, 0.9), 2)
+    assert "other and 1 other: on the same 1 case they are equal" in equal
+    assert len(lines_below(report([0.2] * 30, failed=0.1))) >= 2
+
+
+def test_a_selection_without_an_answer_has_no_score():
+    assert SelectionFindings(report([0.5, 0.5], failed=1.0), {}).score is None
+
+
+@pytest.fixture
+def toy(tmp_path, document, ada, monkeypatch):
+    monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
+    monkeypatch.setitem(SITE_KINDS, "toy", toy_kind.SITE)
+    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
+    prompt = {"name": "first", "system": "Answer with the number only."}
+    models = {"model": "simulated/sim-small", "writer": "simulated/sim-large"}
+    return write(
+        tmp_path / "toy.yaml", {**kept, **models, "kind": "toy", "prompt": prompt, "rounds": 3}
+    )
+
+
+def test_in_this_process_roles_are_counted_apart(toy, tmp_path, simulator):
+    simulator.play({"match": {"contains": "Rewrite"}, "do": "status", "status": 400})
+    exported, summary = tmp_path / "e.csv", tmp_path / "s.md"
+    ran = command("run", toy, "--here", "--export", exported, "--summary", summary)
+    assert ran.exit_code == 0
+    assert ran.lines[0]["planned"] == 3 * CASES
+    assert ran.done["state"] == "completed_with_errors"
+    assert ran.done["counts"] == {"planned": 24, "done": 16, "failed": 0, "cached": 0}
+    roles = ran.done["roles"]
+    assert (roles["propose"]["done"], roles["propose"]["failed"]) == (2, 1)
+    assert roles["evaluate"]["sent"] == 16
+    assert {line["name"] for line in ran.done["candidates"]} == {"first", "child 2"}
+    assert "propose: 2 trials, 1 failed, 2 sent" in summary.read_text()
+    with exported.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["role"] for row in rows].count("propose") == 2
+
+
+def test_an_estimate_counts_the_calls_of_every_role(toy, simulator):
+    ran = command("estimate", toy, "--json")
+    assert ran.lines[0]["calls_to_send"] == 3 * CASES + 2
+    assert ran.lines[0]["trials"] == 3 * CASES
+
+
+GIVEN = [Case(place, {"question": "?", "expected": "1"}) for place in range(12)]
+
+
+def played(**changes):
+    """The second prompt is right everywhere but on the last three trials, which confirm it."""
+    document = {
+        "kind": "evaluate",
+        "dataset": "sums",
+        "prompts": [{"name": name, "user": "{{question}}", "system": name} for name in "abc"],
+        "models": ["one/m"],
+        "scorers": ["exact"],
+        **changes,
+    }
+    configuration = read_configuration(document)
+    session = Session(configuration.begin(len(GIVEN)))
+    run = HereRun(configuration, GIVEN, "sums@1", "", {})
+    while not session.is_finished:
+        trials = session.plan(10)
+        second = session.candidates[1].key
+        known = {second: 1.0, confirmation_key(second): 0.0}
+        fresh = [Score(t, value=known.get(t.candidate, float(t.case % 2))) for t in trials]
+        session.absorb(fresh)
+        run.scores += fresh
+    run.candidates = list(session.candidates)
+    return run
+
+
+def test_both_values_of_the_best_are_told():
+    run = played(held_out=3)
+    found = here_results.confirmation_of(run)
+    assert found is not None
+    assert found.name == "b · one/m"
+    assert found.text.startswith("1.000 where it was chosen, 0.000 on 3 cases that it had not seen")
+    assert here_results.candidate_lines(run)[0].name == "b · one/m"
+    assert len(here_results.candidate_lines(run)) == 3
+    assert here_results.role_lines(run)[CONFIRM].done == 3
+    assert run.planned == 27
+
+
+def test_nothing_held_out_is_nothing_to_tell():
+    run = played()
+    assert here_results.confirmation_of(run) is None
+    assert run.planned == 36

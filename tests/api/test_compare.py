@@ -31,9 +31,11 @@ def test_candidates_of_one_run_and_of_two_are_compared(asker, alice, questions):
     half, worst = compared(asker, f"{first.pk}:0", f"{first.pk}:1", f"{second.pk}:0")
     assert (half["base"]["candidate"], half["other"]["candidate"]) == (0, 1)
     assert (half["overall"]["mean"], half["regressions"]) == (-0.5, 6)
-    assert half["changed"][0]["change"] == -1.0
-    [same] = compared(asker, first.pk, first.pk)
-    assert (same["regressions"], same["changed_total"]) == (0, 0)
+    assert (half["changed"][0]["change"], len(half["changed"])) == (-1.0, 6)
+    again = make_scored(alice, questions, ALL_RIGHT, HALF)
+    itself, same = compared(asker, first.pk, first.pk, again.pk)
+    assert (itself["regressions"], itself["changed_total"]) == (0, 0)
+    assert (same["overall"]["mean"], same["comparable"]) == (0.0, True)
     assert (worst["overall"]["mean"], worst["regressions"]) == (-1.0, 12)
     assert worst["verdict"].startswith(
         f"Candidate plain · simulated/sim-small (run {second.pk}) scores lower"

@@ -260,6 +260,7 @@ def test_a_run_is_controlled(asker, run):
     assert asker.post(f"{path}/retry").status_code == 409
     assert asker.post(f"{path}/trials/0/rerun").status_code == 409
     assert asker.post(f"{path}/cancel", {"hard": True}).status_code == 422
+    assert not models.WebhookDelivery.objects.exists(), "nobody asked to be told"
 
 
 def test_limits_are_changed_with_a_reason_or_without(asker, run):

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
@@ -158,9 +159,8 @@ async def test_a_webhook_goes_through_the_proxy_of_the_site_by_its_address(
         settings.UNSAFE_WEBHOOK_ADDRESSES = [f"localhost:{port}"]
         await in_thread(create_webhook)(alice, f"https://localhost:{port}/hook")
         await in_thread(cancel_run)(run)
-        await deliver()
+        stored = await deliver()
     assert proxy.asked[-1] in {f"127.0.0.1:{port}", f"::1:{port}"}
-    stored = await in_thread(WebhookDelivery.objects.get)()
     assert "certificate" in stored.problem, "its authority is not known here"
 
 
@@ -175,52 +175,47 @@ class Receiver:
         return web.Response(status=self.statuses.pop(0) if self.statuses else 200)
 
 
-async def serve(receiver):
+@asynccontextmanager
+async def hooked(owner, receiver, settings):
+    """A webhook of theirs at an address that the site may reach for now."""
     application = web.Application()
     application.router.add_post("/hook", receiver.answer)
-    server = TestServer(application)
-    await server.start_server()
-    return server
+    async with TestServer(application) as server:
+        settings.UNSAFE_WEBHOOK_ADDRESSES = [f"127.0.0.1:{server.port}"]
+        await in_thread(create_webhook)(owner, str(server.make_url("/hook")))
+        yield
 
 
 async def deliver():
     async with open_client(webhook_route()) as client:
         await Messenger().deliver(client)
     await in_database(connections.close_all)  # the thread outlives the test's database
+    return await in_thread(WebhookDelivery.objects.get)()
 
 
 @pytest.mark.usefixtures("still_clock")
 async def test_a_worker_delivers_and_tries_again_what_failed(alice, run, settings):
     receiver = Receiver(500)
-    server = await serve(receiver)
-    settings.UNSAFE_WEBHOOK_ADDRESSES = [f"127.0.0.1:{server.port}"]
-    await in_thread(create_webhook)(alice, str(server.make_url("/hook")))
-    await in_thread(cancel_run)(run)
-    await deliver()
-    stored = await in_thread(WebhookDelivery.objects.get)()
-    assert (stored.problem, stored.delivered) == ("It answered 500.", None)
-    await deliver()  # not yet
-    assert len(receiver.bodies) == 1
-    await in_thread(WebhookDelivery.objects.update)(next_try=now())
-    await deliver()
-    stored = await in_thread(WebhookDelivery.objects.get)()
+    async with hooked(alice, receiver, settings):
+        await in_thread(cancel_run)(run)
+        stored = await deliver()
+        assert (stored.problem, stored.delivered) == ("It answered 500.", None)
+        await deliver()  # not yet
+        assert len(receiver.bodies) == 1
+        await in_thread(WebhookDelivery.objects.update)(next_try=now())
+        stored = await deliver()
     assert (stored.problem, stored.next_try, stored.attempts) == ("", None, 2)
     assert stored.delivered is not None
     assert [body["run"]["id"] for body in receiver.bodies] == [run.pk, run.pk]
-    await server.close()
 
 
 async def test_an_address_that_became_private_is_not_reached(alice, run, settings):
     receiver = Receiver()
-    server = await serve(receiver)
-    settings.UNSAFE_WEBHOOK_ADDRESSES = [f"127.0.0.1:{server.port}"]
-    await in_thread(create_webhook)(alice, str(server.make_url("/hook")))
-    settings.UNSAFE_WEBHOOK_ADDRESSES = []
-    await in_thread(cancel_run)(run)
-    await deliver()
+    async with hooked(alice, receiver, settings):
+        settings.UNSAFE_WEBHOOK_ADDRESSES = []
+        await in_thread(cancel_run)(run)
+        assert (await deliver()).problem
     assert receiver.bodies == []
-    assert (await in_thread(WebhookDelivery.objects.get)()).problem
-    await server.close()
 
 
 def test_webhooks_are_added_listed_and_removed(asker, stranger, run):

@@ -116,31 +116,21 @@ def test_what_is_wrong_with_an_endpoint_is_told_without_a_key():
         assert KEY not in str(messages)
 
 
-@pytest.mark.parametrize(
-    ("written", "url", "variable"),
-    [
-        ({"openai": None}, "https://api.openai.com/v1", "OPENAI_API_KEY"),
-        ({"anthropic": {}}, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-        ({"ollama": {}}, "http://localhost:11434", ""),
-        ({"simulated": {}}, "", ""),
-        (
-            {"fast": {"base_url": "https://api.groq.com/openai/v1"}},
-            "https://api.groq.com/openai/v1",
-            "GROQ_API_KEY",
-        ),
-        # The key of a provider goes to nobody else unless the file says so.
-        (
-            {"openai": {"base_url": "https://elsewhere.example/v1"}},
-            "https://elsewhere.example/v1",
-            "",
-        ),
-        (
-            {"x": {"kind": "openai", "base_url": "https://gate.example/v1", "key_env": "GATE"}},
-            "https://gate.example/v1",
-            "GATE",
-        ),
-    ],
-)
+GROQ, GATE = "https://api.groq.com/openai/v1", "https://gate.example/v1"
+ELSEWHERE = "https://elsewhere.example/v1"
+KNOWN = [
+    ({"openai": None}, "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    ({"anthropic": {}}, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    ({"ollama": {}}, "http://localhost:11434", ""),
+    ({"simulated": {}}, "", ""),
+    ({"fast": {"base_url": GROQ}}, GROQ, "GROQ_API_KEY"),
+    # The key of a provider goes to nobody else unless the file says so.
+    ({"openai": {"base_url": ELSEWHERE}}, ELSEWHERE, ""),
+    ({"x": {"kind": "openai", "base_url": GATE, "key_env": "GATE"}}, GATE, "GATE"),
+]
+
+
+@pytest.mark.parametrize(("written", "url", "variable"), KNOWN)
 def test_a_known_provider_needs_its_name_only(written, url, variable):
     found = take_endpoints({"endpoints": written}, {})
     [endpoint] = found.endpoints.values()

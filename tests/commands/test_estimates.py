@@ -1,14 +1,67 @@
-"""Which rows and which expected answer, on the command line: over what the document says, with
-workers and without."""
+"""`manage.py estimate`, and which rows and expected answer a command takes: over what the document
+says, with workers and without."""
+
+import json
 
 import pytest
 
-from runs.models import Run
+from runs.models import Endpoint, Run
 from runs.services.datasets.storing import store_rows
-from tests.commands.conftest import command, refused, write
+from tests.commands.conftest import CASES, TRIALS, command, refused, write
 from workers.simulator.demo import make_questions
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_calls_cost_time_and_the_limit_are_told(file, endpoint):
+    Endpoint.objects.update(
+        prices={name: {"input": 1, "output": 2} for name in ("sim-small", "sim-large")}
+    )
+    ran = command("estimate", file, "--json", "--set", "limits.requests_per_minute=60")
+    found = json.loads(ran.out)
+    assert (found["trials"], found["calls_to_send"], found["calls_cached"]) == (TRIALS, TRIALS, 0)
+    assert "60 requests a minute of this run" in found["limited_by"]
+    assert found["cost_text"].startswith("$")
+    text = command("estimate", file).out
+    assert f"{TRIALS}  (6 candidates x {CASES} cases x 1 repeat)" in text
+    limit = "Limited by  12 calls at once of this run; raising Calls at once (max_concurrent)"
+    assert limit in text
+    assert not Run.objects.exists()
+
+
+def test_every_problem_is_listed(file, document):
+    write(file, {**document, "repeats": 0, "models": ["absent/x"], "colour": "red"})
+    for name in ("repeats", "colour"):
+        assert refused("estimate", file, told=name)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "trials"),
+    [
+        pytest.param({"name": "brute_force"}, (32, 32), id="all of it"),
+        pytest.param({"name": "epsilon_lucb"}, (4, 32), id="as it decides"),
+        pytest.param({"name": "epsilon_lucb", "budget": 20}, (4, 20), id="up to its budget"),
+        pytest.param({"name": "brute_force", "budget": 20}, (20, 20), id="its budget"),
+    ],
+)
+def test_who_chooses_takes_a_range(file, document, strategy, trials):
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
+    steps = [
+        {"name": "planner", "user": "{{question}}", "models": models},
+        {"name": "solver", "user": "{{planner}}", "models": [*models]},
+    ]
+    write(file, {**kept, "kind": "select", "steps": steps, "strategy": strategy})
+    ran = command("estimate", file, "--json")
+    assert not ran.err
+    found = json.loads(ran.out)
+    assert (found["trials_low"], found["trials"]) == trials
+    assert (found["calls_low"], found["calls_to_send"]) == (2 * trials[0], 2 * trials[1])
+    assert found["seconds_low"] <= found["seconds_high"]
+    assert ("for the first round alone" in found["basis"]) == (trials[0] < trials[1])
+    text = command("estimate", file).out
+    assert ("4 – " in text) == (trials[0] == 4)
+
 
 DOORS = [["run"], ["run", "--here"], ["estimate"]]
 
@@ -63,9 +116,11 @@ def test_a_run_of_this_process_takes_the_same_rows_and_says_what_it_ran_on(
 
 def test_what_cannot_be_cut_or_compared_is_refused_before_any_call(graded, solved, simulator):
     columns = "Its columns: question, solution."
+    no_column = "There is no column 'grade'. The columns are: question, expected"
+    no_row = "No row has '7' in the column 'level'. Among what there is: '0'"
     wrong = [
-        (graded, "--where grade=1", "There is no column 'grade'. The columns are: question, expec"),
-        (graded, "--where level=7", "No row has '7' in the column 'level'. Among what there is: '"),
+        (graded, "--where grade=1", no_column),
+        (graded, "--where level=7", no_row),
         (graded, "--where level", "--where level: write COLUMN=VALUE"),
         (graded, "--where level=1 --where level!=2", "give either values with ="),
         (graded, "--sample 21", "A sample of 21 cannot be drawn from 20 rows."),

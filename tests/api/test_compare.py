@@ -131,6 +131,7 @@ def test_an_edited_prompt_is_compared_with_its_former_self(alice, questions):
     bad.candidates.update(key="edited")
     found = compare_runs(good, bad)
     assert (found.marks, found.regressions) == ([], 12)
+    assert found.overall is not None
     assert found.overall.p < 0.05
     assert found.overall.high < 0
     first = found.changed()[0]

@@ -72,7 +72,7 @@ def test_the_table_marks_the_winner_and_takes_no_name_for_markup():
     found = report([0.9, 0.5, 0.1])
     console = Console(file=StringIO(), width=200)
     console.print(selection_table(found))
-    [head, first, *rest] = console.file.getvalue().splitlines()
+    [head, first, *rest] = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert head.split()[:2] == ["combination", "accuracy"]
     assert first.startswith(">>>")
     assert "agent=[red]0[/red]" in first

@@ -175,7 +175,7 @@ def test_nobody_works_so_it_says_what_to_do_and_goes_on(ada, document, simulator
 
     run = create_run(ada, document)
     try:
-        ended = Watcher(run, Listener(), ask_workers_every_seconds=0).wait()
+        ended = Watcher(run, Listener(), ask_workers_every_seconds=0).wait()  # type: ignore[arg-type]
     finally:
         workers.__exit__(None, None, None)
     assert ended.state == RunState.COMPLETED

@@ -4,6 +4,7 @@ import csv
 import json
 from datetime import timedelta
 from io import StringIO
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -198,7 +199,7 @@ def test_a_file_has_no_pages_and_no_chosen_fields_and_is_its_owners(asker, stran
 async def test_a_server_sends_the_file_part_by_part(alice, run):
     client = AsyncClient()
     await client.aforce_login(alice)
-    answer = await client.get(f"/runs/{run.pk}/scores.csv")
+    answer: Any = await client.get(f"/runs/{run.pk}/scores.csv")
     assert answer.is_async, "Django would read all of it before it sends the first byte"
     text = b"".join([part async for part in answer.streaming_content]).decode()
     assert len(list(csv.DictReader(text.splitlines()))) == 2

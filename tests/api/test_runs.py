@@ -4,6 +4,7 @@ import json
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils.timezone import now
@@ -61,7 +62,8 @@ def test_every_problem_of_a_configuration_is_told_at_once(asker, document):
     wrong = {**document, "models": ["nowhere/x"]}
     answer = asker.post("/runs", {"configuration": wrong})
     assert [problem["path"] for problem in answer.json()["problems"]] == ["models.0.endpoint"]
-    for given in ([], 5, None, {}):
+    nothing: list[Any] = [[], 5, None, {}]
+    for given in nothing:
         assert asker.post("/runs", {"configuration": given}).status_code == 422
     assert not Run.objects.exists()
 
@@ -179,7 +181,8 @@ def test_fields_choose_what_is_answered(asker, run):
 
 def test_runs_are_listed_page_by_page_newest_first(asker, stranger, staff, alice, dataset):
     made = [make_run(alice, dataset).pk for _ in range(5)]
-    cursor, pages = "", []
+    cursor: Any = ""
+    pages = []
     while cursor is not None:
         page = asker.get("/runs", cursor=cursor, limit=2, fields="id").json()
         pages.append([row["id"] for row in page["data"]])

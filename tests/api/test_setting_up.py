@@ -1,6 +1,7 @@
 """Datasets, endpoints and configurations through the API."""
 
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -132,7 +133,7 @@ def test_only_what_is_given_is_changed(staff):
 
 
 def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff):
-    wrong = [
+    wrong: list[Any] = [
         ("name", {"name": "Two Words"}),
         ("kind", {"kind": "magic"}),
         ("base_url", {"base_url": "http://127.0.0.1:1/v1"}),

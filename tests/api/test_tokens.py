@@ -4,6 +4,7 @@ import hashlib
 import re
 from datetime import timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -73,7 +74,7 @@ def test_its_last_use_is_noted_once_a_minute(alice):
 
 
 def test_a_token_that_makes_no_sense_is_not_made(alice):
-    wrong = [
+    wrong: list[Any] = [
         ("name", {"name": " "}),
         ("name", {"name": "x" * 81}),
         ("scopes", {"scopes": []}),

@@ -3,6 +3,7 @@
 import csv
 import json
 from contextlib import nullcontext
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -100,7 +101,7 @@ def test_a_regression_against_the_baseline_fails_and_is_shown(tmp_path, file, do
 
 
 HALF_REFUSED = {"models": ["simulated/sim-small", "simulated/sim-large:400"]}
-ENDS = [
+ENDS: list[Any] = [
     ({"budget": {"calls": 15}}, [], 4),
     ({"models": ["simulated/sim-large:400"]}, [], 3),
     (HALF_REFUSED, ["--max-error-rate", "0.4"], 3),

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 def simulate(*options):
     """The command, and what can ask its control API as it has announced."""
     words = [sys.executable, "manage.py", "simulate", "--port", "0", *options]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(words, cwd=ROOT, text=True, **pipes)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(words, cwd=ROOT, text=True, stdout=pipe, stderr=pipe)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -1,6 +1,7 @@
 """The control API refuses what it does not know, and says what it does."""
 
 from itertools import product
+from typing import Any
 
 import aiohttp
 import pytest
@@ -20,7 +21,7 @@ async def test_settings_can_be_read_and_changed_while_running(client, simulator)
     assert "x-ratelimit-limit-requests" not in (await ask(client, "hi")).headers
 
 
-WRONG_SETTINGS = [
+WRONG_SETTINGS: list[Any] = [
     ({"latency": 5}, "Unknown setting 'latency'. Choose from: seed, latency_ms"),
     ({"latency_ms": -1}, "latency_ms must be at least 0, not -1."),
     ({"latency_ms": "fast"}, "latency_ms must be of type float"),

@@ -3,6 +3,7 @@
 import base64
 import json
 import struct
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ async def test_the_models_are_listed(client):
     assert {"sim-small", "sim-large", "sim-embed"} <= {model["id"] for model in listed["data"]}
 
 
-WRONG = [
+WRONG: list[Any] = [
     (CHAT, {"messages": []}, 400, "messages"),
     (CHAT, {"messages": ["hi"]}, 400, "messages[0]"),
     (CHAT, chat("hi") | {"model": None}, 400, "model"),

@@ -1,6 +1,14 @@
-"""Every action leaves one row that says who did it, from where, and no secret; no row changes."""
+"""The audit log: no row changes, services fill it, and administrators read it.
 
+What each action leaves is in test_audit_actions.py.
+"""
+
+import ast
+import csv
+import json
 from datetime import timedelta
+from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -9,85 +17,66 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import (
-    AppendOnlyError,
-    AuditAction,
-    AuditDoor,
-    AuditEntry,
-    Endpoint,
-)
+from runs.models import AppendOnlyError, AuditAction, AuditEntry, Endpoint
+from runs.roles import Role
+from runs.selectors.audit import PAGE_SIZE
 from runs.services import audit
+from runs.services.audit import Subject, record
 from runs.services.removing import archiving
 from runs.services.removing.retention import prune_audit
 from runs.services.runs import create_run
-from tests.harness.factories import (
-    PASSWORD,
-    client_of,
-    run_document,
-)
-from tests.runs.audit_parts import DOORS, PATH, Stage
+from tests.api.asking import Asker
+from tests.harness.factories import PASSWORD, client_of, make_person, run_document
 
 pytestmark = pytest.mark.django_db
 
-SHOWN_ELSEWHERE = {
-    AuditAction.PRIVATE_ALLOWED,
-    AuditAction.PRIVATE_REVOKED,
-    AuditAction.PROVIDER_CONNECTED,
+SERVICES = Path(__file__).parents[2] / "runs" / "services"
+# What takes something away, or gives somebody a right, by the name of the function.
+VERBS = (
+    *("delete_", "archive_", "restore_", "share_", "give_", "set_", "revoke_", "rotate_", "prune_"),
+    *("erase_", "remove_", "close_", "cancel_", "pause_", "resume_", "retune_", "retry_", "rerun_"),
+    *("create_", "save_endpoint", "change_", "choose_", "add_person", "allow_"),
+)
+NOT_A_PERSONS = {
+    "remove_unused_made_cases": "the site tidies up",
+    "set_aside_chunk": "a worker's",
+    "set_expected_column": "names a column; no right and no row changes",
+    "pause_hopeless": "the site pauses by itself, in the run's own events",
+    "delete_rows": "a part of what records",
+    "delete_some_answers": "a part of what records",
+    "prune_audit": "only age removes a row, and it would add one for each",
+    "retune_and_resume": "its two parts record",
+    "rerun_as_new": "create_run records it",
+    "remove_due": "remove_part records it",
+    "remove_due_answers": "prune_cache said when they would go",
 }
 
 
-def test_every_action_has_its_line_here():
-    assert set(DOORS) | SHOWN_ELSEWHERE == set(AuditAction)
-
-
-@pytest.mark.parametrize("action", DOORS)
-def test_an_action_leaves_one_row_without_a_secret(action, settings, tmp_path):
-    settings.EVALSITE_DATA = tmp_path
-    stage = Stage()
-    before = set(AuditEntry.objects.values_list("pk", flat=True))
-    act, wanted = DOORS[action]
-    act(stage)
-    (row,) = AuditEntry.objects.filter(action=action).exclude(pk__in=before)
-    assert {name: getattr(row, name) for name in wanted} == wanted
-    told = str(list(AuditEntry.objects.values()))
-    assert not [secret for secret in stage.secrets if secret in told]
-    assert not PATH.search(told)
-    if row.door == AuditDoor.API:
-        assert row.token == stage.token.prefix
-
-
-def test_what_is_rolled_back_leaves_no_row():
-    stage = Stage()
+def test_what_is_rolled_back_leaves_no_row(alice, dataset):
     with transaction.atomic():
-        create_run(stage.ada, run_document(stage.dataset))
+        create_run(alice, run_document(dataset))
         transaction.set_rollback(True)
     assert not AuditEntry.objects.filter(action=AuditAction.RUN_LAUNCHED).exists()
 
 
-def some_row() -> AuditEntry:
-    audit.record(AuditAction.SIGN_IN)
-    return AuditEntry.objects.get()
+def test_the_model_changes_and_removes_no_row():
+    record(AuditAction.SIGN_IN)
+    row = AuditEntry.objects.get()
+    for change in (
+        row.save,
+        row.delete,
+        lambda: AuditEntry.objects.update(actor="mallory"),
+        lambda: AuditEntry.objects.all().delete(),
+        lambda: AuditEntry.objects.bulk_update([row], ["actor"]),
+    ):
+        with pytest.raises(AppendOnlyError):
+            change()
+        assert AuditEntry.objects.get().actor == ""
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda row: row.save(),
-        lambda row: row.delete(),
-        lambda row: AuditEntry.objects.update(actor="mallory"),
-        lambda row: AuditEntry.objects.all().delete(),
-        lambda row: AuditEntry.objects.bulk_update([row], ["actor"]),
-    ],
-)
-def test_the_model_changes_and_removes_no_row(change):
-    row = some_row()
-    with pytest.raises(AppendOnlyError):
-        change(row)
-    assert AuditEntry.objects.get().actor == ""
-
-
+@pytest.mark.postgresql("triggers: each database has its own that refuse to change a row")
 def test_the_database_refuses_to_change_a_row():
-    some_row()
+    record(AuditAction.SIGN_IN)
     changes = ["UPDATE runs_auditentry SET actor = 'mallory'"]
     if connection.vendor == "postgresql":
         changes.append("DELETE FROM runs_auditentry")
@@ -107,32 +96,29 @@ def test_only_age_removes_a_row(settings):
     assert prune_audit() == 0
 
 
-def test_a_scanner_cannot_fill_the_table():
-    stage = Stage()
-    scanner = client_of(stage.bob)
+def test_a_scanner_cannot_fill_the_table(bob):
+    scanner = client_of(bob)
     for number in range(audit.REFUSALS_PER_HOUR + 5):
         assert scanner.get(f"/runs/{10_000 + number}/").status_code == 404
     rows = AuditEntry.objects.filter(action=AuditAction.DENIED)
     assert rows.count() == audit.REFUSALS_PER_HOUR
     assert rows.latest("pk").detail.endswith("further refusals within the hour are not recorded")
-    assert client_of(stage.bob).get("/no/such/page/").status_code == 404
+    assert client_of(bob).get("/no/such/page/").status_code == 404
 
 
-def test_a_refusal_by_role_is_recorded_and_one_of_a_stranger_is_not():
-    stage = Stage()
-    client_of(stage.bob).get(reverse("people"))
+def test_a_refusal_by_role_is_recorded_and_one_of_a_stranger_is_not(bob):
+    client_of(bob).get(reverse("people"))
     Client().get(reverse("people"))
     (row,) = AuditEntry.objects.filter(action=AuditAction.DENIED)
     assert (row.actor, row.subject, row.detail) == ("bob", "/people/", "GET, 403")
 
 
-def test_peoples_text_is_one_line_and_capped():
-    stage = Stage()
+def test_peoples_text_is_one_line_and_capped(ada, endpoint):
     name = "x\n2026 INFO: forged\x1b[2J\u202e" + "y" * 60
-    endpoint = Endpoint(pk=stage.endpoint.pk, name=name)
-    archiving.archive_endpoint(stage.ada, endpoint)
-    audit.record(AuditAction.EXPORTED, endpoint, "z" * 1000)
-    archived, exported = AuditEntry.objects.order_by("pk").exclude(action="token.made")
+    renamed = Endpoint(pk=endpoint.pk, name=name)
+    archiving.archive_endpoint(ada, renamed)
+    record(AuditAction.EXPORTED, renamed, "z" * 1000)
+    archived, exported = AuditEntry.objects.order_by("pk")
     assert archived.subject.startswith("x\\n2026 INFO: forged\\x1b[2J\\u202e")
     assert archived.subject.isprintable()
     assert (len(exported.detail), exported.detail[-1]) == (300, "…")
@@ -146,5 +132,105 @@ def test_a_failed_name_that_is_no_account_is_not_kept():
 
 
 def test_nobody_is_an_actor_only_by_being_signed_in():
-    audit.record(AuditAction.EXPORTED, actor=AnonymousUser())
+    record(AuditAction.EXPORTED, actor=AnonymousUser())
     assert AuditEntry.objects.get().actor_id is None
+
+
+def texts(client, **query):
+    return client.get(reverse("audit"), query).content.decode()
+
+
+def test_the_page_shows_and_filters_what_people_did(ada, bob, time_machine):
+    time_machine.move_to(now().replace(hour=12))  # the day does not end meanwhile
+    record(AuditAction.RUN_LAUNCHED, Subject("run", "<b>sums</b> (run 7)", 7), actor=bob)
+    record(AuditAction.ROLE_CHANGED, Subject("user", "eve"), "from none to runner", actor=ada)
+    client = client_of(ada)
+    page = texts(client)
+    assert "&lt;b&gt;sums&lt;/b&gt; (run 7)" in page
+    assert "from none to runner" in page
+    for query in ({"person": "bo"}, {"action": "run.launched"}, {"about": "sums"}):
+        found = texts(client, **query)
+        assert "(run 7)" in found
+        assert "from none to runner" not in found
+    today = now().date().isoformat()
+    assert "(run 7)" in texts(client, **{"from": today, "to": today})
+    assert "Nothing matches" in texts(client, to="2000-01-01")
+    assert "(run 7)" in texts(client, action="no such", to="tomorrow", before="x")
+
+
+def test_pages_follow_each_other_without_gaps(ada):
+    for number in range(2 * PAGE_SIZE + 3):
+        record(AuditAction.EXPORTED, Subject("run", f"run {number}"))
+    client, seen = client_of(ada), []
+    query = {}
+    while True:
+        page = client.get(reverse("audit"), query).context["page"]
+        seen += [entry.pk for entry in page.rows]
+        if not page.has_next:
+            break
+        query = {"before": page.rows[-1].pk}
+    assert seen == sorted(AuditEntry.objects.values_list("pk", flat=True), reverse=True)
+    back = client.get(reverse("audit"), {"after": page.rows[0].pk}).context["page"]
+    assert [entry.pk for entry in back.rows] == seen[PAGE_SIZE : 2 * PAGE_SIZE]
+
+
+def test_files_have_the_filtered_rows_and_no_formula(ada):
+    record(AuditAction.EXPORTED, Subject("run", "=HYPERLINK(1)"), "+1", actor=ada)
+    record(AuditAction.SIGN_OUT, actor=ada)
+    client = client_of(ada)
+    answer = client.get(reverse("audit_csv"), {"about": "HYPER"})
+    assert answer["Content-Disposition"] == 'attachment; filename="audit.csv"'
+    (row,) = csv.DictReader(StringIO(answer.getvalue().decode()))
+    assert (row["actor"], row["subject"], row["detail"]) == ("ada", "'=HYPERLINK(1)", "'+1")
+    lines = client.get(reverse("audit_jsonl")).getvalue().decode().splitlines()
+    newest, *rest = map(json.loads, lines)
+    # The download of the CSV file is itself an action, and so is this one.
+    assert (newest["action"], newest["detail"]) == ("exported", "audit.jsonl")
+    assert [one["action"] for one in rest] == ["exported", "sign_out", "exported"]
+    assert rest[-1]["subject"] == "=HYPERLINK(1)"
+
+
+def test_the_api_lists_the_same_with_the_same_filters(ada):
+    asker = Asker(ada)
+    for number in range(3):
+        record(AuditAction.EXPORTED, Subject("run", f"run {number}"), actor=ada)
+    first = asker.get("/audit", action="exported", limit=2, fields="id,subject").json()
+    assert [row["subject"] for row in first["data"]] == ["run 2", "run 1"]
+    rest = asker.get(
+        "/audit", action="exported", limit=2, fields="id,subject", cursor=first["next_cursor"]
+    ).json()
+    assert [row["subject"] for row in rest["data"]] == ["run 0"]
+    assert asker.get("/audit", person="nobody").json()["data"] == []
+    assert asker.get("/audit", until="2000-01-01T00:00:00Z").json()["data"] == []
+    assert asker.get("/audit", action="no.such").status_code == 422
+    assert Asker(make_person("olga", role=Role.OPERATOR)).get("/audit").status_code == 403
+
+
+def functions_of(path):
+    tree = ast.parse(path.read_text())
+    return {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+
+
+def called_in(function):
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {call.id for call in calls if isinstance(call, ast.Name)}
+
+
+def records(name, functions):
+    """Itself, or through a function of its own file."""
+    called = called_in(functions[name])
+    own = (called & functions.keys()) - {name}
+    return "record" in called or any(records(one, functions) for one in own)
+
+
+def test_every_service_that_removes_or_gives_rights_records_it():
+    silent = []
+    for path in sorted(SERVICES.rglob("*.py")):
+        functions = functions_of(path)
+        silent += [
+            f"{path.relative_to(SERVICES)}: {name}"
+            for name in functions
+            if name.startswith(VERBS) and name not in NOT_A_PERSONS
+            if not records(name, functions)
+        ]
+    assert silent == []

@@ -9,15 +9,18 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from tests.harness.factories import make_dataset, make_person, make_run
+from tests.harness.factories import make_run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.postgresql("SQL: only SQLite is copied by us, the other is told to use pg_dump"),
+]
 
 MARK = "of this test"
 
 
 @pytest.fixture
-def key_file() -> Path:
+def key_file():
     keys = Path(settings.EVALSITE_DATA) / "keys"
     keys.mkdir(exist_ok=True, mode=0o700)
     file = keys / "for_the_backup"
@@ -25,15 +28,14 @@ def key_file() -> Path:
     return file
 
 
-def test_a_backup_holds_rows_and_keys_and_is_for_nobody_else(tmp_path, key_file):
+def test_a_backup_holds_rows_and_keys_and_is_for_nobody_else(tmp_path, key_file, alice, dataset):
     folder = tmp_path / "copy"
     if connection.vendor != "sqlite":
         with pytest.raises(CommandError, match="use pg_dump"):
             call_command("backup", str(folder))
         assert not folder.exists()
         return
-    alice = make_person("alice")
-    run = make_run(alice, make_dataset(alice))
+    run = make_run(alice, dataset)
     call_command("backup", str(folder))
     with sqlite3.connect(folder / "evalsite.sqlite3") as copy:
         assert copy.execute("SELECT id, state FROM runs_run").fetchall() == [(run.pk, run.state)]

@@ -1,4 +1,4 @@
-"""Budgets of runs: what is refused, what is told, and how a run that stopped goes on."""
+"""Budgets of runs: in the form, what is refused and told, and how a stopped run goes on."""
 
 from datetime import timedelta
 
@@ -16,13 +16,8 @@ from runs.services.control.limits import retune_run
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_run,
-    run_document,
-)
+from tests.harness.factories import client_of, make_run, run_document
+from tests.runs.form_parts import small_form
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -31,17 +26,7 @@ PRICES = {"sim-small": {"input": 1.0, "output": 2.0}}
 
 
 @pytest.fixture
-def dataset(alice):
-    return make_dataset(alice)
-
-
-@pytest.fixture
-def endpoint():
-    return make_endpoint()
-
-
-@pytest.fixture
-def run(alice, dataset, endpoint):
+def run(alice, dataset):
     return make_run(alice, dataset, state=RunState.RUNNING, ended=None, going_since=now())
 
 
@@ -87,20 +72,19 @@ def test_a_price_is_needed_as_well_when_the_budget_comes_later(run, alice):
     assert budget_of(reload(run)).dollars == 2
 
 
-@pytest.mark.parametrize(
-    ("budget", "used", "share", "text"),
-    [
-        ({"calls": 100}, {"calls_sent": 80}, 0.8, "80 of 100 calls"),
-        ({"calls": 1}, {"calls_sent": 0}, 0.0, "0 of 1 call"),
-        ({"dollars": 2}, {"cost": 0.5}, 0.25, "$0.50 of $2.00"),
-        ({"seconds": 100}, {"ran_seconds": 40.0, "going_since": None}, 0.4, "40 s of 1m 40s"),
-    ],
-)
-def test_use_is_told_against_the_budget(run, budget, used, share, text):
-    Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
-    (line,) = read_budget(reload(run), now())
-    assert line.share == pytest.approx(share)
-    assert line.text == text
+USES = [
+    ({"calls": 100}, {"calls_sent": 80}, 0.8, "80 of 100 calls"),
+    ({"calls": 1}, {"calls_sent": 0}, 0.0, "0 of 1 call"),
+    ({"dollars": 2}, {"cost": 0.5}, 0.25, "$0.50 of $2.00"),
+    ({"seconds": 100}, {"ran_seconds": 40.0, "going_since": None}, 0.4, "40 s of 1m 40s"),
+]
+
+
+def test_use_is_told_against_the_budget(run):
+    for budget, used, share, text in USES:
+        Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
+        (line,) = read_budget(reload(run), now())
+        assert (line.share, line.text) == (pytest.approx(share), text)
 
 
 def test_a_run_without_a_budget_has_nothing_to_watch(run):
@@ -153,8 +137,7 @@ def test_time_is_watched_also_where_nobody_writes(run):
 
 @pytest.mark.parametrize("total", [10, 9], ids=["the same", "less"])
 def test_resuming_needs_a_raised_budget(run, alice, total):
-    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
-    watch(run)
+    stopped(run)
     retune_run(run, alice, {"budget": {"calls": total}}, "why")
     with pytest.raises(ConfigurationError, match=f"budget of {total} calls is used up. Raise it"):
         resume_run(run, alice)
@@ -191,36 +174,45 @@ def test_the_event_of_a_change_says_what_moved(run, alice):
     )
 
 
-@pytest.mark.parametrize(
-    ("budget", "path"),
-    [
+def test_a_bad_budget_is_refused_at_its_place(run, alice):
+    for budget, path in (
         ({"calls": 0}, "budget.calls"),
         ({"calls": 1.5}, "budget.calls"),
         ({"seconds": -1}, "budget.seconds"),
         ({"hours": 1}, "budget.hours"),
         (5, "budget"),
-    ],
-)
-def test_a_bad_budget_is_refused_at_its_place(run, alice, budget, path):
-    with pytest.raises(ConfigurationError) as caught:
-        retune_run(run, alice, {"budget": budget}, "why")
-    assert [problem.path for problem in caught.value.problems] == [path]
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            retune_run(run, alice, {"budget": budget}, "why")
+        assert [problem.path for problem in caught.value.problems] == [path]
 
 
-def test_the_json_door_refuses_to_resume_and_names_the_budget(run, alice):
+def stopped(run):
+    """A run whose ten calls are used up."""
     Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
-    watch(run)
-    client = client_of(alice)
-    answer = client.post(reverse("api:run_resume", args=[run.pk]), content_type="application/json")
-    assert answer.status_code == 409
-    assert [problem["path"] for problem in answer.json()["problems"]] == ["budget.calls"]
-    body = {"budget": {"calls": 20}, "reason": "by a script"}
-    address = reverse("api:run_limits", args=[run.pk])
-    patched = client.patch(address, body, content_type="application/json")
-    assert patched.json()["budget"] == {"dollars": None, "calls": 20, "seconds": None}
-    assert client.post(
-        reverse("api:run_resume", args=[run.pk]), content_type="application/json"
-    ).json()["changed"]
+    return watch(run)
+
+
+def test_by_rest_a_run_is_not_resumed_until_its_budget_is_raised(run, alice):
+    stopped(run)
+    client, limits = client_of(alice), reverse("api:run_limits", args=[run.pk])
+
+    def send(method, address, **body):
+        return getattr(client, method)(address, body, content_type="application/json")
+
+    refused = send("post", reverse("api:run_resume", args=[run.pk]))
+    assert refused.status_code == 409
+    assert [problem["path"] for problem in refused.json()["problems"]] == ["budget.calls"]
+    refused = send("patch", limits, budget={"calls": 9}, max_concurrent=3, resume=True)
+    assert refused.status_code == 409
+    assert [problem["path"] for problem in refused.json()["problems"]] == ["budget.calls"]
+    assert (reload(run).state, reload(run).limits_now) == (RunState.PAUSED, {})
+    raised = send("patch", limits, budget={"calls": 20}, max_concurrent=3, resume=True).json()
+    assert raised["budget"] == {"dollars": None, "calls": 20, "seconds": None}
+    assert raised["max_concurrent"] == 3
+    assert reload(run).state == RunState.RUNNING
+    pause_run(run, alice)
+    assert send("post", reverse("api:run_resume", args=[run.pk])).json()["changed"]
 
 
 def limits_form(**changes):
@@ -231,8 +223,7 @@ def limits_form(**changes):
 
 
 def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, alice):
-    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
-    watch(run)
+    stopped(run)
     client = client_of(alice)
     page = client.post(reverse("run_resume", args=[run.pk]), follow=True).content.decode()
     assert "The budget of 10 calls is used up. Raise it to resume the run." in page
@@ -280,8 +271,7 @@ def test_a_stopped_run_proposes_how_far_to_raise_its_budget(run, budget, totals,
 
 
 def test_one_button_raises_the_budget_and_resumes_the_run(run, alice):
-    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
-    watch(run)
+    stopped(run)
     client = client_of(alice)
     page = client.get(run.get_absolute_url()).content.decode()
     assert 'name="budget_calls" inputmode="numeric" autocomplete="off"' in page
@@ -299,21 +289,6 @@ def test_one_button_raises_the_budget_and_resumes_the_run(run, alice):
     assert "The run was not paused." in again
 
 
-def test_one_request_raises_the_budget_and_resumes_the_run(run, alice):
-    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=10)
-    watch(run)
-    address, client = reverse("api:run_limits", args=[run.pk]), client_of(alice)
-    body = {"budget": {"calls": 9}, "max_concurrent": 3, "resume": True}
-    refused = client.patch(address, body, content_type="application/json")
-    assert refused.status_code == 409
-    assert [problem["path"] for problem in refused.json()["problems"]] == ["budget.calls"]
-    assert (reload(run).state, reload(run).limits_now) == (RunState.PAUSED, {})
-    body["budget"] = {"calls": 20}
-    answer = client.patch(address, body, content_type="application/json").json()
-    assert (answer["budget"]["calls"], answer["max_concurrent"]) == (20, 3)
-    assert reload(run).state == RunState.RUNNING
-
-
 def test_the_page_warns_before_the_budget_is_used(run, alice):
     with_budget(run, calls=100)
     client = client_of(alice)
@@ -323,3 +298,42 @@ def test_the_page_warns_before_the_budget_is_used(run, alice):
     assert snapshot["budget"]["calls"]["is_near"]
     assert snapshot["text"]["notice"].startswith("The budget is nearly used: 85 of 100 calls.")
     assert snapshot["text"]["notice"] in client.get(run.get_absolute_url()).content.decode()
+
+
+# --- The form of a new run
+
+
+def test_the_form_stores_a_budget_and_shows_it_again(alice, dataset):
+    client = client_of(alice)
+    client.post(reverse("run_new"), small_form(budget_calls="2", budget_seconds="60"))
+    run = Run.objects.get()
+    assert budget_of(run).model_dump() == {"dollars": None, "calls": 2, "seconds": 60.0}
+    again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    assert (again.mode, again.budget) == ("form", {"dollars": "", "calls": "2", "seconds": "60"})
+
+
+def test_the_form_says_what_is_wrong_at_the_field(alice, dataset):
+    for field, typed, told in (
+        ("budget_calls", "none", "Input should be a valid integer"),
+        ("budget_calls", "0", "Input should be greater than 0"),
+        ("budget_dollars", "5", "A budget in dollars needs the price of every model"),
+    ):
+        answer = client_of(alice).post(reverse("run_new"), small_form(**{field: typed}))
+        assert answer.status_code == 400
+        (problem,) = answer.context["problems"]
+        assert problem.field == f"id_{field}"
+        assert told in problem.message
+
+
+def test_the_estimate_says_when_it_exceeds_the_budget(alice, dataset):
+    Endpoint.objects.update(prices=PRICES)
+    for budget, told in (
+        ({"calls": 2}, ["It may take 3 calls, and pauses at the budget of 2 calls."]),
+        ({"calls": 3, "seconds": 3600}, []),
+        ({"dollars": 1e-6}, ["and pauses at the budget of $0.000001."]),
+        ({"seconds": 0.01}, ["and pauses at the budget of 0.0 s."]),
+    ):
+        found = estimate(run_document(dataset, budget=budget), every_dataset()).over_budget
+        assert [line[-len(end) :] for line, end in zip(found, told, strict=True)] == told
+    panel = client_of(alice).post(reverse("run_estimate"), small_form(budget_calls="2"))
+    assert "pauses at the budget of 2 calls" in panel.content.decode()

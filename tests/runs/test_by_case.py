@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from runs.models import Run, Score
+from runs.models import Score
 from runs.selectors.scores.by_case import CaseTally, tally_by_case
-from tests.harness.factories import add_candidate, make_dataset, make_person, make_run, new_score
+from tests.harness.factories import add_candidate, make_dataset, make_run, new_score
 
 pytestmark = pytest.mark.django_db
 
@@ -16,11 +16,10 @@ CASES, REPEATS = 7, 3
 
 
 @pytest.fixture
-def run() -> Run:
+def run(alice):
     """Two candidates, three repeats: every fifth trial failed, values are 0, 0.5 and 1."""
-    ada = make_person("ada")
-    dataset = make_dataset(ada, rows=CASES)
-    run = make_run(ada, dataset, planned=2 * CASES * REPEATS)
+    dataset = make_dataset(alice, rows=CASES)
+    run = make_run(alice, dataset, planned=2 * CASES * REPEATS)
     candidates = [run.candidates.get(), add_candidate(run, "terse")]
     scores: list[Score] = []
     for repeat in range(REPEATS):
@@ -34,13 +33,12 @@ def run() -> Run:
     return run
 
 
-def test_every_candidate_and_case_is_added_up_in_one_query(run: Run) -> None:
+@pytest.mark.postgresql("SQL: sums by candidate and case, in one query")
+def test_every_candidate_and_case_is_added_up_in_one_query(run):
     by_hand: dict[tuple[int, int], list[Score]] = defaultdict(list)
     for score in run.scores.all():
         by_hand[score.candidate_id, score.case_id].append(score)
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
+    with CaptureQueriesContext(connection) as asked:
         found = tally_by_case(run)
     assert len(asked) == 1
     assert [(each.candidate_id, each.case_id) for each in found] == sorted(by_hand)
@@ -54,7 +52,7 @@ def test_every_candidate_and_case_is_added_up_in_one_query(run: Run) -> None:
         assert each.mean == (sum(values) / len(values) if values else None)
 
 
-def test_a_case_that_only_failed_has_no_mean(run: Run) -> None:
+def test_a_case_that_only_failed_has_no_mean(run):
     first = run.scores.order_by("candidate_id", "case_id")[0]
     alike = run.scores.filter(candidate=first.candidate, case=first.case)
     alike.update(value=None, passed=None, error_class="timeout")
@@ -63,7 +61,7 @@ def test_a_case_that_only_failed_has_no_mean(run: Run) -> None:
     assert tally.mean is None
 
 
-def test_some_candidates_and_other_runs_are_left_out(run: Run) -> None:
+def test_some_candidates_and_other_runs_are_left_out(run):
     make_run(run.owner, run.dataset)
     wanted = run.candidates.get(position=1).pk
     assert {each.candidate_id for each in tally_by_case(run, [wanted])} == {wanted}

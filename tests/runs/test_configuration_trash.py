@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError
 from django.urls import reverse
 from django.utils.timezone import now
@@ -17,21 +16,14 @@ from runs.models import (
     Run,
     Schedule,
 )
-from runs.roles import Role
 from runs.services.chunks.recovery import sweep
 from runs.services.configurations import save_configuration
 from runs.services.gating import set_gate
-from runs.services.removing.configuration_trash import (
-    delete_configuration,
-    restore_configuration,
-)
+from runs.services.removing.configuration_trash import delete_configuration, restore_configuration
 from runs.services.schedules import has_due_schedules, launch_due, save_schedule
 from tests.api.asking import Asker
 from tests.harness.factories import (
     client_of,
-    make_dataset,
-    make_endpoint,
-    make_person,
     run_document,
 )
 from tests.runs.test_trash import say
@@ -50,17 +42,6 @@ def data_folder(settings, tmp_path):
 
 
 @pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def dataset(alice):
-    return make_dataset(alice)
-
-
-@pytest.fixture
 def stored(alice, dataset):
     """With two versions, a gate and a schedule that catches up."""
     save_configuration(alice, "nightly", run_document(dataset, seed=1))
@@ -70,12 +51,12 @@ def stored(alice, dataset):
     return saved
 
 
-def pass_the_time() -> None:
+def pass_the_time():
     deleted = Configuration.objects.filter(remove_after__isnull=False)
     deleted.update(remove_after=now() - timedelta(seconds=1))
 
 
-def page_of(person, name, *args, **query) -> str:
+def page_of(person, name, *args, **query):
     return client_of(person).get(reverse(name, args=args), query).text
 
 
@@ -107,28 +88,21 @@ def test_a_page_says_what_goes_and_brings_it_back_whole(alice, stored):
     assert "Show deleted" not in page_of(alice, "configurations")
 
 
-@pytest.mark.parametrize(
-    ("view", "form"),
-    [
-        ("configuration_launch", {"key": "k"}),
-        ("configuration_share", {"share": "yes"}),
-        ("configuration_gate", {"min_score": "0.9"}),
-        ("configuration_schedule", {"cron": "0 0 * * *", "time_zone": "UTC"}),
-        ("configuration_schedule_change", {"do": "pause"}),
-    ],
-)
-def test_a_deleted_one_cannot_be_used_or_changed(alice, stored, view, form):
-    delete_configuration(stored, alice)
-    before = Configuration.objects.values().get()
-    answer = client_of(alice).post(reverse(view, args=[stored.pk]), form)
-    assert (answer.status_code, Run.objects.count()) == (404, 0)
-    assert Configuration.objects.values().get() == before
-
-
-def test_the_new_run_form_offers_it_only_while_it_is_in_use(alice, stored):
+def test_a_deleted_one_cannot_be_used_changed_or_chosen(alice, stored):
     assert "nightly" in page_of(alice, "run_new")
     delete_configuration(stored, alice)
     assert "nightly" not in page_of(alice, "run_new")
+    before = Configuration.objects.values().get()
+    for view, form in {
+        "configuration_launch": {"key": "k"},
+        "configuration_share": {"share": "yes"},
+        "configuration_gate": {"min_score": "0.9"},
+        "configuration_schedule": {"cron": "0 0 * * *", "time_zone": "UTC"},
+        "configuration_schedule_change": {"do": "pause"},
+    }.items():
+        answer = client_of(alice).post(reverse(view, args=[stored.pk]), form)
+        assert (answer.status_code, Run.objects.count()) == (404, 0), view
+    assert Configuration.objects.values().get() == before
 
 
 def test_its_schedule_rests_and_nothing_is_caught_up_afterwards(alice, stored):
@@ -142,10 +116,7 @@ def test_its_schedule_rests_and_nothing_is_caught_up_afterwards(alice, stored):
     assert launch_due(due - timedelta(seconds=1)) == 0
     assert launch_due(due + timedelta(seconds=1)) == 1
     assert DueTime.objects.get().missed == 0
-
-
-def test_a_paused_schedule_comes_back_paused(alice, stored):
-    Schedule.objects.update(is_on=False, next_due=None)
+    Schedule.objects.update(is_on=False, next_due=None)  # a paused one comes back paused
     delete_configuration(stored, alice)
     restore_configuration(stored, alice)
     assert Schedule.objects.get().next_due is None
@@ -163,7 +134,7 @@ def test_the_sweep_removes_it_when_its_time_is_over_and_its_runs_stay(alice, sto
     assert Run.objects.get().configuration is None
 
 
-def test_its_name_is_refused_with_what_to_do(alice, stored, dataset):
+def test_its_name_is_refused_with_what_to_do(alice, bob, stored, dataset):
     delete_configuration(stored, alice)
     with pytest.raises(ConfigurationError, match=r"'nightly' is deleted.*Bring it back, or remove"):
         save_configuration(alice, "nightly", run_document(dataset, seed=3))
@@ -175,7 +146,7 @@ def test_its_name_is_refused_with_what_to_do(alice, stored, dataset):
     ):
         assert answer.status_code == 409
         assert "now=true removes it" in answer.text
-    stranger = Asker(make_person("bob")).post("/configurations", document)
+    stranger = Asker(bob).post("/configurations", document)
     assert (stranger.status_code, "is deleted" in stranger.text) == (409, False)
     assert asker.ask("delete", "/configurations/nightly?now=true").json()["changed"]
     assert asker.post("/configurations", document).status_code == 201
@@ -210,24 +181,19 @@ def test_commands_say_what_goes_delete_refuse_to_run_and_bring_back(alice, store
     assert Configuration.objects.get().remove_after is None
 
 
-def test_a_stranger_neither_sees_it_nor_brings_it_back(alice, stored):
+def test_a_stranger_neither_sees_nor_brings_it_back_and_of_a_shared_one_is_not_asked(
+    alice, bob, stored
+):
     delete_configuration(stored, alice)
-    bob = make_person("bob")
-    answer = client_of(bob).post(reverse("configuration_restore", args=[stored.pk]))
-    assert answer.status_code == 404
+    restore = reverse("configuration_restore", args=[stored.pk])
+    assert client_of(bob).post(restore).status_code == 404
     assert "Show deleted" not in page_of(bob, "configurations")
-    assert Configuration.objects.get().remove_after
-
-
-def test_who_only_sees_a_shared_one_is_not_offered_to_bring_it_back(alice, stored):
     Configuration.objects.update(is_shared=True)
-    delete_configuration(stored, alice)
-    bob = make_person("bob")
     shown = page_of(bob, "configuration", stored.pk)
     assert "nightly is deleted" in shown
     assert "Bring it back" not in shown
-    answer = client_of(bob).post(reverse("configuration_restore", args=[stored.pk]))
-    assert answer.status_code == 403
+    assert client_of(bob).post(restore).status_code == 403
+    assert Configuration.objects.get().remove_after
 
 
 def test_what_it_names_is_kept_until_it_is_removed(alice, stored, dataset):
@@ -242,20 +208,16 @@ def test_what_it_names_is_kept_until_it_is_removed(alice, stored, dataset):
     assert not Dataset.objects.exists()
 
 
-def test_administration_refuses_to_change_a_deleted_one(alice, stored, dataset):
+def test_administration_counts_deleted_ones_and_refuses_to_change_one(ada, alice, stored, dataset):
+    ada.is_superuser = True
+    ada.save()
     delete_configuration(stored, alice)
-    ada = User.objects.create_superuser("ada")
+    assert "1 configuration; the next one goes on" in " ".join(page_of(ada, "system").split())
     address = reverse("admin:runs_configuration_change", args=[stored.pk])
     form = {"description": "", "document": write_document(run_document(dataset, seed=3))}
     answer = client_of(ada).post(address, form)
     assert (answer.status_code, "is deleted" in answer.text) == (200, True)
     assert Configuration.objects.get().version == 2
-
-
-def test_the_system_page_counts_deleted_configurations(alice, stored):
-    delete_configuration(stored, alice)
-    ada = make_person("ada", staff=True, role=Role.ADMIN)
-    assert "1 configuration; the next one goes on" in " ".join(page_of(ada, "system").split())
 
 
 def test_the_page_says_when_it_goes_in_the_zone_of_who_looks(alice, stored):

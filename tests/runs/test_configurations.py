@@ -26,19 +26,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def alice():
-    make_endpoint()
+def dataset(alice, endpoint):
     make_endpoint("other")
-    return make_person("alice")
-
-
-@pytest.fixture
-def bob():
-    return make_person("bob")
-
-
-@pytest.fixture
-def dataset(alice):
     return make_dataset(alice, share=True)
 
 

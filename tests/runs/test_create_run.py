@@ -1,14 +1,13 @@
 """Launching: everything is checked first, then stored whole, once."""
 
-import time
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from contextlib import contextmanager
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 
-from runs.models import Candidate, Chunk, Dataset, Endpoint, EndpointKind, Run
+from runs.models import Candidate, Chunk, Dataset, Endpoint, Run
 from runs.services.datasets.storing import store_rows
 from runs.services.demo import start_demo
 from runs.services.runs import cancel_run, create_run
@@ -20,15 +19,9 @@ MANY = [{"question": str(n), "expected": "1"} for n in range(10)]
 
 
 @pytest.fixture
-def ada() -> User:
-    return User.objects.create_user("ada")
-
-
-@pytest.fixture
-def document(ada: User) -> dict[str, Any]:
-    Endpoint.objects.create(name="simulated", kind=EndpointKind.SIMULATED)
+def document(alice, endpoint):
     rows = [{"question": "What is 2 + 3?", "expected": "5"}] * 3
-    store_rows(ada, "sums", rows, share=True)
+    store_rows(alice, "sums", rows, share=True)
     return {
         "name": "sums",
         "kind": "evaluate",
@@ -40,8 +33,8 @@ def document(ada: User) -> dict[str, Any]:
     }
 
 
-def test_a_run_freezes_what_it_depends_on(ada: User, document: dict[str, Any]) -> None:
-    run = create_run(ada, document)
+def test_a_run_freezes_what_it_depends_on(alice, document):
+    run = create_run(alice, document)
     assert (run.state, run.planned) == ("queued", 2 * 1 * 3 * 2)
     assert run.document["dataset"] == "sums@1"
     assert run.snapshot_of["endpoints"]["simulated"]["max_concurrent"] == 20
@@ -49,7 +42,7 @@ def test_a_run_freezes_what_it_depends_on(ada: User, document: dict[str, Any]) -
         "a · simulated/sim-small",
         "b · simulated/sim-small",
     ]
-    store_rows(ada, "sums", [{"question": "changed", "expected": "1"}])
+    store_rows(alice, "sums", [{"question": "changed", "expected": "1"}])
     assert Run.objects.get(pk=run.pk).dataset.version == 1
 
 
@@ -79,42 +72,37 @@ def test_a_run_freezes_what_it_depends_on(ada: User, document: dict[str, Any]) -
         ),
     ],
 )
-def test_a_bad_document_stores_nothing(
-    ada: User, document: dict[str, Any], change: dict[str, Any], path: str, words: str
-) -> None:
+def test_a_bad_document_stores_nothing(alice, document, change, path, words):
     with pytest.raises(ConfigurationError) as caught:
-        create_run(ada, {**document, **change})
+        create_run(alice, {**document, **change})
     assert words in dict(caught.value.problems)[path]
     assert not Run.objects.exists()
     assert not Candidate.objects.exists()
     assert not Chunk.objects.exists()
 
 
-def test_rows_given_in_place_belong_to_their_runs(ada: User, document: dict[str, Any]) -> None:
+def test_rows_given_in_place_belong_to_their_runs(alice, bob, document):
     rows = [{"question": "What is 1 + 1?", "expected": "2"}]
-    first = create_run(ada, {**document, "dataset": {"rows": rows}})
-    second = create_run(ada, {**document, "dataset": {"rows": rows}})
+    first = create_run(alice, {**document, "dataset": {"rows": rows}})
+    second = create_run(alice, {**document, "dataset": {"rows": rows}})
     assert first.dataset == second.dataset == Dataset.objects.get(is_hidden=True)
     assert first.document["dataset"] == f"{first.dataset.name}@1"
-    bob = User.objects.create_user("bob")
     assert create_run(bob, {**document, "dataset": {"rows": rows}}).dataset != first.dataset
 
 
-def test_the_same_key_gives_the_same_run(ada: User, document: dict[str, Any]) -> None:
-    first = create_run(ada, document, "key-1")
-    assert create_run(ada, document, "key-1") == first
-    assert create_run(ada, document, "key-2") != first
-    bob = User.objects.create_user("bob")
+def test_the_same_key_gives_the_same_run(alice, bob, document):
+    first = create_run(alice, document, "key-1")
+    assert create_run(alice, document, "key-1") == first
+    assert create_run(alice, document, "key-2") != first
     assert create_run(bob, document, "key-1") != first
 
 
+@pytest.mark.postgresql("locks: launches at once with one key")
 @pytest.mark.django_db(transaction=True)
-def test_twenty_launches_at_once_with_one_key_make_one_run(
-    ada: User, document: dict[str, Any]
-) -> None:
-    def launch(_: int) -> int:
+def test_twenty_launches_at_once_with_one_key_make_one_run(alice, document):
+    def launch(_):
         try:
-            return create_run(ada, document, "key-1").pk
+            return create_run(alice, document, "key-1").pk
         finally:
             connection.close()
 
@@ -123,39 +111,49 @@ def test_twenty_launches_at_once_with_one_key_make_one_run(
     assert Run.objects.count() == 1
 
 
-def test_the_demo_brings_its_own_parts_and_changes_none(ada: User) -> None:
-    run = start_demo(ada)
+def test_the_demo_brings_its_own_parts_and_changes_none(alice):
+    run = start_demo(alice)
     assert run.planned == 3 * 2 * 60
     endpoint = Endpoint.objects.get(name="simulated")
     Endpoint.objects.update(max_concurrent=3)
-    start_demo(ada)
+    start_demo(alice)
     endpoint.refresh_from_db()
     assert endpoint.max_concurrent == 3
     assert Dataset.objects.count() == 1
 
 
-def test_nobody_has_more_runs_going_on_than_allowed(
-    ada: User, document: dict[str, Any], settings: Any
-) -> None:
+def test_nobody_has_more_runs_going_on_than_allowed(alice, bob, document, settings):
     settings.LIVE_RUNS = 2
-    first = create_run(ada, document, "once")
-    create_run(ada, document)
+    first = create_run(alice, document, "once")
+    create_run(alice, document)
     with pytest.raises(ConfigurationError, match="You have 2 runs that have not ended"):
-        create_run(ada, document)
-    assert create_run(ada, document, "once") == first  # not a new one
-    create_run(User.objects.create_user("bob"), document)
+        create_run(alice, document)
+    assert create_run(alice, document, "once") == first  # not a new one
+    create_run(bob, document)
     cancel_run(first)
-    create_run(ada, document)
+    create_run(alice, document)
 
 
-def test_a_grid_of_a_billion_trials_is_refused_at_once_and_writes_nothing(
-    ada: User, document: dict[str, Any]
-) -> None:
-    store_rows(ada, "sums", [{"question": str(n), "expected": "1"} for n in range(2000)])
+@contextmanager
+def counted_calls():
+    """How many functions are called: a measure of time that depends on no machine."""
+    calls = [0]
+
+    def count(frame, event, argument):
+        calls[0] += event == "call"
+
+    sys.setprofile(count)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+def test_a_grid_of_a_billion_trials_is_refused_at_once_and_writes_nothing(alice, document):
+    store_rows(alice, "sums", [{"question": str(n), "expected": "1"} for n in range(2000)])
     rows = Dataset.objects.count(), Run.objects.count(), Candidate.objects.count()
     prompts = [{"name": f"p{n}"} for n in range(500)]
-    began = time.thread_time()
-    with pytest.raises(ConfigurationError, match="1,000,000,000 trials"):
-        create_run(ada, {**document, "prompts": prompts, "repeats": 1000})
-    assert time.thread_time() - began < 0.3
+    with counted_calls() as calls, pytest.raises(ConfigurationError, match="1,000,000,000 trials"):
+        create_run(alice, {**document, "prompts": prompts, "repeats": 1000})
+    assert calls[0] < len(prompts) * 2000, "it looked at every prompt with every case"
     assert (Dataset.objects.count(), Run.objects.count(), Candidate.objects.count()) == rows

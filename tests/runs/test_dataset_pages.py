@@ -1,10 +1,9 @@
-"""A dataset beyond its rows: what columns are for, splits, tags, duplicates, changes and files."""
+"""A dataset beyond its rows: what columns are for, splits, tags, duplicates, changes, files, and
+cases that somebody picked, which become a dataset of theirs or more rows of one."""
 
 import csv
 import io
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -15,13 +14,21 @@ from runs.models import AuditEntry, Case, Dataset, Run
 from runs.selectors.case_sources import fields_in_order
 from runs.selectors.datasets.changes import changes_between
 from runs.selectors.datasets.duplicates import plain_words
-from runs.services.datasets.storing import import_dataset, store_rows
+from runs.services.datasets.collecting import collect_cases
+from runs.services.datasets.storing import (
+    DatasetError,
+    NameTakenError,
+    import_dataset,
+    store_rows,
+)
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_endpoint, run_document
+from tests.harness.factories import client_of, make_dataset, run_document
 
 pytestmark = pytest.mark.django_db
 
+SUMS = [{"question": f"{n} + 1?", "answer": str(n + 1)} for n in range(4)]
+CAPITALS = [{"country": "France", "question": "Which capital?", "label": "Paris"}]
 EVIL = '=1+1</td><script>alert("x")</script>'
 ROWS = [
     {
@@ -39,16 +46,16 @@ ROWS = [
 
 
 @pytest.fixture
-def dataset(alice) -> Dataset:
+def dataset(alice, endpoint):
     return store_rows(alice, "mixed", ROWS)
 
 
-def text_of(answer: Any) -> str:
+def text_of(answer):
     content = answer.getvalue() if answer.streaming else answer.content
     return " ".join(content.decode().split())
 
 
-def said_by(name: str, *given: Any, **options: Any) -> str:
+def said_by(name, *given, **options):
     told = io.StringIO()
     call_command(name, *given, stdout=told, **options)
     return told.getvalue()
@@ -87,7 +94,6 @@ def test_rest_says_what_columns_are_for(alice, dataset):
 
 
 def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, dataset):
-    make_endpoint()
     run = create_run(alice, {**run_document(dataset), "dataset": {"name": "mixed", "split": "dev"}})
     assert run.planned == 3
     split = {"part": "dev", "column": "split", "seed": 0}
@@ -107,10 +113,11 @@ def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, dataset):
     assert Run.objects.count() == 1
 
 
+@pytest.mark.postgresql("JSON operators: rows are found by tag and part")
 def test_rows_are_shown_by_tag_and_part(alice, dataset):
     client, address = client_of(alice), dataset.get_absolute_url()
 
-    def numbers(**query: str) -> list[int]:
+    def numbers(**query):
         return [row.number for row in client.get(address, query).context["rows"]]
 
     assert numbers(tag="sums") == [1, 2]
@@ -122,6 +129,7 @@ def test_rows_are_shown_by_tag_and_part(alice, dataset):
     assert EVIL not in text_of(client.get(address, {"tag": EVIL, "part": EVIL}))
 
 
+@pytest.mark.postgresql("JSON operators: rows are found by tag and part")
 def test_odd_names_of_columns_are_found_as_well(alice):
     rows = [{"3": "a, b", 'x"y\\z': "p"}, {"3": "c", 'x"y\\z': "q"}]
     odd = store_rows(alice, "odd", rows)
@@ -131,7 +139,7 @@ def test_odd_names_of_columns_are_found_as_well(alice):
     assert [row.number for row in page.context["rows"]] == [1]
 
 
-def test_a_split_is_made_by_share_and_seed(alice):
+def test_a_split_is_made_by_share_and_seed(alice, endpoint):
     rows = [{"question": f"{n}?", "expected": str(n)} for n in range(60)]
     first = store_rows(alice, "sums", rows)
     client, address = client_of(alice), reverse("dataset_split", args=[first.pk])
@@ -141,7 +149,6 @@ def test_a_split_is_made_by_share_and_seed(alice):
     assert (stored.columns[-1], stored.roles) == ("split", {"split": "split"})
     parts = list(stored.cases.order_by("position").values_list("fields__split", flat=True))
     assert 5 < parts.count("test") < 30
-    make_endpoint()
     of = {
         "name": "sums@1",
         "split": {"part": "test", "of": {"train": 0.75, "test": 0.25}, "seed": 3},
@@ -219,7 +226,7 @@ def test_without_an_id_rows_are_matched_by_their_inputs_and_changes_come_in_page
     assert rest["next_cursor"] is None
 
 
-def test_rows_come_back_from_a_file_as_they_were(alice, dataset, tmp_path: Path):
+def test_rows_come_back_from_a_file_as_they_were(alice, dataset, tmp_path):
     client = client_of(alice)
     lines = client.get(reverse("dataset_jsonl", args=[dataset.pk]))
     assert lines["Content-Disposition"] == 'attachment; filename="mixed-v1.jsonl"'
@@ -239,7 +246,7 @@ def test_rows_come_back_from_a_file_as_they_were(alice, dataset, tmp_path: Path)
     assert AuditEntry.objects.filter(action="exported", subject="mixed").count() == 5
 
 
-def test_an_import_from_the_command_line_gives_roles(alice, tmp_path: Path):
+def test_an_import_from_the_command_line_gives_roles(alice, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("question,expected,fold\n1?,1,a\n")
     call_command("import_dataset", "folded", file, role=["fold=split"], user="alice")
@@ -263,7 +270,7 @@ def test_a_large_dataset_is_looked_at_in_few_queries(alice, django_assert_max_nu
 
 
 def test_rows_that_only_moved_are_the_same_and_only_the_others_are_matched(alice):
-    def row(question: str, expected: str) -> dict[str, str]:
+    def row(question, expected):
         return {"question": question, "expected": expected}
 
     old = [row("a", "1"), row("b", "1"), row("b", "2"), row("c", "1"), row("c", "1"), row("d", "1")]
@@ -281,7 +288,72 @@ def test_plain_words_of_ascii_are_those_of_any_text():
         assert plain_words(text) == with_umlaut, repr(text)
 
 
+@pytest.mark.postgresql("types: how JSON with half a character is stored and read")
 def test_half_a_surrogate_pair_is_read_as_it_was_stored(alice):
     dataset = store_rows(alice, "odd", [{"question": "x", "expected": ""}])
     dataset.cases.update(fields={"question": "\ud800", "expected": ""})
     assert list(fields_in_order(dataset.pk)) == [{"question": "\ud800", "expected": ""}]
+
+
+def test_prompts_are_offered_the_inputs_of_the_dataset_and_nothing_else(alice, endpoint):
+    """Metadata is no input, and the expected answer is known without being named."""
+    dataset = make_dataset(alice)
+    names = ["question", "expected", "topic"]
+    Dataset.objects.filter(pk=dataset.pk).update(columns=names, roles={"topic": "metadata"})
+    run = create_run(alice, run_document(dataset))
+    page = client_of(alice).get(reverse("run_new"), {"run": run.pk})
+    columns = {"inputs": ["question"], "columns": names, "expected": "expected"}
+    assert page.context["dataset_columns"][dataset.name] == columns
+    text = " ".join(page.content.decode().split())
+    assert "<code>{{question}}</code>" in text
+    assert "<code>{{topic}}</code>" not in text
+    assert "inputs question; expected answer: expected" in text
+
+
+# --- Picked cases
+
+
+def cases_of(dataset, *positions):
+    return list(Case.objects.filter(dataset=dataset, position__in=positions))
+
+
+def fields_of(dataset):
+    return list(dataset.cases.order_by("position").values_list("fields", flat=True))
+
+
+def test_picked_cases_are_a_new_dataset_with_the_same_expected_answer(alice):
+    sums = store_rows(alice, "sums", SUMS, expected="answer")
+    hard = collect_cases(alice, " hard ", cases_of(sums, 1, 3), origin="run 12")
+    assert (hard.name, hard.version, hard.is_new, hard.owner) == ("hard", 1, True, alice)
+    assert (hard.expected_column, hard.origin) == ("answer", "run 12")
+    assert fields_of(hard) == [SUMS[1], SUMS[3]]
+
+
+def test_a_dataset_of_theirs_grows_by_what_it_does_not_have(alice):
+    sums = store_rows(alice, "sums", SUMS)
+    collect_cases(alice, "hard", cases_of(sums, 1))
+    grown = collect_cases(alice, "hard", cases_of(sums, 0, 1))
+    assert (grown.version, grown.is_new) == (2, True)
+    assert fields_of(grown) == [SUMS[1], SUMS[0]]
+    same = collect_cases(alice, "hard", cases_of(sums, 0, 1))
+    assert (same, same.is_new) == (grown, False)
+
+
+def test_columns_of_several_datasets_are_united_and_right_answers_share_one(alice):
+    sums, capitals = store_rows(alice, "sums", SUMS), store_rows(alice, "capitals", CAPITALS)
+    mixed = collect_cases(alice, "mixed", cases_of(sums, 0) + cases_of(capitals, 0))
+    assert mixed.expected_column == "answer"
+    assert mixed.columns == ["question", "answer", "country"]
+    assert fields_of(mixed) == [
+        {**SUMS[0], "country": ""},
+        {"question": "Which capital?", "answer": "Paris", "country": "France"},
+    ]
+
+
+def test_the_dataset_of_somebody_else_does_not_grow(alice, bob):
+    sums = store_rows(bob, "sums", SUMS)
+    with pytest.raises(NameTakenError):
+        collect_cases(alice, "sums", cases_of(sums, 0))
+    with pytest.raises(DatasetError, match="There are no cases"):
+        collect_cases(alice, "hard", [])
+    assert Dataset.objects.count() == 1

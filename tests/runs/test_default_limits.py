@@ -12,44 +12,19 @@ from runs.selectors.limits.limits import configuration_now
 from runs.selectors.named_parts import every_dataset
 from runs.selectors.runs.performance import lost_ms
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_run,
-    run_document,
-)
+from tests.harness.factories import client_of, make_run, run_document
+from tests.runs.form_parts import small_form
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def dataset(alice):
-    make_endpoint()
-    return make_dataset(alice)
-
-
-def test_the_form_starts_with_it(alice, dataset):
-    page = client_of(alice).get(reverse("run_new")).content.decode()
+def test_the_form_starts_with_it_and_without_numbers_sets_no_limits(alice, dataset):
+    client = client_of(alice)
+    page = client.get(reverse("run_new")).content.decode()
     assert 'value="endpoint" checked' in page
     assert "as fast as it allows" in page
     assert "Empty: as many as the endpoint allows." in page
-
-
-def test_a_form_without_numbers_sets_no_limits(alice, dataset):
-    filled = {
-        "key": "k",
-        "name": "n",
-        "dataset": "sums",
-        "prompts": ["0"],
-        "prompt-0-name": "plain",
-        "prompt-0-user": "{{question}}",
-        "models": ["simulated/sim-small"],
-        "scorers": ["exact"],
-        "preset": "custom",
-        "timeout_seconds": "5",
-    }
-    client_of(alice).post(reverse("run_new"), filled)
+    client.post(reverse("run_new"), small_form(preset="custom", timeout_seconds="5"))
     limits = configuration_now(Run.objects.get()).limits
     assert (limits.max_concurrent, limits.requests_per_minute) == (None, None)
     assert (limits.timeout_seconds, limits.attempts) == (5.0, 4)
@@ -74,40 +49,41 @@ def test_the_estimate_meets_the_endpoints_limit_first(dataset):
     assert own.limited_by.startswith("1 calls at once of this run;")
 
 
-@pytest.mark.parametrize(
-    ("kind", "limits", "meant"),
-    [
-        (None, None, {"max_concurrent": 50, "requests_per_minute": 3500}),
-        (None, {"max_concurrent": 8}, {"max_concurrent": 8, "requests_per_minute": 3500}),
-        (None, {"max_concurrent": None}, {"max_concurrent": 50}),
-        (None, {"requests_per_minute": None}, {"max_concurrent": 50, "requests_per_minute": None}),
-        (None, {"preset": "aggressive"}, {"max_concurrent": 120, "attempts": 3}),
-        (None, {"max_concurrent_requests": 10}, {"max_concurrent": 10}),
-        (
-            None,
-            {"max_concurrent_requests": 10, "max_concurrent_genomes": 5, "genome_batch_size": 4},
-            {"max_concurrent": 50, "schedule": "work_conserving", "candidate_batch_size": None},
-        ),
-        (
-            None,
-            {"schedule": "two_level", "batch_size": 5},
-            {"schedule": "two_level", "batch_size": 5, "max_concurrent_candidates": None},
-        ),
-        ("select", {"schedule": "two_level"}, {"schedule": "work_conserving"}),
-    ],
-)
-def test_a_stored_run_keeps_the_limits_it_was_launched_with(alice, dataset, kind, limits, meant):
-    run = make_run(alice, dataset)
-    if limits is not None:
-        run.document["limits"] = limits
-    if kind is not None:
-        run.kind = kind
-    run.save()
+STORED = [
+    (None, None, {"max_concurrent": 50, "requests_per_minute": 3500}),
+    (None, {"max_concurrent": 8}, {"max_concurrent": 8, "requests_per_minute": 3500}),
+    (None, {"max_concurrent": None}, {"max_concurrent": 50}),
+    (None, {"requests_per_minute": None}, {"max_concurrent": 50, "requests_per_minute": None}),
+    (None, {"preset": "aggressive"}, {"max_concurrent": 120, "attempts": 3}),
+    (None, {"max_concurrent_requests": 10}, {"max_concurrent": 10}),
+    (
+        None,
+        {"max_concurrent_requests": 10, "max_concurrent_genomes": 5, "genome_batch_size": 4},
+        {"max_concurrent": 50, "schedule": "work_conserving", "candidate_batch_size": None},
+    ),
+    (
+        None,
+        {"schedule": "two_level", "batch_size": 5},
+        {"schedule": "two_level", "batch_size": 5, "max_concurrent_candidates": None},
+    ),
+    ("select", {"schedule": "two_level"}, {"schedule": "work_conserving"}),
+]
+
+
+def test_a_stored_run_keeps_the_limits_it_was_launched_with(alice, dataset):
+    runs = []
+    for kind, limits, _ in STORED:
+        run = make_run(alice, dataset, kind=kind or "evaluate")
+        if limits is not None:
+            run.document["limits"] = limits
+            run.save()
+        runs.append(run)
     migration = import_module("runs.migrations.0024_frozen_limits")
     migration.freeze(apps, None)
     migration.freeze(apps, None)  # once more changes nothing
-    found = configuration_now(Run.objects.get()).limits
-    assert {name: getattr(found, name) for name in meant} == meant
+    for run, (_, limits, meant) in zip(runs, STORED, strict=True):
+        found = configuration_now(Run.objects.get(pk=run.pk)).limits
+        assert {name: getattr(found, name) for name in meant} == meant, limits
 
 
 def test_what_was_waited_after_a_429_is_lost():

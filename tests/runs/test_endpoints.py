@@ -1,14 +1,24 @@
-"""Endpoints are changed by staff only; keys go in encrypted and never come out."""
+"""Endpoints are changed by staff only; keys go in encrypted; known prices are filled in."""
+
+import importlib.util
+import json
+from datetime import date
+from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.urls import reverse
 
 from runs import secrets
 from runs.models import Endpoint, EndpointKind
 from runs.services import endpoints
 from runs.services.removing.archiving import delete_endpoint, remove_endpoint
+from tests.harness.factories import client_of
+from workers.engine.calling.prices import Price
+from workers.engine.price_list import PRICES_FILE, kept_list, listed_price
 
+OPENAI = "https://api.openai.com/v1"
+OWN = {"input": 1.0, "output": 2.0}
 CANARY = "sk-canary-0123456789abcdef"
 
 pytestmark = pytest.mark.django_db
@@ -20,156 +30,251 @@ def data_folder(settings, tmp_path):
     settings.ALLOWED_PRIVATE_ENDPOINTS = ()
 
 
-@pytest.fixture
-def staff():
-    return User.objects.create(username="ada", is_staff=True)
-
-
-@pytest.fixture
-def member():
-    return User.objects.create(username="bob")
-
-
 def new_endpoint(**fields):
     given = {"name": "openai-main", "kind": EndpointKind.OPENAI, "model_names": ["small"]}
     return Endpoint(**{**given, "base_url": "https://provider.example/v1", **fields})
 
 
-def test_a_key_is_stored_encrypted_with_a_hint_and_who_set_it(staff):
-    saved = endpoints.save_endpoint(staff, new_endpoint(), f"  {CANARY}\n")
+def test_a_key_is_stored_encrypted_with_a_hint_and_who_set_it(ada):
+    saved = endpoints.save_endpoint(ada, new_endpoint(), f"  {CANARY}\n")
     stored = Endpoint.objects.get(pk=saved.pk)
     assert secrets.decrypt(stored.key_ciphertext) == CANARY
     assert stored.key_hint == "cdef"
-    assert stored.key_set_by == staff
+    assert stored.key_set_by == ada
     assert stored.key_set_at is not None
     columns = Endpoint.objects.values_list().get(pk=saved.pk)
     assert not any(CANARY in str(column) for column in columns)
 
 
-def test_a_save_without_a_new_key_keeps_the_old_one(staff):
-    saved = endpoints.save_endpoint(staff, new_endpoint(), CANARY)
+def test_a_save_without_a_new_key_keeps_the_old_one_and_an_empty_one_removes_it(ada):
+    saved = endpoints.save_endpoint(ada, new_endpoint(), CANARY)
     saved.max_concurrent = 7
-    endpoints.save_endpoint(staff, saved, None)
+    endpoints.save_endpoint(ada, saved, None)
     stored = Endpoint.objects.get(pk=saved.pk)
     assert stored.max_concurrent == 7
     assert secrets.decrypt(stored.key_ciphertext) == CANARY
-
-
-def test_an_empty_new_key_removes_the_old_one(staff):
-    saved = endpoints.save_endpoint(staff, new_endpoint(), CANARY)
-    endpoints.save_endpoint(staff, saved, "")
+    endpoints.save_endpoint(ada, saved, "")
     stored = Endpoint.objects.get(pk=saved.pk)
     assert not stored.has_key
     assert (stored.key_hint, stored.key_set_at, stored.key_set_by) == ("", None, None)
 
 
-def test_a_form_that_was_open_too_long_does_not_bring_back_an_old_key(staff):
-    saved = endpoints.save_endpoint(staff, new_endpoint(), CANARY)
+def test_a_form_that_was_open_too_long_does_not_bring_back_an_old_key(ada):
+    saved = endpoints.save_endpoint(ada, new_endpoint(), CANARY)
     stale = Endpoint.objects.get(pk=saved.pk)
-    endpoints.save_endpoint(staff, saved, "sk-replaced-0123456789")
+    endpoints.save_endpoint(ada, saved, "sk-replaced-0123456789")
     stale.max_concurrent = 3
-    endpoints.save_endpoint(staff, stale, None)
+    endpoints.save_endpoint(ada, stale, None)
     stored = Endpoint.objects.get(pk=saved.pk)
     assert stored.max_concurrent == 3
     assert secrets.decrypt(stored.key_ciphertext) == "sk-replaced-0123456789"
 
 
-def test_of_a_short_key_no_letter_is_shown(staff):
-    assert endpoints.save_endpoint(staff, new_endpoint(), "short-key").key_hint == ""
+def test_of_a_short_key_no_letter_is_shown(ada):
+    assert endpoints.save_endpoint(ada, new_endpoint(), "short-key").key_hint == ""
 
 
-def test_only_staff_change_endpoints(staff, member):
+def test_only_staff_change_endpoints(ada, bob):
     with pytest.raises(PermissionDenied):
-        endpoints.save_endpoint(member, new_endpoint(), None)
-    saved = endpoints.save_endpoint(staff, new_endpoint(), None)
+        endpoints.save_endpoint(bob, new_endpoint(), None)
+    saved = endpoints.save_endpoint(ada, new_endpoint(), None)
     with pytest.raises(PermissionDenied):
-        delete_endpoint(member, saved)
+        delete_endpoint(bob, saved)
     with pytest.raises(PermissionDenied):
-        remove_endpoint(member, saved)
+        remove_endpoint(bob, saved)
     assert Endpoint.objects.filter(pk=saved.pk, remove_after=None).exists()
-    delete_endpoint(staff, saved)
+    delete_endpoint(ada, saved)
     assert Endpoint.objects.get().remove_after
-    remove_endpoint(staff, saved)
+    remove_endpoint(ada, saved)
     assert not Endpoint.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("fields", "key", "field", "message"),
-    [
-        ({"name": "Open AI"}, None, "name", "lower-case"),
-        ({"name": ""}, None, "name", "blank"),
-        ({"kind": "other"}, None, "kind", "not a valid choice"),
-        ({"base_url": ""}, None, "base_url", "needs a base URL"),
-        ({"base_url": "http://10.0.0.1/v1"}, None, "base_url", "under Private addresses"),
-        ({"base_url": "http://169.254.169.254/"}, None, "base_url", "never called"),
-        ({"base_url": "ftp://provider.example"}, None, "base_url", "http:// or https://"),
-        ({"base_url": "https://a.example/" + "x" * 300}, None, "base_url", "at most 300"),
-        ({"max_concurrent": 0}, None, "max_concurrent", "greater than or equal to 1"),
-        ({"requests_per_minute": 0}, None, "requests_per_minute", "greater than or equal to 1"),
-        ({"model_names": "small"}, None, "model_names", "list of model names"),
-        ({"model_names": [""]}, None, "model_names", "list of model names"),
-        ({"model_names": [{"id": 1}]}, None, "model_names", "list of model names"),
-        ({"more_urls": "https://b.example"}, None, "more_urls", "list of URLs"),
-        ({"more_urls": [""]}, None, "more_urls", "list of URLs"),
-        ({"more_urls": [3]}, None, "more_urls", "list of URLs"),
-        ({"more_urls": ["http://10.0.0.1"]}, None, "more_urls", "10.0.0.1:80 is at a private"),
-        ({"more_urls": ["http://169.254.169.254"]}, None, "more_urls", "never called"),
-        ({"more_urls": ["https://u:p@b.example"]}, None, "more_urls", "user name"),
-        ({"more_urls": ["https://b.example/?key=1"]}, None, "more_urls", "before any ?"),
-        ({"more_urls": ["https://b.example/" + "x" * 300]}, None, "more_urls", "at most 300"),
-        ({"more_urls": [f"https://{n}.example" for n in range(51)]}, None, "more_urls", "most 50"),
-        ({"prices": []}, None, "prices", "mapping of model names"),
-        ({"prices": {"small": {"input": -1, "output": 1}}}, None, "prices", "from 0 to"),
-        ({"prices": {"x" * 201: {"input": 1, "output": 1}}}, None, "prices", "1 to 200"),
-        ({}, "sk-\r\nX-Evil: 1", "new_key", "printable ASCII"),
-        ({}, "sk-ключ", "new_key", "printable ASCII"),
-        ({}, "x" * 4097, "new_key", "at most 4096"),
-    ],
-)
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(
-    staff, fields, key, field, message
-):
-    with pytest.raises(ValidationError) as error:
-        endpoints.save_endpoint(staff, new_endpoint(**fields), key)
-    assert any(message in text for text in error.value.message_dict[field])
+WRONG = [
+    ({"name": "Open AI"}, "name", "lower-case"),
+    ({"name": ""}, "name", "blank"),
+    ({"kind": "other"}, "kind", "not a valid choice"),
+    ({"base_url": ""}, "base_url", "needs a base URL"),
+    ({"base_url": "http://10.0.0.1/v1"}, "base_url", "under Private addresses"),
+    ({"base_url": "http://169.254.169.254/"}, "base_url", "never called"),
+    ({"base_url": "ftp://provider.example"}, "base_url", "http:// or https://"),
+    ({"base_url": "https://a.example/" + "x" * 300}, "base_url", "at most 300"),
+    ({"max_concurrent": 0}, "max_concurrent", "greater than or equal to 1"),
+    ({"requests_per_minute": 0}, "requests_per_minute", "greater than or equal to 1"),
+    ({"model_names": "small"}, "model_names", "list of model names"),
+    ({"model_names": [""]}, "model_names", "list of model names"),
+    ({"model_names": [{"id": 1}]}, "model_names", "list of model names"),
+    ({"more_urls": "https://b.example"}, "more_urls", "list of URLs"),
+    ({"more_urls": [""]}, "more_urls", "list of URLs"),
+    ({"more_urls": [3]}, "more_urls", "list of URLs"),
+    ({"more_urls": ["http://10.0.0.1"]}, "more_urls", "10.0.0.1:80 is at a private"),
+    ({"more_urls": ["http://169.254.169.254"]}, "more_urls", "never called"),
+    ({"more_urls": ["https://u:p@b.example"]}, "more_urls", "user name"),
+    ({"more_urls": ["https://b.example/?key=1"]}, "more_urls", "before any ?"),
+    ({"more_urls": ["https://b.example/" + "x" * 300]}, "more_urls", "at most 300"),
+    ({"more_urls": [f"https://{n}.example" for n in range(51)]}, "more_urls", "most 50"),
+    ({"prices": []}, "prices", "mapping of model names"),
+    ({"prices": {"small": {"input": -1, "output": 1}}}, "prices", "from 0 to"),
+    ({"prices": {"x" * 201: {"input": 1, "output": 1}}}, "prices", "1 to 200"),
+    ({}, "new_key", "printable ASCII", "sk-\r\nX-Evil: 1"),
+    ({}, "new_key", "printable ASCII", "sk-ключ"),
+    ({}, "new_key", "at most 4096", "x" * 4097),
+]
+
+
+def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(ada):
+    for fields, field, message, *key in WRONG:
+        with pytest.raises(ValidationError) as error:
+            endpoints.save_endpoint(ada, new_endpoint(**fields), *key)
+        assert any(message in text for text in error.value.message_dict[field]), fields
     assert not Endpoint.objects.exists()
 
 
-def test_everything_wrong_is_said_at_once(staff):
+def test_everything_wrong_is_said_at_once(ada):
     with pytest.raises(ValidationError) as error:
-        endpoints.save_endpoint(staff, new_endpoint(name="", base_url="", model_names=3), "ü")
+        endpoints.save_endpoint(ada, new_endpoint(name="", base_url="", model_names=3), "ü")
     assert set(error.value.message_dict) == {"name", "base_url", "model_names", "new_key"}
 
 
-def test_a_stored_key_is_not_sent_to_a_new_host(staff):
-    saved = endpoints.save_endpoint(staff, new_endpoint(), CANARY)
+def test_a_stored_key_is_not_sent_to_a_new_host(ada):
+    saved = endpoints.save_endpoint(ada, new_endpoint(), CANARY)
     saved.base_url = "https://elsewhere.example/v1"
     with pytest.raises(ValidationError, match="enter the key again"):
-        endpoints.save_endpoint(staff, saved, None)
+        endpoints.save_endpoint(ada, saved, None)
     assert Endpoint.objects.get().base_url == "https://provider.example/v1"
-    endpoints.save_endpoint(staff, saved, CANARY)
+    endpoints.save_endpoint(ada, saved, CANARY)
     saved.base_url = "https://elsewhere.example/v2"
-    endpoints.save_endpoint(staff, saved, None)
+    endpoints.save_endpoint(ada, saved, None)
 
 
-def test_a_stored_key_is_not_sent_to_a_new_further_server(staff):
-    saved = endpoints.save_endpoint(staff, new_endpoint(), CANARY)
+def test_a_stored_key_is_not_sent_to_a_new_further_server(ada):
+    saved = endpoints.save_endpoint(ada, new_endpoint(), CANARY)
     saved.more_urls = ["https://elsewhere.example"]
     with pytest.raises(ValidationError, match="enter the key again") as error:
-        endpoints.save_endpoint(staff, saved, None)
+        endpoints.save_endpoint(ada, saved, None)
     assert set(error.value.message_dict) == {"more_urls"}
     assert Endpoint.objects.get().more_urls == []
-    endpoints.save_endpoint(staff, saved, CANARY)
+    endpoints.save_endpoint(ada, saved, CANARY)
     saved.more_urls = []  # a server fewer: the key goes nowhere new
-    endpoints.save_endpoint(staff, saved, None)
+    endpoints.save_endpoint(ada, saved, None)
 
 
-def test_prices_and_servers_are_stored(staff):
+def test_prices_and_servers_are_stored(ada):
     prices = {"small": {"input": 0.15, "output": 0.6}}
     given = new_endpoint(kind="ollama", more_urls=["https://b.example"], prices=prices)
-    saved = endpoints.save_endpoint(staff, given, None)
+    saved = endpoints.save_endpoint(ada, given, None)
     saved.prices = {**prices, "free": {"input": 0, "output": 0}}
-    endpoints.save_endpoint(staff, saved, None)
+    endpoints.save_endpoint(ada, saved, None)
     stored = Endpoint.objects.get(pk=saved.pk)
     assert stored.more_urls == ["https://b.example"]
     assert stored.prices == saved.prices
+
+
+# --- Prices of the kept list: filled in with their date, beaten by a person's own
+
+
+def endpoint_with(*models, **fields):
+    given = {"name": "main", "kind": "openai", "base_url": OPENAI, "model_names": list(models)}
+    return Endpoint(**{**given, **fields})
+
+
+def listed(model):
+    price = listed_price(OPENAI, model)
+    assert price is not None
+    return {"input": price.input, "output": price.output}
+
+
+KNOWN = [
+    (OPENAI, "gpt-4o", True),
+    (OPENAI, "GPT-4o", True),
+    (OPENAI, "gpt-4o-mini-2024-07-18", True),
+    (OPENAI, "text-embedding-3-small", True),
+    (OPENAI, "a-model-of-tomorrow", False),
+    ("https://api.anthropic.com/v1", "claude-3-haiku-20240307", True),
+    ("https://generativelanguage.googleapis.com/v1beta/openai", "models/gemini-2.5-pro", True),
+    ("https://openrouter.ai/api/v1", "google/gemini-2.5-flash", True),
+    ("https://provider.example/v1", "gpt-4o", False),
+    ("http://localhost:11434", "gpt-4o", False),
+    ("https://r.openai.azure.com", "gpt-4o", False),
+    ("https://api.deepseek.com/v1", "deepseek-chat", False),
+]
+
+
+def test_what_the_list_knows():
+    found = {(url, model): listed_price(url, model) is not None for url, model, _ in KNOWN}
+    assert found == {(url, model): is_known for url, model, is_known in KNOWN}
+
+
+def test_known_prices_are_filled_in_and_unknown_ones_stay_unknown(ada):
+    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", "mine"))
+    stored = Endpoint.objects.get(pk=saved.pk)
+    assert stored.prices == {"gpt-4o": listed("gpt-4o")}
+    assert stored.prices_from_list == ["gpt-4o"]
+    assert stored.price_list_date == kept_list().day
+    assert stored.models_without_price == ["mine"]
+    saved.model_names = ["gpt-4o", "gpt-4o-mini"]  # one that is added later
+    assert endpoints.save_endpoint(ada, saved).prices_from_list == ["gpt-4o", "gpt-4o-mini"]
+
+
+def test_a_persons_own_price_wins(ada):
+    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", prices={"gpt-4o": OWN}))
+    assert (saved.prices, saved.prices_from_list) == ({"gpt-4o": OWN}, [])
+    filled = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", name="other"))
+    filled.prices = {"gpt-4o": OWN}
+    again = endpoints.save_endpoint(ada, filled)
+    assert (again.prices, again.prices_from_list) == ({"gpt-4o": OWN}, [])
+
+
+def test_what_came_from_an_older_list_is_brought_up_to_date(ada):
+    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o"))
+    old = {"input": 5.0, "output": 15.0}
+    Endpoint.objects.update(
+        prices={"gpt-4o": old}, listed_prices={"gpt-4o": {**old, "date": "2024-06-01"}}
+    )
+    saved.refresh_from_db()
+    assert saved.price_list_date == date(2024, 6, 1)
+    assert endpoints.save_endpoint(ada, saved).prices == {"gpt-4o": listed("gpt-4o")}
+
+
+def test_a_price_that_was_taken_away_stays_away(ada):
+    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o"))
+    saved.prices = {}
+    for _ in range(2):
+        saved = endpoints.save_endpoint(
+            ada, Endpoint.objects.get(pk=endpoints.save_endpoint(ada, saved).pk)
+        )
+        assert (saved.prices, saved.prices_from_list) == ({}, [])
+
+
+def test_the_page_says_where_a_price_comes_from(ada, bob):
+    page, viewer = client_of(ada), client_of(bob)
+    sent = {"name": "main", "kind": "openai", "base_url": OPENAI, "max_concurrent": "4"}
+    page.post(reverse("endpoint_new"), {**sent, "model_names": "gpt-4o\nmine"})
+    stored = Endpoint.objects.get()
+    day = f"{kept_list().day:%-d %b %Y}"
+    shown = page.get(stored.get_absolute_url()).content.decode()
+    assert f"From the price list of {day}" in shown
+    assert 'Unknown: <span class="mono">mine</span>' in shown
+    assert f"from the list of {day}" in viewer.get(stored.get_absolute_url()).content.decode()
+
+
+def test_the_kept_list_is_what_the_package_says():
+    script = Path(__file__).parents[2] / "scripts" / "price_list.py"
+    described = importlib.util.spec_from_file_location("price_list_script", script)
+    assert described is not None
+    assert described.loader is not None
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    document = json.loads(PRICES_FILE.read_text())
+    made = module.make_list(date.fromisoformat(document["date"]))
+    assert made["source"] == document["source"], "Run make prices."
+    assert made["providers"].keys() == document["providers"].keys()
+    assert module.written(document) == PRICES_FILE.read_text()
+    for name, rows in made["providers"].items():
+        assert [row[0] for row in rows] == [row[0] for row in document["providers"][name]]
+
+
+def test_every_price_is_one_that_an_endpoint_may_have():
+    rows = [row for found in kept_list().providers.values() for row in found]
+    assert len(rows) > 500
+    prices = [Price(given, back) for _, given, back in rows if given is not None]
+    assert all(0 <= amount <= 100_000 for price in prices for amount in price)

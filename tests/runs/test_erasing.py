@@ -1,8 +1,6 @@
 """Erasing a dataset or a person leaves no row that refers to it, whatever tables there are."""
 
-from collections.abc import Iterator
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.apps import apps
@@ -37,7 +35,6 @@ from runs.models import (
     Webhook,
     WebhookDelivery,
 )
-from runs.roles import Role
 from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import store_pasted_rows, store_rows
 from runs.services.people.sharing import share_configuration
@@ -50,8 +47,6 @@ from tests.harness.factories import (
     add_score,
     client_of,
     make_dataset,
-    make_endpoint,
-    make_person,
     make_run,
     run_document,
 )
@@ -120,34 +115,18 @@ def data_folder(settings, tmp_path):
     settings.EVALSITE_DATA = tmp_path
 
 
-@pytest.fixture
-def ada():
-    return make_person("ada", staff=True, role=Role.ADMIN)
-
-
-@pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def bob():
-    return make_person("bob")
-
-
-def every_model() -> list[type[models.Model]]:
+def every_model():
     return list(apps.get_models(include_auto_created=True))
 
 
-def references_to(*roots: type[models.Model]) -> Iterator[tuple[str, Any]]:
+def references_to(*roots):
     for model in every_model():
         for field in model._meta.concrete_fields:
             if field.related_model in roots:
                 yield f"{model._meta.label}.{field.name}", field
 
 
-def rows_referring_to(thing: models.Model) -> list[str]:
+def rows_referring_to(thing):
     key = thing.pk
     return [
         label
@@ -156,7 +135,7 @@ def rows_referring_to(thing: models.Model) -> list[str]:
     ]
 
 
-def tables_with(text: str) -> list[str]:
+def tables_with(text):
     """Every value of every row, but of the audit, which keeps names of what was removed."""
     return [
         model._meta.label
@@ -165,7 +144,7 @@ def tables_with(text: str) -> list[str]:
     ]
 
 
-def with_results(owner: User, dataset: Dataset, key: str, **fields: Any) -> Run:
+def with_results(owner, dataset, key, **fields):
     """A run that ended, with a row in every table that belongs to one."""
     run = make_run(owner, dataset, **fields)
     score = add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0, answer=CANARY)
@@ -184,12 +163,12 @@ def with_results(owner: User, dataset: Dataset, key: str, **fields: Any) -> Run:
     return run
 
 
-def secret_dataset(owner: User, name: str = "salaries", *, share: bool = False) -> Dataset:
+def secret_dataset(owner, name="salaries", *, share=False):
     rows = [{"question": CANARY, "expected": "5"}, {"question": "Who?", "expected": CANARY}]
     return store_rows(owner, name, rows, share=share)
 
 
-def erase(person: User, kind: str, key: int, typed: str) -> Any:
+def erase(person, kind, key, typed):
     address = reverse(f"{kind}_erase", args=[key])
     return client_of(person).post(address, {"typed": typed}, follow=True)
 
@@ -198,7 +177,7 @@ def test_every_reference_to_a_person_a_dataset_or_a_run_is_decided_about():
     assert {label for label, _ in references_to(*ROOTS)} == set(REFERENCES)
 
 
-def test_an_erased_dataset_leaves_nothing_in_any_table(ada, alice, bob):
+def test_an_erased_dataset_leaves_nothing_in_any_table(ada, alice, bob, endpoint):
     first = secret_dataset(alice, share=True)
     second = store_rows(alice, "salaries", [{"question": f"{CANARY}!", "expected": "1"}])
     runs = [with_results(alice, first, "a"), with_results(bob, second, "b", is_shared=True)]
@@ -232,7 +211,7 @@ def test_an_erased_dataset_leaves_nothing_in_any_table(ada, alice, bob):
     assert audited.detail == "erased with 2 runs"
 
 
-def test_an_owner_erases_what_is_theirs_but_not_the_runs_of_others(ada, alice, bob):
+def test_an_owner_erases_what_is_theirs_but_not_the_runs_of_others(ada, alice, bob, endpoint):
     dataset = secret_dataset(alice, share=True)
     with_results(bob, dataset, "b")
     page = client_of(alice).get(reverse("dataset_erase", args=[dataset.pk])).text
@@ -256,27 +235,28 @@ def test_rows_pasted_into_runs_are_erased_with_them(alice, bob):
     assert tables_with(CANARY) == []
 
 
-@pytest.mark.parametrize("state", RunState.live())
-def test_nothing_is_erased_while_a_run_goes_on(ada, alice, state):
+def test_nothing_is_erased_while_a_run_goes_on(ada, alice):
     dataset = secret_dataset(alice)
-    run = make_run(alice, dataset, state=state, ended=None, name="nightly")
+    run = make_run(alice, dataset, ended=None, name="nightly")
     told = f"Runs are going on: nightly (#{run.pk}). Cancel them"
-    for answer in (
-        erase(ada, "dataset", dataset.pk, "salaries"),
-        erase(ada, "person", alice.pk, "alice"),
-        Asker(ada).ask("delete", "/datasets/salaries?erase=true"),
-        Asker(ada).ask("delete", "/people/alice"),
-    ):
-        assert answer.status_code in {400, 409}
-        assert told in answer.text
-    for what, name in (("dataset", "salaries"), ("person", "alice")):
-        with pytest.raises(CommandError, match="Runs are going on: nightly"):
-            call_command("erase", what, name, yes=True)
+    for state in RunState.live():
+        Run.objects.update(state=state)
+        for answer in (
+            erase(ada, "dataset", dataset.pk, "salaries"),
+            erase(ada, "person", alice.pk, "alice"),
+            Asker(ada).ask("delete", "/datasets/salaries?erase=true"),
+            Asker(ada).ask("delete", "/people/alice"),
+        ):
+            assert answer.status_code in {400, 409}
+            assert told in answer.text
+        for what, name in (("dataset", "salaries"), ("person", "alice")):
+            with pytest.raises(CommandError, match="Runs are going on: nightly"):
+                call_command("erase", what, name, yes=True)
     assert Dataset.objects.get().archived is None
     assert User.objects.get(pk=alice.pk).is_active
 
 
-def everything_of(alice: User, bob: User) -> dict[str, Any]:
+def everything_of(alice, bob):
     """Of her own, and what others see or use of it."""
     private, shared = secret_dataset(alice), make_dataset(alice, "shared", share=True)
     used = make_dataset(alice, "used by bob")
@@ -306,7 +286,7 @@ def everything_of(alice: User, bob: User) -> dict[str, Any]:
             "seen": seen}  # fmt: skip
 
 
-def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
+def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob, endpoint):
     things = everything_of(alice, bob)
     browser = client_of(alice)
     make_run(ada, things["shared"], idempotency_key="k1")
@@ -334,7 +314,7 @@ def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob):
     assert Case.objects.exclude(dataset__name__in=["shared", "used by bob"]).count() == 0
 
 
-def session_rows() -> list[Session]:
+def session_rows():
     return list(Session.objects.all())
 
 
@@ -347,7 +327,7 @@ def test_nobody_erases_themselves_or_the_only_administrator(ada, bob):
     assert User.objects.filter(pk=ada.pk).exists()
 
 
-def test_rest_counts_first_and_erases_then(ada, alice, bob):
+def test_rest_counts_first_and_erases_then(ada, alice, bob, endpoint):
     everything_of(alice, bob)
     counted = Asker(ada).ask("delete", "/people/alice?dry_run=true").json()
     assert (counted["applied"], counted["erasure"]["erased"]["runs"]) == (False, 3)
@@ -377,7 +357,7 @@ def test_one_version_is_not_erased_alone(alice):
     assert Dataset.objects.exists()
 
 
-def test_the_command_counts_and_erases_with_yes(ada, alice, bob):
+def test_the_command_counts_and_erases_with_yes(ada, alice, bob, endpoint):
     everything_of(alice, bob)
     ada.is_superuser = True
     ada.save()

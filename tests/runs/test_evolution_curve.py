@@ -6,7 +6,7 @@ from runs.kinds.evolve.curve import draw
 from workers.engine.kinds.evolve.report import GenerationRow
 
 
-def row(number: int, low: float, best: float) -> GenerationRow:
+def row(number, low, best):
     return GenerationRow(
         number=number, asked=10, evaluations=10, cases=5, genomes=2, failed=0, gated=0, best=best,
         best_so_far=best, mean=(low + best) / 2, low=low, high=best, diversity=0.5,
@@ -21,9 +21,7 @@ def row(number: int, low: float, best: float) -> GenerationRow:
         pytest.param([(0.02, 0.4), (0.3, 0.93)], "", "0", id="from next to nothing"),
     ],
 )
-def test_the_axis_begins_below_the_lowest_value_and_says_so(
-    values: list[tuple[float, float]], begins: str, first: str
-) -> None:
+def test_the_axis_begins_below_the_lowest_value_and_says_so(values, begins, first):
     curve = draw([row(number, *pair) for number, pair in enumerate(values)], "generation")
     assert curve.begins == begins
     assert curve.y_ticks[0].text == first

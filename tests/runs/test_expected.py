@@ -3,7 +3,6 @@
 import json
 from importlib import import_module
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.apps import apps
@@ -12,11 +11,12 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.urls import reverse
 
-from runs.models import Configuration, Dataset, Run, Scope
+from runs.models import Configuration, Dataset, Run
 from runs.services.datasets.storing import import_dataset, set_expected_column, store_rows
-from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
-from tests.harness.factories import client_of, make_endpoint, make_person, run_document
+from tests.api.asking import Asker
+from tests.harness.factories import client_of, run_document
+from tests.runs.form_parts import small_form
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.expected import guess_expected
 
@@ -31,58 +31,29 @@ REFUSED = (
 
 
 @pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def dataset(alice) -> Dataset:
+def dataset(alice, endpoint):
     return store_rows(alice, "solved", ROWS)
 
 
-def ask(person, path: str, body: Any) -> Any:
-    token = create_token(person, "t", list(Scope)).text
-    headers = {"Authorization": f"Bearer {token}"}
-    return client_of(person).post(
-        f"/api/v1{path}", json.dumps(body), content_type="application/json", headers=headers
-    )
-
-
-def words_of(answer: Any) -> str:
+def words_of(answer):
     return " ".join(answer.content.decode().split())
 
 
-def form(**fields: Any) -> dict[str, Any]:
-    return {
-        "name": "sent",
-        "mode": "form",
-        "dataset_source": "stored",
-        "dataset": "solved",
-        "prompts": ["0"],
-        "prompt-0-name": "plain",
-        "prompt-0-user": "{{question}}",
-        "models": ["simulated/sim-small"],
-        "scorers": ["exact"],
-        "scorer-exact-strip": "on",
-        "preset": "balanced",
-        **fields,
-    }
+def form(**fields):
+    return small_form(**{"dataset": "solved", "scorer-exact-strip": "on", **fields})
 
 
-@pytest.mark.parametrize(
-    ("columns", "guess"),
-    [
+def test_a_column_is_guessed_by_its_name():
+    for columns, guess in (
         (["question", "expected", "answer"], "expected"),
         (["output", "label", "Target", "question"], "Target"),
         (["question", "Answer"], "Answer"),
         (["Expected", "expected"], "expected"),
         (["question", "solution"], ""),
-    ],
-)
-def test_a_column_is_guessed_by_its_name(columns, guess):
-    assert guess_expected(columns) == guess
-    assert store_rows(None, "d", [dict.fromkeys(columns, "1")]).expected_column == guess
+    ):
+        assert guess_expected(columns) == guess
+        named = store_rows(None, guess or "none", [dict.fromkeys(columns, "1")])
+        assert named.expected_column == guess
 
 
 def test_the_import_page_says_what_it_found_and_takes_another(alice):
@@ -124,17 +95,13 @@ def test_one_row_of_one_column_is_told_as_one(alice):
 
 
 def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
-    made = ask(alice, "/datasets", {"name": "rest", "rows": ROWS, "expected": "solution"})
+    made = Asker(alice).post("/datasets", {"name": "rest", "rows": ROWS, "expected": "solution"})
     assert (made.status_code, made.json()["expected"]) == (201, "solution")
-    wrong = ask(alice, "/datasets", {"name": "other", "rows": ROWS, "expected": "gone"})
+    wrong = Asker(alice).post("/datasets", {"name": "other", "rows": ROWS, "expected": "gone"})
     assert (wrong.status_code, wrong.json()["problems"][0]["path"]) == (422, "expected")
-    token = create_token(alice, "t", list(Scope)).text
-    upload = {
-        "name": "up",
-        "file": SimpleUploadedFile("a.csv", CSV.encode()),
-        "expected": "solution",
-    }
-    headers = {"Authorization": f"Bearer {token}"}
+    file = SimpleUploadedFile("a.csv", CSV.encode())
+    upload = {"name": "up", "file": file, "expected": "solution"}
+    headers = {"Authorization": f"Bearer {Asker(alice).text}"}
     sent = client_of(alice).post("/api/v1/datasets", upload, headers=headers)
     assert sent.json()["expected"] == "solution"
     file, out = tmp_path / "a.csv", StringIO()
@@ -174,7 +141,7 @@ def test_a_run_that_cannot_be_judged_is_refused_at_every_door(alice, dataset):
     as_yaml = form(mode="yaml", yaml=json.dumps(document))
     assert REFUSED in words_of(client.post(reverse("run_new"), as_yaml))
     for path in ("/runs", "/runs/estimate"):
-        answer = ask(alice, path, {"configuration": document})
+        answer = Asker(alice).post(path, {"configuration": document})
         assert answer.status_code == 422
         assert answer.json()["problems"] == [{"path": "expected", "message": REFUSED}]
     assert not Run.objects.exists()
@@ -189,7 +156,7 @@ def test_a_run_says_the_column_itself(alice, dataset):
     panel = words_of(client.post(reverse("run_estimate"), form(expected="solution", first="1")))
     assert "1 case (of 2)" in panel
     assert "column solution" in panel
-    estimate = ask(alice, "/runs/estimate", {"configuration": run.document}).json()
+    estimate = Asker(alice).post("/runs/estimate", {"configuration": run.document}).json()
     assert (estimate["cases"], estimate["rows"], estimate["expected"]) == (1, 2, "solution")
     again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert (again.mode, again.dataset, again.part.first, again.expected) == (
@@ -208,7 +175,7 @@ def test_a_scorer_that_compares_with_nothing_runs_without(alice, dataset):
     assert read_configuration(run.document).expected_column == ""
 
 
-def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice):
+def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice, endpoint):
     rows = "question,answer\n2 + 3?,5\n"
     client_of(alice).post(reverse("run_new"), form(dataset_source="paste", rows=rows))
     run = Run.objects.get()
@@ -221,7 +188,7 @@ def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice):
     assert newest.document["expected"] == "answer"
 
 
-def test_the_longest_name_with_rows_in_place_makes_a_run_that_can_be_read(alice):
+def test_the_longest_name_with_rows_in_place_makes_a_run_that_can_be_read(alice, endpoint):
     rows = {"rows": [{"question": "2 + 3?", "expected": "5"}]}
     document = {**run_document(Dataset(name="x")), "name": "n" * 100, "dataset": rows}
     run = create_run(alice, document)
@@ -230,7 +197,7 @@ def test_the_longest_name_with_rows_in_place_makes_a_run_that_can_be_read(alice)
     assert chosen.name == f"{run.dataset.name}@1"
 
 
-def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(alice):
+def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(alice, endpoint):
     old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
     run = create_run(alice, run_document(old))
     client, address = client_of(alice), reverse("run_new")
@@ -247,22 +214,14 @@ def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(a
     assert '<option value="sums@1" selected>' in words_of(kept)
     client.post(f"{address}?run={run.pk}", form(dataset="sums"))
     assert Run.objects.latest("pk").dataset.version == 3
-
-
-MODEL = {"endpoint": "simulated", "model": "sim-small"}
-
-
-def test_a_duplicate_that_opens_as_yaml_says_so_in_the_document(alice):
-    old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
-    models = ["simulated/sim-small", {**MODEL, "parameters": {"temperature": 1}}]
-    run = create_run(alice, run_document(old, models=models))
-    store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
-    filled = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
-    assert filled.yaml.startswith("# The run used v1; v2 is the newest.")
+    warm = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1}}
+    as_yaml = create_run(alice, run_document(old, models=["simulated/sim-small", warm]))
+    filled = client.get(address, {"run": as_yaml.pk}).context["filled"]
+    assert filled.yaml.startswith("# The run used v1; v3 is the newest.")
     assert filled.yaml_document()["dataset"] == "sums"
 
 
-def test_a_configuration_that_names_a_version_stays_with_it(alice):
+def test_a_configuration_that_names_a_version_stays_with_it(alice, endpoint):
     old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
     store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
     document = run_document(old)

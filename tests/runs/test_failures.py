@@ -5,25 +5,14 @@ import pytest
 from runs.models import Run, RunState
 from runs.services.control.failures import watch_failures
 from runs.services.control.resuming import resume_run
-from tests.harness.factories import make_dataset, make_endpoint, make_person, make_run, run_document
+from tests.harness.factories import make_run, run_document
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def dataset(alice):
-    return make_dataset(alice)
-
-
-def state_after(alice, dataset, allowed, failed, done) -> Run:
+def state_after(alice, dataset, allowed, failed, done):
     run = make_run(alice, dataset, state=RunState.RUNNING, ended=None, planned=1000)
     Run.objects.filter(pk=run.pk).update(
         failed=failed, done=done, document={**run.document, "fail_on_error": allowed}
@@ -63,7 +52,7 @@ def test_who_resumes_it_has_decided(alice, dataset):
     assert run.state == RunState.RUNNING
 
 
-@pytest.mark.parametrize("value", [0, -1, 2.5, "many"])
-def test_what_is_neither_share_nor_count_is_refused(dataset, value):
-    with pytest.raises(ConfigurationError, match="fail_on_error"):
-        read_configuration(run_document(dataset, fail_on_error=value))
+def test_what_is_neither_share_nor_count_is_refused(dataset):
+    for value in (0, -1, 2.5, "many"):
+        with pytest.raises(ConfigurationError, match="fail_on_error"):
+            read_configuration(run_document(dataset, fail_on_error=value))

@@ -15,8 +15,6 @@ from tests.api.asking import Asker
 from tests.harness.factories import (
     client_of,
     make_dataset,
-    make_endpoint,
-    make_person,
     run_document,
 )
 from tests.runs.comparing_parts import make_scored
@@ -29,13 +27,7 @@ GOOD, BAD = [1.0] * CASES, [0.0] * CASES
 
 
 @pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def dataset(alice):
+def dataset(alice, endpoint):
     return make_dataset(alice, rows=CASES)
 
 

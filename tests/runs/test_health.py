@@ -5,15 +5,13 @@ import redis
 from django.urls import reverse
 
 from runs.models import Chunk, RunState
-from runs.selectors.health import NO_WORKER, find_troubles, forget_troubles
+from runs.selectors.health import NO_WORKER, find_troubles
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.worker_beats import ALIVE_SECONDS, STORAGE_FULL_MARK
 from tests.harness.factories import (
     beat,
     client_of,
-    make_dataset,
     make_endpoint,
-    make_person,
     make_run,
 )
 
@@ -26,25 +24,19 @@ def store(settings):
         yield client
 
 
-def troubles() -> str:
+def troubles():
     return "\n".join(f"{found.what}. {found.advice}" for found in find_troubles())
 
 
-def test_nothing_is_said_when_all_is_well(store):
+def test_nothing_is_said_when_all_is_well_and_a_silent_worker_does_not_count():
     beat("one", "two")
     assert find_troubles() == []
-
-
-def test_a_silent_worker_does_not_count(store):
-    beat("one")
     beat("two", seconds_ago=ALIVE_SECONDS + 1)
     assert "1 of 2 workers is running. Start another with manage.py work" in troubles()
 
 
-def test_without_workers_it_says_what_waits_and_what_to_do(store):
+def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
     assert "No worker is running. Start one with manage.py work." in troubles()
-    alice = make_person("alice")
-    dataset = make_dataset(alice)
     make_run(alice, dataset, state=RunState.QUEUED, started=None, ended=None)
     run = make_run(alice, dataset, state=RunState.RUNNING, ended=None)
     Chunk.objects.create(run=run, start=0, trials=[])
@@ -70,22 +62,19 @@ def test_redis_away_is_the_one_thing_that_is_said(settings):
 
 
 @pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING])
-def test_a_run_that_waits_for_nobody_says_so(state):
-    alice = make_person("alice")
-    run = make_run(alice, make_dataset(alice), state=state, ended=None)
+def test_a_run_that_waits_for_nobody_says_so(alice, dataset, state):
+    run = make_run(alice, dataset, state=state, ended=None)
     assert take_snapshot(run)["text"]["eta"] == NO_WORKER
     beat("one")
-    forget_troubles()
     assert take_snapshot(run)["text"]["eta"] != NO_WORKER
 
 
-def test_every_page_shows_it_and_can_ask_for_it_alone(store):
-    client = client_of(make_person("alice"))
+def test_every_page_shows_it_and_can_ask_for_it_alone(alice):
+    client = client_of(alice)
     page = client.get(reverse("datasets")).content.decode()
     assert 'data-health="trouble"' in page
     assert "Start one with manage.py work." in page
     beat("one", "two")
-    forget_troubles()
     assert client.get(reverse("health")).content.strip() == b""
     page = client.get(reverse("datasets")).content.decode()
     assert 'data-address="/health/" hidden' in page

@@ -26,46 +26,41 @@ def test_every_guide_of_the_folder_is_offered(alice):
         assert f'href="{reverse("help_guide", args=[name])}"' in page
 
 
-@pytest.mark.parametrize("name", GUIDES)
-def test_a_guide_is_whole_and_its_links_lead_somewhere(alice, name):
-    page = client_of(alice).get(reverse("help_guide", args=[name])).content.decode()
-    text = page[page.index('class="markdown"') : page.index('class="guide-side"')]
-    headings = re.findall(r"^## (.+)$", (DOCS / guide_files()[name]).read_text(), re.MULTILINE)
-    assert re.findall(r'<h2 id="([^"]*)"', text) == [anchor_of(one) for one in headings]
-    assert "![" not in text
-    for address in re.findall(r'<a href="(/[^"#]*)', text):
-        try:
-            resolve(address)
-        except Resolver404:
-            pytest.fail(f"{name} leads to {address}, which is nowhere.")
-
-
-@pytest.mark.parametrize("name", GUIDES)
-def test_its_picture_is_there(name):
-    picture = read_guides()[name].picture
-    assert picture is None or finders.find(f"guides/{picture.file}")
+def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
+    client, lost = client_of(alice), []
+    for name in GUIDES:
+        page = client.get(reverse("help_guide", args=[name])).content.decode()
+        text = page[page.index('class="markdown"') : page.index('class="guide-side"')]
+        headings = re.findall(r"^## (.+)$", (DOCS / guide_files()[name]).read_text(), re.MULTILINE)
+        assert re.findall(r'<h2 id="([^"]*)"', text) == [anchor_of(one) for one in headings]
+        assert "![" not in text
+        picture = read_guides()[name].picture
+        assert picture is None or finders.find(f"guides/{picture.file}"), name
+        for address in re.findall(r'<a href="(/[^"#]*)', text):
+            try:
+                resolve(address)
+            except Resolver404:
+                lost.append(f"{name} leads to {address}, which is nowhere.")
+    assert lost == []
 
 
 def test_a_guide_that_does_not_exist_says_so(alice):
     assert client_of(alice).get("/help/nonsense/").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("typed", "address"),
-    [
+def test_a_guide_is_found_by_the_jump_box(alice):
+    for typed, address in (
         ("ollama", "/help/ollama/"),
         ("first run", "/help/first-run/"),
         ("router", "/help/choosing-models/#a-router"),
         ("gate", "/help/ci/#run-it-with-a-gate"),
-    ],
-)
-def test_a_guide_is_found_by_the_jump_box(alice, typed, address):
-    page = client_of(alice).get(reverse("jump"), {"q": typed}).content.decode()
-    assert f'href="{address}"' in page
+    ):
+        page = client_of(alice).get(reverse("jump"), {"q": typed}).content.decode()
+        assert f'href="{address}"' in page
 
 
-@pytest.mark.parametrize("path", COMMON, ids=lambda path: path.stem)
-def test_the_configurations_of_a_guide_are_some(path):
-    for block in BLOCK.findall(path.read_text()):
-        document = read_document(block)
-        assert read_configuration(document).kind == document["kind"]
+def test_the_configurations_of_a_guide_are_some():
+    for path in COMMON:
+        for block in BLOCK.findall(path.read_text()):
+            document = read_document(block)
+            assert read_configuration(document).kind == document["kind"], path

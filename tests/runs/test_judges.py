@@ -1,13 +1,10 @@
 """Scorers that ask a model, on the site: their form, their estimate, and what they depend on."""
 
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import Configuration, Dataset, Endpoint, Run, RunState
+from runs.models import Configuration, Endpoint, Run, RunState
 from runs.selectors.dependents import dependents_of_endpoint
 from runs.selectors.endpoints.called import live_runs_using
 from runs.selectors.estimates.estimate import estimate
@@ -21,11 +18,11 @@ from tests.harness.factories import (
     add_cached_reply,
     add_score,
     client_of,
-    make_dataset,
     make_endpoint,
     make_run,
     run_document,
 )
+from tests.runs.form_parts import small_form
 from workers.engine.calling.embeddings import write_vector
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
@@ -43,47 +40,28 @@ PRICES = {
 
 
 @pytest.fixture
-def dataset(alice: User) -> Dataset:
-    make_endpoint()
-    return make_dataset(alice)
-
-
-@pytest.fixture
-def court() -> Endpoint:
+def court():
     """Where only judges are."""
     return make_endpoint("court")
 
 
 @pytest.fixture
-def judged(dataset: Dataset, court: Endpoint) -> dict[str, Any]:
+def judged(dataset, court):
     return run_document(dataset, scorers=[{"rubric": RUBRIC}, {"similarity": SIMILARITY}])
 
 
-def posted(**changes: Any) -> dict[str, Any]:
+def posted(**changes):
     """What a browser sends."""
-    return {
-        "name": "small",
-        "dataset_source": "stored",
-        "dataset": "sums",
-        "prompts": ["0"],
-        "prompt-0-name": "plain",
-        "prompt-0-user": "{{question}}",
-        "models": ["simulated/sim-small"],
+    judge = {
         "scorers": ["rubric"],
         "scorer-rubric-judge": RUBRIC["judge"],
         "scorer-rubric-rubric": RUBRIC["rubric"],
         "scorer-rubric-threshold": "0.5",
-        "repeats": "1",
-        "seed": "0",
-        "preset": "balanced",
-        "cache": "use",
-        **changes,
     }
+    return small_form(**{**judge, **changes})
 
 
-def test_the_form_takes_a_judge_and_shows_it_again(
-    alice: User, dataset: Dataset, court: Endpoint
-) -> None:
+def test_the_form_takes_a_judge_and_shows_it_again(alice, dataset, court):
     client = client_of(alice)
     answer = client.post(reverse("run_new"), posted())
     run = Run.objects.get()
@@ -95,7 +73,7 @@ def test_the_form_takes_a_judge_and_shows_it_again(
     assert "It is &lt;b&gt;right&lt;/b&gt;.\nIt is short.</textarea>" in page
 
 
-def test_a_judge_with_parameters_is_shown_as_yaml(alice: User, judged: dict[str, Any]) -> None:
+def test_a_judge_with_parameters_is_shown_as_yaml(alice, judged):
     exact = {"endpoint": "court", "model": "sim-large", "parameters": {"temperature": 0}}
     run = create_run(alice, {**judged, "scorers": [{"rubric": {**RUBRIC, "judge": exact}}]})
     page = client_of(alice).get(reverse("run_new"), {"run": run.pk})
@@ -103,28 +81,21 @@ def test_a_judge_with_parameters_is_shown_as_yaml(alice: User, judged: dict[str,
     assert "temperature: 0" in page.context["filled"].yaml
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_the_form_says_what_is_wrong_with_a_judge(alice, dataset, court):
+    for changes, message in (
         ({"scorer-rubric-judge": ""}, "Name the model that judges"),
         ({"scorer-rubric-judge": "sim-large"}, "has no endpoint. Write endpoint/model."),
         ({"scorer-rubric-judge": "nowhere/x"}, "There is no endpoint &#x27;nowhere&#x27;."),
         ({"scorer-rubric-rubric": ""}, "rubric.rubric: Field required"),
         ({"scorer-rubric-threshold": "2"}, "rubric.threshold: Input should be less"),
-    ],
-)
-def test_the_form_says_what_is_wrong_with_a_judge(
-    alice: User, dataset: Dataset, court: Endpoint, changes: dict[str, str], message: str
-) -> None:
-    answer = client_of(alice).post(reverse("run_new"), posted(**changes))
-    assert answer.status_code == 400
-    assert message in answer.content.decode()
+    ):
+        answer = client_of(alice).post(reverse("run_new"), posted(**changes))
+        assert answer.status_code == 400
+        assert message in answer.content.decode()
     assert not Run.objects.exists()
 
 
-def test_calls_and_cost_of_judges_are_estimated_apart(
-    alice: User, judged: dict[str, Any], court: Endpoint
-) -> None:
+def test_calls_and_cost_of_judges_are_estimated_apart(alice, judged, court):
     plain = estimate({**judged, "scorers": ["exact"]}, every_dataset())
     assert (plain.judge_calls, plain.judge_cost_text) == (0, "")
     found = estimate(judged, every_dataset())
@@ -143,17 +114,17 @@ def test_calls_and_cost_of_judges_are_estimated_apart(
     assert "at most 3 calls more" in " ".join(panel.split())
 
 
-def test_a_budget_in_dollars_needs_the_price_of_the_judge(
-    alice: User, judged: dict[str, Any]
-) -> None:
+def test_a_judge_without_a_price_or_out_of_use_is_refused(alice, judged, court):
     Endpoint.objects.filter(name="simulated").update(prices=PRICES)
     with pytest.raises(ConfigurationError, match=r"unknown: court/sim-large, court/sim-embed"):
         create_run(alice, {**judged, "budget": {"dollars": 1}})
+    court.archived = now()
+    court.save()
+    with pytest.raises(ConfigurationError, match="The endpoint court is archived"):
+        create_run(alice, judged)
 
 
-def test_an_endpoint_of_judges_is_in_use(
-    alice: User, judged: dict[str, Any], court: Endpoint
-) -> None:
+def test_an_endpoint_of_judges_is_in_use(alice, judged, court):
     assert not dependents_of_endpoint(court)
     Configuration.objects.create(owner=alice, name="kept", document=judged, kind="evaluate")
     assert dependents_of_endpoint(court).text == "1 configuration"
@@ -168,21 +139,14 @@ def test_an_endpoint_of_judges_is_in_use(
     assert dependents_of_endpoint(court).text == "1 run and 1 configuration"
 
 
-def test_an_archived_judge_is_refused(alice: User, judged: dict[str, Any], court: Endpoint) -> None:
-    court.archived = now()
-    court.save()
-    with pytest.raises(ConfigurationError, match="The endpoint court is archived"):
-        create_run(alice, judged)
-
-
-def test_a_configuration_names_every_model_once(judged: dict[str, Any]) -> None:
+def test_a_configuration_names_every_model_once(judged):
     twice = {**judged, "scorers": [{"rubric": {**RUBRIC, "judge": "simulated/sim-small"}}]}
     configuration = read_configuration(twice)
     assert [model.label for model in configuration.every_model] == ["simulated/sim-small"]
     assert [path for path, _ in configuration.judges] == ["scorers.0.judge"]
 
 
-def test_a_retry_keeps_only_answers_that_could_not_be_judged(alice: User, dataset: Dataset) -> None:
+def test_a_retry_keeps_only_answers_that_could_not_be_judged(alice, dataset):
     run = make_run(alice, dataset, done=2, failed=2)
     cases, candidate = list(dataset.cases.all()), run.candidates.get()
     candidate.done, candidate.failed = 2, 2
@@ -213,9 +177,7 @@ def test_a_retry_keeps_only_answers_that_could_not_be_judged(alice: User, datase
     assert run.by_role["judge"] == {**use, "done": 0, "failed": 0}
 
 
-def test_an_answer_whose_judging_is_interrupted_is_kept_whole(
-    alice: User, dataset: Dataset
-) -> None:
+def test_an_answer_whose_judging_is_interrupted_is_kept_whole(alice, dataset):
     run = make_run(alice, dataset)
     call = StepCall("solver", "it/small", [{"role": "user", "content": "?"}], "4", "", 9.0, 3, 1,
                     0.5, cached=False)  # fmt: skip
@@ -242,9 +204,7 @@ def test_an_answer_whose_judging_is_interrupted_is_kept_whole(
     assert kept_in(chunk.kept) == {0: counted, 1: answer}
 
 
-def test_the_cache_page_names_embeddings_instead_of_their_numbers(
-    alice: User, dataset: Dataset
-) -> None:
+def test_the_cache_page_names_embeddings_instead_of_their_numbers(alice, dataset):
     run = make_run(alice, dataset)
     kept = add_cached_reply(run, "a" * 64, model="sim-embed", text=write_vector([0.5, -0.25]))
     odd = add_cached_reply(run, "b" * 64, text="float32 is a type")

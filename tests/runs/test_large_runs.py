@@ -1,10 +1,10 @@
-"""A run of 100,000 trials: its pages stay small and ask few questions."""
+"""A run of 20,000 trials: its pages stay small and ask few questions."""
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.harness.factories import client_of, make_person
+from tests.harness.factories import client_of
 from tests.runs.large_runs import make_large_run
 
 pytestmark = pytest.mark.django_db
@@ -27,10 +27,9 @@ MOST_QUESTIONS = 20  # to the database, of any page
 MOST_BYTES = 150_000
 
 
-def test_the_pages_of_a_large_run_are_small_and_ask_little() -> None:
-    ada = make_person("ada")
-    run = make_large_run(ada, candidates=20, cases=1000, repeats=5)
-    client = client_of(ada)
+def test_the_pages_of_a_large_run_are_small_and_ask_little(alice):
+    run = make_large_run(alice, candidates=20, cases=500, repeats=2)
+    client = client_of(alice)
     told = {}
     for path in PAGES:
         with CaptureQueriesContext(connection) as asked:
@@ -39,18 +38,17 @@ def test_the_pages_of_a_large_run_are_small_and_ask_little() -> None:
         told[path] = (len(asked), len(answer.content))
     assert max(asked for asked, _ in told.values()) <= MOST_QUESTIONS, told
     assert max(size for _, size in told.values()) <= MOST_BYTES, told
-    last = client.get(f"/runs/{run.pk}/scores/?after=19949.0~19949")
-    assert [row.score.position for row in last.context["rows"]] == list(range(19_950, 20_000))
+    last = client.get(f"/runs/{run.pk}/scores/?after=9949.0~9949")
+    assert [row.score.position for row in last.context["rows"]] == list(range(9_950, 10_000))
     assert last.context["page"].next is None
     drawn = client.get(f"/runs/{run.pk}/heatmap/").json()
     assert (len(drawn["rows"]), len(drawn["columns"])) == (20, 200)
     assert sum(sum(row["tries"]) for row in drawn["rows"]) == run.scored
 
 
-def test_a_leaderboard_of_many_candidates_is_cut_until_all_are_asked_for() -> None:
-    ada = make_person("ada")
-    run = make_large_run(ada, candidates=100, cases=3, repeats=1)
-    client = client_of(ada)
+def test_a_leaderboard_of_many_candidates_is_cut_until_all_are_asked_for(alice):
+    run = make_large_run(alice, candidates=100, cases=3, repeats=1)
+    client = client_of(alice)
     page = client.get(f"/runs/{run.pk}/")
     text = page.content.decode()
     assert len(page.context["leaderboard"].rows) == 40

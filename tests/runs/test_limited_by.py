@@ -20,24 +20,15 @@ from tests.harness.factories import (
     client_of,
     make_dataset,
     make_endpoint,
-    make_person,
     make_run,
 )
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.usefixtures("still_permits"),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_permits")]
 
 NOTHING, GOOD, BAD = Report(), Report(good=5), Report(troubled=5)
 REFUSED = Report(throttled=1, pause_seconds=30.0)
-
-
-@pytest.fixture
-def bob():
-    return make_person("bob")
 
 
 @pytest.fixture
@@ -101,31 +92,61 @@ def said(run):
     return take_snapshot(Run.objects.get(pk=run.pk))
 
 
-def test_the_slots_of_the_run(settings, run, endpoint):
-    limit(run, max_concurrent=7)
-    work(settings, run, endpoint, 30)
-    snapshot = said(run)
-    assert snapshot["limited_by"] == {
-        "cause": "run_slots",
-        "limit": 7,
-        "model": "",
-        "text": "Limited by the run's own 7 calls at once. "
-        "Raise Calls at once under Limits and budget.",
-    }
-    assert snapshot["limit"] == 7
-    assert snapshot["limit_steps"] == [[0, 7]]
+OPERATOR = "An operator can raise it on the endpoint's page."
+# By cause: limits of the run, limits of the endpoint, and the words.
+LIMITED = {
+    "run_slots": (
+        {"max_concurrent": 7},
+        {},
+        "the run's own 7 calls at once. Raise Calls at once under Limits and budget.",
+    ),
+    "endpoint_slots": ({}, {}, f"simulated's 20 calls at once. {OPERATOR}"),
+    "run_requests": ({"requests_per_minute": 600}, {}, "the run's own 600 requests a minute."),
+    "run_tokens": ({"tokens_per_minute": 6000}, {}, "the run's own 6,000 tokens a minute."),
+    "endpoint_requests": ({}, {"requests_per_minute": 60}, "simulated's 60 requests a minute. An"),
+    "endpoint_tokens": ({}, {"tokens_per_minute": 6000}, "simulated's 6,000 tokens a minute. An"),
+    "adaptive": ({}, {"adaptive": True, "max_concurrent": 200}, "20 of 200 calls at once now"),
+    "schedule": (
+        {"max_concurrent": 10, "batch_size": 2, "schedule": "two_level"},
+        {},
+        "1 candidate × 2 calls at once",
+    ),
+}
 
 
-def test_the_slots_of_the_endpoint(settings, run, endpoint):
-    work(settings, run, endpoint, 30)
+@pytest.mark.parametrize("cause", LIMITED)
+def test_a_limit_of_the_run_or_the_endpoint_is_named(settings, run, endpoint, cause):
+    limits, of_endpoint, text = LIMITED[cause]
+    limit(run, **limits)
+    Endpoint.objects.filter(pk=endpoint.pk).update(**of_endpoint)
+    work(settings, run, endpoint, 60)
     snapshot = said(run)
-    assert snapshot["text"]["limited_by"] == (
-        "Limited by simulated's 20 calls at once. An operator can raise it on the endpoint's page."
-    )
-    assert snapshot["limited_by"]["cause"] == "endpoint_slots"
-    assert snapshot["limit"] == 20
-    assert snapshot["limit_steps"] == [[0, 20]]
-    assert snapshot["rate_limit"] is None
+    assert snapshot["limited_by"]["cause"] == cause
+    begins = "" if cause in {"adaptive", "schedule"} else "Limited by "
+    assert f"{begins}{text}" in snapshot["text"]["limited_by"]
+    if cause.endswith("slots"):
+        at_once = limits.get("max_concurrent", 20)
+        assert snapshot["limited_by"]["limit"] == snapshot["limit"] == at_once
+        assert snapshot["limit_steps"] == [[0, at_once]]
+        assert snapshot["rate_limit"] is None
+    if cause == "run_slots":
+        assert snapshot["limited_by"]["model"] == ""
+    if cause == "adaptive":
+        assert snapshot["limit"] == snapshot["limited_by"]["limit"] == 20  # it starts there
+
+
+@pytest.mark.parametrize(
+    ("reports", "cause", "text"),
+    [
+        ((GOOD, REFUSED), "pause", "simulated/sim-small answered 429"),
+        ((NOTHING, BAD), "breaker", "simulated/sim-small keeps failing"),
+    ],
+)
+def test_a_pause_after_429_and_an_open_breaker(settings, run, endpoint, reports, cause, text):
+    work(settings, run, endpoint, 5, reports=reports)
+    snapshot = said(run)
+    assert snapshot["limited_by"]["cause"] == cause
+    assert text in snapshot["text"]["limited_by"]
 
 
 def test_slots_that_other_runs_use_are_said(settings, run, endpoint, bob):
@@ -150,65 +171,12 @@ def test_the_slots_of_the_owner(settings, run, endpoint, bob):
     }
 
 
-def test_the_adaptive_limit(settings, run, endpoint):
-    Endpoint.objects.filter(pk=endpoint.pk).update(adaptive=True, max_concurrent=200)
-    work(settings, run, endpoint, 60)
-    snapshot = said(run)
-    assert snapshot["limited_by"]["cause"] == "adaptive"
-    assert snapshot["limit"] == snapshot["limited_by"]["limit"] == 20  # it starts there
-    assert "20 of 200 calls at once now" in snapshot["text"]["limited_by"]
-
-
-@pytest.mark.parametrize(
-    ("limits", "cause", "text"),
-    [
-        ({"requests_per_minute": 600}, "run_requests", "the run's own 600 requests a minute"),
-        ({"tokens_per_minute": 6000}, "run_tokens", "the run's own 6,000 tokens a minute"),
-    ],
-)
-def test_rates_of_the_run(settings, run, endpoint, limits, cause, text):
-    limit(run, **limits)
-    work(settings, run, endpoint, 30)
-    snapshot = said(run)
-    assert snapshot["limited_by"]["cause"] == cause
-    assert f"Limited by {text}." in snapshot["text"]["limited_by"]
-
-
-@pytest.mark.parametrize(
-    ("limits", "cause", "text"),
-    [
-        ({"requests_per_minute": 60}, "endpoint_requests", "60 requests a minute. An operator can"),
-        ({"tokens_per_minute": 6000}, "endpoint_tokens", "6,000 tokens a minute. An operator can"),
-    ],
-)
-def test_rates_of_the_endpoint(settings, run, endpoint, limits, cause, text):
-    Endpoint.objects.filter(pk=endpoint.pk).update(**limits)
-    work(settings, run, endpoint, 30)
-    snapshot = said(run)
-    assert snapshot["limited_by"]["cause"] == cause
-    assert f"Limited by simulated's {text}" in snapshot["text"]["limited_by"]
-
-
 def test_the_chart_of_the_throughput_draws_a_rate(settings, run, endpoint):
     Endpoint.objects.filter(pk=endpoint.pk).update(requests_per_minute=600)
     limit(run, requests_per_minute=120)
     assert said(run)["rate_limit"] == 2.0
     limit(run)
     assert said(run)["rate_limit"] == 10.0
-
-
-def test_a_pause_after_429(settings, run, endpoint):
-    work(settings, run, endpoint, 5, reports=(GOOD, REFUSED))
-    snapshot = said(run)
-    assert snapshot["limited_by"]["cause"] == "pause"
-    assert "simulated/sim-small answered 429" in snapshot["text"]["limited_by"]
-
-
-def test_an_open_breaker(settings, run, endpoint):
-    work(settings, run, endpoint, 5, reports=(NOTHING, BAD))
-    snapshot = said(run)
-    assert snapshot["limited_by"]["cause"] == "breaker"
-    assert "simulated/sim-small keeps failing" in snapshot["text"]["limited_by"]
 
 
 def test_a_paused_endpoint(run, endpoint):
@@ -242,19 +210,12 @@ def test_the_last_answers(settings, run, endpoint):
     }
 
 
-def test_the_split_of_two_level(settings, run, endpoint):
-    limit(run, max_concurrent=10, batch_size=2, schedule="two_level")
+def test_nothing_is_said_of_a_run_that_does_not_go_on(settings, run, endpoint):
     work(settings, run, endpoint, 30)
-    assert said(run)["limited_by"]["cause"] == "schedule"
-    assert "1 candidate × 2 calls at once" in said(run)["text"]["limited_by"]
-
-
-@pytest.mark.parametrize("state", [RunState.PAUSED, RunState.COMPLETED, RunState.CANCELLED])
-def test_nothing_is_said_of_a_run_that_does_not_go_on(settings, run, endpoint, state):
-    work(settings, run, endpoint, 30)
-    Run.objects.filter(pk=run.pk).update(state=state)
-    assert said(run)["limited_by"] is None
-    assert said(run)["text"]["limited_by"] == ""
+    for state in (RunState.PAUSED, RunState.COMPLETED, RunState.CANCELLED):
+        Run.objects.filter(pk=run.pk).update(state=state)
+        assert said(run)["limited_by"] is None
+        assert said(run)["text"]["limited_by"] == ""
 
 
 def test_the_page_shows_the_sentence_and_the_api_has_it(settings, run, endpoint, bob):

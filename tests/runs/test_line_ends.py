@@ -8,22 +8,20 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.urls import reverse
 
 from runs.management.documents import add_document, load_document
-from runs.models import Case, Configuration, Run, Scope
-from runs.services.people.tokens import create_token
+from runs.models import Case, Configuration, Run
 from runs.services.runs import create_run
+from tests.api.asking import Asker
 from tests.harness.factories import (
     client_of,
     make_dataset,
-    make_endpoint,
-    make_person,
     run_document,
 )
+from tests.runs.form_parts import small_form
 from workers.engine.spec.documents import read_document
 
 pytestmark = pytest.mark.django_db
@@ -48,78 +46,51 @@ scorers: [numeric]
 
 
 @pytest.fixture
-def ada():
-    make_endpoint()
-    person = make_person("ada", staff=True)
-    make_dataset(person)
-    return person
-
-
-@pytest.fixture
-def keys(ada) -> list[str]:
+def keys(alice, dataset):
     """Of the candidates of the same run, written as a file."""
-    return keys_of(create_run(ada, read_document(YAML)))
+    return keys_of(create_run(alice, read_document(YAML)))
 
 
-def keys_of(run: Run) -> list[str]:
+def keys_of(run):
     return list(run.candidates.order_by("position").values_list("key", flat=True))
 
 
-def ask(person, method: str, path: str, body: Any) -> Any:
-    token = create_token(person, "t", list(Scope)).text
-    answer = client_of(person).generic(
-        method,
-        f"/api/v1{path}",
-        json.dumps(body),
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {token}"},
-    )
+def ask(person, method, path, body):
+    answer = Asker(person).ask(method, path, body)
     assert answer.status_code in {200, 201, 202}, answer.content
     return answer.json()
 
 
-def form(**fields: Any) -> dict[str, Any]:
-    return {
-        "name": "sent",
-        "mode": "form",
-        "dataset_source": "stored",
-        "dataset": "sums",
-        "prompts": ["0"],
-        "prompt-0-name": "plain",
-        "prompt-0-system": "Be\r\nbrief.",
-        "prompt-0-user": FROM_A_BROWSER,
-        "models": ["simulated/sim-small"],
-        "scorers": ["numeric"],
-        "scorer-numeric-tolerance": "0.001",
-        "preset": "balanced",
-        **fields,
-    }
+def form(**fields):
+    prompt = {"prompt-0-system": "Be\r\nbrief.", "prompt-0-user": FROM_A_BROWSER}
+    scorer = {"scorers": ["numeric"], "scorer-numeric-tolerance": "0.001"}
+    return small_form(**prompt, **scorer, **fields)
 
 
-def test_a_prompt_typed_into_the_form_is_the_prompt_of_the_file(ada, keys):
-    client_of(ada).post(reverse("run_new"), form())
+def test_a_prompt_typed_into_the_form_is_the_prompt_of_the_file(alice, keys):
+    client_of(alice).post(reverse("run_new"), form())
     sent = Run.objects.get(name="sent")
     assert keys_of(sent) == keys
     assert sent.document["prompts"][0]["user"] == LINES
 
 
-def test_a_document_in_the_yaml_box_is_that_of_the_file(ada, keys):
+def test_a_document_in_the_yaml_box_is_that_of_the_file(alice, keys):
     given = json.dumps({**run_document_of(OLD_MAC), "name": "sent"})
-    client_of(ada).post(reverse("run_new"), {"mode": "yaml", "yaml": given})
+    client_of(alice).post(reverse("run_new"), {"mode": "yaml", "yaml": given})
     sent = Run.objects.get(name="sent")
     assert (keys_of(sent), sent.document["prompts"][0]["user"]) == (keys, LINES)
 
 
-def test_the_steps_of_a_choice_are_read_alike(ada):
+def test_the_steps_of_a_choice_are_read_alike(alice, dataset):
     fields = {
         "steps": ["0"], "step-0-name": "solver", "step-0-user": FROM_A_BROWSER,
         "step-0-models": ["simulated/sim-small"], "strategy": "brute_force",
     }  # fmt: skip
-    client_of(ada).post(reverse("run_new"), form(kind="select", **fields))
+    client_of(alice).post(reverse("run_new"), form(kind="select", **fields))
     assert Run.objects.get().document["steps"][0]["user"] == LINES
 
 
-def run_document_of(user: str) -> dict[str, Any]:
+def run_document_of(user):
     prompts = [{"name": "plain", "system": "Be\r\nbrief.", "user": user}]
     return {
         "kind": "evaluate",
@@ -130,21 +101,24 @@ def run_document_of(user: str) -> dict[str, Any]:
     }
 
 
-def test_over_rest_it_is_the_same_prompt(ada, keys):
+def test_over_rest_it_is_the_same_prompt(alice, keys):
     body = run_document_of(FROM_A_BROWSER)
-    ask(ada, "POST", "/configurations", {**body, "name": "made"})
-    ask(ada, "PUT", "/configurations/put", body)
+    ask(alice, "post", "/configurations", {**body, "name": "made"})
+    ask(alice, "put", "/configurations/put", body)
     for name in ("made", "put"):
         assert Configuration.objects.get(name=name).document["prompts"][0]["user"] == LINES
-    launched = ask(ada, "POST", "/runs", {"configuration": {**body, "name": "sent"}})
+    launched = ask(alice, "post", "/runs", {"configuration": {**body, "name": "sent"}})
     run = Run.objects.get(pk=launched["id"])
     assert (keys_of(run), run.document["prompts"][0]["user"]) == (keys, LINES)
 
 
-def test_a_configuration_edited_in_the_admin_is_stored_alike(client):
-    client.force_login(User.objects.create(username="root", is_staff=True, is_superuser=True))
+def test_a_configuration_edited_in_the_admin_is_stored_alike(ada):
+    ada.is_superuser = True
+    ada.save()
     text = json.dumps(run_document_of(FROM_A_BROWSER), indent=1).replace("\n", "\r\n")
-    client.post(reverse("admin:runs_configuration_add"), {"name": "edited", "document": text})
+    client_of(ada).post(
+        reverse("admin:runs_configuration_add"), {"name": "edited", "document": text}
+    )
     assert Configuration.objects.get().document["prompts"][0]["user"] == LINES
 
 
@@ -163,8 +137,8 @@ AS_JSON = '{"question": "What is\\r\\n2 + 3?", "expected": "5"}'
 
 
 @pytest.mark.parametrize("text", [QUOTED, AS_JSON], ids=["CSV", "JSONL"])
-def test_rows_are_stored_alike_whichever_way_they_come(ada, text, tmp_path):
-    client = client_of(ada)
+def test_rows_are_stored_alike_whichever_way_they_come(alice, dataset, text, tmp_path):
+    client = client_of(alice)
     client.post(reverse("dataset_import"), {"name": "pasted", "text": text, "step": "import"})
     upload = SimpleUploadedFile("rows.txt", text.encode())
     client.post(reverse("dataset_import"), {"name": "sent", "file": upload, "step": "import"})
@@ -172,34 +146,29 @@ def test_rows_are_stored_alike_whichever_way_they_come(ada, text, tmp_path):
     file.write_bytes(text.encode())
     call_command("import_dataset", "filed", file, stdout=StringIO())
     rows = [{"question": "What is\r2 + 3?", "expected": "5"}]
-    ask(ada, "POST", "/datasets", {"name": "rest", "rows": rows})
+    ask(alice, "post", "/datasets", {"name": "rest", "rows": rows})
     client.post(reverse("run_new"), form(dataset_source="paste", rows=text))
     names = ["pasted", "sent", "filed", "rest", Run.objects.get().dataset.name]
     found = Case.objects.filter(dataset__name__in=names).values_list("fields", flat=True)
     assert list(found) == [{"question": "What is\n2 + 3?", "expected": "5"}] * len(names)
 
 
-def test_a_document_that_is_nested_too_deeply_is_refused_not_a_crash(ada):
+def test_a_document_that_is_nested_too_deeply_is_refused_not_a_crash(alice, dataset):
     deep: Any = "x"
     for _ in range(900):
         deep = [deep]
     models = [{"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": deep}}]
-    token = create_token(ada, "t", list(Scope)).text
-    answer = client_of(ada).post(
-        "/api/v1/runs",
-        json.dumps({"configuration": {**run_document_of(LINES), "models": models}}),
-        content_type="application/json",
-        headers={"Authorization": f"Bearer {token}"},
-    )
+    document = {**run_document_of(LINES), "models": models}
+    answer = Asker(alice).post("/runs", {"configuration": document})
     assert answer.status_code == 422
 
 
-def test_stored_configurations_are_mended_and_stored_runs_are_not(ada):
-    dataset = make_dataset(ada, "other")
+def test_stored_configurations_are_mended_and_stored_runs_are_not(alice):
+    dataset = make_dataset(alice, "other")
     document = run_document(dataset, prompts=[{"name": "plain", "user": FROM_A_BROWSER}])
     broken = Configuration.objects.create(name="broken", kind="evaluate", document=document)
     good = Configuration.objects.create(name="good", kind="evaluate", document={"a": LINES})
-    run = Run.objects.create(owner=ada, dataset=dataset, name="old", document=document)
+    run = Run.objects.create(owner=alice, dataset=dataset, name="old", document=document)
     import_module("runs.migrations.0017_plain_line_ends").mend(apps, None)
     for stored in (broken, good, run):
         stored.refresh_from_db()

@@ -1,14 +1,13 @@
 """Answers depend on prompt, model, question and seed, and on nothing else."""
 
-import asyncio
 import json
 import re
+import time
 from itertools import pairwise
 
 import aiohttp
 import pytest
 
-from tests.harness.patience import PATIENCE_SECONDS
 from tests.simulator.calls import ask, ask_all, chat
 from workers.simulator.demo import DEMO_MODELS, DEMO_PROMPTS, make_questions
 from workers.simulator.testing import running_simulator
@@ -126,12 +125,12 @@ PIECES = ["a", "1", "1 ", "(", " ", '"""', "<text>", "1+", "how many 1 ", "rate 
 
 
 @pytest.mark.parametrize("system", ["", "paraphrase ", "judge the "], ids=repr)
-async def test_a_prompt_of_a_million_characters_is_answered(client, system):
-    """Looking at every pair of characters would take hours."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        for piece in PIECES:
-            text = piece * (1_000_000 // len(piece))
-            assert (await ask(client, text, system=system * 10_000)).status == 200, piece
+async def test_a_prompt_of_a_million_characters_is_answered_in_time(client, system):
+    for piece in PIECES:
+        began = time.process_time()  # of this process, the provider's: not what others take
+        text = piece * (1_000_000 // len(piece))
+        assert (await ask(client, text, system=system * 10_000)).status == 200, piece
+        assert time.process_time() - began < 5, piece  # looking at every pair would take hours
 
 
 def test_demo_questions_are_different_and_repeatable():

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.services.people.accounts import make_setup_link
-from tests.harness.factories import PASSWORD, client_of, make_person, make_person_with_password
+from tests.harness.factories import PASSWORD, client_of, make_person_with_password
 
 pytestmark = pytest.mark.django_db
 
@@ -23,12 +23,10 @@ def test_signing_in_leads_to_where_one_wanted_to_go(client):
     assert client.get(reverse("datasets")).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)", r"\\evil"]
-)
-def test_signing_in_never_leads_to_another_site(client, elsewhere):
+def test_signing_in_never_leads_to_another_site(client):
     make_person_with_password("alice")
-    assert sign_in(client, next=elsewhere)["Location"] == "/"
+    for elsewhere in ("https://evil.example/", "//evil.example", "javascript:alert(1)", r"\\evil"):
+        assert sign_in(client, next=elsewhere)["Location"] == "/", elsewhere
 
 
 def test_a_wrong_name_and_a_wrong_password_get_the_same_answer(client):
@@ -50,8 +48,8 @@ def test_after_five_wrong_passwords_even_the_right_one_must_wait(client):
     assert "Too many tries. Wait" in answer.content.decode()
 
 
-def test_signing_out_ends_the_session():
-    client = client_of(make_person("alice"))
+def test_signing_out_ends_the_session(alice):
+    client = client_of(alice)
     assert client.post(reverse("sign_out"))["Location"] == reverse("sign_in")
     assert client.get(reverse("runs")).status_code == 302
 
@@ -85,12 +83,10 @@ def test_a_poor_password_is_refused_and_the_name_kept(client, password, again, c
     assert not User.objects.exists()
 
 
-def test_a_forged_set_up_link_does_not_exist(client):
-    assert client.get(reverse("setup", args=["setup:forged:token"])).status_code == 404
-
-
 def test_without_accounts_the_sign_in_page_says_where_to_find_the_link(client):
     assert "one-time link" in client.get(reverse("sign_in")).content.decode()
+    forged = reverse("setup", args=["setup:forged:token"])
+    assert client.get(forged).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -99,13 +95,12 @@ def test_without_accounts_the_sign_in_page_says_where_to_find_the_link(client):
 )
 def test_the_theme_is_known_before_the_page_is_painted(client, cookie, shown):
     client.cookies["theme"] = cookie
-    assert (
-        f'<html lang="en" data-theme="{shown}">' in client.get(reverse("sign_in")).content.decode()
-    )
+    page = client.get(reverse("sign_in")).content.decode()
+    assert f'<html lang="en" data-theme="{shown}">' in page
 
 
-def test_the_theme_can_be_switched_without_scripts():
-    client = client_of(make_person("alice"))
+def test_the_theme_can_be_switched_without_scripts(alice):
+    client = client_of(alice)
     answer = client.post(reverse("theme"), {"theme": "dark", "next": reverse("datasets")})
     assert answer["Location"] == reverse("datasets")
     assert 'data-theme="dark"' in client.get(reverse("datasets")).content.decode()

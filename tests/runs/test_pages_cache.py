@@ -6,21 +6,17 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.timezone import now
 
 from runs.models import CachedReply, RemovedReply
 from runs.selectors.cache_page import Pruning, list_removals
 from runs.services.cache import prune_cache, remove_due_answers
 from runs.services.removing.erasing import erase_dataset
-from tests.harness.factories import add_cached_reply, client_of, make_dataset, make_person, make_run
+from tests.harness.factories import add_cached_reply, client_of, make_dataset, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ada():
-    return make_person("ada", staff=True)
 
 
 @pytest.fixture
@@ -69,25 +65,17 @@ def test_the_figures_tell_what_the_cache_saved(alice, run):
         "Money saved $1.25",
     ):
         assert figure in words
-
-
-def test_runs_of_another_day_count_in_all_time_only(alice, run):
-    run.created = now() - timedelta(days=2)
-    run.save(update_fields=["created"])
-    assert "Hit rate, last day – of 0 trials" in words_of(page_of(alice))
-
-
-def test_savings_of_unknown_price_are_not_called_nothing(alice, run):
-    run.cost_saved = 0
-    run.save(update_fields=["cost_saved"])
-    assert "Money saved – nothing saved has a known price" in words_of(page_of(alice))
+    run.cost_saved, run.created = 0, now() - timedelta(days=2)
+    run.save(update_fields=["cost_saved", "created"])
+    words = words_of(page_of(alice))
+    assert "Hit rate, last day – of 0 trials" in words
+    assert "Money saved – nothing saved has a known price" in words
 
 
 def test_an_empty_cache_says_what_it_is_for(alice):
     words = words_of(page_of(alice))
-    assert "Nothing kept yet" in words
-    assert "When is a call the same?" in words
-    assert "Never kept" in words
+    for text in ("Nothing kept yet", "When is a call the same?", "Never kept"):
+        assert text in words
 
 
 def test_answers_are_counted_by_model(alice, run):
@@ -99,50 +87,42 @@ def test_answers_are_counted_by_model(alice, run):
     assert shown(alice, model="openai-main/gpt/large") == [key_of(9)]
 
 
+@pytest.mark.postgresql("types: a text with the sign that ends one, and moments with equal keys")
 def test_paging_through_the_answers_shows_each_once(alice, run):
+    """A place that does not exist is the first page."""
     same = now()  # a batch is stored at one moment
-    keys = fill(run, 120, created=same)
-    client, seen = client_of(alice), []
-    query: dict[str, str] = {}
+    keys = sorted(fill(run, 60, created=same), reverse=True)
+    client, seen, query = client_of(alice), [], {}
     while True:
-        answer = client.get(reverse("cache"), query)
-        seen += [entry.key for entry in answer.context["page"].entries]
-        if not answer.context["page"].next:
+        page = client.get(reverse("cache"), query).context["page"]
+        seen.append([entry.key for entry in page.entries])
+        if not page.next:
             break
-        query = {"start": answer.context["page"].next}
-    assert seen == sorted(keys, reverse=True)
+        query = {"start": page.next}
+    assert [key for page in seen for key in page] == keys
+    assert len(seen) > 2
+    starts = ("x", "~", "2026-01-01~", "2026-01-01T00:00:00~ab", "\x00")
+    assert {start: shown(alice, start=start) for start in starts} == dict.fromkeys(starts, seen[0])
 
 
-@pytest.mark.parametrize("start", ["x", "~", "2026-01-01~", "2026-01-01T00:00:00~ab", "\x00"])
-def test_a_place_that_does_not_exist_is_the_first_page(alice, run, start):
-    fill(run, 2)
-    assert len(shown(alice, start=start)) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        pytest.param("paris", ["a"], id="part of an answer, any case"),
-        pytest.param("100%", ["c"], id="a sign that means something to LIKE"),
-        pytest.param("b" * 8, ["b"], id="beginning of a key"),
-        pytest.param("B" * 8, ["b"], id="beginning of a key, capitals"),
-        pytest.param("bbb", ["b", "c"], id="a key and a text"),
-        pytest.param("nowhere", [], id="nothing"),
-    ],
-)
-def test_a_search_looks_at_keys_and_answers(alice, run, text, found):
+@pytest.mark.postgresql("SQL: LIKE knows capitals, and signs that mean something to it")
+def test_a_search_looks_at_keys_and_answers(alice, run):
     texts = {"a": "It is Paris.", "b": "Rome", "c": "100% abbb"}
     for place, (letter, answer) in enumerate(texts.items()):
         moment = now() - timedelta(hours=place)
         add_cached_reply(run, letter * 64, text=answer, created=moment)
-    assert shown(alice, q=text) == [letter * 64 for letter in found]
-
-
-def test_a_search_of_two_letters_is_asked_for_more(alice, run):
-    fill(run, 1)
-    page = page_of(alice, q="an")
-    assert "Type at least 3 characters." in page
-    assert "/cache/" + key_of(0) not in page
+    found = {
+        "paris": "a",  # part of an answer, any case
+        "100%": "c",
+        "b" * 8: "b",  # the beginning of a key
+        "B" * 8: "b",
+        "bbb": "bc",  # a key and a text
+        "nowhere": "",
+    }
+    for text, letters in found.items():
+        assert shown(alice, q=text) == [letter * 64 for letter in letters], text
+    assert "Type at least 3 characters." in page_of(alice, q="ro")
+    assert shown(alice, q="ro") == []
 
 
 def test_one_answer_shows_where_it_came_from(alice, run):
@@ -155,20 +135,16 @@ def test_one_answer_shows_where_it_came_from(alice, run):
     assert run.get_absolute_url() in page
 
 
-def test_a_stranger_sees_sums_but_no_answers_of_others(ada, run):
+def test_a_stranger_sees_sums_but_no_answers_of_others(ada, bob, run):
     keys = [*fill(run, 2), key_of(7)]
     add_cached_reply(None, keys[2], text="of a run that is gone")
-    bob = make_person("bob")
     assert "Answers kept 3" in words_of(page_of(bob))
     assert shown(bob) == shown(bob, q="answer") == shown(bob, q=keys[0][:10]) == []
     for key in keys:
         assert client_of(bob).get(reverse("cache_entry", args=[key])).status_code == 404
         assert client_of(ada).get(reverse("cache_entry", args=[key])).status_code == 200
     assert len(shown(ada)) == 3
-
-
-def test_an_answer_that_is_not_there_is_not_found(ada):
-    for key in (key_of(1), "x", "A" * 300):
+    for key in (key_of(9), "x", "A" * 300):  # which are not there
         assert client_of(ada).get(reverse("cache_entry", args=[key])).status_code == 404
 
 
@@ -224,23 +200,26 @@ def test_many_answers_go_in_batches(ada, run):
     assert not CachedReply.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        {},
-        {"older_than_days": "soon"},
-        {"older_than_days": "-1"},
-        {"older_than_days": "nan"},
-        {"older_than_days": "1e9"},
-        {"model": "simulated/unknown"},
-        {"run": "all"},
-        {"run": "9" * 30},
-        {"before": "yesterday"},
-    ],
-)
-def test_what_makes_no_sense_removes_nothing(ada, run, data):
+def test_what_makes_no_sense_removes_nothing(ada, run):
     fill(run, 1)
-    assert client_of(ada).post(reverse("cache_prune"), data).status_code == 400
+    client = client_of(ada)
+    senseless = [
+        {},
+        *({"older_than_days": days} for days in ("soon", "-1", "nan", "1e9")),
+        {"model": "simulated/unknown"},
+        *({"run": number} for number in ("all", "9" * 30)),
+        {"before": "yesterday"},
+    ]
+    answers = [client.post(reverse("cache_prune"), data).status_code for data in senseless]
+    assert answers == [400] * len(senseless)
+    for options in (
+        {},
+        {"model": "sim-small"},
+        {"older_than_days": -1.0},
+        {"older_than_days": 1e9},
+    ):
+        with pytest.raises(CommandError):
+            call_command("prune_cache", yes=True, **options)
     assert CachedReply.objects.exists()
 
 
@@ -259,23 +238,14 @@ def test_hostile_answers_stay_text(ada, run):
     for place, text in enumerate(PAYLOADS):
         add_cached_reply(run, key_of(place), text=text, model=text[:190], endpoint=text[:60])
     client = client_of(ada)
-    assert foreign_markup(page_of(ada)) == []
-    assert foreign_markup(client.get(reverse("cache_prune")).content.decode()) == []
-    for place, text in enumerate(PAYLOADS):
-        page = client.get(reverse("cache_entry", args=[key_of(place)])).content.decode()
-        assert foreign_markup(page) == [], text
-    typed = dict.fromkeys(("q", "model", "start"), " ".join(PAYLOADS))
-    assert foreign_markup(page_of(ada, **typed)) == []
-
-
-def test_the_command_counts_and_removes_only_when_told(run, capsys):
-    fill(run, 30)
-    call_command("prune_cache", older_than_days=1)
-    assert "6 cached answers match" in capsys.readouterr().out
-    call_command("prune_cache", older_than_days=1, yes=True)
-    assert "Removed 6 cached answers" in capsys.readouterr().out
-    call_command("prune_cache", model="simulated/sim-small", run=run.pk, yes=True)
-    assert not CachedReply.objects.exists()
+    entries = [reverse("cache_entry", args=[key_of(place)]) for place in range(len(PAYLOADS))]
+    typed = urlencode(dict.fromkeys(("q", "model", "start"), " ".join(PAYLOADS)))
+    pages = {
+        address: foreign_markup(client.get(address).content.decode())
+        for address in (*entries, "/cache/", f"/cache/?{typed}", reverse("cache_prune"))
+    }
+    assert {address: tags for address, tags in pages.items() if tags} == {}
+    assert len(pages) == len(PAYLOADS) + 3
 
 
 def test_a_removal_is_undone_on_the_page_with_every_value_as_it_was(ada, run):
@@ -319,22 +289,20 @@ def test_a_removed_answer_is_erased_with_its_run(ada, run):
     assert not RemovedReply.objects.exists()
 
 
-def test_the_command_undoes_the_last_removal(run, capsys):
+def test_the_command_counts_removes_when_told_and_undoes_the_last_removal(run, capsys):
     fill(run, 30)
-    for days in (1, 0):
-        call_command("prune_cache", older_than_days=days, yes=True)
-    assert "Removed 24 cached answers. `prune_cache --undo`" in capsys.readouterr().out
-    for told in ("Brought back 24", "Brought back 6", "No removal can be undone."):
-        call_command("prune_cache", undo=True)
-        assert told in capsys.readouterr().out
+
+    def told_by(**options):
+        call_command("prune_cache", **options)
+        return capsys.readouterr().out
+
+    assert "6 cached answers match" in told_by(older_than_days=1)
     assert CachedReply.objects.count() == 30
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"model": "sim-small"}, {"older_than_days": -1.0}, {"older_than_days": 1e9}]
-)
-def test_the_command_refuses_what_it_cannot_mean(run, options):
-    fill(run, 1)
-    with pytest.raises(CommandError):
-        call_command("prune_cache", yes=True, **options)
-    assert CachedReply.objects.exists()
+    assert "Removed 6 cached answers" in told_by(older_than_days=1, yes=True)
+    told = told_by(older_than_days=0, yes=True)
+    assert "Removed 24 cached answers. `prune_cache --undo`" in told
+    for told in ("Brought back 24", "Brought back 6", "No removal can be undone."):
+        assert told in told_by(undo=True)
+    assert CachedReply.objects.count() == 30
+    told_by(model="simulated/sim-small", run=run.pk, yes=True)
+    assert not CachedReply.objects.exists()

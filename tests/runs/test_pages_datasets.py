@@ -2,6 +2,7 @@
 
 import logging
 import re
+from itertools import product
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -26,6 +27,8 @@ def upload(content: bytes) -> SimpleUploadedFile:
 
 
 def test_checking_shows_the_rows_and_saves_nothing(alice):
+    form = client_of(alice).get(reverse("dataset_import")).content.decode()
+    assert all(limit in form for limit in ("20 MB", "100,000 rows", "256 KB"))
     answer = send(client_of(alice), text=GOOD, step="preview")
     assert answer.status_code == 200
     assert "Capital of Japan?" in answer.content.decode()
@@ -48,31 +51,31 @@ def test_importing_a_file_saves_it_as_a_version(alice):
     assert [(data.version, data.rows) for data in Dataset.objects.all()] == [(2, 3), (1, 2)]
 
 
-@pytest.mark.parametrize("step", ["preview", "import"])
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        pytest.param({"text": GOOD + "a,b,c\nd\n"}, ["line 4", "line 5"], id="ragged rows"),
-        pytest.param({"text": "a,a\n1,2"}, ["line 1"], id="column twice"),
-        pytest.param({"text": '{"q": "x"}\n{"q": }'}, ["line 2", "column 7"], id="broken JSON"),
-        pytest.param({"text": '[{"q": 1}, {"r": 2}]'}, ["line 1", "Row 2"], id="a row of an array"),
-        pytest.param({"file": b"question\n\xff"}, ["UTF-8"], id="not UTF-8"),
-        pytest.param({"file": b"q\na\x00b"}, ["line 2"], id="NUL"),
-        pytest.param({"text": "  \n"}, ["no rows"], id="nothing"),
-        pytest.param({"file": b""}, ["empty"], id="empty file"),
-        pytest.param({"text": GOOD, "name": "x@2"}, ["names a version"], id="name"),
-        pytest.param({"text": GOOD, "name": ""}, ["Enter a name"], id="no name"),
-    ],
-)
-def test_wrong_rows_are_named_by_line_and_nothing_is_saved(alice, step, data, says):
-    if isinstance(data.get("file"), bytes):
-        data = {**data, "file": upload(data["file"])}
-    answer = send(client_of(alice), **data, step=step)
-    if "name" in data and data["name"] == "x@2" and step == "preview":
-        return  # a name is judged when it is used
-    assert answer.status_code == 400
-    text = re.sub(r"<[^>]+>", "", answer.content.decode())
-    assert all(part in text for part in says), text[-800:]
+WRONG = [
+    ({"text": GOOD + "a,b,c\nd\n"}, ["line 4", "line 5"]),
+    ({"text": "a,a\n1,2"}, ["line 1"]),
+    ({"text": '{"q": "x"}\n{"q": }'}, ["line 2", "column 7"]),
+    ({"text": '[{"q": 1}, {"r": 2}]'}, ["line 1", "Row 2"]),
+    ({"file": b"question\n\xff"}, ["UTF-8"]),
+    ({"file": b"q\na\x00b"}, ["line 2"]),
+    ({"text": "  \n"}, ["no rows"]),
+    ({"file": b""}, ["empty"]),
+    ({"text": GOOD, "name": "x@2"}, ["names a version"]),
+    ({"text": GOOD, "name": ""}, ["Enter a name"]),
+]
+
+
+def test_wrong_rows_are_named_by_line_and_nothing_is_saved(alice):
+    client, wrong = client_of(alice), []
+    for (data, says), step in product(WRONG, ("preview", "import")):
+        if data.get("name") == "x@2" and step == "preview":
+            continue  # a name is judged when it is used
+        sent = {**data, "file": upload(data["file"])} if "file" in data else data
+        answer = send(client, **sent, step=step)
+        text = re.sub(r"<[^>]+>", "", answer.content.decode())
+        if answer.status_code != 400 or not all(part in text for part in says):
+            wrong.append((step, data, answer.status_code, text[-800:]))
+    assert wrong == []
     assert not Dataset.objects.exists()
 
 
@@ -93,27 +96,22 @@ def browser_of(person):
     return client
 
 
-@pytest.mark.parametrize("part", [{}, {"X-Part": "preview"}], ids=["whole page", "preview only"])
-@pytest.mark.parametrize("step", ["preview", "import"])
-def test_too_large_a_paste_is_answered_as_a_file_is(alice, caplog, step, part):
-    data = {"name": "capitals", "text": "q\n" + "x" * (25 * 1024 * 1024), "step": step}
-    answer = browser_of(alice).post(reverse("dataset_import"), data, headers=part)
-    assert answer.status_code == 413
-    assert TOO_LARGE in answer.content.decode()
-    assert not [
-        entry for entry in caplog.records if entry.exc_info or entry.levelno > logging.WARNING
-    ]
-    assert not Dataset.objects.exists()
-
-
-@pytest.mark.parametrize("address", ["run_new", "run_estimate"])
-def test_too_large_a_paste_into_the_new_run_form_is_answered_alike(alice, caplog, address):
-    data = {"dataset_source": "paste", "rows": "q\n" + "x" * (25 * 1024 * 1024)}
-    answer = browser_of(alice).post(reverse(address), data)
-    assert answer.status_code == 413
+def test_too_large_a_paste_is_answered_as_a_file_is(alice, caplog):
+    """Of the whole page and of the preview only; and into the new-run form alike."""
+    client, large = browser_of(alice), "q\n" + "x" * (25 * 1024 * 1024)
+    for step, part in product(("preview", "import"), ({}, {"X-Part": "preview"})):
+        data = {"name": "capitals", "text": large, "step": step}
+        answer = client.post(reverse("dataset_import"), data, headers=part)
+        assert answer.status_code == 413, (step, part)
+        assert TOO_LARGE in answer.content.decode(), (step, part)
     told = "The data has 25.0 MB; at most 1 MB is read here. Import many rows as a dataset"
-    assert told in answer.content.decode()
-    assert not [entry for entry in caplog.records if entry.exc_info]
+    for address in ("run_new", "run_estimate"):
+        answer = client.post(reverse(address), {"dataset_source": "paste", "rows": large})
+        assert answer.status_code == 413, address
+        assert told in answer.content.decode(), address
+    loud = [one for one in caplog.records if one.exc_info or one.levelno > logging.WARNING]
+    assert loud == []
+    assert not Dataset.objects.exists()
 
 
 def test_too_large_a_form_does_nothing_and_says_so_even_from_another_site(alice):
@@ -150,16 +148,12 @@ def test_a_file_and_its_own_rows_in_the_box_are_imported(alice):
 
 
 def test_an_import_says_what_it_stored_and_the_same_rows_again_that_they_are_there(alice):
-    client = client_of(alice)
-    first = client.post(
-        reverse("dataset_import"), {"name": "one", "text": "q\n1", "step": "import"}, follow=True
-    )
-    assert "Imported one v1 (1 row)." in first.content.decode()
-    again = client.post(
-        reverse("dataset_import"), {"name": "one", "text": "q\n1", "step": "import"}, follow=True
-    )
-    assert "These rows are one v1 already." in again.content.decode()
-    assert "1 rows" not in again.content.decode()
+    client, sent = client_of(alice), {"name": "one", "text": "q\n1", "step": "import"}
+    first = client.post(reverse("dataset_import"), sent, follow=True).content.decode()
+    assert "Imported one v1 (1 row)." in first
+    again = client.post(reverse("dataset_import"), sent, follow=True).content.decode()
+    assert "These rows are one v1 already." in again
+    assert "1 rows" not in again
 
 
 def test_an_array_with_lists_is_imported_and_the_preview_says_what_became_of_them(alice):
@@ -170,11 +164,6 @@ def test_an_array_with_lists_is_imported_and_the_preview_says_what_became_of_the
     send(client_of(alice), text=text, step="import")
     (case,) = Dataset.objects.get().cases.all()
     assert case.fields == {"question": "Which?", "choices": '["A","B"]'}
-
-
-def test_the_limits_are_on_the_page_before_anything_is_sent(alice):
-    page = client_of(alice).get(reverse("dataset_import")).content.decode()
-    assert all(limit in page for limit in ("20 MB", "100,000 rows", "256 KB"))
 
 
 def test_paging_through_the_rows_shows_each_once(alice):

@@ -1,4 +1,5 @@
-"""The estimate beside the form of a new run."""
+"""What few runs need of the new-run form: the Advanced fold, how scorers combine; and what stands
+beside it: the estimate, what a launch does, and what differs from the run before."""
 
 import json
 import re
@@ -7,41 +8,146 @@ from html import unescape
 import pytest
 from django.urls import reverse
 
+from runs.forms.starting_points import from_document
 from runs.models import Endpoint, Run
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    make_endpoint,
-)
+from runs.services.runs import create_run
+from tests.harness.factories import client_of, run_document
 from tests.runs.new_run_parts import FILLED
+from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import read_document
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dataset")]
+
+SCORERS = {
+    "scorers": ["numeric", "exact"],
+    "scorer-numeric-weight": "3",
+    "scorer-exact-strip": "on",
+    "scorer-exact-not": "on",
+    "scorer-exact-weight": "1",
+    "scorer-exact-as": "not the same",
+    "combine": "all",
+}
 
 
 @pytest.fixture
-def dataset(alice):
-    make_endpoint()
-    return make_dataset(alice)
+def browser(alice):
+    return client_of(alice)
 
 
-@pytest.fixture
-def filled(dataset):
-    return {**FILLED}
+def launch(browser, **changes):
+    return browser.post(reverse("run_new"), {**FILLED, **changes})
 
 
-def test_the_estimate_counts_calls_without_starting_anything(alice, filled, dataset):
-    answer = client_of(alice).post(reverse("run_estimate"), filled)
+def estimate(browser, **changes):
+    return browser.post(reverse("run_estimate"), {**FILLED, **changes})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param({"limits": {"tokens_per_minute": 9000}}, id="tokens"),
+        pytest.param({"limits": {"adaptive": False, "preset": "balanced"}}, id="not adaptive"),
+        pytest.param({"limits": {"schedule": "sequential"}}, id="one at a time"),
+        pytest.param({"limits": {"schedule": "two_level", "preset": "balanced"}}, id="two levels"),
+        pytest.param({"limits": {"max_concurrent_candidates": 3}}, id="implied two levels"),
+        pytest.param(
+            {"limits": {"max_concurrent_candidates": 3, "max_concurrent_per_candidate": 4}},
+            id="both levels",
+        ),
+        pytest.param({"limits": {"candidate_batch_size": 3, "attempts": 2}}, id="batches"),
+        pytest.param({"limits": {"performance_summary": True}}, id="summary"),
+        pytest.param({"priority": "high", "fail_on_error": 0.1}, id="of the run"),
+        pytest.param({"fail_on_error": 12}, id="a number of failures"),
+    ],
+)
+def test_all_that_limits_can_say_goes_through_the_form(dataset, said):
+    document = run_document(dataset, **said)
+    shown = from_document(document)
+    assert shown.mode == "form"
+    assert shown.advanced.is_given
+    sent, given = (read_configuration(one) for one in (shown.document(), document))
+    limits = [one.limits.model_copy(update={"preset": None}) for one in (sent, given)]
+    assert limits[0] == limits[1]
+    assert (sent.priority, sent.fail_on_error) == (given.priority, given.fail_on_error)
+
+
+def test_the_fold_is_sent_and_read(browser):
+    typed = {
+        "advanced-tokens_per_minute": "5000",
+        "advanced-adaptive": "off",
+        "advanced-schedule": "sequential",
+        "advanced-priority": "low",
+        "advanced-fail_on_error": "0.2",
+        "advanced-summary": "on",
+        "preset": "balanced",
+    }
+    launch(browser, **typed)
+    document = Run.objects.get().document
+    assert document["limits"] == {
+        "preset": "balanced",
+        "tokens_per_minute": 5000,
+        "adaptive": False,
+        "schedule": "sequential",
+        "performance_summary": True,
+    }
+    assert (document["priority"], document["fail_on_error"]) == ("low", 0.2)
+
+
+def test_what_holds_for_every_scorer_is_sent_and_comes_back(browser):
+    launch(browser, **SCORERS)
+    run = Run.objects.get()
+    assert run.document["combine"] == "all"
+    assert run.document["scorers"] == [
+        {"exact": {"not": True, "as": "not the same"}},
+        {"numeric": {"tolerance": 0.5, "weight": 3}},
+    ]
+    again = browser.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    assert '<option value="all" selected>' in again
+    assert 'value="not the same"' in again
+    assert again.count('<details class="disclosure wide" open>') == 2  # of the two that use them
+
+
+def test_a_form_that_says_nothing_special_sends_the_short_form(browser):
+    launch(browser, **{"scorers": ["exact"], "scorer-exact-strip": "on", "combine": "mean"})
+    document = Run.objects.get().document
+    assert document["scorers"] == ["exact"]
+    assert "combine" not in document
+
+
+def test_a_problem_is_told_at_the_scorers(browser):
+    no_weight = {"scorer-numeric-weight": "0", "scorer-exact-weight": "0"}
+    private = {"scorers": ["webhook"], "scorer-webhook-url": "http://10.0.0.1/judge"}
+    rows = [
+        ({"scorer-numeric-weight": "-1"}, "numeric.weight"),
+        (no_weight, "All scorers have the weight 0. At least one must count."),
+        ({"combine": "any"}, "combine"),
+        (private, "Webhooks are sent to public addresses only"),
+    ]
+    pages = [launch(browser, **{**SCORERS, **row[0]}).content.decode() for row in rows]
+    assert [row for row, page in zip(rows, pages, strict=True) if row[1] not in page] == []
+    assert not Run.objects.exists()
+
+
+def test_the_estimate_counts_calls_without_starting_anything(browser):
+    answer = estimate(browser)
     assert answer.status_code == 200
-    text = re.sub(r"<[^>]+>|\s+", " ", answer.content.decode())
-    assert "24 trials" in re.sub(" +", " ", text)
-    assert "8 calls at once: 4 candidates × 2 cases." in re.sub(" +", " ", text)
+    text = " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+    assert "24 trials" in text
+    assert "8 calls at once: 4 candidates × 2 cases." in text
     assert "raising Calls at once (max_concurrent)" in text
+    assert answer.context["estimate"].review == (
+        "Launch tries 4 candidates with simulated/sim-small and simulated/sim-large on 3 cases, "
+        "2 times each, scored by numeric. It sends up to 24 calls. Every answer is asked for "
+        "again, whatever the cache has. No budget stops it."
+    )
+    stops = estimate(browser, budget_calls="10", **{"advanced-fail_on_error": "0.1"})
+    end = "It pauses at 10 calls or when more than 10% of its trials fail."
+    assert str(stops.context["estimate"].review).endswith(end)
     assert not Run.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("changes", "endpoint", "says"),
+    ("changes", "at_once", "says"),
     [
         pytest.param(
             {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "4"},
@@ -63,25 +169,22 @@ def test_the_estimate_counts_calls_without_starting_anything(alice, filled, data
         ),
     ],
 )
-def test_the_estimate_shares_the_calls_that_are_really_allowed(
-    alice, filled, changes, endpoint, says
-):
-    Endpoint.objects.update(max_concurrent=endpoint)
-    answer = client_of(alice).post(reverse("run_estimate"), {**filled, **changes})
-    assert says in answer.content.decode()
+def test_the_estimate_shares_the_calls_that_are_really_allowed(browser, changes, at_once, says):
+    Endpoint.objects.update(max_concurrent=at_once)
+    assert says in estimate(browser, **changes).content.decode()
 
 
-def test_the_estimate_of_an_unfinished_form_says_what_is_missing(alice, filled):
-    answer = client_of(alice).post(reverse("run_estimate"), {**filled, "models": []})
-    answer_empty = client_of(alice).post(reverse("run_estimate"), {})
-    assert answer.status_code == answer_empty.status_code == 200
+def test_the_estimate_of_an_unfinished_form_says_what_is_missing(browser):
+    answer = estimate(browser, models=[])
+    empty = browser.post(reverse("run_estimate"), {})
+    assert answer.status_code == empty.status_code == 200
     assert answer.context["estimate"] is not None
-    assert 'href="#id_models"' in answer_empty.content.decode()
+    assert 'href="#id_models"' in empty.content.decode()
 
 
-def test_the_form_can_be_copied_as_a_file_and_as_a_request(alice, filled):
-    client, hostile = client_of(alice), "$(boom) 'it' </textarea><b>"
-    answer = client.post(reverse("run_estimate"), {**filled, "name": hostile}).content.decode()
+def test_the_form_can_be_copied_as_a_file_and_as_a_request(browser):
+    hostile = "$(boom) 'it' </textarea><b>"
+    answer = estimate(browser, name=hostile).content.decode()
     copied = dict(
         re.findall(r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</", answer, re.DOTALL)
     )
@@ -90,8 +193,25 @@ def test_the_form_can_be_copied_as_a_file_and_as_a_request(alice, filled):
     first, *_, body, end = unescape(copied["curl"]).splitlines()
     assert first == "curl -sS -X POST http://testserver/api/v1/runs \\"
     assert (json.loads(body), end) == ({"configuration": document}, "CONFIGURATION")
-    page = client.get(reverse("run_new")).content.decode()
+    page = browser.get(reverse("run_new")).content.decode()
     assert 'data-copies="yaml"' in page
     assert 'data-copies="curl"' in page
-    lacking = client.post(reverse("run_estimate"), {"prompts": ["0"]}).content.decode()
+    lacking = browser.post(reverse("run_estimate"), {"prompts": ["0"]}).content.decode()
     assert "data-form-as-curl" not in lacking  # the API would refuse it
+
+
+def test_it_is_said_what_differs_from_the_run_before(alice, browser, dataset):
+    run = create_run(alice, run_document(dataset))
+    page = browser.get(reverse("run_new"), {"run": run.pk})
+    assert f"The same as run #{run.pk}." in page.content.decode()
+    filled = page.context["filled"]
+    typed = {
+        "mode": "yaml",
+        "yaml": f"{{name: other, kind: evaluate, dataset: {filled.dataset}, repeats: 3, prompts: "
+        "[{name: plain, user: '{{question}}'}], models: [simulated/sim-small], scorers: [exact]}",
+    }
+    panel = browser.post(f"{reverse('run_estimate')}?run={run.pk}", typed)
+    assert [(one.key, one.before, one.after) for one in panel.context["differs"].shown] == [
+        ("name", "first try", "other"),
+        ("repeats", "1", "3"),
+    ]

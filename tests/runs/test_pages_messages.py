@@ -1,22 +1,20 @@
 """A trial's page shows messages, images and tools as text, and loads nothing for them."""
 
-from typing import Any
-
 import pytest
 from django.urls import reverse
 
-from runs.models import Endpoint, Score
+from runs.models import Endpoint
 from runs.services.datasets.storing import store_rows
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE
-from tests.harness.factories import add_score, client_of, make_endpoint, make_person, make_run
+from tests.harness.factories import add_score, client_of, make_person, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("endpoint")]
 
 TOOL = {"name": "look_up", "description": "".join(PAYLOADS[:8]), "parameters": {"type": "object"}}
 
 
-def trial(prompt: dict[str, Any], fields: dict[str, str]) -> Score:
+def trial(prompt, fields):
     person = make_person("ann")
     run = make_run(person, store_rows(person, "cells", [fields]))
     candidate = run.candidates.get()
@@ -25,14 +23,13 @@ def trial(prompt: dict[str, Any], fields: dict[str, str]) -> Score:
     return add_score(run, run.dataset.cases.get(), candidate, 0, answer='{"name":"look_up"}')
 
 
-def page_of(score: Score) -> str:
+def page_of(score):
     page = client_of(score.run.owner).get(reverse("trial", args=[score.run_id, score.position]))
     assert page.status_code == 200
     return page.content.decode()
 
 
-def test_messages_images_and_tools_are_text() -> None:
-    make_endpoint()
+def test_messages_images_and_tools_are_text():
     spoken = [
         {"role": "user", "content": [{"text": "".join(PAYLOADS[:20])}]},
         {"role": "assistant", "content": [{"text": "".join(PAYLOADS[20:40])}]},
@@ -48,24 +45,21 @@ def test_messages_images_and_tools_are_text() -> None:
     assert "<img" not in page
 
 
-def test_an_address_is_shown_and_not_loaded() -> None:
-    make_endpoint()
+def test_an_address_is_shown_and_not_loaded():
     page = page_of(trial({"messages": WITH_IMAGE}, {"picture": "https://evil.example/a.png"}))
     assert "[image at https://evil.example/a.png, fetched by the provider]" in page
     assert foreign_markup(page) == []
 
 
 @pytest.mark.parametrize("kind", ["ollama", "anthropic"])
-def test_a_request_that_is_never_sent_does_not_break_its_page(kind: str) -> None:
+def test_a_request_that_is_never_sent_does_not_break_its_page(kind):
     """Ollama takes no addresses: there is no such command to show."""
-    make_endpoint()
     Endpoint.objects.update(kind=kind, base_url="http://127.0.0.1:9")
     page = page_of(trial({"messages": WITH_IMAGE}, {"picture": "https://example.org/a.png"}))
     assert ("curl -sS" in page) == (kind == "anthropic")
 
 
-def test_what_cannot_be_filled_in_says_why() -> None:
-    make_endpoint()
+def test_what_cannot_be_filled_in_says_why():
     page = page_of(trial({"messages": WITH_IMAGE}, {"picture": "javascript:alert(1)"}))
     assert "The prompt could not be filled in" in page
     assert "An image cannot be sent: javascript:alert(1)." in page

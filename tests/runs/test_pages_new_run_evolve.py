@@ -1,12 +1,8 @@
 """The new-run form for an evolution: what it sends, keeps, and says is wrong."""
 
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
-from runs.forms.new_run import NewRunInput
 from runs.forms.starting_points import from_document
 from runs.kinds.evolve.form import EvolutionSection
 from runs.models import Endpoint, Run
@@ -14,77 +10,71 @@ from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
 from runs.services.prompts import save_prompt
 from runs.services.runs import create_run
-from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person
+from tests.harness.factories import client_of, make_dataset
 from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 
-WRITER = {
-    "endpoint": "simulated",
-    "model": "sim-large",
-    "parameters": {"temperature": 0.5},
+WRITER = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 0.5}}
+# What a browser sends.
+FILLED = {
+    "key": "key-1",
+    "mode": "form",
+    "kind": "evolve",
+    "name": "breed",
+    "dataset_source": "stored",
+    "dataset": "sums",
+    "prompts": ["0"],
+    "prompt-0-name": "left over from another kind",
+    "models": ["simulated/sim-large"],
+    "strategy": "threshold",
+    "first_prompts": ["0", "2", "5"],
+    "first_prompt-0-name": "plain",
+    "first_prompt-0-system": "Answer the question.",
+    "first_prompt-2-name": "",  # a row that was not filled in
+    "first_prompt-5-name": "short",
+    "first_prompt-5-system": "Answer with the number only.",
+    "first-user": "{{question}}",
+    "evolve_model": "simulated/sim-small",
+    "chance": "words",
+    "writers": ["reflect", "combine"],
+    "operator-reflect-weight": "2",
+    "operator-reflect-failures": "4",
+    "operator-combine-weight": "1",
+    "operator-words-weight": "1",
+    "writer_model": "simulated/sim-large",
+    "evolution": "genetic",
+    "evolution-genetic-preset": "reflective",
+    "evolution-genetic-population_size": "50",
+    "evolution-genetic-max_generations": "4",
+    "evolution-genetic-target_fitness": "none",
+    "evolution-genetic-selection": "tournament",
+    "evolution-genetic-crossover": "single_point",
+    "evolution-genetic-fill": "mutated",
+    "evolution-genetic-adaptive": "on",
+    "evolution-hybrid-max_episodes": "9",
+    "parameter-temperature": "0.5",
+    "scorers": ["exact"],
+    "scorer-exact-strip": "on",
+    "repeats": "1",
+    "held_out": "0.2",
+    "seed": "7",
+    "preset": "balanced",
+    "cache": "use",
 }
 
 
 @pytest.fixture
-def ada() -> User:
-    person = make_person("ada")
-    make_endpoint()
-    make_dataset(person, rows=10)
-    return person
+def browser(alice, endpoint):
+    make_dataset(alice, rows=10)
+    return client_of(alice)
 
 
-@pytest.fixture
-def filled() -> dict[str, Any]:
-    """What a browser sends."""
-    return {
-        "key": "key-1",
-        "mode": "form",
-        "kind": "evolve",
-        "name": "breed",
-        "dataset_source": "stored",
-        "dataset": "sums",
-        "prompts": ["0"],
-        "prompt-0-name": "left over from another kind",
-        "models": ["simulated/sim-large"],
-        "strategy": "threshold",
-        "first_prompts": ["0", "2", "5"],
-        "first_prompt-0-name": "plain",
-        "first_prompt-0-system": "Answer the question.",
-        "first_prompt-2-name": "",  # a row that was not filled in
-        "first_prompt-5-name": "short",
-        "first_prompt-5-system": "Answer with the number only.",
-        "first-user": "{{question}}",
-        "evolve_model": "simulated/sim-small",
-        "chance": "words",
-        "writers": ["reflect", "combine"],
-        "operator-reflect-weight": "2",
-        "operator-reflect-failures": "4",
-        "operator-combine-weight": "1",
-        "operator-words-weight": "1",
-        "writer_model": "simulated/sim-large",
-        "evolution": "genetic",
-        "evolution-genetic-preset": "reflective",
-        "evolution-genetic-population_size": "50",
-        "evolution-genetic-max_generations": "4",
-        "evolution-genetic-target_fitness": "none",
-        "evolution-genetic-selection": "tournament",
-        "evolution-genetic-crossover": "single_point",
-        "evolution-genetic-fill": "mutated",
-        "evolution-genetic-adaptive": "on",
-        "evolution-hybrid-max_episodes": "9",
-        "parameter-temperature": "0.5",
-        "scorers": ["exact"],
-        "scorer-exact-strip": "on",
-        "repeats": "1",
-        "held_out": "0.2",
-        "seed": "7",
-        "preset": "balanced",
-        "cache": "use",
-    }
+def launch(browser, **changes):
+    return browser.post(reverse("run_new"), {**FILLED, **changes})
 
 
-DOCUMENT: dict[str, Any] = {
+DOCUMENT = {
     "name": "breed",
     "kind": "evolve",
     "seed": 7,
@@ -114,24 +104,16 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def section_of(filled: NewRunInput) -> EvolutionSection:
-    own = filled.sections["evolve"]
-    assert isinstance(own, EvolutionSection)
-    return own
-
-
-def test_a_filled_form_becomes_the_evolution_it_describes(
-    ada: User, filled: dict[str, Any]
-) -> None:
-    answer = client_of(ada).post(reverse("run_new"), filled)
+def test_a_filled_form_becomes_the_evolution_it_describes(browser):
+    answer = launch(browser)
     run = Run.objects.get()
     assert answer["Location"] == run.get_absolute_url()
     assert run.document == {**DOCUMENT, "expected": "expected"}
 
 
-def test_a_duplicate_is_shown_in_the_form_again(ada: User) -> None:
-    run = create_run(ada, DOCUMENT)
-    page = client_of(ada).get(reverse("run_new"), {"run": run.pk})
+def test_a_duplicate_is_shown_in_the_form_again(alice, browser):
+    run = create_run(alice, DOCUMENT)
+    page = browser.get(reverse("run_new"), {"run": run.pk})
     shown = page.context["filled"]
     assert (shown.mode, shown.kind) == ("form", "evolve")
     given = {**DOCUMENT, "dataset": "sums"}
@@ -163,12 +145,12 @@ def test_a_duplicate_is_shown_in_the_form_again(ada: User) -> None:
         pytest.param({"prompts": [{"library": "terse"}]}, id="of the library"),
     ],
 )
-def test_what_the_form_can_say_goes_through_it_unchanged(changes: dict[str, Any]) -> None:
+def test_what_the_form_can_say_goes_through_it_unchanged(changes):
     plain = {**DOCUMENT, "models": ["simulated/sim-small"], "operators": ["words"], **changes}
     shown = from_document(plain)
     assert shown.mode == "form"
     sent, meant = read_configuration(shown.document()), read_configuration(plain)
-    assert EvolutionSection.meaning(sent) == EvolutionSection.meaning(meant)  # type: ignore[arg-type]
+    assert EvolutionSection.meaning(sent) == EvolutionSection.meaning(meant)
 
 
 @pytest.mark.parametrize(
@@ -184,66 +166,65 @@ def test_what_the_form_can_say_goes_through_it_unchanged(changes: dict[str, Any]
         pytest.param({"operators": ["combine", "reflect"]}, id="an order of its own"),
     ],
 )
-def test_what_the_form_cannot_say_is_shown_as_yaml(changes: dict[str, Any]) -> None:
+def test_what_the_form_cannot_say_is_shown_as_yaml(changes):
     shown = from_document({**DOCUMENT, "models": ["simulated/sim-small"], **changes})
     assert (shown.mode, shown.kind) == ("yaml", "evaluate")
     assert "kind: evolve" in shown.yaml
 
 
-@pytest.mark.parametrize(
-    ("changes", "field", "label", "message"),
-    [
-        ({"evolution-genetic-population_size": "1"}, "id_evolution-genetic-population_size",
-         "Strategy, population size", "greater than or equal to 2"),
-        ({"evolution-genetic-gate": "few"}, "id_evolution-genetic-gate",
-         "Strategy, gate", "valid integer"),
-        ({"evolution-genetic-elite_size": "60"}, "id_evolution", "Strategy", "nobody new"),
-        ({"evolution": "luck"}, "id_evolution", "Strategy", "Choose one of: genetic"),
-        ({"operator-reflect-weight": "0"}, "id_operator-reflect-weight",
-         "Operator reflect, weight", "greater than 0"),
-        ({"writer_model": "elsewhere/x"}, "id_writer_model", "Model that writes", "elsewhere"),
-        ({"evolve_model": ""}, "id_evolve_models", "Model", "Choose at least one model."),
-        ({"first_prompts": []}, "id_first_prompts", "First prompts", "at least one prompt"),
-        ({"first_prompt-5-system": "Answer the question."}, "id_first_prompts", "First prompts",
-         "twice"),
-        ({"first_prompt-5-name": ""}, "id_first_prompt-5-name", "First prompt 2, name",
-         "Enter a name."),
-        ({"first_prompt-5-system": "{{qestion}}"}, "id_first_prompt-5-system",
-         "First prompt 2, system", "qestion"),
-        ({"first-user": "{{qestion}}"}, "id_first-user", "User message", "qestion"),
-        ({"first_prompt-5-library": "absent"}, "id_first_prompt-5-library",
-         "First prompt 2, library", "no prompt 'absent'"),
-    ],
-)  # fmt: skip
-def test_a_problem_points_to_its_field(
-    ada: User, filled: dict[str, Any], changes: dict[str, Any], field: str, label: str, message: str
-) -> None:
-    page = client_of(ada).post(reverse("run_new"), {**filled, **changes})
-    assert page.status_code == 400
-    found = [(one.field, one.label) for one in page.context["problems"] if message in one.message]
-    assert found == [(field, label)], page.context["problems"]
-    assert f'id="{field}"' in page.content.decode()
+STRATEGY, OPERATOR, FIRST = "id_evolution-genetic-", "id_operator-reflect-", "id_first_prompt-5-"
+PROBLEMS = [
+    ({"evolution-genetic-population_size": "1"}, f"{STRATEGY}population_size",
+     "Strategy, population size", "greater than or equal to 2"),
+    ({"evolution-genetic-gate": "few"}, f"{STRATEGY}gate", "Strategy, gate", "valid integer"),
+    ({"evolution-genetic-elite_size": "60"}, "id_evolution", "Strategy", "nobody new"),
+    ({"evolution": "luck"}, "id_evolution", "Strategy", "Choose one of: genetic"),
+    ({"operator-reflect-weight": "0"}, f"{OPERATOR}weight", "Operator reflect, weight",
+     "greater than 0"),
+    ({"writer_model": "elsewhere/x"}, "id_writer_model", "Model that writes", "elsewhere"),
+    ({"evolve_model": ""}, "id_evolve_models", "Model", "Choose at least one model."),
+    ({"first_prompts": []}, "id_first_prompts", "First prompts", "at least one prompt"),
+    ({"first_prompt-5-system": "Answer the question."}, "id_first_prompts", "First prompts",
+     "twice"),
+    ({"first_prompt-5-name": ""}, f"{FIRST}name", "First prompt 2, name", "Enter a name."),
+    ({"first_prompt-5-system": "{{qestion}}"}, f"{FIRST}system", "First prompt 2, system",
+     "qestion"),
+    ({"first-user": "{{qestion}}"}, "id_first-user", "User message", "qestion"),
+    ({"first_prompt-5-library": "absent"}, f"{FIRST}library", "First prompt 2, library",
+     "no prompt 'absent'"),
+]  # fmt: skip
 
 
-def test_rows_are_added_and_removed_without_scripts(ada: User, filled: dict[str, Any]) -> None:
-    client = client_of(ada)
-    page = client.post(reverse("run_new"), {**filled, "add_first_prompt": "1"})
-    assert [row.index for row in section_of(page.context["filled"]).prompts] == [0, 2, 5, 6]
-    page = client.post(reverse("run_new"), {**filled, "remove_first_prompt": "5"})
-    assert [row.index for row in section_of(page.context["filled"]).prompts] == [0, 2]
+def test_a_problem_points_to_its_field(browser):
+    wrong = {}
+    for changes, field, label, message in PROBLEMS:
+        page = launch(browser, **changes)
+        problems = page.context["problems"]
+        found = [(one.field, one.label) for one in problems if message in one.message]
+        is_there = f'id="{field}"' in page.content.decode()
+        if (page.status_code, found, is_there) != (400, [(field, label)], True):
+            wrong[str(changes)] = (page.status_code, is_there, problems)
+    assert wrong == {}
+
+
+def test_rows_are_added_and_removed_without_scripts(browser):
+    for change, rows in (
+        ({"add_first_prompt": "1"}, [0, 2, 5, 6]),
+        ({"remove_first_prompt": "5"}, [0, 2]),
+    ):
+        shown = launch(browser, **change).context["filled"].sections["evolve"]
+        assert [row.index for row in shown.prompts] == rows
     assert not Run.objects.exists()
 
 
-def test_a_prompt_of_the_library_is_frozen_into_the_run(ada: User, filled: dict[str, Any]) -> None:
-    save_prompt(ada, "terse", {"system": "Be terse.", "user": "{{question}}"})
-    client_of(ada).post(reverse("run_new"), {**filled, "first_prompt-0-library": "terse"})
+def test_a_prompt_of_the_library_is_frozen_into_the_run(alice, browser):
+    save_prompt(alice, "terse", {"system": "Be terse.", "user": "{{question}}"})
+    launch(browser, **{"first_prompt-0-library": "terse"})
     first = Run.objects.get().document["prompts"][0]
     assert (first["system"], first["library"], first["version"]) == ("Be terse.", "terse", 1)
 
 
-def test_an_estimate_tells_least_and_most_and_what_proposals_cost(
-    ada: User, filled: dict[str, Any]
-) -> None:
+def test_an_estimate_tells_least_and_most_and_what_proposals_cost(browser):
     Endpoint.objects.update(
         prices={"sim-small": {"input": 1, "output": 1}, "sim-large": {"input": 100, "output": 100}}
     )
@@ -258,7 +239,7 @@ def test_an_estimate_tells_least_and_most_and_what_proposals_cost(
     dear = float(found.proposals_cost_text.removeprefix("at most $"))
     assert 0 < dear < found.dollars
     assert dear > 0.5 * found.dollars  # few calls, but of a model a hundred times as dear
-    page = client_of(ada).post(reverse("run_estimate"), filled).content.decode()
+    page = browser.post(reverse("run_estimate"), FILLED).content.decode()
     assert "ask a model for new prompts" in page
     assert "no generation is left out" in page
     few = {"name": "hybrid", "max_episodes": 2, "update_interval": 2}

@@ -59,8 +59,7 @@ def test_an_unused_dataset_is_deleted_once_its_name_was_typed(alice):
     assert not Case.objects.exists()
 
 
-def test_a_used_dataset_is_not_deleted_and_says_what_uses_it(alice):
-    dataset = make_dataset(alice)
+def test_a_used_dataset_is_not_deleted_and_says_what_uses_it(alice, dataset):
     run = make_run(alice, dataset, state=RunState.RUNNING, ended=None)
     save_configuration(alice, "nightly", {**run_document(dataset), "dataset": "sums"})
     page = client_of(alice).get(reverse("dataset_remove", args=[dataset.pk])).content.decode()
@@ -113,48 +112,48 @@ def test_an_archived_dataset_leaves_lists_and_forms_until_it_is_brought_back(ali
     assert link in pages(alice, "datasets")["datasets"]
 
 
-def test_an_archived_dataset_is_refused_for_new_runs_and_comes_back_with_an_import(alice):
-    make_endpoint()
-    dataset = make_dataset(alice)
+def test_an_archived_dataset_is_refused_for_new_runs_and_comes_back_with_an_import(
+    alice, dataset, tmp_path
+):
     remove(alice, "dataset", dataset, action="archive")
     with pytest.raises(ConfigurationError, match=r"sums is archived\. Bring it back"):
         create_run(alice, run_document(dataset))
     filled = {"mode": "yaml", "yaml": "name: x\nkind: evaluate\ndataset: sums\n"
               "prompts: [{name: a, user: '{{question}}'}]\nmodels: [simulated/sim-small]\n"
               "scorers: [exact]\n"}  # fmt: skip
-    panel = client_of(alice).post(reverse("run_estimate"), filled).content.decode()
-    assert "sums is archived" in panel
+    client = client_of(alice)
+    assert "sums is archived" in client.post(reverse("run_estimate"), filled).content.decode()
     assert not Run.objects.exists()
-    text = "question,expected\n1 + 1?,2\n"
-    client_of(alice).post(
-        reverse("dataset_import"), {"name": "sums", "text": text, "step": "import"}
-    )
-    assert not Dataset.objects.filter(archived__isnull=False).exists()
+    sent = {"name": "sums", "text": "question,expected\n1 + 1?,2\n", "step": "import"}
+    client.post(reverse("dataset_import"), sent)
+    archived = Dataset.objects.filter(archived__isnull=False)
+    assert not archived.exists()
+    remove(alice, "dataset", dataset, action="archive")
+    assert archived.exists()
+    file = tmp_path / "sums.json"
+    file.write_text('[{"question": "1 + 1?", "expected": 2}]')
+    call_command("import_dataset", "sums", str(file))
+    assert not archived.exists()
 
 
 def test_an_unused_endpoint_is_deleted_and_a_used_one_is_not(operator):
-    tried, used = make_endpoint("tried"), make_endpoint()
-    run = create_run(operator, run_document(make_dataset(operator)))
-    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED)
-    remove(operator, "endpoint", tried, action="delete", typed="tried")
-    assert list(Endpoint.objects.filter(remove_after=None)) == [used]
-    remove(operator, "endpoint", tried, action="remove", typed="tried")
-    assert list(Endpoint.objects.all()) == [used]
-    refused = remove(operator, "endpoint", used, action="delete", typed="simulated")
-    assert "simulated is used by 1 run. Archive it instead." in refused.content.decode()
-    assert list(Endpoint.objects.all()) == [used]
-
-
-def test_a_configuration_keeps_its_endpoint(operator):
-    endpoint = make_endpoint("judge-farm")
-    make_endpoint()
+    tried, used, judges = make_endpoint("tried"), make_endpoint(), make_endpoint("judge-farm")
     dataset = make_dataset(operator)
+    run = create_run(operator, run_document(dataset))
+    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED)
     judged = [{"rubric": {"judge": "judge-farm/big", "rubric": "Is it right?"}}]
     Configuration.objects.create(
         name="judged", kind="evaluate", document=run_document(dataset, scorers=judged)
     )
-    remove(operator, "endpoint", endpoint, action="delete", typed="judge-farm")
-    assert Endpoint.objects.filter(name="judge-farm").exists()
+    remove(operator, "endpoint", tried, action="delete", typed="tried")
+    assert set(Endpoint.objects.filter(remove_after=None)) == {used, judges}
+    remove(operator, "endpoint", tried, action="remove", typed="tried")
+    assert set(Endpoint.objects.all()) == {used, judges}
+    refused = remove(operator, "endpoint", used, action="delete", typed="simulated")
+    told = "simulated is used by 1 run and 1 configuration. Archive it instead."
+    assert told in refused.content.decode()
+    remove(operator, "endpoint", judges, action="delete", typed="judge-farm")
+    assert set(Endpoint.objects.filter(remove_after=None)) == {used, judges}
 
 
 def test_an_archived_endpoint_leaves_lists_and_forms_and_its_runs_go_on(operator):
@@ -182,13 +181,11 @@ def test_the_demo_brings_back_what_it_needs(operator):
     assert start_demo(operator).planned
 
 
-def test_the_admin_deletes_no_endpoint_that_is_used():
-    root = make_person("root", staff=True)
-    root.is_superuser = True
-    root.save()
-    endpoint = make_endpoint()
-    create_run(root, run_document(make_dataset(root)))
-    client = client_of(root)
+def test_the_admin_deletes_no_endpoint_that_is_used(ada, endpoint):
+    ada.is_superuser = True
+    ada.save()
+    create_run(ada, run_document(make_dataset(ada)))
+    client = client_of(ada)
     one = client.post(reverse("admin:runs_endpoint_delete", args=[endpoint.pk]), {"post": "yes"})
     assert "used by 1 run (1 not ended yet). Archive it on its page." in one.content.decode()
     chosen = {"action": "delete_selected", "_selected_action": [endpoint.pk], "post": "yes"}
@@ -196,30 +193,17 @@ def test_the_admin_deletes_no_endpoint_that_is_used():
     assert Endpoint.objects.exists()
 
 
-def test_a_dataset_of_somebody_else_is_not_theirs_to_remove(alice, operator):
+def test_a_dataset_of_somebody_else_is_not_theirs_to_remove(alice, bob, operator):
     dataset = make_dataset(alice, share=True)
-    bob = make_person("bob")
     assert remove(bob, "dataset", dataset, action="archive").status_code == 403
-    assert (
-        "Delete or archive" not in client_of(bob).get(dataset.get_absolute_url()).content.decode()
-    )
+    page = client_of(bob).get(dataset.get_absolute_url()).content.decode()
+    assert "Delete or archive" not in page
     assert remove(operator, "dataset", dataset, action="archive").status_code == 200
 
 
-def test_runs_and_configurations_of_others_are_counted_but_not_named(alice):
-    dataset = make_dataset(alice)
-    bob = make_person("bob")
+def test_runs_and_configurations_of_others_are_counted_but_not_named(alice, bob, dataset):
     make_run(bob, dataset, name="secret plan")
     save_configuration(bob, "secret list", run_document(dataset))
     page = client_of(alice).get(reverse("dataset_remove", args=[dataset.pk])).content.decode()
     assert "Used by 1 run and 1 configuration." in page
     assert "secret" not in page
-
-
-def test_an_archived_dataset_gets_its_rows_back_from_the_command(alice, tmp_path):
-    dataset = make_dataset(alice)
-    remove(alice, "dataset", dataset, action="archive")
-    file = tmp_path / "sums.json"
-    file.write_text('[{"question": "1 + 1?", "expected": 2}]')
-    call_command("import_dataset", "sums", str(file))
-    assert not Dataset.objects.filter(archived__isnull=False).exists()

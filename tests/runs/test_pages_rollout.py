@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.kinds.rollout.films import film_at
@@ -15,7 +14,7 @@ from runs.selectors.estimates.estimate import estimate
 from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.engine.rollout.playing import rollout
-from tests.harness.factories import client_of, make_person
+from tests.harness.factories import client_of
 from tests.workers.by_hand import work_through
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.answers import outcome_of
@@ -28,6 +27,7 @@ from workers.engine.records import Score as EngineScore
 from workers.engine.score_records import encode_record
 
 pytestmark = pytest.mark.django_db
+played = pytest.mark.django_db(transaction=True)  # what is recorded is planned on
 
 FORM = {
     "mode": "form",
@@ -49,13 +49,8 @@ FORM = {
 }
 
 
-@pytest.fixture
-def ada() -> User:
-    return make_person("ada")
-
-
-def test_the_form_launches_a_rollout(ada: User) -> None:
-    client = client_of(ada)
+def test_the_form_launches_a_rollout(alice):
+    client = client_of(alice)
     assert client.post(reverse("run_new"), FORM).status_code == 302
     run = Run.objects.get()
     found = read_configuration(run.document)
@@ -69,31 +64,31 @@ def test_the_form_launches_a_rollout(ada: User) -> None:
     assert "grid/harvest\ngrid/maze" in again
 
 
-def test_the_form_leads_to_what_is_wrong(ada: User) -> None:
+def test_the_form_leads_to_what_is_wrong(alice):
     wrong = {**FORM, "missions": "grid/nowhere", "policies": "nobody", "episodes": "many"}
-    page = client_of(ada).post(reverse("run_new"), wrong)
+    page = client_of(alice).post(reverse("run_new"), wrong)
     assert page.status_code == 400
     text = page.content.decode()
     for field in ("id_missions", "id_policies", "id_episodes"):
         assert f'href="#{field}"' in text
 
 
-def test_what_the_form_cannot_say_is_shown_as_yaml(ada: User) -> None:
-    run = create_run(ada, rollout(policies=[{"linear": {"seed": 3}}]))
-    page = client_of(ada).get(reverse("run_new"), {"run": run.pk}).content.decode()
+def test_what_the_form_cannot_say_is_shown_as_yaml(alice):
+    run = create_run(alice, rollout(policies=[{"linear": {"seed": 3}}]))
+    page = client_of(alice).get(reverse("run_new"), {"run": run.pk}).content.decode()
     assert 'id="mode-yaml"\n                checked' in page
 
 
-@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
-def test_an_estimate_knows_what_past_episodes_took(ada: User) -> None:
+@played
+def test_an_estimate_knows_what_past_episodes_took(alice):
     document = rollout(episodes=5, jobs=2)
-    first = estimate(document, Dataset.objects.none(), ada)
+    first = estimate(document, Dataset.objects.none(), alice)
     assert (first.trials, first.calls_to_send, first.cost_text) == (10, 0, "$0.00")
     assert "1 s a trial is assumed" in first.basis
     assert first.seconds_high == 5
-    run = work_through(create_run(ada, document), Player(document))
+    run = work_through(create_run(alice, document), Player(document))
     assert run.state == "completed"
-    then = estimate(document, Dataset.objects.none(), ada)
+    then = estimate(document, Dataset.objects.none(), alice)
     assert "From 10 past trials of the same candidates" in then.basis
     assert then.seconds_high < 5
 
@@ -126,11 +121,11 @@ class Player:
         )
 
 
-@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
-def test_failed_episodes_are_told_and_in_no_mean(ada: User) -> None:
+@played
+def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice):
     document = rollout(episodes=2)
-    run = work_through(create_run(ada, document), Player(document, failing="random"))
-    client = client_of(ada)
+    run = work_through(create_run(alice, document), Player(document, failing="random"))
+    client = client_of(alice)
     page = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "4 of 4 episodes" in page
     assert "2 failed and not in the means" in page
@@ -151,16 +146,9 @@ def test_failed_episodes_are_told_and_in_no_mean(ada: User) -> None:
     record = client.get(reverse("trial_record", args=[run.pk, 1])).json()
     assert record["play"]
     assert Score.objects.filter(error_class="policy_error", value=None).count() == 2
-
-
-@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
-def test_episodes_that_are_played_again_replace_those_that_failed(ada: User) -> None:
-    """Those that were read are not read again, unless one of them is gone."""
-    document = rollout(episodes=2)
-    run = work_through(create_run(ada, document), Player(document, failing="random"))
-    before = rollout_of(run)
-    assert before.missions[0].failed == 2
-    assert retry_failed(run, ada) == 2
+    # Episodes played again replace those that failed; the others are not read again.
+    assert rollout_of(run).missions[0].failed == 2
+    assert retry_failed(run, alice) == 2
     again = work_through(Run.objects.get(pk=run.pk), Player(document))
     (mission,) = rollout_of(again).missions
     assert (mission.done, mission.failed) == (4, 0)
@@ -168,12 +156,12 @@ def test_episodes_that_are_played_again_replace_those_that_failed(ada: User) -> 
     assert all(row.score for row in mission.policies)
 
 
-@pytest.mark.django_db(transaction=True)  # what is recorded is planned on
-def test_a_replay_shows_the_picture_of_its_step_or_says_why_there_is_none(ada: User) -> None:
+@played
+def test_a_replay_shows_the_picture_of_its_step_or_says_why_there_is_none(alice):
     pole = {"environment": "gymnasium/CartPole-v1", "max_steps": 6}
     document = rollout(missions=[pole], policies=["still"], episodes=2, pictures="first")
-    run = work_through(create_run(ada, document), Player(document))
-    client, address = client_of(ada), reverse("run", args=[run.pk])
+    run = work_through(create_run(alice, document), Player(document))
+    client, address = client_of(alice), reverse("run", args=[run.pk])
     page = client.get(address).content.decode()
     assert page.count("with pictures") == 1
     assert "At once on average" in page
@@ -194,7 +182,7 @@ FILMS: list[tuple[Any, int, int, str]] = [
 
 
 @pytest.mark.parametrize(("pictures", "step", "drawn", "said"), FILMS)
-def test_what_is_said_of_pictures(pictures: Any, step: int, drawn: int, said: str) -> None:
+def test_what_is_said_of_pictures(pictures, step, drawn, said):
     if pictures is not None:
         steps = pictures["steps"]
         pictures = {**pictures, "png": [f"png {n}" for n in steps], "width": 3, "height": 2}
@@ -226,21 +214,17 @@ OTHERS = "00001" + 20 * "0"
         pytest.param(None, True, "", id="not kept"),
     ],
 )
-def test_what_an_agent_sees_can_be_read(seen: Any, on_grid: bool, shown: str) -> None:
+def test_what_an_agent_sees_can_be_read(seen, on_grid, shown):
     assert sight(seen, on_grid=on_grid) == shown
 
 
-def test_a_run_that_has_not_begun_has_a_page(ada: User) -> None:
-    run = create_run(ada, rollout())
-    page = client_of(ada).get(reverse("run", args=[run.pk]))
-    assert page.status_code == 200
-    assert "0 of 6 episodes" in page.content.decode()
-
-
-def test_the_empty_page_offers_a_mission(ada: User) -> None:
-    client = client_of(ada)
+def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(alice):
+    client = client_of(alice)
     assert "Play a mission" in client.get(reverse("runs")).content.decode()
     answer = client.post(reverse("run_demo"), {"kind": "rollout"})
     run = Run.objects.get()
     assert answer.headers["Location"] == run.get_absolute_url()
     assert (run.kind, run.planned) == ("rollout", 54)
+    page = client.get(create_run(alice, rollout()).get_absolute_url())
+    assert page.status_code == 200
+    assert "0 of 6 episodes" in page.content.decode()

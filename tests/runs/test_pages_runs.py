@@ -1,4 +1,6 @@
-"""The runs list: counters that lead to what they count, pages, and a fixed number of queries."""
+"""The runs list: counters that lead to what they count, pages, and a fixed number of queries.
+
+And the jump box, which finds what a person may see, by name or number."""
 
 import re
 from datetime import timedelta
@@ -11,7 +13,8 @@ from django.utils.timezone import now
 
 from runs.models import Run, RunState
 from runs.selectors.health import forget_troubles
-from tests.harness.factories import client_of, make_dataset, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_endpoint, make_run
+from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = pytest.mark.django_db
 
@@ -22,16 +25,14 @@ def ids_on(page: str) -> list[int]:
     return [int(number) for number in re.findall(r'class="primary" href="/runs/(\d+)/"', page)]
 
 
-def test_a_first_visit_offers_the_demo_as_the_one_filled_button(alice):
-    page = client_of(alice).get(reverse("runs")).content.decode()
+def test_the_demo_is_the_one_filled_button_of_a_first_visit_and_stays_reachable(alice):
+    client = client_of(alice)
+    page = client.get(reverse("runs")).content.decode()
     assert "No runs yet" in page
     assert page.count("button-primary") == 1
     assert re.search(r"button-primary[^>]*>.*Run the demo", page, re.DOTALL)
-
-
-def test_the_demo_stays_reachable_when_there_are_runs(alice):
     make_run(alice, make_dataset(alice))
-    page = client_of(alice).get(reverse("runs")).content.decode()
+    page = client.get(reverse("runs")).content.decode()
     assert re.search(r"Try a demo</summary>.*Run the demo.*</details>", page, re.DOTALL)
     assert "No runs yet" not in page
 
@@ -86,21 +87,21 @@ def test_filters_are_in_the_address_and_combine(alice):
     assert ids_on(page.content.decode()) == [wanted.pk]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+@pytest.mark.postgresql("types: numbers that no column can hold, and the sign that ends a text")
+def test_a_mangled_address_is_no_error(alice):
+    run, client = make_run(alice, make_dataset(alice)), client_of(alice)
+    lists = [
+        *({"before": before} for before in ("x", "9" * 40)),
+        *({"q": text} for text in ("\x00", "%")),
         {"state": "nonsense"},
-        {"before": "x"},
-        {"before": "9" * 40},
         {"after": "-1"},
         {"kind": "'; drop"},
-        {"q": "\x00"},
-        {"q": "%"},
-    ],
-)
-def test_a_mangled_address_is_no_error(alice, query):
-    make_run(alice, make_dataset(alice))
-    assert client_of(alice).get(reverse("runs"), query).status_code == 200
+    ]
+    assert [one for one in lists if client.get(reverse("runs"), one).status_code != 200] == []
+    for query in ({"run": ["x", "9" * 30]}, {"newest": "-1"}, {"run": ["1"] * 500}):
+        page = news_for(alice, **query)
+        assert "data-new=" in page
+        assert set(ids_on(page)) <= {run.pk}
 
 
 def test_a_filter_that_finds_nothing_offers_to_clear_it(alice):
@@ -148,21 +149,23 @@ def test_new_runs_are_counted_by_the_filters_of_the_page(alice):
     assert f"newest={first.pk + 2}" in page
 
 
-def test_rows_of_others_are_not_handed_out(alice):
-    run = running(alice, make_dataset(alice))
-    page = news_for(make_person("bob"), run=[run.pk], newest=0)
+def test_runs_of_others_are_not_listed_found_handed_out_or_started_from(alice, bob):
+    run, client = running(alice, make_dataset(alice, "d"), name="secret"), client_of(bob)
+    page = news_for(bob, run=[run.pk], newest=0)
     assert ids_on(page) == []
     assert 'data-new="0"' in page
+    assert "secret" not in client.get(reverse("runs")).content.decode()
+    assert "secret" in client_of(alice).get(reverse("runs")).content.decode()
+    assert found(bob, "secret") == found(bob, str(run.pk)) == []
+    assert client.get(reverse("run_new"), {"run": run.pk}).status_code == 404
 
 
-@pytest.mark.parametrize(
-    "query", [{"run": ["x", "9" * 30]}, {"newest": "-1"}, {"run": ["1"] * 500}]
-)
-def test_mangled_questions_for_news_are_no_error(alice, query):
-    run = make_run(alice, make_dataset(alice))
-    page = news_for(alice, **query)
-    assert "data-new=" in page
-    assert set(ids_on(page)) <= {run.pk}
+def test_an_owner_cancels_a_run(alice):
+    run = running(alice, make_dataset(alice))
+    answer = client_of(alice).post(reverse("run_cancel", args=[run.pk]))
+    assert answer["Location"] == run.get_absolute_url()
+    run.refresh_from_db()
+    assert (run.state, run.reason) == (RunState.CANCELLED, "Cancelled by alice.")
 
 
 def test_the_news_cost_as_many_queries_whatever_goes_on(alice):
@@ -177,3 +180,31 @@ def test_the_news_cost_as_many_queries_whatever_goes_on(alice):
 
     queries_with(1)  # the first visit stores the session
     assert queries_with(2) == queries_with(30) <= MOST_QUERIES
+
+
+def found(person, text):
+    answer = client_of(person).get(reverse("jump"), {"q": text})
+    assert answer.status_code == 200
+    return re.findall(r'href="([^"]+)"', answer.content.decode())
+
+
+def test_everything_is_found_by_a_part_of_its_name_and_a_run_by_its_number(alice):
+    make_dataset(alice, "Great sums", rows=2)
+    dataset, endpoint = make_dataset(alice, "Great sums"), make_endpoint("greater")
+    run = make_run(alice, dataset, name="the GREAT run")
+    places = [item.get_absolute_url() for item in (run, dataset, endpoint)]
+    assert found(alice, "great") == places, "only the newest version of a dataset"
+    assert found(alice, "BENCH") == [reverse("benchmarks")]
+    assert found(alice, "nowhere") == []
+    assert set(places) < set(found(alice, ""))
+    assert found(alice, f"#{run.pk}") == found(alice, str(run.pk)) == places[:1]
+
+
+@pytest.mark.postgresql("types: a number that no column can hold, and the sign that ends a text")
+def test_strange_text_is_only_text_to_the_jump_box(alice):
+    dataset, client, markup = make_dataset(alice), client_of(alice), {}
+    for text in ("\x00", "#", "9" * 40, "%", "²", *PAYLOADS):
+        run = make_run(alice, dataset, name=text[:100].replace("\x00", "") or "x")
+        markup[text] = foreign_markup(client.get(reverse("jump"), {"q": text}).content.decode())
+        run.delete()
+    assert {text: tags for text, tags in markup.items() if tags} == {}

@@ -1,11 +1,9 @@
 """The page of a selection: who leads, who was given up and why, what was saved."""
 
 import re
-from typing import Any
 
 import pytest
 import yaml
-from django.contrib.auth.models import User
 from django.utils.timezone import now
 
 from runs.kinds import following
@@ -14,7 +12,7 @@ from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import create_run
-from tests.harness.factories import client_of, make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import client_of, make_dataset, make_run
 from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db
@@ -23,17 +21,15 @@ CASES = 30
 
 
 @pytest.fixture
-def ada() -> User:
-    return make_person("ada")
+def selection(alice, endpoint):
+    return make_selection(alice, make_dataset(alice, rows=CASES))
 
 
-@pytest.fixture
-def selection(ada: User) -> Run:
-    make_endpoint()
-    return make_selection(ada, make_dataset(ada, rows=CASES))
+def page_of(person, run, part=""):
+    return client_of(person).get(f"/runs/{run.pk}/{part}").content.decode()
 
 
-def test_the_report_tells_who_won_and_what_was_saved(selection: Run) -> None:
+def test_the_report_tells_who_won_and_what_was_saved(selection):
     report = selection_of(selection)
     best, other = report.rows
     assert (best.name, best.is_best, best.accuracy) == ("solver=simulated/sim-large", True, 1.0)
@@ -48,8 +44,8 @@ def test_the_report_tells_who_won_and_what_was_saved(selection: Run) -> None:
     assert report.rounds[0].split == (2, 10)  # of 40 slots: there are two, in rounds of ten cases
 
 
-def test_the_page_shows_no_more_at_once_than_there_is_and_may_be(selection: Run, ada: User) -> None:
-    page = client_of(ada).get(f"/runs/{selection.pk}/").content.decode()
+def test_the_page_shows_no_more_at_once_than_there_is_and_may_be(alice, selection):
+    page = page_of(alice, selection)
     assert re.search(
         r'Calls at once in the last round</span>\s*<span class="tile-value">\s*2 × 10<', page
     )
@@ -59,23 +55,22 @@ def test_the_page_shows_no_more_at_once_than_there_is_and_may_be(selection: Run,
     )
     selection.save(update_fields=["snapshot_of"])
     Run.objects.filter(pk=selection.pk).update(ended=now())
-    page = client_of(ada).get(f"/runs/{selection.pk}/").content.decode()
+    page = page_of(alice, selection)
     assert re.search(r'<span class="tile-value">\s*1 × 8<', page)
     assert re.search(r"combinations\s+× cases;\s+8 calls are allowed<", page)
 
 
-def test_the_page_says_when_the_two_best_are_equal(ada: User) -> None:
-    make_endpoint()
+def test_the_page_says_when_the_two_best_are_equal(alice, endpoint):
     hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1.0}}
     models = ["simulated/sim-large", hot]
     steps = [{"name": "solver", "user": "{{question}}", "models": models}]
-    tied = make_selection(ada, make_dataset(ada, rows=CASES), steps=steps)
-    page = " ".join(client_of(ada).get(f"/runs/{tied.pk}/").content.decode().split())
+    tied = make_selection(alice, make_dataset(alice, rows=CASES), steps=steps)
+    page = " ".join(page_of(alice, tied).split())
     assert f"on the same {CASES} cases the accuracies are equal (95 % interval" in page
 
 
-def test_the_page_shows_the_combinations_and_their_fate(selection: Run, ada: User) -> None:
-    page = client_of(ada).get(f"/runs/{selection.pk}/").content.decode()
+def test_the_page_shows_the_combinations_their_fate_and_pictures_of_all(alice, selection):
+    page = page_of(alice, selection)
     assert "Combinations</h2>" in page
     assert "as set for paired elimination" in page
     assert "Chosen: solver=sim-large</b>" in page  # the endpoint that all share is left out
@@ -84,10 +79,6 @@ def test_the_page_shows_the_combinations_and_their_fate(selection: Run, ada: Use
     assert f"{selection.done} of {2 * CASES} evaluations" in page
     assert "data-not-separable" not in page
     assert "Compared on equal data" not in page  # both saw as many cases
-
-
-def test_the_pictures_show_everybody_and_mark_the_front(selection: Run, ada: User) -> None:
-    page = client_of(ada).get(f"/runs/{selection.pk}/").content.decode()
     for plot in ("latency", "price"):
         assert f'data-plot="{plot}"' in page
     assert page.count("plot-point-front") == 2  # the chosen one, in both plots
@@ -96,40 +87,30 @@ def test_the_pictures_show_everybody_and_mark_the_front(selection: Run, ada: Use
     assert "on the front</span>" in page
 
 
-def test_what_is_expected_of_the_untried_is_drawn_hollow(ada: User) -> None:
-    make_endpoint()
+def test_what_is_expected_of_the_untried_is_drawn_hollow(alice, endpoint):
     models = ["simulated/sim-small", "simulated/sim-large"]
     steps = [
         {"name": name, "user": "{{question}}", "models": models} for name in ("one", "two", "three")
     ]
-    dataset = make_dataset(ada, rows=5)
+    dataset = make_dataset(alice, rows=5)
     run = make_selection(
-        ada, dataset, steps=steps, strategy={"name": "bayesian", "sample_fraction": 0.5}
+        alice, dataset, steps=steps, strategy={"name": "bayesian", "sample_fraction": 0.5}
     )
-    page = client_of(ada).get(f"/runs/{run.pk}/").content.decode()
+    page = page_of(alice, run)
     assert page.count('class="arm-dot arm-expected"') == 4
     assert page.count("promising</span>") == 1
 
 
-def test_the_pictures_need_no_script_and_no_inline_style(selection: Run, ada: User) -> None:
-    rows = client_of(ada).get(f"/runs/{selection.pk}/leaderboard/").content.decode()
-    assert not re.search(r"<script|<style|\sstyle=|\son[a-z]+\s*=\s*[\"']", rows)
-    assert "<svg" in rows
-
-
-def test_names_that_look_like_markup_are_text(ada: User) -> None:
-    make_endpoint()
+def test_names_that_look_like_markup_are_text(alice, endpoint):
     evil = "simulated/<img src=x onerror=alert(1)>"
     step = {"name": "solver", "user": "{{question}}", "models": [evil, "simulated/sim-large"]}
-    run = make_selection(ada, make_dataset(ada, rows=CASES), steps=[step])
-    page = client_of(ada).get(f"/runs/{run.pk}/").content.decode()
+    run = make_selection(alice, make_dataset(alice, rows=CASES), steps=[step])
+    page = page_of(alice, run)
     assert page.count("&lt;img src=x") >= 5
     assert "<img src=x" not in page
 
 
-def test_a_refresh_reads_only_what_is_new(
-    selection: Run, django_assert_max_num_queries: Any
-) -> None:
+def test_a_refresh_reads_only_what_is_new(selection, django_assert_max_num_queries):
     selection_of(selection)
     Run.objects.filter(pk=selection.pk).update(state=RunState.CANCELLED)
     changed = Run.objects.select_related("dataset").get(pk=selection.pk)
@@ -140,7 +121,7 @@ def test_a_refresh_reads_only_what_is_new(
     assert again.evaluations == selection.done
 
 
-def test_what_was_scored_anew_is_told_anew(selection: Run) -> None:
+def test_what_was_scored_anew_is_told_anew(selection):
     """As after a retry: the same number of scores, and another value."""
     before = selection_of(selection).rows[-1]
     row = selection.scores.filter(candidate__key=before.key).first()
@@ -154,9 +135,7 @@ def test_what_was_scored_anew_is_told_anew(selection: Run) -> None:
     assert (before.accuracy, found.accuracy) == (0.0, 1 / found.n)
 
 
-def test_a_selection_that_goes_on_is_followed_to_where_a_fresh_look_would_be(
-    selection: Run,
-) -> None:
+def test_a_selection_that_goes_on_is_followed_to_where_a_fresh_look_would_be(selection):
     rows = list(selection.scores.order_by("position"))
     asked = selection.asked
     selection.scores.all().delete()
@@ -169,7 +148,7 @@ def test_a_selection_that_goes_on_is_followed_to_where_a_fresh_look_would_be(
         assert selection_of(run).rows == followed.rows
 
 
-def make_many(owner: User, steps: int = 2, models: int = 7) -> Run:
+def make_many(owner, steps=2, models=7):
     names = [f"m{number}" for number in range(models)]
     Endpoint.objects.create(name="many", kind=EndpointKind.SIMULATED, model_names=names)
     each = [f"many/{name}" for name in names]
@@ -188,29 +167,24 @@ def make_many(owner: User, steps: int = 2, models: int = 7) -> Run:
     )
 
 
-@pytest.mark.parametrize(
-    ("query", "rows", "told"),
-    [
+def test_of_many_combinations_the_first_and_the_last_are_shown(alice):
+    run, wrong = make_many(alice), {}
+    for query, rows, told in (
         ("", 25, "24 more"),
         ("?all=1", 49, ""),
         ("?find=step0=many/m3", 7, ""),
         ("?find=step0=M3", 7, ""),
         ("?find=nobody", 0, "No combination has “nobody”"),
-    ],
-)
-def test_of_many_combinations_the_first_and_the_last_are_shown(
-    ada: User, query: str, rows: int, told: str
-) -> None:
-    run = make_many(ada)
-    page = client_of(ada).get(f"/runs/{run.pk}/leaderboard/{query}").content.decode()
-    assert page.count('<li class="arm">') == page.count("Not tried</td>") == rows
-    assert told in page
+    ):
+        page = page_of(alice, run, f"leaderboard/{query}")
+        counts = (page.count('<li class="arm">'), page.count("Not tried</td>"))
+        if counts != (rows, rows) or told not in page:
+            wrong[query] = counts
+    assert wrong == {}
 
 
-def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(
-    selection: Run, ada: User
-) -> None:
-    client = client_of(ada)
+def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(alice, selection):
+    client = client_of(alice)
     table = client.get(f"/runs/{selection.pk}/combinations.csv")
     assert table["Content-Disposition"] == (
         f'attachment; filename="run-{selection.pk}-combinations.csv"'
@@ -226,17 +200,17 @@ def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(
     assert model["model_info"]["accuracy"] == 1.0
 
 
-def test_what_is_no_choice_or_chose_nothing_has_no_files(ada: User, selection: Run) -> None:
-    client = client_of(ada)
-    other = make_run(ada, selection.dataset)
+def test_what_is_no_choice_or_chose_nothing_has_no_files(alice, selection):
+    client = client_of(alice)
+    other = make_run(alice, selection.dataset)
     answer = client.get(f"/runs/{other.pk}/combinations.csv")
     assert answer.status_code == 409
     assert "no combinations" in answer.content.decode()
-    nothing = make_many(ada)
+    nothing = make_many(alice)
     assert client.get(f"/runs/{nothing.pk}/litellm.yaml").status_code == 409
 
 
-def test_before_it_is_decided_all_that_is_planned_is_a_bound(selection: Run) -> None:
+def test_before_it_is_decided_all_that_is_planned_is_a_bound(selection):
     assert (
         take_snapshot(selection)["text"]["progress"]
         == f"{selection.done} of {selection.planned} trials"
@@ -247,19 +221,19 @@ def test_before_it_is_decided_all_that_is_planned_is_a_bound(selection: Run) -> 
     assert text["eta"] == f"paused, at most {2 * CASES - selection.done} trials left"
 
 
-def test_the_rows_are_fetched_alone_while_it_goes_on(selection: Run, ada: User) -> None:
+def test_the_rows_are_fetched_alone_and_need_no_script_while_it_goes_on(alice, selection):
     Run.objects.filter(pk=selection.pk).update(state=RunState.RUNNING, ended=None)
-    rows = client_of(ada).get(f"/runs/{selection.pk}/leaderboard/").content.decode()
+    rows = page_of(alice, selection, "leaderboard/")
     assert "Leads" in rows
     assert "<html" not in rows
+    assert not re.search(r"<script|<style|\sstyle=|\son[a-z]+\s*=\s*[\"']", rows)
+    assert "<svg" in rows
 
 
-@pytest.mark.parametrize("tab", ["scores", "errors", "events", "configuration"])
-def test_the_other_tabs_and_a_trial_work_as_for_every_kind(
-    selection: Run, ada: User, tab: str
-) -> None:
-    client = client_of(ada)
-    assert client.get(f"/runs/{selection.pk}/{tab}/").status_code == 200
-    assert client.get(f"/runs/{selection.pk}/trials/0/").status_code == 200
-    assert client.get("/runs/?kind=select").status_code == 200
-    assert client.get(f"/runs/new/?from={selection.pk}").status_code == 200
+def test_the_other_tabs_and_a_trial_work_as_for_every_kind(alice, selection):
+    tabs = ("scores/", "errors/", "events/", "configuration/", "trials/0/")
+    lists = ("/runs/?kind=select", f"/runs/new/?from={selection.pk}")
+    addresses = [*(f"/runs/{selection.pk}/{tab}" for tab in tabs), *lists]
+    client = client_of(alice)
+    found = {address: client.get(address).status_code for address in addresses}
+    assert found == dict.fromkeys(addresses, 200)

@@ -1,11 +1,9 @@
 """A kind that only the tests know: every page, the API and the commands take it as it is."""
 
 import re
-from typing import Any
 
 import pytest
 import yaml
-from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.kinds import SITE_KINDS
@@ -14,7 +12,7 @@ from runs.selectors.comparing.comparison import compare_runs
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.api.asking import Asker
-from tests.harness.factories import add_score, client_of, make_dataset, make_endpoint, make_person
+from tests.harness.factories import add_score, client_of
 from workers.engine.kinds import KINDS
 
 pytestmark = pytest.mark.django_db
@@ -23,16 +21,9 @@ TABS = ("run", "run_leaderboard", "run_scores", "run_errors", "run_events", "run
 
 
 @pytest.fixture
-def ada() -> User:
-    return make_person("ada")
-
-
-@pytest.fixture
-def document(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def document(dataset, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
     monkeypatch.setitem(SITE_KINDS, "toy", "tests.toy_site.ToySite")
-    make_endpoint()
-    make_dataset(ada)
     return {
         "name": "a toy",
         "kind": "toy",
@@ -44,8 +35,8 @@ def document(ada: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(ada: User, document: dict[str, Any]) -> Run:
-    made = create_run(ada, document)
+def run(alice, document):
+    made = create_run(alice, document)
     add_score(made, made.dataset.cases.get(position=0), made.candidates.get(), 0)
     made.candidates.update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
     Run.objects.filter(pk=made.pk).update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
@@ -53,8 +44,8 @@ def run(ada: User, document: dict[str, Any]) -> Run:
     return made
 
 
-def test_its_pages_are_those_of_most_kinds(ada: User, run: Run) -> None:
-    client = client_of(ada)
+def test_its_pages_are_those_of_most_kinds(alice, run):
+    client = client_of(alice)
     pages = {tab: client.get(reverse(tab, args=[run.pk])) for tab in TABS}
     assert {tab: page.status_code for tab, page in pages.items()} == dict.fromkeys(TABS, 200)
     assert "Leaderboard" in pages["run"].content.decode()
@@ -67,11 +58,13 @@ def test_its_pages_are_those_of_most_kinds(ada: User, run: Run) -> None:
     assert "of kind toy: it has no combinations.csv" in missing.content.decode()
 
 
-def test_it_is_written_as_yaml_where_it_has_no_form(ada: User, run: Run) -> None:
-    client = client_of(ada)
+def test_it_is_written_as_yaml_where_it_has_no_form(alice, run):
+    client = client_of(alice)
     blank = client.get(reverse("run_new"), {"kind": "toy"}).context["filled"]
     assert (blank.mode, blank.kind) == ("form", "evaluate")
-    stored = Configuration.objects.create(name="kept", kind="toy", owner=ada, document=run.document)
+    stored = Configuration.objects.create(
+        name="kept", kind="toy", owner=alice, document=run.document
+    )
     for start in ({"run": run.pk}, {"configuration": stored.pk}):
         filled = client.get(reverse("run_new"), start).context["filled"]
         assert filled.mode == "yaml"
@@ -83,8 +76,8 @@ def test_it_is_written_as_yaml_where_it_has_no_form(ada: User, run: Run) -> None
     assert Run.objects.filter(kind="toy").count() == 2
 
 
-def test_the_api_and_comparisons_know_it(ada: User, run: Run, document: dict[str, Any]) -> None:
-    asker = Asker(ada)
+def test_the_api_and_comparisons_know_it(alice, run, document):
+    asker = Asker(alice)
     assert asker.get(f"/runs/{run.pk}").json()["kind"] == "toy"
     assert len(asker.get(f"/runs/{run.pk}/candidates").json()["data"]) == 1
     assert asker.get(f"/runs/{run.pk}/combinations").status_code == 409

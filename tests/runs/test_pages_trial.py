@@ -1,9 +1,10 @@
-"""The trial page: the other answers to its case, its words against the expected ones, its call."""
+"""The trial page: the other answers to its case, its words against the expected ones, its call; and
+answers that ended at their length limit: marked, counted, found, and explained."""
 
 import pytest
 from django.urls import reverse
 
-from runs.models import Endpoint, EndpointKind
+from runs.models import Endpoint, EndpointKind, Run
 from runs.secrets import encrypt
 from runs.selectors.scores.requests import first_calls
 from tests.harness.factories import (
@@ -11,19 +12,30 @@ from tests.harness.factories import (
     add_candidate,
     add_score,
     client_of,
-    make_dataset,
-    make_endpoint,
-    make_person,
     make_run,
 )
 
 pytestmark = pytest.mark.django_db
 
 
+TOLD = "Cut at max_tokens (24): the answer ended at its length limit. Raise max_tokens."
+
+
 @pytest.fixture
-def run(alice):
-    make_endpoint()
-    return make_run(alice, make_dataset(alice))
+def run(alice, dataset):
+    return make_run(alice, dataset)
+
+
+@pytest.fixture
+def cut_run(alice, dataset):
+    """Trial 0 asked for nothing special; trial 1 was cut at max_tokens."""
+    run = make_run(alice, dataset, truncated=1, done=2, scored=2)
+    short = add_candidate(run, "terse")
+    short.document["model"]["parameters"] = {"max_tokens": 24, "temperature": 0.2}
+    short.save()
+    add_score(run, case_of(run), run.candidates.get(position=0), 0)
+    add_score(run, case_of(run), short, 1, truncated=True)
+    return run
 
 
 def case_of(run, position=0):
@@ -31,7 +43,11 @@ def case_of(run, position=0):
 
 
 def page_of(person, run, position=0, **query):
-    answer = client_of(person).get(reverse("trial", args=[run.pk, position]), query)
+    return show(person, "trial", run.pk, position, **query)
+
+
+def show(person, name, *arguments, **query):
+    answer = client_of(person).get(reverse(name, args=arguments), query)
     assert answer.status_code == 200
     return answer.content.decode()
 
@@ -53,12 +69,8 @@ def test_all_prompts_and_repeats_on_a_case_stand_beside_each_other(alice, run):
     run.candidates.filter(pk=terse.pk).update(scored=2, value_sum=2.0)
     run.candidates.filter(pk=plain.pk).update(scored=2, value_sum=1.0)
     beside = beside_of(page_of(alice, run, 0))
-    order = [
-        "terse says 1",
-        "took 60 s",
-        "plain says 1",
-        "plain repeats 1",
-    ]  # the best candidate first
+    # The best candidate first.
+    order = ["terse says 1", "took 60 s", "plain says 1", "plain repeats 1"]
     places = [beside.index(text) for text in order]
     assert places == sorted(places)
     assert "of another case" not in beside
@@ -87,22 +99,20 @@ def test_the_answer_is_compared_with_the_expected_one_word_by_word(alice, run):
     page = page_of(alice, run, 0)
     assert 'class="visually-hidden">[new: </span>It is &lt;b&gt;' in page
     assert "The answer is the same, word by word." in page_of(alice, run, 1)
+    assert 'id="curl"' not in page  # the built-in provider has no address
 
 
-@pytest.mark.parametrize(
-    ("view", "part"),
-    [
+def test_an_answer_can_be_looked_at_in_other_ways(alice, run):
+    add_score(run, case_of(run), run.candidates.get(), 0, answer="**four**")
+    for view, part in (
         ("markdown", "<strong>four</strong>"),
         ("json", "It is not JSON"),
         ("plain", "**four**</pre>"),
         ("nonsense", "**four**</pre>"),
-    ],
-)
-def test_an_answer_can_be_looked_at_in_other_ways(alice, run, view, part):
-    add_score(run, case_of(run), run.candidates.get(), 0, answer="**four**")
-    page = page_of(alice, run, 0, view=view, status="ok")
-    assert part in page.replace("\n>", ">")
-    assert 'href="?view=json&amp;status=ok"' in page
+    ):
+        page = page_of(alice, run, 0, view=view, status="ok")
+        assert part in page.replace("\n>", ">"), view
+        assert 'href="?view=json&amp;status=ok"' in page, view
 
 
 def kept_in_cache(run, payer, **fields):
@@ -120,8 +130,8 @@ def test_a_cached_answer_says_where_it_came_from(alice, run):
     assert f'<a href="{payer.get_absolute_url()}">run {payer.pk}</a>' in page
 
 
-def test_of_an_answer_that_others_paid_for_only_the_key_is_told(alice, run):
-    payer = make_run(make_person("bob"), run.dataset)
+def test_of_an_answer_that_others_paid_for_only_the_key_is_told(alice, bob, run):
+    payer = make_run(bob, run.dataset)
     key = kept_in_cache(run, payer, cached=True)
     page = page_of(alice, run)
     assert key in page
@@ -149,11 +159,6 @@ def test_a_call_can_be_copied_as_curl_without_its_key(alice, run):
     assert "$(id)" in body
 
 
-def test_a_call_of_the_built_in_provider_has_no_address_to_copy(alice, run):
-    add_score(run, case_of(run), run.candidates.get(), 0)
-    assert 'id="curl"' not in page_of(alice, run)
-
-
 def test_the_pages_of_a_trial_need_no_more_queries_for_more_answers(
     alice, run, django_assert_max_num_queries
 ):
@@ -164,3 +169,88 @@ def test_the_pages_of_a_trial_need_no_more_queries_for_more_answers(
     client = client_of(alice)
     with django_assert_max_num_queries(24):
         client.get(reverse("trial", args=[run.pk, 0]))
+
+
+def test_a_cut_answer_is_marked_counted_found_and_explained(alice, cut_run):
+    number = cut_run.pk
+    rows = show(alice, "run_scores", number, status="truncated").split("<tbody")[1]
+    assert rows.count("<tr>") == 1
+    assert "cut<span" in rows
+    whole = show(alice, "run_scores", number).split("<tbody")[1]
+    assert (whole.count("<tr>"), whole.count("cut<span")) == (2, 1)
+    page = show(alice, "run", number)
+    assert "1 answer was cut at the length limit (max_tokens)." in page
+    assert f'href="{reverse("run_scores", args=[number])}?status=truncated"' in page
+    for name in ("trial", "trial_row"):
+        assert TOLD in show(alice, name, number, 1)
+        assert "Cut at" not in show(alice, name, number, 0)
+    asked = ("the model&#x27;s own defaults", "max_tokens 24, temperature 0.2")
+    for position, text in enumerate(asked):
+        page = page_of(alice, cut_run, position)
+        assert f"<dt>Parameters</dt><dd>{text}</dd>" in page
+    Run.objects.update(truncated=0)
+    assert "data-cut hidden" in show(alice, "run", number)
+
+
+def test_a_limit_that_nobody_set_is_the_models_own(alice, cut_run):
+    cut_run.scores.filter(position=0).update(truncated=True)
+    page = page_of(alice, cut_run, 0)
+    assert "Cut at the model&#x27;s own length limit" in page
+    assert "Set max_tokens" in page
+
+
+@pytest.mark.parametrize(
+    ("flaw", "kept", "told"),
+    [
+        ("truncated", "It is", "Raise max_tokens in the model&#x27;s parameters"),
+        ("filtered", "I cannot help", "answers.score_filtered: true"),
+        ("no_text", "", "answers.score_no_text: true"),
+    ],
+)
+def test_an_answer_that_is_not_scored_is_shown_counted_and_found(alice, cut_run, flaw, kept, told):
+    fields = {"value": None, "passed": None, "error_class": flaw, "error_message": "Not whole."}
+    is_cut = flaw == "truncated"
+    cut_run.scores.filter(position=1).update(answer=kept, truncated=is_cut, **fields)
+    trial = page_of(alice, cut_run, 1)
+    assert told in trial
+    assert (f'tabindex="0">{kept}</pre>' if kept else "The answer is empty.") in trial
+    assert "the call failed" not in trial
+    rows = show(alice, "run_scores", cut_run.pk, status=flaw).split("<tbody")[1]
+    assert rows.count("<tr>") == 1
+    assert kept in rows
+    assert "cut<span" not in rows  # the result says it already
+    errors = show(alice, "run_errors", cut_run.pk)
+    assert told in errors
+    assert f"?error={flaw}" in errors
+
+
+def select_steps(run):
+    """Its kind is that of its candidate: two steps, each with one model."""
+    steps = [{"name": name, "models": ["simulated/m"]} for name in ("plan", "solve")]
+    shared = {name: run.document[name] for name in ("name", "dataset", "scorers")}
+    run.kind, run.document = "select", {**shared, "kind": "select", "steps": steps}
+    run.save()
+
+
+def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, cut_run):
+    run = cut_run
+    chat = {"system": "", "user": "{{question}}"}
+    plain = {"endpoint": "simulated", "model": "m", "parameters": {}}
+    draft = {"name": "draft", **chat, "model": {**plain, "parameters": {"max_tokens": 3}}}
+    candidate = run.candidates.get(position=1)
+    candidate.document = {
+        "steps": [
+            {"name": "plan", **chat, "model": plain},
+            {"name": "solve", "agent": "x", "calls": [draft]},
+        ]
+    }
+    candidate.save()
+    select_steps(run)
+    called = ["simulated/m", [], "an answer", "", 5.0, 1, 1, None, False]
+    calls = [["plan", *called], ["solve.draft", *called, True]]  # the first as 0.1 stored it
+    run.scores.filter(position=1).update(calls=calls)
+    first, second = page_of(alice, run, 1).split("step-call")[1:]
+    assert "Parameters: the model&#x27;s own defaults" in first
+    assert "Parameters: max_tokens 3" in second
+    assert "Cut at max_tokens" not in first
+    assert second.count("Cut at max_tokens (3)") == 2  # of the step, and of the pipeline

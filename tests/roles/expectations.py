@@ -1,11 +1,13 @@
 """Who may use which route: written here once more by hand, so that a slip in the code shows.
 
-A new route fails the matrix until it has its line here."""
+A new route fails the matrix until it has its place here."""
 
 from enum import Enum
 from typing import NamedTuple
 
 from runs.roles import Role
+
+METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 
 
 class Anybody(Enum):
@@ -41,278 +43,123 @@ SEE_RUN, CHANGE_RUN = Rule(Role.VIEWER, Thing.RUN), Rule(Role.RUNNER, Thing.RUN)
 SEE_DATASET = Rule(Role.VIEWER, Thing.DATASET)
 CHANGE_DATASET = Rule(Role.RUNNER, Thing.DATASET, changes=True)
 
-PAGES: dict[str, Rule] = {
-    "GET healthz": PUBLIC,
-    "GET readyz": PUBLIC,
-    "GET metrics": Rule(Role.OPERATOR, refusal=401),
-    "GET sign_in": PUBLIC,
-    "POST sign_in": PUBLIC,
-    "GET provider_begin": Rule(Anybody.PUBLIC, gone=True),
-    "GET provider_done": Rule(Anybody.PUBLIC, gone=True),
-    "GET setup": Rule(Anybody.PUBLIC, gone=True),
-    "POST setup": Rule(Anybody.PUBLIC, gone=True),
-    "GET password_link": Rule(Anybody.PUBLIC, gone=True),
-    "POST password_link": Rule(Anybody.PUBLIC, gone=True),
-    "GET invitation": Rule(Anybody.PUBLIC, gone=True),
-    "POST invitation": Rule(Anybody.PUBLIC, gone=True),
-    "GET password": SIGNED_IN,
-    "POST password": SIGNED_IN,
-    "GET profile": SIGNED_IN,
-    "POST profile": SIGNED_IN,
-    "POST sign_out": SIGNED_IN,
-    "POST theme": SIGNED_IN,
-    "GET home": VIEWER,
-    "GET health": VIEWER,
-    "GET help": VIEWER,
-    "GET help_guide": VIEWER,
-    "GET jump": VIEWER,
-    "GET system": OPERATOR,
-    "POST maintenance": OPERATOR,
-    "POST retention": ADMIN,
-    "GET api_docs": VIEWER,
-    "GET configuration_docs": VIEWER,
-    "GET runs": VIEWER,
-    "GET runs_news": VIEWER,
-    "GET run_new": RUNNER,
-    "POST run_new": RUNNER,
-    "POST run_estimate": RUNNER,
-    "POST run_dry": RUNNER,
-    "POST run_demo": RUNNER,
-    "GET runs_several": RUNNER,
-    "POST runs_several": RUNNER,
-    "POST run_views": VIEWER,
-    "POST run_view_remove": Rule(Role.VIEWER, Thing.TOKEN),
-    "POST run_star": Rule(Role.VIEWER, Thing.RUN, looks=True),
-    "POST run_archive": CHANGE_RUN,
-    "GET run_about": Rule(Role.RUNNER, Thing.RUN, changes=True),
-    "POST run_about": CHANGE_RUN,
-    "GET run": SEE_RUN,
-    "GET run_scores": SEE_RUN,
-    "GET run_errors": SEE_RUN,
-    "GET run_events": SEE_RUN,
-    "GET run_configuration": SEE_RUN,
-    "GET run_leaderboard": SEE_RUN,
-    "GET run_pictures": SEE_RUN,
-    "GET run_heatmap": SEE_RUN,
-    "GET run_cell": SEE_RUN,
-    "GET run_scores_csv": SEE_RUN,
-    "GET run_scores_jsonl": SEE_RUN,
-    "GET run_scores_parquet": SEE_RUN,
-    "GET run_file": SEE_RUN,
-    "GET trial": SEE_RUN,
-    "GET trial_row": SEE_RUN,
-    "GET tries_row": SEE_RUN,
-    "GET trial_record": SEE_RUN,
-    "POST run_retune": CHANGE_RUN,
-    "POST run_raise": CHANGE_RUN,
-    "POST run_pause": CHANGE_RUN,
-    "POST run_resume": CHANGE_RUN,
-    "POST run_cancel": CHANGE_RUN,
-    "GET run_share": Rule(Role.RUNNER, Thing.RUN, changes=True),
-    "POST run_share": CHANGE_RUN,
-    "POST run_retry": CHANGE_RUN,
-    "POST trial_rerun": CHANGE_RUN,
-    "GET run_rerun": Rule(Role.RUNNER, Thing.RUN, changes=True),
-    "POST run_rerun": CHANGE_RUN,
-    "GET run_collect_trials": Rule(Role.RUNNER, Thing.RUN),
-    "POST run_collect_trials": Rule(Role.RUNNER, Thing.RUN, looks=True),
-    "POST trial_override": CHANGE_RUN,
-    "POST trial_collect": CHANGE_RUN,
-    "POST run_collect": Rule(Role.RUNNER, Thing.RUN, looks=True),
-    "GET compare": SEE_RUN,
-    "GET compare_trials": SEE_RUN,
-    "POST compare_collect": Rule(Role.RUNNER, Thing.RUN, looks=True),
-    "GET datasets": VIEWER,
-    "GET dataset": SEE_DATASET,
-    "POST dataset_columns": CHANGE_DATASET,
-    "POST dataset_split": CHANGE_DATASET,
-    "GET dataset_report": SEE_DATASET,
-    "GET dataset_changes": SEE_DATASET,
-    "GET dataset_csv": SEE_DATASET,
-    "GET dataset_jsonl": SEE_DATASET,
-    "GET dataset_share": CHANGE_DATASET,
-    "POST dataset_share": CHANGE_DATASET,
-    "GET prompts": VIEWER,
-    "GET prompt": SEE_DATASET,
-    "GET prompt_new": RUNNER,
-    "POST prompt_new": RUNNER,
-    "GET prompt_edit": CHANGE_DATASET,
-    "POST prompt_edit": CHANGE_DATASET,
-    "GET prompt_share": CHANGE_DATASET,
-    "POST prompt_share": CHANGE_DATASET,
-    "GET prompt_remove": CHANGE_DATASET,
-    "POST prompt_remove": CHANGE_DATASET,
-    "GET configurations": VIEWER,
-    "GET configuration": SEE_DATASET,
-    "POST configuration_save": RUNNER,
-    "POST configuration_launch": Rule(Role.RUNNER, Thing.DATASET, looks=True),
-    "GET configuration_share": CHANGE_DATASET,
-    "POST configuration_share": CHANGE_DATASET,
-    "POST configuration_gate": CHANGE_DATASET,
-    "POST configuration_baseline": CHANGE_DATASET,
-    "POST configuration_schedule": CHANGE_DATASET,
-    "POST configuration_schedule_change": CHANGE_DATASET,
-    "GET configuration_remove": CHANGE_DATASET,
-    "POST configuration_remove": CHANGE_DATASET,
-    "POST configuration_restore": CHANGE_DATASET,
-    "GET promptfoo_import": RUNNER,
-    "POST promptfoo_import": RUNNER,
-    "GET dataset_import": RUNNER,
-    "POST dataset_import": RUNNER,
-    "GET dataset_remove": CHANGE_DATASET,
-    "POST dataset_remove": CHANGE_DATASET,
-    "POST dataset_restore": CHANGE_DATASET,
-    "GET dataset_erase": CHANGE_DATASET,
-    "POST dataset_erase": CHANGE_DATASET,
-    "GET endpoints": VIEWER,
-    "GET endpoints_use": VIEWER,
-    "GET endpoint": VIEWER,
-    "GET endpoint_use": VIEWER,
-    "POST endpoint": OPERATOR,
-    "GET endpoint_new": OPERATOR,
-    "POST endpoint_new": OPERATOR,
-    "POST endpoint_pause": OPERATOR,
-    "POST endpoint_resume": OPERATOR,
-    "POST endpoint_reset": OPERATOR,
-    "POST endpoint_test": OPERATOR,
-    "POST endpoint_try": OPERATOR,
-    "POST endpoint_models": OPERATOR,
-    "POST endpoint_models_new": OPERATOR,
-    "GET endpoint_remove": OPERATOR,
-    "POST endpoint_remove": OPERATOR,
-    "POST endpoint_restore": OPERATOR,
-    "GET cache": VIEWER,
-    "GET cache_entry": Rule(Role.VIEWER, Thing.CACHED),
-    "GET cache_prune": OPERATOR,
-    "POST cache_prune": OPERATOR,
-    "POST cache_restore": OPERATOR,
-    "GET tokens": VIEWER,
-    "POST tokens": VIEWER,
-    "POST token_revoke": Rule(Role.VIEWER, Thing.TOKEN),
-    "GET alerts": VIEWER,
-    "POST alerts": RUNNER,
-    "GET alert": Rule(Role.VIEWER, Thing.TOKEN),
-    "POST alert_remove": Rule(Role.RUNNER, Thing.TOKEN),
-    "POST delivery_again": Rule(Role.RUNNER, Thing.TOKEN),
-    "GET people": ADMIN,
-    "POST person_add": ADMIN,
-    "POST person_invite": ADMIN,
-    "POST invitation_revoke": ADMIN,
-    "POST person_password": ADMIN,
-    "POST person_role": ADMIN,
-    "POST person_active": ADMIN,
-    "GET person_quota": ADMIN,
-    "POST person_quota": ADMIN,
-    "GET role_quota": ADMIN,
-    "POST role_quota": ADMIN,
-    "GET person_erase": ADMIN,
-    "POST person_erase": ADMIN,
-    "GET teams": VIEWER,
-    "POST teams": ADMIN,
-    "POST team": ADMIN,
-    "GET audit": ADMIN,
-    "GET audit_csv": ADMIN,
-    "GET audit_jsonl": ADMIN,
-    "GET benchmarks": VIEWER,
-    "GET benchmark": VIEWER,
-    "GET benchmark_export": VIEWER,
+BY_RULE = {
+    PUBLIC: "GET healthz readyz sign_in POST sign_in",
+    Rule(Role.OPERATOR, refusal=401): "GET metrics",
+    Rule(Anybody.PUBLIC, gone=True): """
+        GET provider_begin provider_done setup password_link invitation
+        POST setup password_link invitation
+    """,
+    SIGNED_IN: "GET password profile POST password profile sign_out theme",
+    VIEWER: """
+        GET home health help help_guide jump api_docs configuration_docs runs runs_news datasets
+            prompts configurations endpoints endpoints_use endpoint endpoint_use cache tokens
+            alerts teams benchmarks benchmark benchmark_export /openapi.json /runs /prompts
+            /datasets /providers /endpoints /endpoints/{name} /configurations /webhooks /cache
+            /cache/entries /me /teams /benchmarks /benchmarks/{int:benchmark_id}
+        POST run_views tokens
+        PATCH /me
+    """,
+    OPERATOR: """
+        GET system endpoint_new endpoint_remove cache_prune /cache/removals
+        POST maintenance endpoint endpoint_new endpoint_pause endpoint_resume endpoint_reset
+            endpoint_test endpoint_try endpoint_models endpoint_models_new endpoint_remove
+            endpoint_restore cache_prune cache_restore /endpoints /endpoints/{name}/models
+            /endpoints/{name}/try /endpoints/{name}/pause /endpoints/{name}/resume /cache/prune
+            /cache/restore
+        PATCH /endpoints/{name}
+        DELETE /endpoints/{name}
+    """,
+    ADMIN: """
+        GET people person_quota role_quota person_erase audit audit_csv audit_jsonl /audit
+            /invitations
+        POST retention person_add person_invite invitation_revoke person_password person_role
+            person_active person_quota role_quota person_erase teams team /teams /invitations
+        PUT /teams/{name}/members/{person}
+        PATCH /teams/{name}
+        DELETE /people/{name} /teams/{name} /teams/{name}/members/{person}
+            /invitations/{int:invitation_id}
+    """,
+    RUNNER: """
+        GET run_new runs_several prompt_new promptfoo_import dataset_import
+        POST run_new run_estimate run_dry run_demo runs_several prompt_new configuration_save
+            promptfoo_import dataset_import alerts /runs /runs/estimate /runs/dry /prompts
+            /datasets /configurations /promptfoo /webhooks
+    """,
+    Rule(Role.VIEWER, Thing.TOKEN): """
+        GET alert /webhooks/{int:webhook_id}/deliveries
+        POST run_view_remove token_revoke
+    """,
+    Rule(Role.VIEWER, Thing.RUN, looks=True): """
+        POST run_star
+        PUT /runs/{int:run_id}/star
+        DELETE /runs/{int:run_id}/star
+    """,
+    CHANGE_RUN: """
+        GET run_collect_trials
+        POST run_archive run_about run_retune run_raise run_pause run_resume run_cancel run_share
+            run_retry trial_rerun run_rerun trial_override trial_collect /runs/{int:run_id}/pause
+            /runs/{int:run_id}/resume /runs/{int:run_id}/cancel /runs/{int:run_id}/retry
+            /runs/{int:run_id}/rerun /runs/{int:run_id}/trials/{int:position}/overrides
+            /runs/{int:run_id}/trials/{int:position}/rerun
+        PATCH /runs/{int:run_id} /runs/{int:run_id}/limits
+        DELETE /runs/{int:run_id}
+    """,
+    Rule(Role.RUNNER, Thing.RUN, changes=True): "GET run_about run_share run_rerun",
+    SEE_RUN: """
+        GET run run_scores run_errors run_events run_configuration run_leaderboard run_pictures
+            run_heatmap run_cell run_scores_csv run_scores_jsonl run_scores_parquet run_file trial
+            trial_row tries_row trial_record compare compare_trials /runs/{int:run_id}
+            /runs/{int:run_id}/live /runs/{int:run_id}/candidates /runs/{int:run_id}/combinations
+            /runs/{int:run_id}/litellm /runs/{int:run_id}/board /runs/{int:run_id}/scores
+            /runs/{int:run_id}/agreement /runs/{int:run_id}/report /runs/{int:run_id}/samples
+            /runs/{int:run_id}/events /runs/{int:run_id}/events/stream
+            /runs/{int:run_id}/scores/{int:position}/record
+            /runs/{int:run_id}/trials/{int:position} /compare
+    """,
+    Rule(Role.RUNNER, Thing.RUN, looks=True): "POST run_collect_trials run_collect compare_collect",
+    SEE_DATASET: """
+        GET dataset dataset_report dataset_changes dataset_csv dataset_jsonl prompt configuration
+            /prompts/{path:name} /datasets/{path:name} /dataset-reports/{path:name}
+            /dataset-changes/{path:name} /configurations/{path:name}
+            /configuration-versions/{path:name} /configuration-trends/{path:name}
+            /configuration-gates/{path:name} /configuration-schedules/{path:name}
+    """,
+    CHANGE_DATASET: """
+        GET dataset_share prompt_edit prompt_share prompt_remove configuration_share
+            configuration_remove dataset_remove dataset_erase
+        POST dataset_columns dataset_split dataset_share prompt_edit prompt_share prompt_remove
+            configuration_share configuration_gate configuration_baseline configuration_schedule
+            configuration_schedule_change configuration_remove configuration_restore dataset_remove
+            dataset_restore dataset_erase /dataset-splits/{path:name}
+        PUT /configurations/{path:name} /configuration-gates/{path:name}
+            /configuration-schedules/{path:name}
+        PATCH /prompts/{path:name} /datasets/{path:name} /configurations/{path:name}
+            /configuration-schedules/{path:name}
+        DELETE /prompts/{path:name} /datasets/{path:name} /configurations/{path:name}
+            /configuration-schedules/{path:name}
+    """,
+    Rule(Role.RUNNER, Thing.DATASET, looks=True): "POST configuration_launch",
+    Rule(Role.VIEWER, Thing.CACHED): "GET cache_entry",
+    Rule(Role.RUNNER, Thing.TOKEN): """
+        POST alert_remove delivery_again /deliveries/{int:delivery_id}/again
+        DELETE /webhooks/{int:webhook_id}
+    """,
 }
 
-API: dict[str, Rule] = {
-    "GET /openapi.json": VIEWER,
-    "GET /runs": VIEWER,
-    "POST /runs": RUNNER,
-    "POST /runs/estimate": RUNNER,
-    "POST /runs/dry": RUNNER,
-    "GET /runs/{int:run_id}": SEE_RUN,
-    "PATCH /runs/{int:run_id}": CHANGE_RUN,
-    "DELETE /runs/{int:run_id}": CHANGE_RUN,
-    "PUT /runs/{int:run_id}/star": Rule(Role.VIEWER, Thing.RUN, looks=True),
-    "DELETE /runs/{int:run_id}/star": Rule(Role.VIEWER, Thing.RUN, looks=True),
-    "GET /runs/{int:run_id}/live": SEE_RUN,
-    "GET /runs/{int:run_id}/candidates": SEE_RUN,
-    "GET /runs/{int:run_id}/combinations": SEE_RUN,
-    "GET /runs/{int:run_id}/litellm": SEE_RUN,
-    "GET /runs/{int:run_id}/board": SEE_RUN,
-    "GET /runs/{int:run_id}/scores": SEE_RUN,
-    "GET /runs/{int:run_id}/agreement": SEE_RUN,
-    "GET /runs/{int:run_id}/report": SEE_RUN,
-    "GET /runs/{int:run_id}/samples": SEE_RUN,
-    "GET /runs/{int:run_id}/events": SEE_RUN,
-    "GET /runs/{int:run_id}/events/stream": SEE_RUN,
-    "GET /runs/{int:run_id}/scores/{int:position}/record": SEE_RUN,
-    "GET /runs/{int:run_id}/trials/{int:position}": SEE_RUN,
-    "POST /runs/{int:run_id}/pause": CHANGE_RUN,
-    "POST /runs/{int:run_id}/resume": CHANGE_RUN,
-    "POST /runs/{int:run_id}/cancel": CHANGE_RUN,
-    "POST /runs/{int:run_id}/retry": CHANGE_RUN,
-    "POST /runs/{int:run_id}/rerun": CHANGE_RUN,
-    "POST /runs/{int:run_id}/trials/{int:position}/overrides": CHANGE_RUN,
-    "POST /runs/{int:run_id}/trials/{int:position}/rerun": CHANGE_RUN,
-    "PATCH /runs/{int:run_id}/limits": CHANGE_RUN,
-    "GET /compare": SEE_RUN,
-    "GET /prompts": VIEWER,
-    "POST /prompts": RUNNER,
-    "GET /prompts/{path:name}": SEE_DATASET,
-    "PATCH /prompts/{path:name}": CHANGE_DATASET,
-    "DELETE /prompts/{path:name}": CHANGE_DATASET,
-    "GET /datasets": VIEWER,
-    "POST /datasets": RUNNER,
-    "GET /datasets/{path:name}": SEE_DATASET,
-    "PATCH /datasets/{path:name}": CHANGE_DATASET,
-    "DELETE /datasets/{path:name}": CHANGE_DATASET,
-    "GET /dataset-reports/{path:name}": SEE_DATASET,
-    "GET /dataset-changes/{path:name}": SEE_DATASET,
-    "POST /dataset-splits/{path:name}": CHANGE_DATASET,
-    "GET /providers": VIEWER,
-    "GET /endpoints": VIEWER,
-    "POST /endpoints": OPERATOR,
-    "GET /endpoints/{name}": VIEWER,
-    "PATCH /endpoints/{name}": OPERATOR,
-    "DELETE /endpoints/{name}": OPERATOR,
-    "POST /endpoints/{name}/models": OPERATOR,
-    "POST /endpoints/{name}/try": OPERATOR,
-    "POST /endpoints/{name}/pause": OPERATOR,
-    "POST /endpoints/{name}/resume": OPERATOR,
-    "GET /configurations": VIEWER,
-    "POST /configurations": RUNNER,
-    "POST /promptfoo": RUNNER,
-    "GET /configurations/{path:name}": SEE_DATASET,
-    "PUT /configurations/{path:name}": CHANGE_DATASET,
-    "PATCH /configurations/{path:name}": CHANGE_DATASET,
-    "DELETE /configurations/{path:name}": CHANGE_DATASET,
-    "GET /configuration-versions/{path:name}": SEE_DATASET,
-    "GET /configuration-trends/{path:name}": SEE_DATASET,
-    "GET /configuration-gates/{path:name}": SEE_DATASET,
-    "PUT /configuration-gates/{path:name}": CHANGE_DATASET,
-    "GET /configuration-schedules/{path:name}": SEE_DATASET,
-    "PUT /configuration-schedules/{path:name}": CHANGE_DATASET,
-    "PATCH /configuration-schedules/{path:name}": CHANGE_DATASET,
-    "DELETE /configuration-schedules/{path:name}": CHANGE_DATASET,
-    "GET /webhooks": VIEWER,
-    "POST /webhooks": RUNNER,
-    "DELETE /webhooks/{int:webhook_id}": Rule(Role.RUNNER, Thing.TOKEN),
-    "GET /webhooks/{int:webhook_id}/deliveries": Rule(Role.VIEWER, Thing.TOKEN),
-    "POST /deliveries/{int:delivery_id}/again": Rule(Role.RUNNER, Thing.TOKEN),
-    "GET /cache": VIEWER,
-    "GET /cache/entries": VIEWER,
-    "POST /cache/prune": OPERATOR,
-    "GET /cache/removals": OPERATOR,
-    "POST /cache/restore": OPERATOR,
-    "GET /audit": ADMIN,
-    "GET /me": VIEWER,
-    "PATCH /me": VIEWER,
-    "DELETE /people/{name}": ADMIN,
-    "GET /teams": VIEWER,
-    "POST /teams": ADMIN,
-    "PATCH /teams/{name}": ADMIN,
-    "DELETE /teams/{name}": ADMIN,
-    "PUT /teams/{name}/members/{person}": ADMIN,
-    "DELETE /teams/{name}/members/{person}": ADMIN,
-    "GET /invitations": ADMIN,
-    "POST /invitations": ADMIN,
-    "DELETE /invitations/{int:invitation_id}": ADMIN,
-    "GET /benchmarks": VIEWER,
-    "GET /benchmarks/{int:benchmark_id}": VIEWER,
-}
-RULES = PAGES | API
+
+def by_route() -> dict[str, Rule]:
+    """Of each method and name; after a method stand the names that it goes with."""
+    found: dict[str, Rule] = {}
+    for rule, words in BY_RULE.items():
+        method = ""
+        for word in words.split():
+            if word in METHODS:
+                method = word
+                continue
+            assert f"{method} {word}" not in found, f"{method} {word} is there twice."
+            found[f"{method} {word}"] = rule
+    return found
+
+
+RULES = by_route()

@@ -19,14 +19,13 @@ from tests.api.asking import Asker
 from tests.harness.factories import (
     client_of,
     make_dataset,
-    make_endpoint,
     make_person,
     make_run,
     run_document,
 )
 from workers.engine.errors import ConfigurationError
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("endpoint")]
 
 SECRET = "the salary of Grace"
 ROWS = [{"question": SECRET, "expected": "5"}]
@@ -38,17 +37,6 @@ prompts: [{{name: a, user: "{{{{question}}}}"}}]
 models: [simulated/sim-small]
 scorers: [exact]
 """
-
-
-@pytest.fixture
-def alice():
-    make_endpoint()
-    return make_person("alice")
-
-
-@pytest.fixture
-def bob():
-    return make_person("bob")
 
 
 @pytest.fixture
@@ -96,7 +84,7 @@ def test_pasted_rows_are_shared_with_their_run_and_go_with_it(pasted, alice, bob
     assert not Case.objects.exists()
 
 
-def test_nobody_adds_a_version_to_the_dataset_of_somebody_else(alice, bob, tmp_path):
+def test_nobody_adds_a_version_to_the_dataset_of_somebody_else(alice, bob):
     golden = make_dataset(alice, "golden", share=True)
     sent = {"name": "golden", "text": CSV, "step": "import"}
     answer = client_of(bob).post(reverse("dataset_import"), sent)

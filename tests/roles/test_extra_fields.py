@@ -1,44 +1,40 @@
 """Nobody sets a field by sending it: routes of the API refuse what they do not know, and pages take
-what their form has and nothing else."""
+what their form has and nothing else. Lists inside lists inside lists are refused with a sentence at
+every door, and what an older version stored of them is shown all the same."""
 
+import json
+from functools import cache
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.contrib.sessions.models import Session
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.test import Client
 
-from runs.api.api import api
+from runs.api.api import api, openapi_document
 from runs.api.examples import EXAMPLES
-from runs.models import AuditEntry, Scope
+from runs.consumers import read_kind
+from runs.models import AuditEntry, Candidate, Configuration, Run, ScoreRecord
 from runs.roles import Role
-from runs.services.people.tokens import create_token
-from tests.harness.factories import make_person
-from tests.roles.routes import Route, api_routes, page_routes
-from tests.roles.stage import Stage, client_of, make_actor, same_browser, set_stage
+from tests.harness.factories import add_record, client_of
+from tests.roles.stage import make_actor, set_stage, token_of
+from tests.roles.test_routes import Route, api_routes, every_route
 from workers.engine.spec.documents import read_document
 
 pytestmark = pytest.mark.django_db
 
 # What is stored of things and people, and no field of any form or body.
+FLAGS = ("is_shared", "is_hidden", "is_preset", "is_staff", "is_superuser")
 EXTRA = {
-    "owner": "1",
-    "owner_id": "1",
-    "user": "1",
+    **dict.fromkeys(("owner", "owner_id", "user", "key_set_by", "planned"), "1"),
+    **dict.fromkeys(FLAGS, "true"),
     "state": "completed",
     "visibility": "everybody",
-    "is_shared": "true",
-    "is_hidden": "true",
-    "is_preset": "true",
-    "is_staff": "true",
-    "is_superuser": "true",
     "version": "99",
     "cost": "0",
-    "planned": "1",
     "done": "7",
     "digest": "0",
-    "key_set_by": "1",
     "spent_budgets": "{}",
 }
 NEVER_THE_SAME = {"key", "nonce", "prefix", "digest", "password", "ran_seconds", "data"}
@@ -76,16 +72,28 @@ scorers: [exact]
 """
 FORMS["run_new"]["yaml"] = YAML
 
+SENTENCE = "nested too deeply"
+DEPTHS = (65, 300, 900, 5000, 30_000)  # up to where every reader of JSON gives up by itself
+STORED_DEPTH = 480  # the most that older versions could store
 
-@pytest.fixture(autouse=True)
-def no_rate_limit(settings: Any) -> None:
-    settings.API_REQUESTS_PER_MINUTE = 100_000
 
-
-def stored() -> dict[str, Any]:
+def stored():
     """Every column of every row, but moments and what is drawn at random."""
+    found = {}
+    with connection.cursor() as cursor:
+        for label, query in selects().items():
+            cursor.execute(query)
+            found[label] = cursor.fetchall()
+    return found
+
+
+@cache
+def selects():
+    """As SQL: this is asked for hundreds of times, and nothing needs to be read into objects."""
+    quote = connection.ops.quote_name
     return {
-        model._meta.label: list(model._default_manager.order_by("pk").values(*columns_of(model)))
+        model._meta.label: f"SELECT {', '.join(map(quote, columns_of(model)))}"
+        f" FROM {quote(model._meta.db_table)} ORDER BY {quote(model._meta.pk.column)}"
         for model in apps.get_models(include_auto_created=True)
         if model not in {Session, AuditEntry}
     }
@@ -93,7 +101,7 @@ def stored() -> dict[str, Any]:
 
 def columns_of(model: type[models.Model]) -> list[str]:
     return [
-        field.attname
+        field.column
         for field in model._meta.concrete_fields
         if not isinstance(field, models.DateTimeField) and field.name not in NEVER_THE_SAME
     ]
@@ -113,19 +121,18 @@ def body_of(route: Route) -> Any:
 
 
 def test_every_body_of_the_api_refuses_fields_that_it_does_not_have():
+    """All of them at once: each is named."""
     admin = make_actor(Role.ADMIN)
-    stage = set_stage(admin)
-    headers = {"Authorization": f"Bearer {create_token(admin, 'all', list(Scope)).text}"}
+    stage, token, client = set_stage(admin), token_of(admin), Client()
     before = stored()
     routes = [route for route in api_routes() if route.method in {"POST", "PATCH", "PUT"}]
-    taken = []
+    taken = {}
     for route in routes:
-        for name, value in EXTRA.items():
-            body = {**body_of(route), name: value}
-            answer = stage.send(Client(), route, "own", body, headers)
-            if answer.status_code != 422 or name not in paths_of(answer):
-                taken.append(f"{route} took {name}: {answer.status_code}")
-    assert taken == []
+        answer = stage.send(client, route, "own", {**body_of(route), **EXTRA}, **token)
+        unnamed = set(EXTRA) - set(paths_of(answer)) if answer.status_code == 422 else set(EXTRA)
+        if unnamed:
+            taken[str(route)] = (answer.status_code, unnamed)
+    assert taken == {}
     assert len(routes) >= 17
     assert stored() == before
 
@@ -137,17 +144,11 @@ def paths_of(answer: Any) -> list[str]:
 def test_an_upload_and_a_configuration_in_a_body_refuse_them_too():
     runner = make_actor(Role.RUNNER)
     set_stage(runner)
-    headers = {"Authorization": f"Bearer {create_token(runner, 'all', list(Scope)).text}"}
+    client, headers = Client(), token_of(runner)
     before = stored()
-    sent = {"name": "new", "owner": "1"}
-    upload = Client().post("/api/v1/datasets", sent, headers=headers)
-    document = {**read_document(YAML), "owner": 1}
-    launch = Client().post(
-        "/api/v1/runs",
-        {"configuration": document},
-        content_type="application/json",
-        headers=headers,
-    )
+    upload = client.post("/api/v1/datasets", {"name": "new", "owner": "1"}, headers=headers)
+    launched = {"configuration": {**read_document(YAML), "owner": 1}}
+    launch = client.post("/api/v1/runs", launched, content_type="application/json", headers=headers)
     assert [answer.status_code for answer in (upload, launch)] == [422, 422]
     assert "owner" in paths_of(upload)
     assert "owner" in paths_of(launch)
@@ -157,29 +158,152 @@ def test_an_upload_and_a_configuration_in_a_body_refuse_them_too():
 @pytest.mark.parametrize("role", [Role.RUNNER, Role.ADMIN])
 def test_forms_do_the_same_with_fields_that_they_do_not_have(role):
     person = make_actor(role)
-    stage = set_stage(person)
-    root = client_of(make_person("root", staff=True))
-    browser = client_of(person)
-    routes = [
-        route
-        for route in page_routes(root, {"pk": 1, **stage.arguments["own"]})
-        if route.method == "POST"
-    ]
-    start, changed = stored(), set()
-    for route in routes:
+    stage, browser = set_stage(person), client_of(person)
+
+    def after(route, form):
+        """What is stored then. It is taken back."""
+        with transaction.atomic():
+            stage.send(browser, route, "own", form)
+            found = stored()
+            transaction.set_rollback(True)
+        return found
+
+    start, changed, differs = stored(), set(), []
+    for route in every_route():
+        if route.is_api or route.method != "POST":
+            continue
         plain = FORMS.get(route.name, {})
-        without = after(browser, stage, route, plain)
-        assert after(browser, stage, route, {**plain, **EXTRA}) == without, route
+        without = after(route, plain)
+        if after(route, {**plain, **EXTRA}) != without:
+            differs.append(str(route))
         if without != start:
             changed.add(route.name)
+    assert differs == []
     needed = set(FORMS) if role == Role.ADMIN else {"run_new", "dataset_import", "run_share"}
     assert needed <= changed, "a form that was refused shows nothing"
 
 
-def after(browser: Client, stage: Stage, route: Route, form: dict[str, Any]) -> dict[str, Any]:
-    """What is stored then. It is taken back."""
-    with transaction.atomic():
-        stage.send(same_browser(browser), route, "own", form)
-        found = stored()
-        transaction.set_rollback(True)
+def deep(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+def with_bodies() -> list[Route]:
+    """Of the routes, those that the OpenAPI document gives a body."""
+    paths = openapi_document()["paths"]
+    return [
+        route
+        for route in api_routes()
+        if not route.is_safe and "requestBody" in paths[route.path][route.method.lower()]
+    ]
+
+
+def bodies_for(route: Route, levels: int) -> list[str]:
+    """The depth alone, and in each field of a body that would be accepted."""
+    found = [deep(levels), '{"a":' * levels + "1" + "}" * levels]
+    known = body_of(route)
+    for name in [*known, "unknown"]:
+        rest = {key: value for key, value in known.items() if key != name}
+        found.append(json.dumps(rest)[:-1] + (", " if rest else "") + f'"{name}": {deep(levels)}}}')
     return found
+
+
+def test_every_route_with_a_body_refuses_a_deep_one():
+    admin = make_actor(Role.ADMIN)
+    stage, token, routes = set_stage(admin), token_of(admin), with_bodies()
+    client = Client(raise_request_exception=False)
+    taken = []
+    for route in routes:
+        for levels in DEPTHS:
+            for body in bodies_for(route, levels):
+                answer = stage.send(client, route, "own", body, **token)
+                if answer.status_code not in {400, 422}:
+                    taken.append(f"{route}, {levels}: {answer.status_code}")
+    assert taken == []
+    assert len(routes) >= 10
+    told = stage.send(client, routes[0], "own", deep(65), **token)
+    assert SENTENCE in told.content.decode()
+
+
+def test_a_deep_configuration_in_yaml_is_refused():
+    headers, client = token_of(make_actor(Role.RUNNER)), Client()
+    sent = {"content_type": "application/yaml", "headers": headers}
+    for text in ("- " * 100_000, "a: " + "[" * 100_000, "{a: " * 60_000):
+        answer = client.post("/api/v1/configurations", text, **sent)
+        assert answer.status_code == 422, text[:9]
+        assert SENTENCE in answer.json()["detail"], text[:9]
+
+
+def test_the_form_refuses_what_is_deep():
+    runner = make_actor(Role.RUNNER)
+    set_stage(runner)
+    browser, found = client_of(runner), {}
+    forms = {
+        "yaml": {"mode": "yaml", "yaml": YAML + "metadata: " + deep(20_000)},
+        "yaml of dashes": {"mode": "yaml", "yaml": "- " * 100_000},
+        "parameters": {"mode": "form", "parameters": "stop: " + deep(20_000)},
+        "rows": {"mode": "form", "where": "subject: " + deep(20_000)},
+    }
+    for address, status in (("/runs/new/", 400), ("/runs/estimate/", 200)):
+        for name, form in forms.items():
+            answer = browser.post(address, form)
+            is_told = SENTENCE in answer.content.decode() or form["mode"] == "form"
+            found[address, name] = (answer.status_code == status, is_told)
+    assert set(found.values()) == {(True, True)}, found
+    assert not Run.objects.filter(name="mine").exists()
+
+
+def test_a_deep_message_of_a_page_is_none_of_ours():
+    for levels in (100, 900, 2000):
+        assert read_kind('{"type": ' + deep(levels) + "}") == ""
+    assert read_kind('{"type": "ack"}') == "ack"
+
+
+def store_deep_values(levels: int) -> None:
+    """As versions without a limit did."""
+    value = json.loads(deep(levels))
+    model = {"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": value}}
+    for run in Run.objects.all():
+        run.document = {**run.document, "models": [model]}
+        run.save()
+    for stored in Configuration.objects.all():
+        stored.document = {**stored.document, "models": [model]}
+        stored.save()
+    for candidate in Candidate.objects.all():
+        candidate.document = {**candidate.document, "model": model}
+        candidate.save()
+    for record in ScoreRecord.objects.select_related("score"):
+        score = record.score
+        record.delete()
+        add_record(score, {"steps": value})
+
+
+def test_stored_depths_do_not_break_their_pages():
+    admin = make_actor(Role.ADMIN)
+    stage, browser = set_stage(admin), client_of(admin)
+    store_deep_values(STORED_DEPTH)
+    browser.raise_request_exception = False
+    routes = [
+        route
+        for route in every_route()
+        if route.is_safe and not route.path.endswith("/events/stream")
+    ]
+    broken = [str(route) for route in routes if breaks(stage.ask(browser, route, "own"))]
+    broken += [address for address in more_addresses() if breaks(browser.get(address))]
+    assert broken == []
+
+
+def more_addresses() -> list[str]:
+    run, stored = Run.objects.all()[0], Configuration.objects.all()[0]
+    return [
+        f"/runs/new/?run={run.pk}",
+        f"/runs/new/?configuration={stored.pk}",
+        f"/admin/runs/configuration/{stored.pk}/change/",
+        f"/runs/{run.pk}/scores.jsonl?show=record",
+    ]
+
+
+def breaks(answer: Any) -> bool:
+    """A stream is read to its end, where it would raise."""
+    if answer.streaming:
+        b"".join(answer.streaming_content)
+    return bool(answer.status_code >= 500)

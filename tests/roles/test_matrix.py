@@ -1,7 +1,9 @@
 """Five roles, no role and nobody x every route x one's own, somebody else's and a shared object."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from django.apps import apps
@@ -10,27 +12,16 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
-from django.urls import reverse
+from django.urls import Resolver404, ResolverMatch, resolve, reverse
 
-from runs.api.api import api
-from runs.api.doors import Door
-from runs.models import AuditEntry, Scope
+from runs.models import AuditEntry
 from runs.permissions import declared_by
-from runs.roles import Permission, Role
+from runs.roles import PERMISSIONS, Permission, Role
 from runs.routing import websocket_urlpatterns
-from runs.services.people.tokens import create_token
-from tests.harness.factories import make_person
-from tests.roles.expectations import PAGES, RULES, Anybody, Rule, Thing
-from tests.roles.routes import API_ROOT, Route, api_routes, every_pattern, page_routes
-from tests.roles.stage import (
-    OWNERS,
-    Stage,
-    client_of,
-    different_roles,
-    make_actor,
-    same_browser,
-    set_stage,
-)
+from tests.harness.factories import client_of
+from tests.roles.expectations import RULES, Anybody, Rule, Thing
+from tests.roles.stage import OWNERS, Stage, make_actor, set_stage, token_of
+from tests.roles.test_routes import API_ROOT, Route, every_pattern, every_route
 
 pytestmark = pytest.mark.django_db
 
@@ -41,10 +32,31 @@ ACTORS: list[str] = [NOBODY, NO_ROLE, *Role]
 RANKS: dict[Any, int] = {actor: rank for rank, actor in enumerate(ACTORS)}
 CLOSED = {401, 403, 404, 405}
 
+FORM = re.compile(r"<form\b[^>]*>")
+ADDRESS = re.compile(r'<a\b[^>]*\bhref="(/[^"?#]*)')
+ACTION = re.compile(r'\baction="(/[^"?#]*)')
+SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*type=\"application/json\")[^>]*>")
+INLINE = re.compile(r"""\sstyle=|<style|\son[a-z]+\s*=\s*["']|javascript:""")
+# They lead elsewhere; which files a run has depends on its kind; Parquet is no text.
+NO_PAGES = {"sign_in", "home", "run_cell", "run_file", "run_scores_parquet"}
 
-@pytest.fixture(autouse=True)
-def no_rate_limit(settings: Any) -> None:
-    settings.API_REQUESTS_PER_MINUTE = 100_000
+
+class Cell(NamedTuple):
+    route: Route
+    whose: str
+
+    def __str__(self) -> str:
+        return f"{self.route} of {self.whose}"
+
+
+class Offer(NamedTuple):
+    method: str
+    path: str
+
+
+def different_roles() -> list[Role]:
+    """One of those that may do the same stands for the others: every route is asked for each."""
+    return list({PERMISSIONS[role]: role for role in reversed(Role)}.values())[::-1]
 
 
 def person_for(actor: str) -> User | None:
@@ -57,10 +69,12 @@ def browser_of(person: User | None) -> Client:
     return client_of(person) if person else Client()
 
 
-def every_route(stage: Stage) -> list[Route]:
-    admin = client_of(make_person("root", staff=True))
-    arguments = {"pk": 1, **stage.arguments["own"]}
-    return [*page_routes(admin, arguments), *api_routes()]
+def every_cell() -> list[Cell]:
+    return [
+        Cell(route, whose)
+        for route in every_route()
+        for whose in (["own"] if RULES[str(route)].thing == Thing.COMMON else OWNERS)
+    ]
 
 
 def outcome(answer: HttpResponse) -> str | int:
@@ -71,7 +85,7 @@ def outcome(answer: HttpResponse) -> str | int:
     return answer.status_code if answer.status_code in CLOSED else LET_IN
 
 
-def expected(actor: str, route: Route, rule: Rule, whose: str) -> str | int:
+def expected(actor: str, method: str, rule: Rule, whose: str) -> str | int:
     if rule.gone:
         return 404
     if rule.least == Anybody.PUBLIC:
@@ -82,10 +96,10 @@ def expected(actor: str, route: Route, rule: Rule, whose: str) -> str | int:
         return LET_IN
     if RANKS[actor] < RANKS[rule.least]:
         return rule.refusal
-    return for_object(actor, route, rule, whose)
+    return for_object(actor, method, rule, whose)
 
 
-def for_object(actor: str, route: Route, rule: Rule, whose: str) -> str | int:
+def for_object(actor: str, method: str, rule: Rule, whose: str) -> str | int:
     thing = rule.thing
     if thing == Thing.COMMON or whose == "own":
         return LET_IN
@@ -95,122 +109,54 @@ def for_object(actor: str, route: Route, rule: Rule, whose: str) -> str | int:
         return LET_IN
     if whose == "foreign":
         return 404
-    return LET_IN if (route.is_safe and not rule.changes) or rule.looks else 403
+    return LET_IN if (method == "GET" and not rule.changes) or rule.looks else 403
 
 
-def wrong_cells(
-    actor: str, routes: list[Route], ask: Callable[[Route, str], HttpResponse]
-) -> Iterator[str]:
-    """Each request in a transaction of its own that is taken back."""
-    for route in routes:
-        rule = RULES[str(route)]
-        for whose in ["own"] if rule.thing == Thing.COMMON else OWNERS:
-            with transaction.atomic():
-                found = outcome(ask(route, whose))
-                transaction.set_rollback(True)
-            wanted = expected(actor, route, rule, whose)
-            # Signing out leads to the sign-in page, for those who were let in.
-            if found != wanted and not (route.name == "sign_out" and wanted == LET_IN):
-                yield f"{route} of {whose}: {found}, expected {wanted}"
+def wrong_with(actor: str, cell: Cell, answer: HttpResponse) -> Iterator[str]:
+    found = outcome(answer)
+    wanted = expected(actor, cell.route.method, RULES[str(cell.route)], cell.whose)
+    # Signing out leads to the sign-in page, for those who were let in.
+    if found != wanted and not (cell.route.name == "sign_out" and wanted == LET_IN):
+        yield f"{cell}: {found}, expected {wanted}"
 
 
-def test_every_route_is_in_the_table_and_every_line_is_a_route():
-    stage = set_stage(None)
-    assert {str(route) for route in every_route(stage)} == set(RULES)
+def wrong_on_page(cell: Cell, answer: HttpResponse, page: str) -> Iterator[str]:
+    """Pages bring no inline code."""
+    if answer.status_code != 200:
+        yield f"{cell} is no page: {answer.status_code}"
+    yield from (f"{cell}: inline {found}" for found in SCRIPT.findall(page) + INLINE.findall(page))
 
 
-@pytest.mark.parametrize("actor", [NOBODY, NO_ROLE, *different_roles()])
-def test_pages_and_the_api_let_in_exactly_whom_they_should(actor):
-    person = person_for(actor)
-    stage = set_stage(person)
-    browser = browser_of(person)
-    wrong = wrong_cells(
-        actor,
-        every_route(stage),
-        lambda route, whose: stage.ask(same_browser(browser), route, whose),
-    )
-    assert list(wrong) == []
+def offers_of(page: str) -> Iterator[Offer]:
+    yield from (Offer("GET", path) for path in ADDRESS.findall(page))
+    for form in FORM.findall(page):
+        method = "POST" if 'method="post"' in form else "GET"
+        yield from (Offer(method, path) for path in ACTION.findall(form))
 
 
-@pytest.mark.parametrize("role", different_roles())
-def test_a_token_with_all_scopes_may_do_what_its_owner_may_and_no_more(role):
-    person = make_actor(role)
-    stage = set_stage(person)
-    token = create_token(person, "all", list(Scope)).text
-    headers = {"Authorization": f"Bearer {token}"}
-    wrong = wrong_cells(
-        role, api_routes(), lambda route, whose: stage.ask(Client(), route, whose, headers)
-    )
-    assert list(wrong) == []
+def is_good(role: str, offer: Offer, stage: Stage) -> bool:
+    try:
+        match = resolve(offer.path)
+    except Resolver404:
+        return False
+    if "admin" in match.namespaces:
+        return role == Role.ADMIN
+    rule = RULES.get(f"{offer.method} {match.url_name}")
+    if rule is None:  # of the API, which has no names: these are read only
+        return "api" in match.namespaces and offer.method == "GET"
+    return expected(role, offer.method, rule, whose_thing(match, rule, stage)) == LET_IN
 
 
-@pytest.mark.parametrize("actor", ACTORS)
-def test_there_is_nothing_at_the_root_of_the_api(actor):
-    assert browser_of(person_for(actor)).get(API_ROOT).status_code == 404
-
-
-def test_every_page_route_and_socket_declares_its_permission():
-    for namespace, path, pattern in every_pattern():
-        assert declared_by(pattern.callback) is not None, f"{namespace} {path}: add @requires(…)"
-    for route in websocket_urlpatterns:
-        consumer: Any = route.callback
-        assert isinstance(consumer.consumer_class.permission, Permission)
-
-
-def test_the_api_is_public_to_the_pages_only_because_its_doors_ask():
-    for router in api._get_bound_routers():
-        for view in router.path_operations.values():
-            for operation in view.operations:
-                doors: list[Any] = list(operation.auth_callbacks)
-                assert doors, operation.operation_id
-                assert all(isinstance(door, Door) for door in doors), operation.operation_id
-                assert {door.permission for door in doors} - {Permission.PUBLIC}
-
-
-def test_the_permission_declared_is_the_one_that_the_table_expects():
-    """A page that declares too much or too little would show in the matrix; this says where."""
-    stage = set_stage(None)
-    for route in every_route(stage):
-        if route.is_api or route.name == "metrics":
-            continue
-        declared = declared_by(route.callback)
-        assert declared is not None
-        is_public = declared.for_method(route.method) == Permission.PUBLIC
-        assert is_public == (PAGES[str(route)].least == Anybody.PUBLIC), route
-
-
-@pytest.mark.parametrize("actor", [actor for actor in ACTORS if actor != Role.ADMIN])
-def test_the_admin_lets_in_admins_only(actor):
-    browser = browser_of(person_for(actor))
-    for name in ("index", "runs_run_changelist", "runs_endpoint_add", "password_change"):
-        answer = browser.get(reverse(f"admin:{name}"), follow=True)
-        is_sign_in = answer.request["PATH_INFO"] == reverse("sign_in")
-        assert answer.status_code == (200 if is_sign_in else 403)
-        assert is_sign_in == (actor == NOBODY)
-
-
-def test_nothing_that_is_sent_is_taken_without_the_csrf_token():
-    person = make_actor(Role.ADMIN)
-    stage = set_stage(person)
-    signed_in = client_of(person)
-    routes = [route for route in every_route(stage) if not route.is_safe]
-    before = everything_stored()
-    for route in routes:
-        browser = same_browser(signed_in, enforce_csrf_checks=True)
-        assert stage.ask(browser, route, "own").status_code == 403, route
-    assert everything_stored() == before
-
-
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.ADMIN])
-def test_looking_changes_nothing(role):
-    person = make_actor(role)
-    stage = set_stage(person)
-    browser = client_of(person)
-    routes = [route for route in every_route(stage) if route.is_safe]
-    before = everything_stored()
-    for route in routes:
-        stage.ask(same_browser(browser), route, "own")
-    assert everything_stored() == before
+def whose_thing(match: ResolverMatch, rule: Rule, stage: Stage) -> str:
+    """The dataset that all runs of the stage are on is somebody else's, and private. Prompts and
+    configurations are shared as datasets are."""
+    arguments = match.kwargs
+    if rule.thing == Thing.DATASET:
+        kind = str(match.url_name).split("_", maxsplit=1)[0]
+        by_key = {stage.arguments[whose][f"{kind}s.pk"]: whose for whose in OWNERS}
+        return by_key.get(arguments["pk"], "foreign")
+    by_run = {stage.arguments[whose]["run_id"]: whose for whose in OWNERS}
+    return by_run.get(arguments.get("run_id"), "own")
 
 
 def everything_stored() -> dict[str, Any]:
@@ -222,3 +168,85 @@ def everything_stored() -> dict[str, Any]:
         if model not in {Session, AuditEntry}
     }
     return {**rows, "sessions": Session.objects.count()}
+
+
+@pytest.mark.parametrize("actor", [NOBODY, NO_ROLE, *different_roles()])
+def test_pages_and_the_api_let_in_exactly_whom_they_should(actor):
+    """Looking changes nothing, so that it needs no transaction; what is sent is taken back. Nobody
+    is offered a link or a button that would be refused."""
+    person = person_for(actor)
+    stage, browser = set_stage(person), browser_of(person)
+    cells, wrong, offered = every_cell(), [], defaultdict(list)
+    before = everything_stored()
+    for cell in [cell for cell in cells if cell.route.is_safe]:
+        answer = stage.ask(browser, *cell)
+        wrong += wrong_with(actor, cell, answer)
+        is_page = not cell.route.is_api and cell.route.name not in NO_PAGES
+        if is_page and outcome(answer) == LET_IN:
+            page = answer.getvalue().decode()
+            wrong += wrong_on_page(cell, answer, page)
+            for offer in set(offers_of(page)):
+                offered[offer].append(str(cell))
+    assert everything_stored() == before
+    for cell in [cell for cell in cells if not cell.route.is_safe]:
+        with transaction.atomic():
+            wrong += wrong_with(actor, cell, stage.ask(browser, *cell))
+            transaction.set_rollback(True)
+    assert wrong == []
+    if RANKS[actor] >= RANKS[Role.VIEWER]:
+        bad = {offer for offer in offered if not is_good(actor, offer, stage)}
+        assert {offer: offered[offer] for offer in bad} == {}
+
+
+@pytest.mark.parametrize("role", different_roles())
+def test_a_token_with_all_scopes_may_do_what_its_owner_may_and_no_more(role):
+    person = make_actor(role)
+    stage, token, client, wrong = set_stage(person), token_of(person), Client(), []
+    for cell in [cell for cell in every_cell() if cell.route.is_api]:
+        with transaction.atomic():
+            wrong += wrong_with(role, cell, stage.ask(client, *cell, **token))
+            transaction.set_rollback(True)
+    assert wrong == []
+
+
+def test_every_page_route_and_socket_declares_its_permission():
+    for namespace, path, pattern in every_pattern():
+        assert declared_by(pattern.callback) is not None, f"{namespace} {path}: add @requires(…)"
+    for route in websocket_urlpatterns:
+        consumer: Any = route.callback
+        assert isinstance(consumer.consumer_class.permission, Permission)
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+def test_the_admin_lets_in_admins_only_and_nothing_is_at_the_root_of_the_api(actor):
+    browser = browser_of(person_for(actor))
+    assert browser.get(API_ROOT).status_code == 404
+    pages = ("index", "runs_run_changelist", "runs_endpoint_add", "password_change")
+    for name in pages if actor != Role.ADMIN else ():
+        answer = browser.get(reverse(f"admin:{name}"), follow=True)
+        is_sign_in = answer.request["PATH_INFO"] == reverse("sign_in")
+        assert answer.status_code == (200 if is_sign_in else 403)
+        assert is_sign_in == (actor == NOBODY)
+
+
+def test_nothing_that_is_sent_is_taken_without_the_csrf_token():
+    person = make_actor(Role.ADMIN)
+    stage, browser = set_stage(person), Client(enforce_csrf_checks=True)
+    browser.force_login(person)
+    before = everything_stored()
+    sent = {route: stage.ask(browser, route, "own") for route in every_route() if not route.is_safe}
+    taken = [str(route) for route, answer in sent.items() if answer.status_code != 403]
+    assert taken == []
+    assert everything_stored() == before
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.ADMIN])
+def test_looking_changes_nothing(role):
+    """The walk above sees it, too; docs/SECURITY.md names this one."""
+    person = make_actor(role)
+    stage, browser = set_stage(person), client_of(person)
+    before = everything_stored()
+    for route in every_route():
+        if route.is_safe:
+            stage.ask(browser, route, "own")
+    assert everything_stored() == before

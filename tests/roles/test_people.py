@@ -7,8 +7,9 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.http import HttpResponse
 from django.test import Client
-from django.urls import reverse
+from django.urls import include, path, reverse
 
 from runs.models import Scope
 from runs.roles import PERMISSIONS, Permission, Role, role_of
@@ -20,14 +21,18 @@ from tests.harness.factories import client_of, make_dataset, make_person, make_r
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ada() -> User:
-    return make_person("ada", staff=True, role=Role.ADMIN)
+def forgotten(request):
+    return HttpResponse("everybody sees this")
+
+
+# The site, and a page whose author forgot to say who may open it.
+urlpatterns = [path("forgotten/", forgotten), path("", include("evalsite.urls"))]
 
 
 @pytest.fixture
-def bob() -> User:
-    return make_person("bob", role=Role.VIEWER)
+def vic(db):
+    """A viewer."""
+    return make_person("vic", role=Role.VIEWER)
 
 
 def fresh(person: User) -> User:
@@ -35,14 +40,14 @@ def fresh(person: User) -> User:
 
 
 @pytest.mark.parametrize("role", [*Role, None])
-def test_an_administrator_gives_a_role_that_holds_at_once(ada, bob, role):
-    browser = client_of(bob)
+def test_an_administrator_gives_a_role_that_holds_at_once(ada, vic, role):
+    browser = client_of(vic)
     sent = {"role": role.value if role else ""}
-    assert client_of(ada).post(reverse("person_role", args=[bob.pk]), sent).status_code == 302
-    assert role_of(fresh(bob)) == role
+    assert client_of(ada).post(reverse("person_role", args=[vic.pk]), sent).status_code == 302
+    assert role_of(fresh(vic)) == role
     may_launch = role is not None and Permission.LAUNCH in PERMISSIONS[role]
     assert browser.get(reverse("run_new")).status_code == (200 if may_launch else 403)
-    assert fresh(bob).is_superuser == (role == Role.ADMIN)
+    assert fresh(vic).is_superuser == (role == Role.ADMIN)
 
 
 def test_accounts_from_before_there_were_roles_go_on_as_they_did():
@@ -60,20 +65,20 @@ def test_an_admin_who_becomes_a_viewer_is_no_admin_any_more(ada):
     assert client_of(root).get(reverse("people")).status_code == 403
 
 
-def test_every_change_is_in_the_log(ada, bob, caplog, django_capture_on_commit_callbacks):
+def test_every_change_is_in_the_log(ada, vic, caplog, django_capture_on_commit_callbacks):
     with caplog.at_level(logging.INFO), django_capture_on_commit_callbacks(execute=True):
-        give_role(ada, bob.pk, Role.OPERATOR)
-        set_active(ada, bob.pk, is_active=False)
+        give_role(ada, vic.pk, Role.OPERATOR)
+        set_active(ada, vic.pk, is_active=False)
     told = [record.getMessage() for record in caplog.records]
-    assert "ada gave bob the role operator." in told
-    assert "ada closed the account of bob." in told
+    assert "ada gave vic the role operator." in told
+    assert "ada closed the account of vic." in told
 
 
-def test_a_closed_account_is_signed_out_and_its_tokens_are_refused(ada, bob):
-    browser = client_of(bob)
-    headers = {"Authorization": f"Bearer {create_token(bob, 'x', [Scope.READ]).text}"}
+def test_a_closed_account_is_signed_out_and_its_tokens_are_refused(ada, vic):
+    browser = client_of(vic)
+    headers = {"Authorization": f"Bearer {create_token(vic, 'x', [Scope.READ]).text}"}
     assert Client().get("/api/v1/runs", headers=headers).status_code == 200
-    admin, address = client_of(ada), reverse("person_active", args=[bob.pk])
+    admin, address = client_of(ada), reverse("person_active", args=[vic.pk])
     admin.post(address, {"active": "no"})
     assert browser.get(reverse("runs")).status_code == 302
     assert Client().get("/api/v1/runs", headers=headers).status_code == 401
@@ -96,19 +101,19 @@ def test_two_administrators_who_close_each_others_accounts_leave_one(ada):
     assert fresh(ada).is_active
 
 
-def test_a_role_that_there_is_not_changes_nothing(ada, bob):
+def test_a_role_that_there_is_not_changes_nothing(ada, vic):
     answer = client_of(ada).post(
-        reverse("person_role", args=[bob.pk]), {"role": "king"}, follow=True
+        reverse("person_role", args=[vic.pk]), {"role": "king"}, follow=True
     )
     assert "Choose one of: viewer, runner" in answer.content.decode()
-    assert role_of(fresh(bob)) == Role.VIEWER
+    assert role_of(fresh(vic)) == Role.VIEWER
 
 
-def test_a_refusal_says_what_it_takes_and_whom_to_ask(ada, bob):
-    page = client_of(bob).post(reverse("run_demo")).content.decode()
+def test_a_refusal_says_what_it_takes_and_whom_to_ask(ada, vic):
+    page = client_of(vic).post(reverse("run_demo")).content.decode()
     assert "You may not start or control runs. Your role is viewer" in page
     assert "the role runner or a higher one. Ask an administrator (ada)" in page
-    headers = {"Authorization": f"Bearer {create_token(bob, 'x', list(Scope)).text}"}
+    headers = {"Authorization": f"Bearer {create_token(vic, 'x', list(Scope)).text}"}
     told = Client().post("/api/v1/runs", headers=headers).json()["detail"]
     assert told.startswith("You may not start or control runs.")
 
@@ -120,10 +125,9 @@ def test_an_account_without_a_role_is_told_so(ada):
     assert reverse("sign_out") in page.content.decode()
 
 
-def test_a_run_is_seen_by_viewers_while_it_is_shared(bob):
-    alice = make_person("alice")
+def test_a_run_is_seen_by_viewers_while_it_is_shared(alice, vic):
     run = make_run(alice, make_dataset(alice))
-    owner, viewer = client_of(alice), client_of(bob)
+    owner, viewer = client_of(alice), client_of(vic)
     assert viewer.get(run.get_absolute_url()).status_code == 404
     owner.post(reverse("run_share", args=[run.pk]), {"share": "yes"})
     page = viewer.get(run.get_absolute_url())
@@ -137,13 +141,13 @@ def test_a_run_is_seen_by_viewers_while_it_is_shared(bob):
     assert viewer.get(run.get_absolute_url()).status_code == 404
 
 
-def test_a_token_form_offers_the_scopes_that_the_role_can_use(bob):
-    page = client_of(bob).get(reverse("tokens")).content.decode()
+def test_a_token_form_offers_the_scopes_that_the_role_can_use(vic):
+    page = client_of(vic).get(reverse("tokens")).content.decode()
     assert 'value="read"' in page
     assert 'value="run"' not in page
 
 
-@pytest.mark.urls("tests.roles.undeclared_urls")
+@pytest.mark.urls(__name__)
 def test_a_page_that_declares_nothing_is_refused_to_everybody(ada):
     answer = client_of(ada).get("/forgotten/")
     assert answer.status_code == 403

@@ -9,11 +9,12 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import OperationalError
 
+from evalsite.embedded.parts import MANAGE
+from evalsite.env import BASE_DIR
 from runs.management.refusals import refusing
 from tests.commands.conftest import write
-from tests.e2e.terminal import argv, environment
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.processes import BASE_DIR
+from tests.harness.terminal import terminal_environment
 from workers.simulator.testing import running_simulator
 
 pytestmark = pytest.mark.timeout(900)  # every command is a process of its own
@@ -39,9 +40,9 @@ class Folder:
 
     def command(self, *words, **variables):
         return subprocess.run(
-            argv(*words),
+            [*MANAGE, *map(str, words)],
             cwd=BASE_DIR,
-            env={**environment(self.data), "REDIS_URL": NOBODY_LISTENS, **variables},
+            env={**terminal_environment(self.data), "REDIS_URL": NOBODY_LISTENS, **variables},
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,

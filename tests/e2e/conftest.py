@@ -1,21 +1,23 @@
-"""One site and one browser for all stories; every story gets a tab of its own, and a witness."""
+"""One site and one browser for all stories; every story gets a tab of its own, and a witness.
+
+The first minute with the site comes before all: the account, the button, the demo to its end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from scripts.install_chromium import find_chromium
-from tests.e2e.first_minute import FirstMinute, watch_first_minute
-from tests.e2e.inspection import WIDE
-from tests.e2e.run_page import run_number
-from tests.e2e.site import Site
+from tests.e2e.doors import let_go, make_admin, run_the_demo
+from tests.e2e.inspection import WIDE, faults_of
+from tests.e2e.run_page import diary, live_texts, run_number, wait_until_final
 from tests.e2e.witness import Witness
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.site import ServedSite
 
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
@@ -32,6 +34,13 @@ CHROMIUM_OPTIONS = [
 PATIENCE_MS = PATIENCE_SECONDS * 1000 / 2  # a story waits for several things
 DIARY = Path(__file__).with_name("diary.js").read_text()
 
+DEMO_TRIALS = 360  # 3 prompts x 2 models x 60 questions
+DEMO_LIMIT = 10  # calls at once
+NO_SCORES = "– – – – – –"
+STEPS, CALLS_OF_A_STEP = 10, 24  # and those that wait: 34 trials a step, and not all in the end
+BOARDS_SEEN = """([none, least]) => new Set(window.diary.boards.map(([, board]) => board).filter(
+    (board) => board !== none)).size >= least"""
+
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
@@ -46,13 +55,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    started = Site(tmp_path_factory.mktemp("site"))
-    yield started
-    started.close()
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedSite]:
+    with ServedSite(tmp_path_factory.mktemp("site")) as started:
+        yield started
 
 
-def open_context(browser: Browser, site: Site, **options: Any) -> BrowserContext:
+def open_context(browser: Browser, site: ServedSite, **options: Any) -> BrowserContext:
     """A browser of its own: cookies, cache and tabs are nobody else's."""
     options = {"viewport": WIDE, "base_url": site.url, "reduced_motion": "reduce", **options}
     context = browser.new_context(**options)
@@ -62,15 +70,53 @@ def open_context(browser: Browser, site: Site, **options: Any) -> BrowserContext
 
 
 @pytest.fixture(scope="package")
-def context(browser: Browser, site: Site) -> Iterator[BrowserContext]:
+def context(browser: Browser, site: ServedSite) -> Iterator[BrowserContext]:
     """The admin's browser: everybody is in its session, each with a tab of their own."""
     opened = open_context(browser, site)
     yield opened
     opened.close()
 
 
+class FirstMinute(NamedTuple):
+    page: Page  # still open, at the end of the run
+    witness: Witness
+    complaints: list[str]  # its, up to then: the page stays open while others stop the site
+    first_heading: str  # what the person saw after making the account
+    faults: list[str]  # of the pages before the demo
+    diary: dict[str, Any]
+    ledger: dict[str, Any]  # the provider's, when nothing but the demo had run
+
+
+def watch_first_minute(page: Page, site: ServedSite) -> FirstMinute:
+    witness = Witness(page, site.url)
+    page.goto(site.setup_link)
+    faults = faults_of(page)
+    make_admin(page, site)
+    first_heading = page.get_by_role("heading", level=2).first.inner_text()
+    faults += faults_of(page)
+    page.set_viewport_size(WIDE)
+    page.emulate_media(reduced_motion="no-preference")  # as most people see it
+    site.simulator.change(hold_after=0, latency_ms=30)
+    run_the_demo(page)
+    let_it_grow(page, site)
+    wait_until_final(page)
+    ledger = site.simulator.ledger()
+    complaints = list(witness.complaints)
+    return FirstMinute(page, witness, complaints, first_heading, faults, diary(page), ledger)
+
+
+def let_it_grow(page: Page, site: ServedSite) -> None:
+    """Step by step, each seen before the next one: a slow page misses none."""
+    for step in range(1, STEPS + 1):
+        seen = live_texts(page)["progress"]
+        site.simulator.change(hold_after=CALLS_OF_A_STEP)
+        expect(page.locator("[data-live=progress]")).not_to_have_text(seen)
+        page.wait_for_function(BOARDS_SEEN, arg=[NO_SCORES, step // 3])
+    let_go(site)
+
+
 @pytest.fixture(scope="package")
-def first_minute(context: BrowserContext, site: Site) -> FirstMinute:
+def first_minute(context: BrowserContext, site: ServedSite) -> FirstMinute:
     """Makes the account and runs the demo, so it comes before every other story."""
     return watch_first_minute(context.new_page(), site)
 
@@ -82,7 +128,7 @@ def demo(first_minute: FirstMinute) -> int:
 
 
 @pytest.fixture
-def page(context: BrowserContext, site: Site, demo: int) -> Iterator[Page]:
+def page(context: BrowserContext, site: ServedSite, demo: int) -> Iterator[Page]:
     """A new tab of somebody who is signed in."""
     opened = context.new_page()
     yield opened
@@ -91,7 +137,7 @@ def page(context: BrowserContext, site: Site, demo: int) -> Iterator[Page]:
 
 
 @pytest.fixture
-def witness(page: Page, site: Site) -> Iterator[Witness]:
+def witness(page: Page, site: ServedSite) -> Iterator[Witness]:
     """Whatever a story is about, its pages must be clean."""
     seen = Witness(page, site.url)
     yield seen

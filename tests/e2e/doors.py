@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from django.conf import settings
 from playwright.sync_api import Page
 
-from tests.e2e.site import Site
+from tests.harness.site import ServedSite
 
 USERNAME = "ada"
 PASSWORD = "nine quiet herons wading"
 RUN_PAGE = re.compile(r"/runs/\d+/$")
 
 
-def make_admin(page: Page, site: Site) -> None:
+def make_admin(page: Page, site: ServedSite) -> None:
     """Through the link that `serve` printed."""
     page.goto(site.setup_link)
     page.get_by_label("Username").fill(USERNAME)
@@ -42,12 +42,17 @@ def run_the_demo(page: Page) -> None:
 
 
 def launch(page: Page, document: dict[str, Any]) -> None:
-    """Through the YAML view of the new-run page; JSON is YAML."""
-    page.goto("/runs/new/")
-    page.get_by_text("YAML", exact=True).click()
-    page.get_by_label("Document").fill(json.dumps(document))
-    page.get_by_role("button", name="Launch").click()
-    page.wait_for_url(RUN_PAGE)
+    """Over REST, in the session of the page: those who fill in the form say so."""
+    cookies = {one["name"]: one["value"] for one in page.context.cookies()}
+    headers = {"X-CSRFToken": cookies[settings.CSRF_COOKIE_NAME]}
+    answer = page.request.post("/api/v1/runs", data={"configuration": document}, headers=headers)
+    assert answer.ok, answer.text()
+    page.goto(f"/runs/{answer.json()['id']}/")
+
+
+def let_go(site: ServedSite) -> None:
+    """What waits at the provider is answered now, and what comes at once."""
+    site.simulator.change(hold_after=None, latency_ms=1)
 
 
 def document(name: str, **changes: Any) -> dict[str, Any]:

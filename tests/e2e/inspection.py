@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from playwright.sync_api import Page, ViewportSize
 
-from tests.platform.processes import BASE_DIR
+from tests.conftest import ROOT
 
 # Given to the page by the debugger: a script element would be refused by the site's own policy.
-AXE = (BASE_DIR / "node_modules/axe-core/axe.min.js").read_text()
+AXE = (ROOT / "node_modules/axe-core/axe.min.js").read_text()
 RUN_AXE = """async (asked) => {
     const options = { resultTypes: ["violations"], ...asked };
     const rows = { exclude: [["tbody tr:nth-child(n+6)"]] };  // the same markup once more
@@ -18,11 +18,8 @@ RUN_AXE = """async (asked) => {
         .filter(({ impact }) => impact === "serious" || impact === "critical")
         .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
 }"""
-# Contrast takes most of the time. It is looked at wide in both schemes, and on a phone in the dark:
-# what only a phone shows has the colours of something else.
 EVERYTHING: dict[str, Any] = {}
 ONLY_CONTRAST = {"runOnly": ["color-contrast"]}
-ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
 READ_FACTS = """async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(done));
     await frame();  // charts follow a new width one frame later
@@ -36,23 +33,28 @@ READ_FACTS = """async () => {
         .map((one) => one.textContent.trim());
     return { overhang, cut, headings: headings.length, ground, width: clientWidth };
 }"""
+Scheme = Literal["light", "dark"]
+Look = tuple[ViewportSize, Scheme, dict[str, Any]]
 MIDDLE_GREY = 128
 WIDE: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
-def faults_of(page: Page) -> list[str]:
-    """Of the page that is open: wide and on a phone, light and dark."""
+def faults_of(page: Page, *, crosswise: bool = False) -> list[str]:
+    """Of the page that is open: wide and light, then on a phone in the dark. Crosswise, too, only
+    where everything is that a wide window or a phone has for itself: contrast takes long."""
     page.evaluate(AXE)
+    looks: list[Look] = [(WIDE, "light", EVERYTHING), (PHONE, "dark", EVERYTHING)]
+    if crosswise:
+        looks += [(PHONE, "light", ONLY_CONTRAST), (WIDE, "dark", ONLY_CONTRAST)]
     faults: list[str] = []
-    for size, by_day in ((WIDE, EVERYTHING), (PHONE, ALL_BUT_CONTRAST)):
+    for size, scheme, asked in looks:
         page.set_viewport_size(size)
-        faults += faults_in(page, "light", by_day)
-        faults += faults_in(page, "dark", ONLY_CONTRAST)
+        faults += faults_in(page, scheme, asked)
     return faults
 
 
-def faults_in(page: Page, scheme: Literal["light", "dark"], asked: dict[str, Any]) -> list[str]:
+def faults_in(page: Page, scheme: Scheme, asked: dict[str, Any]) -> list[str]:
     # Without motion: a colour on its way from light to dark is neither.
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     facts: dict[str, Any] = page.evaluate(READ_FACTS)

@@ -1,7 +1,5 @@
 """Importing a dataset: what is wrong is named by line and nothing is saved; then it works."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """Adding an endpoint: its key goes in and never comes out, and its connection can be tested."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

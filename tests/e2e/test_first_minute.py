@@ -1,23 +1,29 @@
-"""The first minute: from the printed link to a live run, and once more from the cache."""
+"""The first minute: from the printed link to a live run, and once more from the cache. And the
+first hour, with a server of one's own and a dataset as its authors publish it: no column is
+renamed, no row cut off, and what was typed in the browser is found again by a file."""
 
-from __future__ import annotations
-
+import json
+import os
 import re
+from unittest.mock import patch
 
 import pytest
 from playwright.sync_api import expect
 
+from scripts.first_hour import Tried, Walk, walk_all
+from tests.e2e.conftest import DEMO_LIMIT, DEMO_TRIALS, NO_SCORES
 from tests.e2e.doors import run_the_demo
-from tests.e2e.first_minute import DEMO_LIMIT, DEMO_TRIALS, NO_SCORES
 from tests.e2e.run_page import (
     LARGEST_SHIFT,
     assert_page_equals_database,
     live_texts,
     wait_until_final,
 )
+from workers.simulator.demo import make_questions
 
 pytestmark = pytest.mark.late
 
+ROWS = 4  # of the 20 in the file
 COLOURS_OF_CELLS = """() => {
     const canvas = document.querySelector("[data-heatmap] canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -88,3 +94,27 @@ def test_the_demo_again_is_served_from_the_cache(page, witness, site, demo):
     assert texts["calls"] == "0 sent, 0 retried, 0 throttled"
     assert_page_equals_database(page, site.database)
     assert site.simulator.ledger()["total"] == calls_before
+
+
+@pytest.fixture
+def published(tmp_path):
+    """As GSM8K is: the column is `answer`, and the number stands after ####."""
+    rows = [
+        {"question": one.question, "answer": f"It takes\n some thought.\n#### {one.expected}"}
+        for one in make_questions(20)
+    ]
+    path = tmp_path / "test.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_published_dataset_on_a_server_of_ones_own(page, witness, site, published, tmp_path):
+    site.simulator.change(latency_ms=5)
+    server = f"{site.simulator.url}/v1"
+    tried = Tried(published, server, "sim-small", ROWS, max_tokens=120, kind="simulated")
+    calls_before = site.simulator.ledger()["by_model"]["sim-small"]
+    with patch.dict(os.environ):
+        os.environ.pop("REDIS_URL", None)  # of the tests; the workers listen to the site's own
+        walk_all(Walk(page, tried), site.folder, tmp_path)
+    calls = site.simulator.ledger()["by_model"]["sim-small"] - calls_before
+    assert calls == 3 * ROWS, "the same from the browser, again and from a file: asked once"

@@ -1,13 +1,11 @@
 """Without a mouse: help, going places, pausing updates, walking a table."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.doors import document, launch
+from tests.e2e.doors import document, launch, let_go
 from tests.e2e.inspection import faults_of
 from tests.e2e.run_page import assert_page_equals_database, live_texts, wait_until_final
 
@@ -16,8 +14,13 @@ pytestmark = pytest.mark.late
 HOLD_CLOCK = "() => { const now = performance.now(); performance.now = () => now; }"
 
 
-def test_question_mark_opens_the_help_and_escape_closes_it(page, witness, demo):
-    page.goto("/runs/")
+def test_question_mark_opens_the_help_unless_it_is_typed_into_a_field(page, witness, demo):
+    page.goto("/runs/new/")
+    page.locator("#id_name").focus()
+    page.keyboard.type("?gr.jk")
+    expect(page.locator("#id_name")).to_have_value("?gr.jk")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.locator("h1").click()
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_be_visible()
@@ -25,20 +28,18 @@ def test_question_mark_opens_the_help_and_escape_closes_it(page, witness, demo):
     expect(dialog).to_be_hidden()
 
 
-@pytest.mark.parametrize(
-    ("keys", "heading"),
-    [
-        pytest.param("gr", "Runs", id="g r: runs"),
-        pytest.param("gn", "New run", id="g n: new run"),
-        pytest.param("gd", "Datasets", id="g d: datasets"),
-        pytest.param("ge", "Endpoints", id="g e: endpoints"),
-    ],
-)
-def test_two_letters_go_to_a_page(page, witness, demo, keys, heading):
+def test_two_letters_go_to_a_page(page, witness, demo):
     page.goto(f"/runs/{demo}/events/")
-    page.evaluate(HOLD_CLOCK)  # the second letter counts for a moment only
-    page.keyboard.type(keys)
-    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+    for keys, heading in (
+        ("gr", "Runs"),
+        ("gn", "New run"),
+        ("gd", "Datasets"),
+        ("ge", "Endpoints"),
+    ):
+        page.evaluate(HOLD_CLOCK)  # the second letter counts for a moment only
+        page.keyboard.type(keys)
+        expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+        page.wait_for_load_state()  # its heading is there before its scripts listen to keys
 
 
 def test_control_k_finds_a_run_by_its_number_and_goes_there(page, witness, demo):
@@ -59,23 +60,15 @@ def test_control_k_finds_a_run_by_its_number_and_goes_there(page, witness, demo)
     expect(dialog).to_be_hidden()
 
 
-def test_letters_typed_into_a_field_are_only_letters(page, witness, demo):
-    page.goto("/runs/new/")
-    page.locator("#id_name").focus()
-    page.keyboard.type("?gr.jk")
-    expect(page.locator("#id_name")).to_have_value("?gr.jk")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-
-
 def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness, site, demo):
-    site.simulator.hold(after=10)
+    site.simulator.change(hold_after=10)
     launch(page, document("paused on the way", repeats=2))
     page.wait_for_selector("[data-live-state=live]")
     page.keyboard.press(".")
     page.wait_for_selector("[data-live-state=paused]")
     before = live_texts(page)
     for least in (1, 2, 3):
-        site.simulator.hold(after=20)  # so many more of the 120: it cannot end meanwhile
+        site.simulator.change(hold_after=20)  # so many more of the 120: it cannot end meanwhile
         expect(page.locator("[data-live-text]")).to_have_text(
             re.compile(rf"On hold – ([{least}-9]|\d\d) updates? waiting")
         )
@@ -84,13 +77,16 @@ def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness
     page.keyboard.press(".")
     expect(page.locator("[data-live-state=live]")).to_be_visible()
     expect(page.locator("[data-live=progress]")).not_to_have_text(before["progress"])
-    site.simulator.let_go()
+    let_go(site)
     wait_until_final(page)
     assert_page_equals_database(page, site.database)
 
 
-def test_j_and_k_walk_the_scores_and_enter_opens_the_trial(page, witness, demo):
+def test_a_slash_filters_j_and_k_walk_the_scores_and_enter_opens_the_trial(page, witness, demo):
     page.goto(f"/runs/{demo}/scores/")
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.locator("h1").click()
     links = page.locator("[data-rows] a.primary")
     page.keyboard.press("j")
     expect(links.nth(0)).to_be_focused()
@@ -109,14 +105,17 @@ def test_j_and_k_walk_the_scores_and_enter_opens_the_trial(page, witness, demo):
     expect(page.get_by_role("heading", level=1)).to_have_text(first)
 
 
-def test_a_slash_goes_to_the_filter(page, witness, demo):
-    page.goto(f"/runs/{demo}/scores/")
-    page.keyboard.press("/")
-    expect(page.locator("#q")).to_be_focused()
-
-
-def test_arrows_read_the_heatmap_aloud_and_enter_opens_the_trial(page, witness, demo):
+def test_the_heatmap_is_a_table_too_arrows_read_it_aloud_and_enter_opens_the_trial(
+    page, witness, demo
+):
     page.goto(f"/runs/{demo}/")
+    as_table = page.locator("[data-heatmap]").get_by_role("button", name="Data table")
+    as_table.click()
+    table = page.locator("[data-heatmap]").get_by_role("table")
+    expect(table.locator("tbody tr")).to_have_count(60)
+    expect(table.get_by_role("columnheader")).to_have_count(7)
+    assert faults_of(page) == []
+    as_table.click()
     cells, readout = page.locator("[data-heatmap] canvas"), page.locator("[data-readout]")
     expect(cells).to_be_visible()  # its numbers are fetched
     cells.focus()
@@ -131,12 +130,3 @@ def test_arrows_read_the_heatmap_aloud_and_enter_opens_the_trial(page, witness, 
     name, case = last.split(", case ")[0], last.split("“")[1].split("”")[0]
     expect(page.locator("body")).to_contain_text(name)
     expect(page.locator("body")).to_contain_text(case)
-
-
-def test_the_heatmap_is_also_a_table(page, witness, demo):
-    page.goto(f"/runs/{demo}/")
-    page.locator("[data-heatmap]").get_by_role("button", name="Data table").click()
-    table = page.locator("[data-heatmap]").get_by_role("table")
-    expect(table.locator("tbody tr")).to_have_count(60)
-    expect(table.get_by_role("columnheader")).to_have_count(7)
-    assert faults_of(page) == []

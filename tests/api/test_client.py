@@ -13,10 +13,10 @@ from evalsite.client import Client, ClientError, Refused, Unreachable
 from evalsite.client import http as client_http
 from evalsite.client.frames import frame_of
 from evalsite.client.showing import html_of
+from evalsite.env import BASE_DIR
 from runs.models import Run as StoredRun
 from runs.models import RunState
 from tests.harness.factories import run_document
-from tests.platform.processes import BASE_DIR
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

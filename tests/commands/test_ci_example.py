@@ -1,7 +1,6 @@
 """The CI job of docs/ci-example.yml, its shell steps run as written against a live site."""
 
 import csv
-import os
 import shutil
 import subprocess
 from typing import Any
@@ -10,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from evalsite.env import BASE_DIR
 from tests.commands.conftest import write
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.processes import BASE_DIR
-from tests.platform.serving import GIVEN_BY_THE_TESTS
+from tests.harness.site import environment_of_a_site
 
 pytestmark = [pytest.mark.late, pytest.mark.timeout(900)]  # two starts of a site
 
@@ -48,7 +47,7 @@ class Job:
         self.variables: dict[str, str] = example["env"]
         self.cached = {step["with"]["path"] for step in steps if "cache/" in step.get("uses", "")}
         self._scripts = {step["name"]: step["run"] for step in steps if "run" in step}
-        kept = {name: v for name, v in os.environ.items() if name not in GIVEN_BY_THE_TESTS}
+        kept = environment_of_a_site()
         self._environment = {
             **kept,
             "EVALSITE_DATA": str(folder / ".evalsite"),

@@ -16,7 +16,7 @@ import uvloop
 
 from tests.engine import lane_work as work
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.processes import wait_until_gone
+from tests.harness.processes import wait_until_gone
 from tests.simulator.calls import until
 from workers.engine.errors import (
     CallError,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.platform.processes import BASE_DIR
+from evalsite.env import BASE_DIR
 
 NOBODY_LISTENS = "http://127.0.0.1:1/v1/query"  # others may take the port of a server that ended
 HOLE = {

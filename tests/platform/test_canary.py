@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
-import subprocess
-import sys
 import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -16,14 +19,27 @@ import pytest
 import redis
 
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.echoing_provider import ANSWERS, echoing_provider
-from tests.platform.processes import BASE_DIR
-from tests.platform.serving import SETUP, Serve
+from tests.harness.site import ServedSite
 
 pytestmark = pytest.mark.late
+# By the name of the model: status, type of the body, body with the key in place of KEY.
+JSON, HTML = "application/json", "text/html"
+ANSWERS: dict[str, tuple[int, str, str]] = {
+    "unauthorized": (401, JSON, '{"error": {"message": "Wrong key KEY.", "code": "KEY"}}'),
+    "forbidden": (403, JSON, '{"error": "KEY may not do this"}'),
+    "bad-request": (400, JSON, '{"error": {"message": "KEY", "type": "KEY"}}'),
+    "not-found": (404, HTML, "<h1>No model for KEY</h1>"),
+    "too-many": (429, JSON, '{"error": {"message": "Rate limit of KEY reached"}}'),
+    "broken": (500, HTML, "<pre>Traceback: headers = {'Authorization': 'Bearer KEY'}</pre>"),
+    "html": (200, HTML, "<p>Bearer KEY</p>"),
+    "no-json": (200, JSON, '{"choices": [KEY'),
+    "no-answer": (200, JSON, '{"KEY": "KEY"}'),
+    "filtered": (200, JSON, '{"choices": [{"finish_reason": "content_filter", "message": {}}]}'),
+    "redirect": (302, HTML, "KEY"),
+}
 KEY = "sk-canary-5d1f0c7a94be2863"
 MARK = "told-by-everybody"  # the run's name: what looks for the key finds this, so it does look
-MOST_PAGES = 150
+OF_A_KIND = 2  # pages: what is stored is read in the database itself
 DOCUMENT = {
     "name": MARK,
     "kind": "evaluate",
@@ -34,6 +50,48 @@ DOCUMENT = {
     "limits": {"attempts": 2},
 }
 PASSWORD = "long enough and not common 71"
+
+
+class EchoingProvider:
+    def __init__(self, port: int) -> None:
+        self.address = f"127.0.0.1:{port}"
+        self.heard: set[str] = set()  # models asked for with the key
+
+
+@contextmanager
+def echoing_provider(key: str) -> Iterator[EchoingProvider]:
+    class Echo(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            sent = self.headers["Authorization"].removeprefix("Bearer ")
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            model = body["model"]
+            is_second = model == "too-many" and model in provider.heard  # 429: tried for long
+            if sent == key:
+                provider.heard.add(model)
+            self._answer(*ANSWERS["bad-request" if is_second else model], sent)
+
+        def do_GET(self) -> None:
+            self._answer(401, JSON, '{"error": "KEY"}', self.headers["Authorization"])
+
+        def _answer(self, status: int, kind: str, text: str, sent: str) -> None:
+            content = text.replace("KEY", sent).encode()
+            self.send_response(status, f"Bad {sent}")
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Location", f"http://{provider.address}/{sent}")
+            self.send_header("X-Request-Id", sent)
+            self.send_header("Retry-After", "0")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        provider = EchoingProvider(server.server_port)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield provider
+        server.shutdown()
 
 
 class Overheard:
@@ -101,13 +159,14 @@ class Visitor:
         self.seen[f"socket {run}"] = frame
 
     async def walk(self) -> None:
-        """Every page that a link leads to."""
-        waiting, known = ["/", "/admin/", "/metrics"], set[str]()
-        while waiting and len(known) < MOST_PAGES:
+        """Every kind of page that a link leads to: those of two runs differ by a number."""
+        waiting, kinds = ["/", "/admin/", "/metrics"], Counter[str]()
+        while waiting:
             path = waiting.pop(0)
-            if path in known:
+            kind = re.sub(r"\d+", "N", path)
+            if path in self.seen or kinds[kind] == OF_A_KIND:
                 continue
-            known.add(path)
+            kinds[kind] += 1
             async with self._http.get(self._url + path) as answer:
                 text = await answer.text(errors="replace")
                 self.seen[path] = f"{answer.headers}\n{text}"
@@ -117,35 +176,27 @@ class Visitor:
                     waiting.append(full.removeprefix(self._url))
 
 
-async def test_a_key_that_its_provider_tells_everybody_is_nowhere_else(tmp_path, monkeypatch):
-    with echoing_provider(KEY) as provider:
-        monkeypatch.setenv("EVALSITE_ALLOWED_PRIVATE_ENDPOINTS", provider.address)
-        serve = Serve(tmp_path)
-        try:
-            url = serve.wait_until_ready()
-            overheard = Overheard((tmp_path / "redis" / "url").read_text().strip())
-            async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
-                visitor = Visitor(http, url, make_token(tmp_path))
-                await visitor.set_up(serve.wait_for(SETUP))
-                await call_in_every_way(visitor, provider.address)
-                await visitor.walk()
-        finally:
-            serve.stop()
-            serve.kill()
+async def test_a_key_that_its_provider_tells_everybody_is_nowhere_else(tmp_path):
+    with (
+        echoing_provider(KEY) as provider,
+        ServedSite(tmp_path, EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=provider.address) as site,
+    ):
+        overheard = Overheard((tmp_path / "redis" / "url").read_text().strip())
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+            visitor = Visitor(http, site.url, site.make_token())
+            await visitor.set_up(site.setup_link)
+            await call_in_every_way(visitor, provider.address)
+            await visitor.walk()
     assert provider.heard == set(ANSWERS)
     told = overheard.to_the_end()
-    places = {**visitor.seen, "what Redis was told": told, "logs": serve.text}
+    places = {**visitor.seen, "what Redis was told": told}  # what was logged is in a file
     places |= {f"file {path.name}": text_of(path) for path in tmp_path.rglob("*") if path.is_file()}
     assert [name for name, text in places.items() if KEY in text] == []
     marked = {name for name, text in places.items() if MARK in text}
     assert {"/runs/", "GET /runs/1", "file evalsite.sqlite3"} <= marked
     assert "execute_chunk" in told
+    assert "evalsite is ready" in places["file serve.log"]
     assert len(visitor.seen) > 40
-
-
-def make_token(data: Path) -> str:
-    argv = [sys.executable, "manage.py", "create_token", "own", "--data", str(data)]
-    return subprocess.check_output(argv, cwd=BASE_DIR, text=True).strip()
 
 
 async def call_in_every_way(visitor: Visitor, address: str) -> None:

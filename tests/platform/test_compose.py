@@ -17,9 +17,8 @@ import yaml
 from evalsite import sign_in_provider
 from evalsite.embedded import parts
 from evalsite.embedded.parts import Plan, web_part
-from evalsite.env import EnvironmentProblem, read_environment
+from evalsite.env import BASE_DIR, EnvironmentProblem, read_environment
 from tests.harness.postgres import SUPERUSER, PostgresServer
-from tests.platform.processes import BASE_DIR
 from tests.platform.test_environment import manage
 
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "compose.yaml").read_text())
@@ -34,7 +33,7 @@ def test_the_parts_are_those_of_serve():
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_container_has_more_rights_than_it_needs(name):
+def test_no_container_has_more_than_it_needs(name):
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service["read_only"] is True
@@ -42,15 +41,14 @@ def test_no_container_has_more_rights_than_it_needs(name):
     assert "/tmp" in service["tmpfs"]
     assert service["pids_limit"] > 0
     assert service["mem_limit"]
-    assert "privileged" not in service
-    assert "cap_add" not in service
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_only_the_web_is_published_and_only_to_this_machine(name):
-    ports = SERVICES[name].get("ports", [])
-    assert bool(ports) == (name == "web")
-    assert all(port.startswith("127.0.0.1:") for port in ports)
+    assert not {"privileged", "cap_add"} & set(service)
+    ports = service.get("ports", [])
+    assert bool(ports) == (name == "web"), "only the web is published"
+    assert all(port.startswith("127.0.0.1:") for port in ports), "and only to this machine"
+    variables = service.get("environment", {})
+    passwords = [key for key in variables if re.search("PASSWORD|SECRET|URL$", key)]
+    assert all(key.endswith("_FILE") or key == "EVALSITE_SIMULATOR_URL" for key in passwords)
+    assert "requirepass" not in service.get("command", [])
 
 
 @pytest.mark.parametrize("name", ["redis", "postgres"])
@@ -59,25 +57,20 @@ def test_the_stores_are_on_the_inner_network_alone(name):
     assert COMPOSE["networks"]["inside"]["internal"] is True
 
 
-def test_secrets_are_files_and_all_of_them_are_made_by_the_script(tmp_path):
+def test_secrets_are_files_made_by_the_script_which_replaces_none(tmp_path):
     folder = tmp_path / "secrets"
     script = [sys.executable, BASE_DIR / "scripts" / "make_secrets.py", folder]
     subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
     declared = {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()}
     used = {secret for service in SERVICES.values() for secret in service.get("secrets", [])}
-    assert {path.name for path in folder.iterdir()} == declared == used
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    assert set(before) == declared == used
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     again = subprocess.run(script, capture_output=True, text=True)
     assert again.returncode == 1, "passwords in use must not be replaced"
     assert "nothing was changed" in again.stderr
 
-
-def test_passwords_of_redis_are_made_anew_without_those_of_the_database(tmp_path):
-    """Redis keeps none; the database was made with its own."""
-    folder = tmp_path / "secrets"
-    script = [sys.executable, BASE_DIR / "scripts" / "make_secrets.py", folder]
-    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
-    before = {path.name: path.read_text() for path in folder.iterdir()}
+    # Redis keeps none, so its own may be made anew; the database was made with its own.
     of_redis = {name for name in before if "redis" in name}
     for name in of_redis:
         (folder / name).unlink()
@@ -91,16 +84,6 @@ def test_web_and_worker_enter_redis_as_themselves():
         service = SERVICES[name]
         assert service["environment"]["REDIS_URL_FILE"] == f"/run/secrets/{name}_redis_url"
         assert [one for one in service["secrets"] if "redis" in one] == [f"{name}_redis_url"]
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_no_password_is_in_a_variable_or_on_a_command_line(name):
-    service = SERVICES[name]
-    named = [
-        key for key in service.get("environment", {}) if re.search("PASSWORD|SECRET|URL$", key)
-    ]
-    assert all(key.endswith("_FILE") or key == "EVALSITE_SIMULATOR_URL" for key in named)
-    assert "requirepass" not in service.get("command", [])
 
 
 def test_the_sign_in_provider_is_set_for_the_web_alone_and_its_secret_is_a_file():

@@ -15,6 +15,7 @@ from evalsite.commit import find_commit
 from evalsite.data_folder import close_to_others
 from evalsite.database import database_settings
 from evalsite.env import (
+    BASE_DIR,
     EnvironmentProblem,
     read_environment,
     redis_url_file,
@@ -23,7 +24,6 @@ from evalsite.env import (
 from evalsite.mail import read_mail
 from runs.checks import check_cookies, check_proxies
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.processes import BASE_DIR
 
 
 def read(tmp_path: Path, **variables: str):
@@ -88,16 +88,12 @@ def test_a_folder_of_others_is_warned_about_and_left_as_it_is(tmp_path, caplog, 
     assert f"Other accounts of this machine can read {data}" in caplog.text
 
 
-def test_the_data_folder_is_for_its_owner_only(tmp_path):
+def test_the_secret_key_is_made_once_kept_and_closed_to_others(tmp_path):
     environment = read(tmp_path)
     assert stat.S_IMODE(environment.data.stat().st_mode) == 0o700
     assert stat.S_IMODE((environment.data / "keys" / "secret_key").stat().st_mode) == 0o600
-
-
-def test_the_secret_key_is_made_once_and_kept(tmp_path):
-    first = read(tmp_path).secret_key
-    assert len(first) >= 50
-    assert read(tmp_path).secret_key == first
+    assert len(environment.secret_key) >= 50
+    assert read(tmp_path).secret_key == environment.secret_key
 
 
 def test_a_secret_may_come_from_a_file(tmp_path):
@@ -107,21 +103,17 @@ def test_a_secret_may_come_from_a_file(tmp_path):
     assert environment.redis_url == "redis://:password@somewhere:6379/0"
 
 
-def test_commands_find_the_redis_of_a_running_serve(tmp_path):
-    data = read(tmp_path).data
-    redis_url_file(data).parent.mkdir()
-    redis_url_file(data).write_text("redis://:secret@127.0.0.1:5555/0")
-    assert read(tmp_path).redis_url == "redis://:secret@127.0.0.1:5555/0"
-    assert read(tmp_path, REDIS_URL="redis://named:1/0").redis_url == "redis://named:1/0"
-
-
-def test_commands_find_the_simulated_provider_of_a_running_serve(tmp_path):
+def test_commands_find_the_redis_and_the_simulated_provider_of_a_running_serve(tmp_path):
     data = read(tmp_path).data
     assert read(tmp_path).simulator_url == "http://127.0.0.1:8765"
+    redis_url_file(data).parent.mkdir()
+    redis_url_file(data).write_text("redis://:secret@127.0.0.1:5555/0")
     simulator_url_file(data).write_text("http://127.0.0.1:5556")
-    assert read(tmp_path).simulator_url == "http://127.0.0.1:5556"
-    named = read(tmp_path, EVALSITE_SIMULATOR_URL="http://named:1")
-    assert named.simulator_url == "http://named:1"
+    found = read(tmp_path)
+    assert found.redis_url == "redis://:secret@127.0.0.1:5555/0"
+    assert found.simulator_url == "http://127.0.0.1:5556"
+    named = read(tmp_path, REDIS_URL="redis://named:1/0", EVALSITE_SIMULATOR_URL="http://named:1")
+    assert (named.redis_url, named.simulator_url) == ("redis://named:1/0", "http://named:1")
 
 
 def test_hosts_follow_from_the_origins_and_always_include_loopback(tmp_path):
@@ -177,24 +169,22 @@ def test_a_command_stops_with_the_message_alone_and_exit_code_2(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("spelling", [["--data", "{folder}"], ["--data={folder}"]])
-def test_every_command_takes_the_data_option(tmp_path, spelling):
+BEHIND_TLS = {"EVALSITE_ORIGINS": "https://eval.example.com", "EVALSITE_TRUSTED_PROXIES": "1"}
+
+
+@pytest.mark.parametrize(
+    ("data_option", "variables"),
+    [(["--data", "{folder}"], {}), (["--data={folder}"], BEHIND_TLS)],
+    ids=["plain http", "behind TLS"],
+)
+def test_the_deployment_check_is_clean_and_takes_the_data_option(tmp_path, data_option, variables):
+    """As every command does, in either spelling."""
     folder = tmp_path / "elsewhere"
-    done = manage("check", *(part.format(folder=folder) for part in spelling))
+    options = ["--deploy", "--fail-level", "WARNING"]
+    options += [part.format(folder=folder) for part in data_option]
+    done = manage("check", *options, **variables)
     assert done.returncode == 0, done.stderr
     assert (folder / "keys" / "secret_key").exists()
-
-
-def test_the_deployment_check_is_clean(tmp_path):
-    options = ["check", "--deploy", "--fail-level", "WARNING"]
-    assert manage(*options, EVALSITE_DATA=str(tmp_path)).returncode == 0
-    behind_tls = manage(
-        *options,
-        EVALSITE_DATA=str(tmp_path),
-        EVALSITE_ORIGINS="https://eval.example.com",
-        EVALSITE_TRUSTED_PROXIES="1",
-    )
-    assert behind_tls.returncode == 0, behind_tls.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import get_default_password_validators
@@ -15,11 +16,13 @@ from django.contrib.sessions.models import Session
 from django.test import Client, override_settings
 from django.utils.timezone import now
 
+from evalsite.asgi import application
+from evalsite.env import BASE_DIR
 from evalsite.session_age import STARTED
 from runs.roles import Role
 from runs.services.people.accounts import person_of_session
 from tests.harness.factories import PASSWORD, make_person, make_person_with_password, with_role
-from tests.platform.processes import BASE_DIR
+from tests.harness.patience import PATIENCE_SECONDS
 
 EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
@@ -33,6 +36,7 @@ ADDRESSES = ["/healthz", "/", "/admin/", "/no-such-page", "/static/uplot/uPlot.m
 
 @pytest.fixture
 def alice(db):
+    """She may use the admin site."""
     return get_user_model().objects.create_superuser("alice")
 
 
@@ -48,16 +52,16 @@ def directives(response) -> dict[str, list[str]]:
     return {words[0]: words[1:] for words in (part.split() for part in parts)}
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("who", ["stranger", "alice"])
-def test_every_answer_carries_the_security_headers(address, who, alices_browser, client):
-    response = (alices_browser if who == "alice" else client).get(address)
-    wanted = dict(EVERYWHERE)
-    if address.startswith("/static/"):
-        del wanted["X-Frame-Options"]  # not a page; frame-ancestors says the same
-    assert {name: response.get(name) for name in wanted} == wanted
-    assert "camera=()" in response["Permissions-Policy"]
-    assert directives(response)["default-src"] == ["'none'"]
+def test_every_answer_carries_the_security_headers(who, alices_browser, client):
+    for address in ADDRESSES:
+        response = (alices_browser if who == "alice" else client).get(address)
+        wanted = dict(EVERYWHERE)
+        if address.startswith("/static/"):
+            del wanted["X-Frame-Options"]  # not a page; frame-ancestors says the same
+        assert {name: response.get(name) for name in wanted} == wanted, address
+        assert "camera=()" in response["Permissions-Policy"], address
+        assert directives(response)["default-src"] == ["'none'"], address
 
 
 def test_the_policy_allows_our_own_files_and_nothing_inline(client):
@@ -75,6 +79,34 @@ def test_the_policy_allows_our_own_files_and_nothing_inline(client):
 def test_no_other_site_may_read_an_answer(client):
     response = client.get("/healthz", headers={"Origin": "https://elsewhere.example"})
     assert not [name for name in response.headers if name.startswith("Access-Control-")]
+
+
+FOREIGN_ORIGINS = [
+    None,
+    "null",
+    "http://127.0.0.1",  # no port
+    "http://127.0.0.1:8001",
+    "https://127.0.0.1:8000",  # another scheme
+    "http://elsewhere.example:8000",
+    "http://127.0.0.1.elsewhere.example:8000",
+    "127.0.0.1:8000",
+]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_only_our_own_pages_may_open_a_socket_scheme_host_and_port_are_exact():
+    wanted = {**dict.fromkeys(settings.ORIGINS, True), **dict.fromkeys(FOREIGN_ORIGINS, False)}
+    assert {origin: await is_let_in(origin) for origin in wanted} == wanted
+
+
+async def is_let_in(origin):
+    headers = [] if origin is None else [(b"origin", origin.encode())]
+    communicator = WebsocketCommunicator(application, "/ws/runs/1/", headers=headers)
+    try:
+        connected, _ = await communicator.connect(timeout=PATIENCE_SECONDS)
+        return connected
+    finally:
+        await communicator.disconnect(timeout=PATIENCE_SECONDS)
 
 
 def test_pages_of_a_signed_in_person_are_not_kept_by_caches(alices_browser, client):

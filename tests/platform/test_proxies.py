@@ -1,7 +1,5 @@
 """The client's address behind proxies: from the right, and only from proxies that are trusted."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client, override_settings
 

@@ -17,7 +17,7 @@ from evalsite.embedded import redis_server
 from evalsite.env import redis_url_file
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.plugin import PATIENT_WITH_REDIS
-from tests.platform.processes import is_running, wait_until_gone
+from tests.harness.processes import is_running, wait_until_gone
 
 
 @contextmanager

@@ -20,13 +20,13 @@ from dramatiq.brokers.redis import RedisBroker
 
 from evalsite.embedded.child_processes import die_with_parent
 from evalsite.embedded.ports import free_port
-from evalsite.embedded.redis_server import find_binary
+from evalsite.embedded.redis_server import find_binary, wait_until_answering
+from evalsite.env import BASE_DIR
 from runs.open_sockets import OpenSockets, key_of
 from runs.rates import RateCounter
 from runs.selectors.endpoints.permit_state import ask
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.plugin import PATIENT_WITH_REDIS
-from tests.platform.processes import BASE_DIR
 from workers import redis_flights
 from workers.engine.records import Reply
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota
@@ -61,26 +61,14 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
         return f"{made}?{PATIENT_WITH_REDIS}"
 
     try:
-        wait_for_health(f"redis://health:none@127.0.0.1:{port}")
+        # As the health check of compose.yaml asks.
+        wait_until_answering(f"redis://health:none@127.0.0.1:{port}", PATIENCE_SECONDS)
         yield Urls(
             address("web_redis_url"), address("worker_redis_url"), f"redis://127.0.0.1:{port}"
         )
     finally:
         server.kill()
         server.wait()
-
-
-def wait_for_health(url: str) -> None:
-    """As the health check of compose.yaml asks."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            with redis.Redis.from_url(url) as client:
-                assert client.ping()
-                return
-        except redis.ConnectionError:
-            assert time.monotonic() < end
-            time.sleep(0.02)
 
 
 def broker_at(url: str) -> RedisBroker:
@@ -176,14 +164,17 @@ BEYOND = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [(name, one) for name in BEYOND for one in (*ADMINISTRATION, *BEYOND[name])],
-)
-def test_what_is_none_of_its_business_is_refused(urls: Urls, name: str, command: str) -> None:
-    client = redis.Redis.from_url(getattr(urls, name))
-    with client, pytest.raises(redis.exceptions.NoPermissionError):
-        client.execute_command(*command.split())
+def test_what_is_none_of_its_business_is_refused(urls: Urls) -> None:
+    allowed = []
+    for name, beyond in BEYOND.items():
+        for command in (*ADMINISTRATION, *beyond):
+            with redis.Redis.from_url(getattr(urls, name)) as client:
+                try:
+                    client.execute_command(*command.split())
+                except redis.exceptions.NoPermissionError:
+                    continue
+            allowed.append((name, command))
+    assert allowed == []
 
 
 def test_nobody_enters_without_a_password(urls: Urls) -> None:

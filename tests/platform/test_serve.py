@@ -1,70 +1,101 @@
-"""The whole site by one command: it comes up, heals, and leaves nothing behind."""
+"""The whole site by one command: what it refuses to start on, how it comes up, heals and ends."""
 
-from __future__ import annotations
-
+import socket
 import urllib.request
-from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.processes import is_running, wait_until_gone
-from tests.platform.serving import SETUP, Serve, time_of_first_answer
-
-pytestmark = pytest.mark.late
+from evalsite.embedded.data_lock import DataFolderTaken, only_one_in
+from evalsite.embedded.parts import answers_ready
+from evalsite.embedded.ports import PortTaken, claim_port, claim_usual_port
+from tests.harness.patience import PATIENCE_SECONDS, wait_until
+from tests.harness.processes import wait_until_gone
+from tests.harness.site import ServedSite
+from tests.platform.test_environment import manage
 
 
 @pytest.fixture
-def serve(tmp_path) -> Iterator[Callable[[], Serve]]:
-    started: list[Serve] = []
-
-    def start() -> Serve:
-        started.append(Serve(tmp_path / "data"))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.kill()
+def taken_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
 
 
-def status_of(url: str) -> int:
+def test_a_free_port_is_claimed():
+    assert claim_port("127.0.0.1", 0, "--port") > 0
+
+
+def test_a_taken_port_is_named_with_the_option_that_changes_it(taken_port):
+    named = rf"Port {taken_port} on 127.0.0.1 .* --port {taken_port + 1}"
+    with pytest.raises(PortTaken, match=named):
+        claim_port("127.0.0.1", taken_port, "--port")
+
+
+def test_a_second_site_takes_a_free_port_instead_of_the_usual_one(taken_port):
+    assert claim_usual_port("127.0.0.1", taken_port) not in (0, taken_port)
+
+
+def test_an_address_that_is_not_ours_is_explained():
+    with pytest.raises(PortTaken, match=r"cannot be used .* --host"):
+        claim_port("192.0.2.1", 8000, "--port")  # a documentation address: never anybody's
+
+
+def test_a_data_folder_has_one_serve_at_a_time(tmp_path):
+    with (
+        only_one_in(tmp_path),
+        pytest.raises(DataFolderTaken, match=r"another `serve` \(process \d+\).* --data DIR"),
+        only_one_in(tmp_path),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        pytest.param("--port {taken} --simulator-port 0", ["{is_taken}", "--port"], id="port"),
+        pytest.param(
+            "--port 0 --simulator-port {taken}", ["{is_taken}", "--simulator-port"], id="simulator"
+        ),
+        pytest.param(
+            "--host 0.0.0.0 --port 0 --simulator-port 0",
+            ["EVALSITE_ORIGINS=http://"],
+            id="a public address needs a name",
+        ),
+    ],
+)
+def test_serve_says_what_is_wrong_and_leaves_exit_code_2(tmp_path, taken_port, options, told):
+    done = manage("serve", *options.format(taken=taken_port).split(), "--data", str(tmp_path))
+    assert done.returncode == 2
+    is_taken = f"Port {taken_port} on 127.0.0.1 is taken"
+    assert [part for part in told if part.format(is_taken=is_taken) not in done.stderr] == []
+    assert not (tmp_path / "evalsite.sqlite3").exists(), "nothing may have been started"
+
+
+@pytest.mark.late
+def test_it_comes_up_heals_and_leaves_nothing_behind_however_it_ends(tmp_path):
+    site = ServedSite(tmp_path)
+    try:
+        assert status_of(f"{site.url}/readyz") == 200
+        assert status_of(site.setup_link) == 200, "the first person gets a link, not a password"
+        tasks = sorted(site.children().values())
+        assert tasks == ["redis", "simulator", "web", "worker", "worker"]
+
+        second = manage("serve", "--port", "0", "--data", str(tmp_path))
+        assert second.returncode == 2
+        assert "is in use by another `serve` (process " in second.stderr
+
+        killed = site.kill_web()
+        site.serve.wait_for(r"web +\| was ended by SIGKILL; starting it again")
+        wait_until(lambda: answers_ready(site.url))
+        assert killed not in site.children()
+
+        pids = site.children()
+        site.serve.popen.kill()
+        wait_until_gone(*pids)
+    finally:
+        site.serve.kill()
+    ServedSite(tmp_path).close()  # starts on what the killed one left; fails if it leaves a process
+
+
+def status_of(url):
     with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as response:
-        return int(response.status)
-
-
-def test_it_comes_up_heals_and_stops_without_a_trace(serve):
-    site = serve()
-    url = site.wait_until_ready()
-    assert status_of(f"{url}/readyz") == 200
-
-    assert status_of(site.wait_for(SETUP)) == 200, "the first person gets a link, not a password"
-
-    tasks = sorted(site.children().values())
-    assert tasks == ["redis", "simulator", "web", "worker", "worker"]
-    first = site.web()
-    site.kill_web()
-    site.wait_for(r"web +\| was ended by SIGKILL; starting it again")
-    time_of_first_answer(url)
-    assert site.web() != first
-
-    pids = list(site.children())
-    assert site.stop() == 0
-    assert not [pid for pid in pids if is_running(pid)]
-
-
-def test_kill_9_leaves_nothing_and_the_next_start_works(serve):
-    site = serve()
-    site.wait_until_ready()
-    pids = list(site.children())
-    site.process.kill()
-    wait_until_gone(*pids)
-    again = serve()
-    again.wait_until_ready()
-    assert again.stop() == 0
-
-
-def test_a_second_one_in_the_same_folder_is_turned_away(serve):
-    serve().wait_until_ready()
-    second = serve()
-    assert second.process.wait(PATIENCE_SECONDS) == 2
-    second.wait_for(r"is in use by another `serve` \(process \d+\)")
+        return response.status

@@ -1,23 +1,50 @@
 """The supervisor with tiny real processes: restarts, order, and nothing left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
+import sys
+from contextlib import contextmanager
 
 import pytest
 
+from evalsite.embedded.loose_parts import LoggedProcess
 from evalsite.embedded.supervisor import Part, PartFailed, Supervisor
+from evalsite.env import BASE_DIR
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.processes import (
-    HAS_A_CHILD,
-    STUBBORN,
-    WAITS,
-    Supervised,
-    is_running,
-    wait_until_gone,
-)
+from tests.harness.processes import is_running, wait_until_gone
 
+# Supervises the parts of argv[2:], each "name=program", until it is told to stop; then each has the
+# seconds of argv[1]. The part called broken never gets ready.
+SUPERVISING = """
+import asyncio, os, sys
+from evalsite.embedded.supervisor import Part, Supervisor
+from tests.harness.patience import PATIENCE_SECONDS
+
+def part(index, text):
+    name, _, program = text.partition("=")
+    argv = [sys.executable, "-S", "-c", program]
+    is_ready = (lambda: False) if name == "broken" else None
+    seconds = float(sys.argv[1]), PATIENCE_SECONDS
+    return Part(name, index, argv, dict(os.environ), is_ready, *seconds)
+
+async def main():
+    parts = [part(index, text) for index, text in enumerate(sys.argv[2:])]
+    await Supervisor(parts).run(when_ready=lambda: print("ready", flush=True))
+
+asyncio.run(main())
+"""
+WAITS = "import os, signal; print('pid', os.getpid(), flush=True); signal.pause()"
+# Hears SIGTERM and does not care.
+STUBBORN = (
+    "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    " print('pid', os.getpid(), flush=True)\nwhile True: signal.pause()"
+)
+# Starts a child of its own, in the same group.
+HAS_A_CHILD = (
+    "import signal, subprocess, sys;"
+    " child = subprocess.Popen([sys.executable, '-S', '-c', 'import signal; signal.pause()']);"
+    " print('pid', child.pid, flush=True); signal.pause()"
+)
 WAITS_KNOWN = (
     "import os, pathlib, signal; print('pid', os.getpid(), flush=True);"
     " pathlib.Path({file!r}).touch(); signal.pause()"
@@ -25,92 +52,113 @@ WAITS_KNOWN = (
 FAILS = """
 import pathlib, time
 while not pathlib.Path({file!r}).exists():
-    time.sleep(0.01)
+    time.sleep(0.01)  # nobody tells of files
 raise SystemExit('no luck today')
 """
-ORDERED_STOP = "import signal; {ready}; signal.sigwait([signal.SIGTERM]); print('stopped')"
+# The mask comes first: a signal between the print and sigwait must wait, not kill.
+STOPS_ALOUD = (
+    "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]);"
+    " print('up', flush=True); signal.sigwait([signal.SIGTERM]); print('stopped')"
+)
 
 
-def test_a_killed_part_is_started_again_and_one_line_says_so():
-    with Supervised(f"web={WAITS}") as supervised:
-        first = supervised.pid_of("web")
+@pytest.fixture
+def supervise(tmp_path):
+    """A supervisor in a process of its own, and the lines it prints."""
+
+    @contextmanager
+    def start(*parts, grace_seconds=PATIENCE_SECONDS):
+        argv = [sys.executable, "-c", SUPERVISING, str(grace_seconds), *parts]
+        env = {**os.environ, "PYTHONPATH": str(BASE_DIR)}
+        process = LoggedProcess("all", argv, env, tmp_path, ready_seconds=PATIENCE_SECONDS)
+        try:
+            yield process
+        finally:
+            process.kill()
+
+    return start
+
+
+def pid_of(name, supervised):
+    """Of the part's first life."""
+    return int(supervised.wait_for(rf"{name} +\| pid (\d+)\n"))
+
+
+def test_a_killed_part_is_started_again_and_one_line_says_so(supervise):
+    with supervise(f"web={WAITS}") as supervised:
+        first = pid_of("web", supervised)
         os.kill(first, signal.SIGKILL)
-        line = supervised.read_until(lambda line: "again" in line)
-        second = supervised.pid_of("web")
-        assert line == "web       | was ended by SIGKILL; starting it again in 0.5 s"
+        said = r"\nweb       \| was ended by SIGKILL; starting it again in 0\.5 s\n"
+        second = int(supervised.wait_for(rf"(?s){said}.*web +\| pid (\d+)\n"))
         assert second != first
         assert is_running(second)
 
 
-def test_a_part_that_comes_to_its_end_by_itself_is_started_again():
-    with Supervised("web=print('hello')") as supervised:
-        supervised.read_until(lambda line: "ended with exit code 0; starting it again" in line)
-        for _ in range(2):
-            supervised.read_until(lambda line: line == "web       | hello")
+def test_a_part_that_comes_to_its_end_by_itself_is_started_again(supervise):
+    with supervise("web=print('hello')") as supervised:
+        again = "ended with exit code 0; starting it again"
+        supervised.wait_for(rf"(?s)web       \| hello\n.*{again}.*web       \| hello\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_one_signal_stops_all_parts(number):
-    with Supervised(f"redis={WAITS}", f"web={WAITS}") as supervised:
-        pids = [supervised.pid_of("redis"), supervised.pid_of("web")]
-        supervised.read_until(lambda line: line == "ready")
-        supervised.process.send_signal(number)
-        assert supervised.process.wait(PATIENCE_SECONDS) == 0
+def test_one_signal_stops_all_parts(supervise, number):
+    with supervise(f"redis={WAITS}", f"web={WAITS}") as supervised:
+        pids = [pid_of("redis", supervised), pid_of("web", supervised)]
+        supervised.wait_for(r"(?m)^ready$")
+        supervised.signal(number)
+        assert supervised.popen.wait(PATIENCE_SECONDS) == 0
         assert not any(is_running(pid) for pid in pids)
 
 
-def test_kill_9_of_the_supervisor_leaves_nothing_running():
-    with Supervised(f"redis={WAITS}", f"web={STUBBORN}") as supervised:
-        pids = [supervised.pid_of("redis"), supervised.pid_of("web")]
-        supervised.process.kill()
+def test_kill_9_of_the_supervisor_leaves_nothing_running(supervise):
+    with supervise(f"redis={WAITS}", f"web={STUBBORN}") as supervised:
+        pids = [pid_of("redis", supervised), pid_of("web", supervised)]
+        supervised.popen.kill()
         wait_until_gone(*pids)
 
 
-def test_parts_stop_in_reverse_order():
-    """The mask comes first: a signal between the print and sigwait must wait, not kill."""
-    ready = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); print('up', flush=True)"
-    program = ORDERED_STOP.format(ready=ready)
-    with Supervised(f"redis={program}", f"web={program}", f"worker={program}") as supervised:
-        for _ in range(3):
-            supervised.read_until(lambda line: line.endswith("| up"))
-        supervised.process.send_signal(signal.SIGTERM)
-        supervised.process.wait(PATIENCE_SECONDS)
-        stops = [line.split()[0] for line in supervised.read_rest() if "stopped" in line]
-        assert stops == ["worker", "web", "redis"]
+def test_parts_stop_in_reverse_order(supervise):
+    names = ["redis", "web", "worker"]
+    with supervise(*(f"{name}={STOPS_ALOUD}" for name in names)) as supervised:
+        for name in names:
+            supervised.wait_for(rf"{name} +\| up\n")
+        supervised.signal(signal.SIGTERM)
+        supervised.popen.wait(PATIENCE_SECONDS)
+        lines = supervised.text.splitlines()
+        assert [line.split()[0] for line in lines if "stopped" in line] == names[::-1]
 
 
-def test_a_part_that_ignores_the_request_to_stop_is_killed_after_its_grace():
-    with Supervised(f"web={STUBBORN}", grace_seconds=1) as supervised:
-        pid = supervised.pid_of("web")
-        supervised.process.send_signal(signal.SIGINT)
-        assert supervised.process.wait(PATIENCE_SECONDS) == 0
-        assert "web       | still there after 1 s; killed" in supervised.read_rest()
+def test_a_part_that_ignores_the_request_to_stop_is_killed_after_its_grace(supervise):
+    with supervise(f"web={STUBBORN}", grace_seconds=1) as supervised:
+        pid = pid_of("web", supervised)
+        supervised.signal(signal.SIGINT)
+        assert supervised.popen.wait(PATIENCE_SECONDS) == 0
+        assert "\nweb       | still there after 1 s; killed\n" in supervised.text
         assert not is_running(pid)
 
 
-def test_what_a_part_started_itself_ends_with_it():
-    with Supervised(f"worker={HAS_A_CHILD}", grace_seconds=1) as supervised:
-        grandchild = supervised.pid_of("worker")
-        supervised.process.send_signal(signal.SIGINT)
-        supervised.process.wait(PATIENCE_SECONDS)
+def test_what_a_part_started_itself_ends_with_it(supervise):
+    with supervise(f"worker={HAS_A_CHILD}", grace_seconds=1) as supervised:
+        grandchild = pid_of("worker", supervised)
+        supervised.signal(signal.SIGINT)
+        supervised.popen.wait(PATIENCE_SECONDS)
         wait_until_gone(grandchild)
 
 
-def test_lines_without_an_end_are_passed_on_in_pieces():
-    with Supervised("web=print('x' * 200_000, flush=True); import signal; signal.pause()") as lines:
-        piece = lines.read_until(lambda line: line.startswith("web"))
-        assert set(piece.removeprefix("web       | ")) == {"x"}
+def test_lines_without_an_end_are_passed_on_in_pieces(supervise):
+    long = "print('x' * 200_000, flush=True); import signal; signal.pause()"
+    with supervise(f"web={long}") as supervised:
+        supervised.wait_for(r"(?m)^web       \| x+$")
 
 
-def test_a_part_that_never_gets_ready_stops_the_start_and_the_others(tmp_path):
+def test_a_part_that_never_gets_ready_stops_the_start_and_the_others(supervise, tmp_path):
     """It fails when the other one has said who it is, which it could not do any more later."""
     redis, broken = (text.format(file=str(tmp_path / "up")) for text in (WAITS_KNOWN, FAILS))
-    with Supervised(f"redis={redis}", f"broken={broken}", f"worker={WAITS}") as supervised:
-        pid = supervised.pid_of("redis")
-        assert supervised.process.wait(PATIENCE_SECONDS) == 1
-        text = "\n".join(supervised.read_rest())
-        assert "broken    | no luck today" in text
-        assert "worker" not in text, "later stages must not start"
+    with supervise(f"redis={redis}", f"broken={broken}", f"worker={WAITS}") as supervised:
+        pid = pid_of("redis", supervised)
+        assert supervised.popen.wait(PATIENCE_SECONDS) == 1
+        assert "broken    | no luck today" in supervised.text
+        assert "worker" not in supervised.text, "later stages must not start"
         assert not is_running(pid)
 
 

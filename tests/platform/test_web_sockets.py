@@ -2,34 +2,98 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
+from collections import Counter
 from itertools import count
 
 import aiohttp
 import pytest
+from channels.db import database_sync_to_async
 from django.conf import settings
 
 from evalsite.embedded.parts import WEBSOCKET_BYTES
 from evalsite.web.sockets import BURST, Allowance
 from runs import open_sockets
-from runs.models import PersonQuota
+from runs.models import PersonQuota, RunState
 from runs.open_sockets import OpenSockets, key_of
 from tests.conftest import shared_redis
+from tests.harness.factories import client_of, make_dataset, make_person, make_run
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.web_process import (
-    browser_at,
-    read_to_the_end,
-    read_until,
-    running_web,
-    say,
-    until_counted,
-)
+from tests.harness.processes import forget_peak_memory, memory_mb
+from tests.harness.site import running_web
 
 POLICY_VIOLATION, TOO_MANY = 1008, 4429
 CUT = 1006  # without a word: nothing more is taken from the network
 ADA = 7
 FORGET_SECONDS = int(PATIENCE_SECONDS)
 MOST = settings.SOCKETS_PER_PERSON
+
+
+class Browser:
+    """Somebody who is signed in, and a run of theirs that goes on."""
+
+    def __init__(self, web, run, cookies):
+        self.person = run.owner_id
+        self._address = f"{web.url}/ws/runs/{run.pk}/"
+        self._headers, self._cookies = {"Origin": web.url}, cookies
+
+    async def __aenter__(self):
+        many = aiohttp.TCPConnector(limit=0)
+        self._http = aiohttp.ClientSession(
+            headers=self._headers, cookies=self._cookies, connector=many
+        )
+        return self
+
+    async def __aexit__(self, *error):
+        await self._http.close()
+
+    async def connect(self):
+        return await self._http.ws_connect(self._address)
+
+    async def open_page(self):
+        """A live page: it has its first numbers and said so."""
+        socket = await self.connect()
+        await read_until(socket, "snapshot")
+        await say(socket, "ack")
+        return socket
+
+
+@database_sync_to_async
+def browser_at(web):
+    ada = make_person("ada")
+    run = make_run(ada, make_dataset(ada), state=RunState.RUNNING, ended=None)
+    name = settings.SESSION_COOKIE_NAME
+    return Browser(web, run, {name: client_of(ada).cookies[name].value})
+
+
+async def say(socket, kind):
+    await socket.send_json({"type": kind})
+
+
+async def read_until(socket, kind):
+    while True:
+        frame = json.loads(await socket.receive_str(timeout=PATIENCE_SECONDS))
+        if frame["type"] == kind:
+            return frame
+
+
+async def read_to_the_end(socket):
+    """The code and the reason with which the server closed it."""
+    while True:
+        message = await socket.receive(timeout=PATIENCE_SECONDS)
+        if message.type is aiohttp.WSMsgType.CLOSE:
+            return message.data, message.extra or ""
+        if message.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR):
+            return socket.close_code, ""
+
+
+async def until_counted(person, sockets):
+    """So many sockets of a person are open, as the server counts them."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while shared_redis().zcard(key_of(person)) != sockets:  # noqa: ASYNC110 - Redis tells nobody
+            await asyncio.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +236,35 @@ def test_without_redis_a_web_process_counts_its_own(remembers_long):
     assert not alone.keep(ADA, "one more", MOST)
     alone.forget(ADA, kept[0])
     assert alone.keep(ADA, "one more", MOST)
+
+
+async def test_a_flood_of_frames_and_sockets_of_one_person_takes_no_memory(web, browser):
+    await (await browser.open_page()).close()  # what is loaded at the first one stays
+    before = forget_peak_memory(web.pid)
+    codes = [await send_frames(browser, size) for size in (20, 4_000, 60_000)]
+    await until_counted(browser.person, 0)
+    kept = []  # one that nobody holds is closed
+    pages = await asyncio.gather(*[fate_of_a_page(browser, kept) for _ in range(120)])
+    grown = memory_mb(web.pid, "VmHWM") - before
+    assert set(codes) <= {1008, 1006}
+    assert Counter(pages) == {"live": 20, "4429": 100}
+    assert grown <= 20
+
+
+async def send_frames(browser, size):
+    """100 MB of messages as fast as the network takes them; nothing that comes back is read."""
+    socket = await browser.open_page()
+    text = json.dumps({"type": "ping", "more": "x" * size}).encode()
+    try:
+        for _ in range(100_000_000 // len(text)):
+            await socket.send_frame(text, aiohttp.WSMsgType.TEXT)
+    except (aiohttp.ClientError, ConnectionError):
+        pass  # it was closed
+    code, _ = await read_to_the_end(socket)
+    return code
+
+
+async def fate_of_a_page(browser, kept):
+    kept.append(socket := await browser.connect())
+    message = await socket.receive(timeout=PATIENCE_SECONDS)
+    return str(message.data) if message.type is aiohttp.WSMsgType.CLOSE else "live"

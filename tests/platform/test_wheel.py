@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from evalsite.env import BASE_DIR
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.platform.processes import BASE_DIR
-from tests.platform.serving import READY, SETUP
+from tests.harness.site import READY, SETUP
 
 pytestmark = [pytest.mark.late, pytest.mark.timeout(600)]
 
@@ -47,8 +47,8 @@ class Installed:
         lock = BASE_DIR / "requirements" / "run.lock"
         for words in (
             ["venv", self.venv],
-            ["pip", "install", "--compile-bytecode", "--require-hashes", "-r", lock],
-            ["pip", "install", "--compile-bytecode", "--no-deps", wheel],
+            ["pip", "install", "--require-hashes", "-r", lock],  # compiled as far as it is used
+            ["pip", "install", "--no-deps", wheel],
             ["pip", "check"],  # what it declares is what the lock has
         ):
             subprocess.run([UV, "--quiet", *words], check=True, env=env)
@@ -97,11 +97,11 @@ def check_pages(installed: Installed) -> None:
     assert serve.stdout is not None
     try:
         printed = ""
-        while not (READY.search(printed) and SETUP.search(printed)):
+        while not (re.search(READY, printed) and re.search(SETUP, printed)):
             line = serve.stdout.readline()
             assert line, f"It ended:\n{printed}"
             printed += line
-        ready, setup = READY.search(printed), SETUP.search(printed)
+        ready, setup = re.search(READY, printed), re.search(SETUP, printed)
         assert ready
         assert setup
         page = fetch(setup[1])

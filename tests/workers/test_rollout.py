@@ -18,7 +18,7 @@ from tests.api.asking import Asker
 from tests.engine.rollout.playing import reported, rollout
 from tests.harness.factories import client_of
 from tests.harness.patience import wait_until
-from tests.platform.processes import wait_until_gone
+from tests.harness.processes import wait_until_gone
 from tests.workers.working import finish, running_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)

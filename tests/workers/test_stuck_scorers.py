@@ -11,7 +11,7 @@ from runs.services.control.retrying import retry_failed
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests import odd_scorers
-from tests.platform.processes import wait_until_gone
+from tests.harness.processes import wait_until_gone
 from tests.workers.working import finish, running_worker
 from workers.engine.plugins import PLUGINS
 from workers.simulator.testing import SimulatorClient

@@ -4,6 +4,9 @@ const PATIENCE_MS = 8_000;
 const AWAY = "The site does not answer as it should. Numbers may be old; it is asked again by itself.";
 
 const strip = document.querySelector("[data-health]");
+const late = document.querySelector("[data-late-health]");
+const wordsOf = (nodes) => nodes.map((node) => node.textContent.trim()).join("");
+const atLoad = strip && wordsOf([...strip.children]);
 let timer = 0;
 let isAsking = false;
 
@@ -14,16 +17,25 @@ function line(words) {
   return item;
 }
 
-/** Says so when it is over instead of taking the strip away: the page below must not jump. */
+/** What was there at the load keeps its place, seen or not; anything else comes over the page. Nothing moves. */
 function show(nodes) {
-  const words = nodes.map((node) => node.textContent.trim()).join("");
-  if (strip.hidden && !words) return;
-  const shown = words ? nodes : [line("All is well again.")];
-  const text = shown.map((node) => node.textContent.trim()).join("");
-  strip.hidden = false;
-  strip.dataset.health = words ? "trouble" : "well";
-  const before = [...strip.children].map((node) => node.textContent.trim()).join("");
-  if (before !== text) strip.replaceChildren(...shown);
+  const words = wordsOf(nodes);
+  const wasTrouble = late.querySelector("[data-health=trouble]") || (atLoad && strip.dataset.health === "trouble");
+  strip.dataset.health = words === atLoad ? "trouble" : "past";
+  if (words === atLoad && words) late.replaceChildren();
+  else if (words) tell("trouble", nodes);
+  else if (wasTrouble) tell("well", [line("All is well again.")]);
+  else late.replaceChildren(); // by now everybody has read that it is well
+}
+
+/** In a new box: one that grows would move. */
+function tell(state, nodes) {
+  if (wordsOf([...late.children]) === wordsOf(nodes)) return;
+  const box = document.createElement("div");
+  box.className = "health";
+  box.dataset.health = state;
+  box.append(...nodes);
+  late.replaceChildren(box);
 }
 
 async function ask() {

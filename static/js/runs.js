@@ -23,11 +23,31 @@ function show(part) {
   }
 }
 
-/** Only where something changed: a button under the pointer must not go. */
+const wordsOf = (element) => element.textContent.replace(/\s+/g, " ");
+
+/** Alerts stay as they are until somebody asks for the new ones, so that no row moves: a strip offers them. */
 function showAlerts(fresh) {
   const place = document.querySelector("[data-alerts]");
-  const words = (element) => element.textContent.replace(/\s+/g, " ");
-  if (words(place) !== words(fresh)) replaceIn(place, [...fresh.childNodes]);
+  const offer = document.querySelector("[data-late-alerts]");
+  offer.hidden = wordsOf(place) === wordsOf(fresh);
+  if (offer.hidden) return;
+  const text = offer.querySelector("[data-late-text]");
+  const words = changeOf(place, fresh);
+  if (text.textContent !== words) text.textContent = words;
+  offer.querySelector("button").onclick = () => {
+    offer.hidden = true;
+    replaceIn(place, [...fresh.childNodes]);
+    (place.querySelector("#alerts-title") ?? document.querySelector("#content")).focus();
+  };
+}
+
+function changeOf(place, fresh) {
+  const more = [...fresh.querySelectorAll("[data-alert]")].filter(
+    ({ dataset }) => !place.querySelector(`[data-alert="${dataset.alert}"]`),
+  ).length;
+  if (!more) return "What needs attention has changed.";
+  const others = place.querySelector("[data-alert]") ? "more " : "";
+  return more === 1 ? `1 ${others}run needs attention.` : `${more} ${others}runs need attention.`;
 }
 
 /** What is done with ticked runs shows once one is ticked. */

@@ -3,15 +3,12 @@
   const diary = { texts: {}, states: [], closes: [], boards: [], shift: 0, shifts: [] };
   window.diary = diary;
 
-  const TROUBLE = "[data-health]:not([hidden]), [data-alerts]";
-
   function note(list, value) {
     if (!list.length || list.at(-1)[1] !== value) list.push([Date.now() / 1000, value]);
   }
 
   function onChange({ target }) {
     const element = target.nodeType === Node.ELEMENT_NODE ? target : target.parentElement;
-    if (document.readyState !== "loading" && element?.closest(TROUBLE)) expectShift();
     const place = element?.closest("[data-live], [data-live-text], [data-leaderboard-rows]");
     if (!place) return;
     if (place.matches("[data-live]")) note((diary.texts[place.dataset.live] ??= []), place.textContent);
@@ -26,13 +23,6 @@
     childList: true,
     characterData: true,
   });
-
-  /** Word of trouble may push the page down when it comes. */
-  let [troubleAt, calmAt] = [0, 0];
-  function expectShift() {
-    [troubleAt, calmAt] = [performance.now(), Infinity];
-    requestAnimationFrame(() => requestAnimationFrame(() => (calmAt = performance.now())));
-  }
 
   window.WebSocket = class extends WebSocket {
     constructor(...values) {
@@ -52,9 +42,9 @@
 
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      if (entry.hadRecentInput || (entry.startTime >= troubleAt && entry.startTime < calmAt)) continue;
+      if (entry.hadRecentInput) continue;
       diary.shift += entry.value;
-      diary.shifts.push([entry.value, ...entry.sources.map(tellMove)]);
+      diary.shifts.push([entry.startTime, entry.value, ...entry.sources.map(tellMove)]);
     }
   }).observe({ type: "layout-shift", buffered: true });
 })();

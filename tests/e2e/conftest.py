@@ -87,7 +87,20 @@ class FirstMinute(NamedTuple):
     ledger: dict[str, Any]  # the provider's, when nothing but the demo had run
 
 
-def watch_first_minute(page: Page, site: ServedSite) -> FirstMinute:
+def let_it_grow(page: Page, site: ServedSite) -> None:
+    """Step by step, each seen before the next one: a slow page misses none."""
+    for step in range(1, STEPS + 1):
+        seen = live_texts(page)["progress"]
+        site.simulator.change(hold_after=CALLS_OF_A_STEP)
+        expect(page.locator("[data-live=progress]")).not_to_have_text(seen)
+        page.wait_for_function(BOARDS_SEEN, arg=[NO_SCORES, step // 3])
+    let_go(site)
+
+
+@pytest.fixture(scope="package")
+def first_minute(context: BrowserContext, site: ServedSite) -> FirstMinute:
+    """Makes the account and runs the demo, so it comes before every other story."""
+    page = context.new_page()
     witness = Witness(page, site.url)
     page.goto(site.setup_link)
     faults = faults_of(page)
@@ -103,22 +116,6 @@ def watch_first_minute(page: Page, site: ServedSite) -> FirstMinute:
     ledger = site.simulator.ledger()
     complaints = list(witness.complaints)
     return FirstMinute(page, witness, complaints, first_heading, faults, diary(page), ledger)
-
-
-def let_it_grow(page: Page, site: ServedSite) -> None:
-    """Step by step, each seen before the next one: a slow page misses none."""
-    for step in range(1, STEPS + 1):
-        seen = live_texts(page)["progress"]
-        site.simulator.change(hold_after=CALLS_OF_A_STEP)
-        expect(page.locator("[data-live=progress]")).not_to_have_text(seen)
-        page.wait_for_function(BOARDS_SEEN, arg=[NO_SCORES, step // 3])
-    let_go(site)
-
-
-@pytest.fixture(scope="package")
-def first_minute(context: BrowserContext, site: ServedSite) -> FirstMinute:
-    """Makes the account and runs the demo, so it comes before every other story."""
-    return watch_first_minute(context.new_page(), site)
 
 
 @pytest.fixture(scope="package")

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from playwright.sync_api import Page
 
+from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import ServedSite
 
 USERNAME = "ada"
@@ -25,14 +26,6 @@ def make_admin(page: Page, site: ServedSite) -> None:
     page.wait_for_url("**/runs/")
 
 
-def sign_in(page: Page) -> None:
-    page.goto("/sign-in/")
-    page.get_by_label("Username").fill(USERNAME)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/runs/")
-
-
 def run_the_demo(page: Page) -> None:
     page.goto("/runs/")
     if (menu := page.get_by_text("Try a demo", exact=True)).count():  # there are runs already
@@ -45,7 +38,12 @@ def launch(page: Page, document: dict[str, Any]) -> None:
     """Over REST, in the session of the page: those who fill in the form say so."""
     cookies = {one["name"]: one["value"] for one in page.context.cookies()}
     headers = {"X-CSRFToken": cookies[settings.CSRF_COOKIE_NAME]}
-    answer = page.request.post("/api/v1/runs", data={"configuration": document}, headers=headers)
+    answer = page.request.post(
+        "/api/v1/runs",
+        data={"configuration": document},
+        headers=headers,
+        timeout=PATIENCE_SECONDS * 1000,
+    )
     assert answer.ok, answer.text()
     page.goto(f"/runs/{answer.json()['id']}/")
 

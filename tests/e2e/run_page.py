@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Page
 
 from runs import formatting
-from tests.harness.database import Database
+from tests.harness.database import Database, Rows
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.statistics.clusters import Clusters, estimate_clustered
 
@@ -97,7 +97,7 @@ def assert_page_equals_database(page: Page, database: Database) -> None:
     assert_leaderboard_equals(page, database, run)
 
 
-def assert_latency_equals(text: str, found: list[tuple[float]]) -> None:
+def assert_latency_equals(text: str, found: Rows) -> None:
     """Of the calls that were made: none, if the cache had every answer."""
     if not found:
         assert text == formatting.NOTHING

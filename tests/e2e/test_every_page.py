@@ -1,18 +1,15 @@
 """Every page, light and dark, wide and on a phone: fits, is clean, and can be used by everyone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import expect
 
 from tests.e2e.conftest import open_context
 from tests.e2e.doors import document, launch, let_go
 from tests.e2e.inspection import PHONE, faults_of
 from tests.e2e.run_page import LARGEST_SHIFT, diary, live_texts, run_number, wait_until_final
 from tests.e2e.witness import Witness
-from tests.harness.site import ServedSite
 
 pytestmark = pytest.mark.late
 
@@ -91,7 +88,7 @@ POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_
 
 
 @pytest.fixture(scope="module")
-def numbers(context: BrowserContext, site: ServedSite, demo: int) -> dict[str, int | str]:
+def numbers(context, site, demo):
     """Of a run that has everything: right, wrong and failed trials."""
     page = context.new_page()
     refuse = {"do": "status", "status": 400, "message": REFUSAL, "times": None}
@@ -114,7 +111,7 @@ def numbers(context: BrowserContext, site: ServedSite, demo: int) -> dict[str, i
     return {**known, **{name: one[0][0] for name, one in rows.items()}}
 
 
-def save_configuration(page: Page, run: int) -> int:
+def save_configuration(page, run):
     """What the form of the run says, under a name."""
     page.goto(f"/runs/new/?run={run}")
     page.get_by_text("Save as a configuration").click()

@@ -1,12 +1,9 @@
 """A run of one's own: a mistake and a way out of the page in between, and nothing typed is lost."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.e2e.doors import RUN_PAGE
 from tests.e2e.run_page import assert_page_equals_database, live_texts, wait_until_final
@@ -26,11 +23,11 @@ TYPED = {
 MENDED = {**TYPED, "User prompt": "{{question}}"}
 
 
-def field(page: Page, label: str) -> Any:
+def field(page, label):
     return page.locator("form[data-new-run]").get_by_label(label, exact=True).last
 
 
-def fill_in(page: Page, texts: dict[str, str]) -> None:
+def fill_in(page, texts):
     page.get_by_text("Paste rows", exact=True).click()
     page.locator(".prompt").get_by_label("Name", exact=True).fill("terse")
     page.locator("#id_name").fill(texts["Name"])
@@ -41,7 +38,7 @@ def fill_in(page: Page, texts: dict[str, str]) -> None:
     page.get_by_role("checkbox", name=re.compile("^Numeric")).check()
 
 
-def assert_filled_in(page: Page, texts: dict[str, str]) -> None:
+def assert_filled_in(page, texts):
     expect(page.locator("#id_name")).to_have_value(texts["Name"])
     expect(page.locator(".prompt").get_by_label("Name", exact=True)).to_have_value("terse")
     for label in ("System prompt", "User prompt", "Calls at once", "Repeats", "Seed"):
@@ -57,7 +54,7 @@ READ_DRAFTS = """() => JSON.stringify(Object.entries(localStorage).filter(
     ([name]) => name.startsWith("evalsite.drafts.")))"""
 
 
-def assert_draft_is_back(page: Page) -> None:
+def assert_draft_is_back(page):
     """With an estimate of what the form shows, not of the empty form that the server sent."""
     expect(page.locator("[data-draft]")).to_contain_text(re.compile(r"Draft of \d\d:\d\d restored"))
     assert_filled_in(page, TYPED)
@@ -66,14 +63,14 @@ def assert_draft_is_back(page: Page) -> None:
     expect(page.locator("[data-estimate-panel]")).to_contain_text("{{qestion}}")
 
 
-def leave_and_press_back(page: Page) -> None:
+def leave_and_press_back(page):
     page.get_by_role("link", name="Datasets", exact=True).click()
     page.wait_for_url("**/datasets/")
     page.go_back()
     page.wait_for_url("**/runs/new/**")
 
 
-def keep_and_throw_away(page: Page) -> None:
+def keep_and_throw_away(page):
     """From a form that was just filled in, to the same form."""
     page.get_by_role("button", name="Add a prompt").click()
     second = page.locator("[data-row=prompt]").nth(1)

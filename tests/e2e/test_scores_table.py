@@ -1,12 +1,10 @@
 """The table of scores: every trial once, page by page, and filters that live in the address."""
 
-from __future__ import annotations
-
 import re
 import zlib
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.e2e.conftest import DEMO_TRIALS
 from tests.e2e.inspection import faults_of
@@ -26,7 +24,7 @@ RECORD = """
 """
 
 
-def positions(page: Page) -> list[int]:
+def positions(page):
     cells = page.locator("[data-rows] tr td:first-child").all_inner_texts()
     return [int(cell) for cell in cells]
 

@@ -1,17 +1,12 @@
 """Untrusted text stays text: names, rows, prompts, answers and errors full of markup do nothing."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.e2e.doors import document, launch
 from tests.e2e.run_page import run_number, wait_until_final
-from tests.e2e.witness import Witness
-from tests.harness.site import ServedSite
 
 pytestmark = pytest.mark.late
 
@@ -99,11 +94,11 @@ FAILING = 5  # every fifth call is refused, with the payload as the provider's m
 LOOKED_AT = 6  # every sixth trial is opened: the whole corpus is in the last one
 
 
-def question(number: int) -> str:
+def question(number):
     return f"case {number:02d}: {TEXTS[number]}"
 
 
-def script() -> list[dict[str, Any]]:
+def script():
     """The provider says each payload back: as its answer, or as its reason to refuse."""
     return [
         {"match": {"contains": f"case {number:02d}:"}, "times": None, **reply(number)}
@@ -111,7 +106,7 @@ def script() -> list[dict[str, Any]]:
     ]
 
 
-def reply(number: int) -> dict[str, Any]:
+def reply(number):
     payload = f"said {number:02d}: {TEXTS[number]}"
     if number % FAILING == 0:
         return {"do": "status", "status": 400, "message": payload}
@@ -119,7 +114,7 @@ def reply(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def hostile(page: Page, witness: Witness, site: ServedSite, demo: int) -> int:
+def hostile(page, witness, site, demo):
     """A finished run in which every text that a stranger can choose is a payload."""
     rows = [
         {"question": question(number), "expected": text, NAME[:60]: text}
@@ -154,7 +149,7 @@ def test_markup_in_every_text_is_shown_as_text_and_does_nothing(page, witness, h
     # witness fails the story on any of them.
 
 
-def assert_scores_are_text(page: Page, run: str) -> None:
+def assert_scores_are_text(page, run):
     page.goto(f"{run}scores/")
     table = page.get_by_role("table")
     shown = table.inner_text()
@@ -165,7 +160,7 @@ def assert_scores_are_text(page: Page, run: str) -> None:
     assert missing == []
 
 
-def assert_trials_are_text(page: Page, run: str) -> None:
+def assert_trials_are_text(page, run):
     last = len(TEXTS) - 1
     assert last % FAILING, "the whole corpus must be an answer: messages of errors are cut"
     for number in [*range(0, last, LOOKED_AT), last]:
@@ -178,6 +173,6 @@ def assert_trials_are_text(page: Page, run: str) -> None:
         assert page.locator("main img, main iframe, main form[action*=evil]").count() == 0
 
 
-def squeezed(text: str) -> str:
+def squeezed(text):
     """Without white space: a table writes a line break as a space."""
     return "".join(text.split())

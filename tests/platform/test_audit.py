@@ -5,10 +5,8 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 from evalsite.env import BASE_DIR
 
@@ -22,12 +20,12 @@ HOLE = {
 
 
 @contextmanager
-def database_of_holes(of_package: str) -> Iterator[tuple[str, list[str]]]:
+def database_of_holes(of_package):
     """Its address, and the names that it was asked about."""
     asked: list[str] = []
 
     class Answers(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             name = body["package"]["name"]
             asked.append(name)
@@ -37,7 +35,7 @@ def database_of_holes(of_package: str) -> Iterator[tuple[str, list[str]]]:
             self.end_headers()
             self.wfile.write(answer)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
@@ -46,7 +44,7 @@ def database_of_holes(of_package: str) -> Iterator[tuple[str, list[str]]]:
         server.shutdown()
 
 
-def audit(osv_url: str, parts: Path) -> subprocess.CompletedProcess[str]:
+def audit(osv_url, parts):
     script = [sys.executable, str(BASE_DIR / "scripts" / "audit.py")]
     argv = [*script, "--only", "python", "--osv-url", osv_url, "--parts", str(parts)]
     return subprocess.run(argv, capture_output=True, text=True, check=False)

@@ -1,17 +1,12 @@
 """The key of a provider that tells everybody this key is nowhere but in requests to it."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 from urllib.parse import urljoin
 
 import aiohttp
@@ -53,15 +48,15 @@ PASSWORD = "long enough and not common 71"
 
 
 class EchoingProvider:
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self.address = f"127.0.0.1:{port}"
         self.heard: set[str] = set()  # models asked for with the key
 
 
 @contextmanager
-def echoing_provider(key: str) -> Iterator[EchoingProvider]:
+def echoing_provider(key):
     class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             sent = self.headers["Authorization"].removeprefix("Bearer ")
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             model = body["model"]
@@ -70,10 +65,10 @@ def echoing_provider(key: str) -> Iterator[EchoingProvider]:
                 provider.heard.add(model)
             self._answer(*ANSWERS["bad-request" if is_second else model], sent)
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             self._answer(401, JSON, '{"error": "KEY"}', self.headers["Authorization"])
 
-        def _answer(self, status: int, kind: str, text: str, sent: str) -> None:
+        def _answer(self, status, kind, text, sent):
             content = text.replace("KEY", sent).encode()
             self.send_response(status, f"Bad {sent}")
             self.send_header("Content-Type", kind)
@@ -84,7 +79,7 @@ def echoing_provider(key: str) -> Iterator[EchoingProvider]:
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
@@ -97,21 +92,21 @@ def echoing_provider(key: str) -> Iterator[EchoingProvider]:
 class Overheard:
     """Every command that any process sends to Redis, as MONITOR tells it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url):
         self._commands: list[str] = []
         self._monitor = redis.Redis.from_url(url, socket_timeout=None).monitor()
         self._monitor.__enter__()  # from here on it hears
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
-    def _listen(self) -> None:
+    def _listen(self):
         try:
             for command in self._monitor.listen():
                 self._commands.append(str(command["command"]))
         except redis.ConnectionError:
             pass  # the site was stopped, and its Redis with it
 
-    def to_the_end(self) -> str:
+    def to_the_end(self):
         """When the site has been stopped."""
         self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive()
@@ -121,12 +116,12 @@ class Overheard:
 class Visitor:
     """An administrator with a browser and a token, who looks at everything there is."""
 
-    def __init__(self, http: aiohttp.ClientSession, url: str, token: str) -> None:
+    def __init__(self, http, url, token):
         self._http, self._url = http, url
         self._bearer = {"Authorization": f"Bearer {token}"}
         self.seen: dict[str, str] = {}
 
-    async def set_up(self, link: str) -> None:
+    async def set_up(self, link):
         async with self._http.get(link) as page:
             csrf = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', await page.text())
         assert csrf
@@ -135,7 +130,7 @@ class Visitor:
         async with self._http.post(link, data=form, headers={"Referer": link}) as answer:
             assert answer.url.path != "/setup/", await answer.text()
 
-    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+    async def ask(self, method, path, body=None):
         address = f"{self._url}/api/v1{path}"
         async with self._http.request(
             method, address, json=body, headers=self._bearer, cookies={}
@@ -144,21 +139,21 @@ class Visitor:
             assert answer.status < 300, self.seen[f"{method} {path}"]
             return await answer.json()
 
-    async def wait_until_over(self, run: int) -> None:
+    async def wait_until_over(self, run):
         """Finished, or paused because the provider refuses."""
         address = f"{self._url}/api/v1/runs/{run}/events/stream"
         async with self._http.get(address, headers=self._bearer) as stream:
             while (await self.ask("GET", f"/runs/{run}"))["state"] in ("queued", "running"):
                 await stream.content.readline()
 
-    async def watch(self, run: int) -> None:
+    async def watch(self, run):
         address = f"{self._url}/ws/runs/{run}/"
         async with self._http.ws_connect(address, origin=self._url) as socket:
             while '"type":"snapshot"' not in (frame := await socket.receive_str()):
                 pass
         self.seen[f"socket {run}"] = frame
 
-    async def walk(self) -> None:
+    async def walk(self):
         """Every kind of page that a link leads to: those of two runs differ by a number."""
         waiting, kinds = ["/", "/admin/", "/metrics"], Counter[str]()
         while waiting:
@@ -199,7 +194,7 @@ async def test_a_key_that_its_provider_tells_everybody_is_nowhere_else(tmp_path)
     assert len(visitor.seen) > 40
 
 
-async def call_in_every_way(visitor: Visitor, address: str) -> None:
+async def call_in_every_way(visitor, address):
     """One endpoint for each answer, so that no breaker keeps a call back."""
     rows = [{"question": "2 + 3", "expected": "5"}]
     await visitor.ask("POST", "/datasets", {"name": "sums", "rows": rows})
@@ -214,7 +209,7 @@ async def call_in_every_way(visitor: Visitor, address: str) -> None:
     await visitor.watch(run)
 
 
-def text_of(path: Path) -> str:
+def text_of(path):
     """A database as its rows, too: a long text is spread over pages of its file."""
     text = path.read_bytes().decode("utf-8", "replace")
     if path.suffix != ".sqlite3":

@@ -1,7 +1,5 @@
 """Dockerfile and compose.yaml: they mirror `serve`, and no container has more than it needs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -172,8 +170,8 @@ def test_the_role_of_the_site_may_change_rows_but_not_tables(tmp_path):
         server.stop()
 
 
-def check_roles(server: PostgresServer, folder: Path) -> None:
-    def ask(role: str, sql: str) -> subprocess.CompletedProcess[str]:
+def check_roles(server, folder):
+    def ask(role, sql):
         psql, socket = str(server.binaries / "psql"), str(server.folder)
         argv = [psql, "-h", socket, "-U", role, "-d", "postgres"]
         return subprocess.run([*argv, "-c", sql], capture_output=True, text=True)

@@ -1,12 +1,9 @@
 """The environment: what is missing has a default, what is wrong is named."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from django.test import override_settings
@@ -26,7 +23,7 @@ from runs.checks import check_cookies, check_proxies
 from tests.harness.patience import PATIENCE_SECONDS
 
 
-def read(tmp_path: Path, **variables: str):
+def read(tmp_path, **variables):
     return read_environment({"EVALSITE_DATA": str(tmp_path / "data"), **variables})
 
 
@@ -151,7 +148,7 @@ def test_an_unknown_database_is_refused_without_showing_its_password(tmp_path, u
         database_settings(url, tmp_path)
 
 
-def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def manage(*arguments, **variables):
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=BASE_DIR,
@@ -220,7 +217,7 @@ def test_a_plugin_that_is_not_installed_stops_a_command_in_the_same_way(tmp_path
     assert done.stderr.startswith("EVALSITE_PLUGINS names 'no_such.agent', which is not there.")
 
 
-def git_folder(folder: Path, head: str, **files: str) -> Path:
+def git_folder(folder, head, **files):
     (folder / ".git" / "refs" / "heads").mkdir(parents=True)
     (folder / ".git" / "HEAD").write_text(head)
     for name, text in files.items():

@@ -1,14 +1,12 @@
 """One event, one line, whatever text is in it."""
 
-from __future__ import annotations
-
 import logging
 import sys
 
 from evalsite.log_lines import LONGEST_MESSAGE, LineFormatter
 
 
-def line_for(message: str, *args: object, error: bool = False) -> str:
+def line_for(message, *args, error=False):
     exc_info = sys.exc_info() if error else None
     record = logging.LogRecord("runs", logging.INFO, "f.py", 1, message, args, exc_info)
     return LineFormatter().format(record)

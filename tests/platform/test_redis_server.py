@@ -1,14 +1,10 @@
 """The embedded Redis: which binary, how it is guarded, and what a killed parent leaves behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import redis
@@ -21,7 +17,7 @@ from tests.harness.processes import is_running, wait_until_gone
 
 
 @contextmanager
-def running(data: Path) -> Iterator[tuple[redis_server.EmbeddedRedis, int]]:
+def running(data):
     server = redis_server.prepare(data)
     process = subprocess.Popen(server.argv)
     try:
@@ -32,12 +28,12 @@ def running(data: Path) -> Iterator[tuple[redis_server.EmbeddedRedis, int]]:
         process.wait()
 
 
-def client_of(server: redis_server.EmbeddedRedis) -> redis.Redis:
+def client_of(server):
     """One that asks once: after a few seconds the usual one would push a second message."""
     return redis.Redis.from_url(f"{server.url}?{PATIENT_WITH_REDIS}", decode_responses=True)
 
 
-def executable(path: Path) -> Path:
+def executable(path):
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     return path

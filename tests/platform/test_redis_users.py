@@ -1,13 +1,9 @@
 """The users of Redis in compose.yaml: each part of the site does its work, and nothing else."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -43,7 +39,7 @@ class Urls(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
+def urls(tmp_path_factory):
     """A server with the file that the script makes for it, and the addresses that it makes."""
     folder, data = tmp_path_factory.mktemp("made") / "secrets", tmp_path_factory.mktemp("redis")
     script = [sys.executable, str(BASE_DIR / "scripts" / "make_secrets.py"), str(folder)]
@@ -56,7 +52,7 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
         preexec_fn=die_with_parent(),  # noqa: PLW1509  # no threads yet
     )
 
-    def address(name: str) -> str:
+    def address(name):
         made = (folder / name).read_text().strip().replace("redis:6379", f"127.0.0.1:{port}")
         return f"{made}?{PATIENT_WITH_REDIS}"
 
@@ -71,11 +67,11 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Urls]:
         server.wait()
 
 
-def broker_at(url: str) -> RedisBroker:
+def broker_at(url):
     return RedisBroker(url=url, namespace="evalsite")
 
 
-def test_what_the_web_sends_a_worker_takes(urls: Urls) -> None:
+def test_what_the_web_sends_a_worker_takes(urls):
     web, worker = broker_at(urls.web), broker_at(urls.worker)
     message: Message[None] = Message(
         queue_name="chunks", actor_name="execute_chunk", args=(1,), kwargs={}, options={}
@@ -89,7 +85,7 @@ def test_what_the_web_sends_a_worker_takes(urls: Urls) -> None:
 
 
 @pytest.fixture
-def patient_flights() -> Iterator[None]:
+def patient_flights():
     """They neither go on without a Redis that is slow, nor is it soon forgotten what landed."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("ANSWER_SECONDS", "KEPT_SECONDS"):
@@ -97,14 +93,14 @@ def patient_flights() -> Iterator[None]:
         yield
 
 
-async def test_a_worker_throttles_joins_and_beats(urls: Urls, patient_flights: None) -> None:
+async def test_a_worker_throttles_joins_and_beats(urls, patient_flights):
     async with redis.asyncio.Redis.from_url(urls.worker) as client:
         permits = RedisPermits(client, "ann", 2, LocalPermits(time.monotonic))
         grant = await permits.exchange((Quota("endpoint:1/m", 10),), Demand((0,), 7))
         assert (grant.permits, grant.changes) == (7, ())  # none of them says that Redis is away
         assert await RedisRetryBudgets(client, 2).withdraw("main")
 
-        async def read_nothing(keys: object) -> dict[str, Reply]:
+        async def read_nothing(keys):
             return {}
 
         flights = RedisFlights(client, "ann", read_nothing, lock_seconds=PATIENCE_SECONDS)
@@ -115,11 +111,11 @@ async def test_a_worker_throttles_joins_and_beats(urls: Urls, patient_flights: N
         await Heartbeat(client, "ann")._beat()
 
 
-async def answer() -> Reply:
+async def answer():
     return Reply("four", 12.5, 3, 1)
 
 
-def test_the_web_counts_requests_nudges_and_shows_the_throttle(urls: Urls) -> None:
+def test_the_web_counts_requests_nudges_and_shows_the_throttle(urls):
     counter = RateCounter(urls.web)
     with time_machine.travel(0, tick=False):  # both in one minute
         assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
@@ -133,7 +129,7 @@ def test_the_web_counts_requests_nudges_and_shows_the_throttle(urls: Urls) -> No
         assert client.set("nudge:1", 1, px=100, nx=True)
 
 
-async def test_pages_hear_what_workers_publish(urls: Urls) -> None:
+async def test_pages_hear_what_workers_publish(urls):
     web = RedisPubSubChannelLayer(hosts=[urls.web], prefix="evalsite")
     worker = RedisPubSubChannelLayer(hosts=[urls.worker], prefix="evalsite")
     channel = await web.new_channel()
@@ -164,7 +160,7 @@ BEYOND = {
 }
 
 
-def test_what_is_none_of_its_business_is_refused(urls: Urls) -> None:
+def test_what_is_none_of_its_business_is_refused(urls):
     allowed = []
     for name, beyond in BEYOND.items():
         for command in (*ADMINISTRATION, *beyond):
@@ -177,7 +173,7 @@ def test_what_is_none_of_its_business_is_refused(urls: Urls) -> None:
     assert allowed == []
 
 
-def test_nobody_enters_without_a_password(urls: Urls) -> None:
+def test_nobody_enters_without_a_password(urls):
     client = redis.Redis.from_url(urls.nobody)
     with client, pytest.raises(redis.exceptions.AuthenticationError):
         client.ping()
@@ -188,7 +184,7 @@ def test_nobody_enters_without_a_password(urls: Urls) -> None:
             client.get("evalsite")
 
 
-def test_no_password_lies_in_the_file_of_the_server(urls: Urls, tmp_path: Path) -> None:
+def test_no_password_lies_in_the_file_of_the_server(urls, tmp_path):
     text = (BASE_DIR / "deploy" / "redis_users.conf").read_text()
     assert re.findall(r"#\{(\w+)\}", text) == ["web", "worker"]
     assert ">" not in text  # how a password would be written

@@ -71,6 +71,7 @@ def test_serve_says_what_is_wrong_and_leaves_exit_code_2(tmp_path, taken_port, o
 
 
 @pytest.mark.late
+@pytest.mark.timeout(600)  # two sites, one after the other
 def test_it_comes_up_heals_and_leaves_nothing_behind_however_it_ends(tmp_path):
     site = ServedSite(tmp_path)
     try:

@@ -3,11 +3,8 @@
 The server's own classes, fed by hand with what a client sends, in front of the real site.
 """
 
-from __future__ import annotations
-
 import asyncio
 from argparse import Namespace
-from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
@@ -40,40 +37,40 @@ class Wire(StringTransport):
 
     is_half_closed = is_aborted = False
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.server = Server(application=application, endpoints=["nowhere"])
         self.server.connections = {}
         self.protocol = HTTPFactory(self.server).buildProtocol(None)
         self.protocol.makeConnection(self)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data):
         self.protocol.dataReceived(data)
 
-    def head(self, path: str, *headers: str, method: str = "POST") -> None:
+    def head(self, path, *headers, method="POST"):
         lines = [f"{method} {path} HTTP/1.1", f"Host: {HOST}", *headers, "", ""]
         self.send("\r\n".join(lines).encode())
 
-    async def answer(self, wanted: bytes = b"\r\n\r\n") -> str:
+    async def answer(self, wanted=b"\r\n\r\n"):
         async with asyncio.timeout(PATIENCE_SECONDS):
             while wanted not in self.value():  # noqa: ASYNC110 - the transport tells nobody
                 await asyncio.sleep(0.005)
         return str(self.value().decode())
 
-    async def until_asked(self) -> None:
+    async def until_asked(self):
         """Until it is known who sends; nothing more is read before."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.producerState == "paused":  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.005)
 
     @property
-    def request(self) -> Any:
+    def request(self):
         return self.protocol._channel.requests[-1]
 
-    def loseWriteConnection(self) -> None:  # noqa: N802 - Twisted's name
+    def loseWriteConnection(self):  # noqa: N802 - Twisted's name
         self.is_half_closed = True
 
-    def abortConnection(self) -> None:  # noqa: N802 - Twisted's name
+    def abortConnection(self):  # noqa: N802 - Twisted's name
         self.is_aborted = True
 
 
@@ -97,14 +94,14 @@ def wire(connect):
     return connect()
 
 
-def cookie_of(role: Role) -> str:
+def cookie_of(role):
     client = Client()
     client.force_login(make_person(f"a {role}", role=role))
     name = settings.SESSION_COOKIE_NAME
     return f"Cookie: {name}={client.cookies[name].value}"
 
 
-def token_of(role: Role) -> str:
+def token_of(role):
     made = create_token(make_person(f"a {role}", role=role), "ci", [Scope.READ, Scope.MANAGE])
     return f"Authorization: Bearer {made.text}"
 

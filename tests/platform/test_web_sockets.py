@@ -1,7 +1,5 @@
 """What one socket, and one person with many, may cost the web server: the real one, over TCP."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -141,7 +139,7 @@ async def test_a_burst_of_messages_closes_the_socket_with_1008(browser):
     assert await read_to_the_end(socket) == (POLICY_VIOLATION, "")
 
 
-def frame_of(opcode: int, text: bytes, *, is_last: bool = True) -> bytes:
+def frame_of(opcode, text, *, is_last=True):
     """As a browser sends it: masked, by zeros."""
     return bytes([opcode | (0x80 if is_last else 0), 0x80 | len(text), 0, 0, 0, 0]) + text
 
@@ -243,7 +241,7 @@ async def test_a_flood_of_frames_and_sockets_of_one_person_takes_no_memory(web, 
     before = forget_peak_memory(web.pid)
     codes = [await send_frames(browser, size) for size in (20, 4_000, 60_000)]
     await until_counted(browser.person, 0)
-    kept = []  # one that nobody holds is closed
+    kept: list[aiohttp.ClientWebSocketResponse] = []  # one that nobody holds is closed
     pages = await asyncio.gather(*[fate_of_a_page(browser, kept) for _ in range(120)])
     grown = memory_mb(web.pid, "VmHWM") - before
     assert set(codes) <= {1008, 1006}

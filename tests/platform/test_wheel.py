@@ -1,7 +1,5 @@
 """The wheel in an empty virtual environment: everything is in it, and nothing of the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -28,7 +26,7 @@ OF_THE_TESTS = ("PYTHON", "EVALSITE_", "REDIS_URL", "DATABASE_URL", "DJANGO_", "
 class Installed:
     """`evalsite` of a wheel, and an empty home and folder to use it in."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place):
         self.place = place
         self.home, self.folder = place / "home", place / "folder"
         self.home.mkdir()
@@ -38,7 +36,7 @@ class Installed:
         self.environment.pop("XDG_DATA_HOME", None)
         self.program = place / "venv" / "bin" / "evalsite"
 
-    def install(self) -> None:
+    def install(self):
         wheels = self.place / "wheels"
         build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
         subprocess.run(build, cwd=BASE_DIR, check=True, capture_output=True)
@@ -54,10 +52,10 @@ class Installed:
             subprocess.run([UV, "--quiet", *words], check=True, env=env)
 
     @property
-    def venv(self) -> Path:
+    def venv(self):
         return self.place / "venv"
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words):
         return subprocess.run(
             [self.program, *words],
             cwd=self.folder,
@@ -84,7 +82,7 @@ def test_it_is_installed_runs_a_file_at_once_and_serves_every_file(tmp_path):
     assert (data / "evalsite.sqlite3").exists()
 
 
-def check_pages(installed: Installed) -> None:
+def check_pages(installed):
     """Templates, styles, scripts and the browser packages come with it."""
     serve = subprocess.Popen(
         [installed.program, "serve", "--port", "0"],
@@ -114,6 +112,6 @@ def check_pages(installed: Installed) -> None:
     assert serve.returncode == 0, rest
 
 
-def fetch(url: str) -> str:
+def fetch(url):
     with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
         return str(answer.read().decode())

@@ -120,17 +120,22 @@ class LoggedProcess:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        signal_group(self.pid, signal.SIGKILL)  # also what it started itself
+        """With what it started itself. Once its end was noticed its number may be another's."""
+        if self.popen.returncode is None:
+            signal_group(self.pid, signal.SIGKILL)
         self.popen.wait()
 
     def stop(self, grace_seconds: float) -> None:
         """SIGTERM, and SIGKILL for what is left after the seconds of grace."""
+        if not self.is_alive:
+            return
         self.signal(signal.SIGTERM)
         try:
             self.wait(grace_seconds)
         except subprocess.TimeoutExpired:
             pass  # killed below
-        self.kill()
+        signal_group(self.pid, signal.SIGKILL)  # also what it started itself and left behind
+        self.popen.wait()
 
     def start_again(self) -> None:
         if self.is_alive:

@@ -1,14 +1,21 @@
-"""Plays a worker without a process: takes chunks, says what became of their trials, records it."""
+"""Plays a worker without a process: takes chunks, says what became of their trials, records it. And
+runs documents without any storage, to compare those of workers with."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from runs.models import ChunkState, Run
 from runs.services.chunks.leases import Lease, lease_chunk
-from runs.services.chunks.planning import advance_run
+from runs.services.chunks.planning import advance_run, take_warm
 from runs.services.chunks.recording import Results, record_results
-from workers.engine.records import Score, Trial
+from tests.engine.running import run_document
+from workers.engine.records import Case, Score, Trial
+from workers.simulator.demo import make_questions
+from workers.simulator.testing import SimulatorClient
 
 Outcome = Callable[[Trial], Score]
+Plain = list[tuple[Any, ...]]
 
 
 def next_lease(run: Run) -> Lease:
@@ -17,15 +24,35 @@ def next_lease(run: Run) -> Lease:
     return lease
 
 
-def work_through(run: Run, outcome: Outcome) -> Run:
-    """As one worker does, chunk by chunk."""
+def work_one_chunk(run: Run, outcome: Outcome) -> None:
+    lease = next_lease(run)
+    left = [trial for trial in lease.work.trials if trial.position not in lease.work.done]
+    results = Results(leases={lease.chunk_id: lease}, finished={lease.chunk_id})
+    results.scores[lease.chunk_id] = [outcome(trial) for trial in left]
+    assert record_results(run.pk, results) == set()
+    run.refresh_from_db()
+
+
+def work_through(run: Run, outcome: Outcome, *, in_turns: bool = False) -> Run:
+    """As one worker does, chunk by chunk; in turns: each by another one, which replays the rest."""
     advance_run(run.pk)
     run.refresh_from_db()
     while not run.is_finished:
-        lease = next_lease(run)
-        left = [trial for trial in lease.work.trials if trial.position not in lease.work.done]
-        results = Results(leases={lease.chunk_id: lease}, finished={lease.chunk_id})
-        results.scores[lease.chunk_id] = [outcome(trial) for trial in left]
-        assert record_results(run.pk, results) == set()
-        run.refresh_from_db()
+        work_one_chunk(run, outcome)
+        if in_turns:
+            take_warm(run.pk)
     return run
+
+
+def plain(scores: Sequence[Score]) -> Plain:
+    return [(score.trial, score.value, score.error) for score in scores]
+
+
+def in_one_process(
+    selection: dict[str, Any],
+    simulator: SimulatorClient,
+    rows: Sequence[Mapping[str, str]] | None = None,
+) -> Plain:
+    rows = rows or [question._asdict() for question in make_questions(20)]
+    cases = [Case(place, row) for place, row in enumerate(rows)]
+    return plain(asyncio.run(run_document(selection, cases, simulator.url)))

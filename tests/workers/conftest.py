@@ -1,68 +1,62 @@
-"""What the workers' tests share: a simulated provider, a person, and a worker in this process."""
-
-from collections.abc import Iterator
-from typing import Any
+"""What the workers' tests share: people and runs that other processes see, too."""
 
 import pytest
-from django.contrib.auth.models import User
+import redis.asyncio
 
-from runs.models import Endpoint, EndpointKind
-from runs.services.datasets.storing import store_rows
+from runs.services.chunks.planning import advance_run
+from runs.services.runs import create_run
 from tests.harness.factories import make_person
-from workers.simulator.demo import DEMO_PROMPTS, make_questions
-from workers.simulator.testing import SimulatorClient, running_simulator
+from tests.harness.work import document, endpoint, selection, simulator
+
+__all__ = ["document", "endpoint", "selection", "simulator"]
 
 
 @pytest.fixture
-def simulator(settings: Any) -> Iterator[SimulatorClient]:
-    with running_simulator(latency_ms=0, jitter=0) as simulator:
-        settings.SIMULATOR_URL = simulator.url
-        yield simulator
+def alice(transactional_db):
+    return make_person("alice")
 
 
 @pytest.fixture
-def ada(transactional_db: None) -> User:
-    return make_person("ada")
+def ada(transactional_db, alice):
+    """Alice, for the tests of the commands."""
+    return alice
 
 
 @pytest.fixture
-def endpoint(transactional_db: None) -> Endpoint:
-    return Endpoint.objects.create(name="simulated", kind=EndpointKind.SIMULATED, max_concurrent=50)
+def few(document):
+    """One prompt and one model: 20 trials, none of them cached."""
+    prompts, models = document["prompts"][:1], ["simulated/sim-small"]
+    return {**document, "prompts": prompts, "models": models, "cache": "off"}
 
 
 @pytest.fixture
-def document(ada: User, endpoint: Endpoint) -> dict[str, Any]:
-    """3 prompts x 2 models x 20 questions."""
-    store_rows(ada, "sums", [question._asdict() for question in make_questions(20)])
-    return {
-        "name": "sums",
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": [prompt._asdict() for prompt in DEMO_PROMPTS],
-        "models": ["simulated/sim-small", "simulated/sim-large"],
-        "scorers": ["numeric"],
-        "limits": {"max_concurrent": 12, "requests_per_minute": None, "timeout_seconds": 120},
+def both(document):
+    """One prompt and both models: 40 trials."""
+    return {**document, "prompts": document["prompts"][:1]}
+
+
+@pytest.fixture
+async def client(settings):
+    client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+def priced(endpoint):
+    endpoint.prices = {
+        "sim-small": {"input": 0.15, "output": 0.60},
+        "sim-large": {"input": 2.50, "output": 10.0},
+        "sim-embed": {"input": 0.02, "output": 0.0},
     }
+    endpoint.save()
+    return endpoint
 
 
 @pytest.fixture
-def selection(document: dict[str, Any]) -> dict[str, Any]:
-    """2 x 2 combinations of models on 20 questions."""
-    models = ["simulated/sim-small", "simulated/sim-large"]
-    terse = "Answer with the number only."
-    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
-    return {
-        **kept,
-        "kind": "select",
-        "seed": 5,
-        "steps": [
-            {"name": "planner", "system": terse, "user": "{{question}}", "models": models},
-            {
-                "name": "solver",
-                "system": terse,
-                "user": "What is {{planner}} + 0?",
-                "models": models,
-            },
-        ],
-        "strategy": {"name": "paired_elimination", "batch": 4},
-    }
+def run(alice, document):
+    """Planned, and not begun."""
+    run = create_run(alice, document)
+    advance_run(run.pk)
+    run.refresh_from_db()
+    return run

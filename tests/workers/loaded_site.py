@@ -15,6 +15,7 @@ from django.utils.functional import empty
 
 from tests.harness.patience import PATIENCE_SECONDS
 from workers import redis_flights
+from workers.engine.http import client as http_client
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
@@ -25,6 +26,8 @@ for name in ("runs.kinds", "runs.management.commands.work", "workers.runtime"):
     importlib.import_module(name)
 # Redis is only slow, when six tests share two cores: calls that are made alone would count twice.
 redis_flights.ANSWER_SECONDS = PATIENCE_SECONDS
+# And so is the provider, which shares its process with the test.
+http_client.CONNECT_SECONDS = PATIENCE_SECONDS
 
 
 def begin_anew() -> None:

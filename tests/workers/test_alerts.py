@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -20,7 +21,7 @@ from runs.services.events import note_limit_change
 from runs.services.runs import cancel_run, create_run
 from runs.services.webhooks import QUIET, create_webhook, note_delivery, send_again
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_person
+from tests.harness.factories import client_of
 from tests.harness.patience import PATIENCE_SECONDS
 from workers import messenger
 from workers.database_thread import in_database
@@ -36,8 +37,8 @@ ALL = list(AlertEvent)
 
 
 @pytest.fixture
-def run(ada, document):
-    return create_run(ada, {**document, "name": "a <b> & c|d", "budget": {"calls": 5}})
+def run(alice, document):
+    return create_run(alice, {**document, "name": "a <b> & c|d", "budget": {"calls": 5}})
 
 
 def told_of(run):
@@ -49,31 +50,35 @@ def break_open(run, endpoint):
     note_limit_change([run.pk], LimitChange(key, 4, 0, "breaker: it fails"))
 
 
-@pytest.mark.parametrize(
-    ("happen", "event"),
-    [
-        pytest.param(cancel_run, AlertEvent.ENDED, id="ended"),
-        pytest.param(lambda run, ada: pause_run(run, ada, "lunch"), AlertEvent.PAUSED, id="paused"),
-        pytest.param(
-            lambda run, ada: hold_run(run.pk, "It is refused.", level=EventLevel.ERROR),
-            AlertEvent.PAUSED,
-            id="stopped itself",
-        ),
-        pytest.param(
-            lambda run, ada: stop_for_budget(run.pk, "calls"), AlertEvent.BUDGET, id="budget"
-        ),
-    ],
-)
-def test_each_is_told_of_what_it_asked_for_and_of_nothing_else(ada, run, happen, event):
-    create_webhook(ada, URL, "json", ALL)
-    create_webhook(ada, URL, "slack", [one for one in ALL if one != event])
-    create_webhook(make_person("bob"), URL, "json", ALL)
-    happen(run, ada)
-    assert told_of(run) == [event]
+def stop_itself(run, alice):
+    hold_run(run.pk, "It is refused.", level=EventLevel.ERROR)
 
 
-def test_a_model_that_fails_on_and_off_is_told_of_once_in_a_while(ada, run, endpoint):
-    create_webhook(ada, URL, "json", ALL)
+def run_out(run, alice):
+    stop_for_budget(run.pk, "calls")
+
+
+def test_each_is_told_of_what_it_asked_for_and_of_nothing_else(alice, bob, document):
+    create_webhook(alice, URL, "json", ALL)
+    create_webhook(bob, URL, "json", ALL)
+    wanted: dict[Callable[..., object], AlertEvent] = {
+        cancel_run: AlertEvent.ENDED,
+        pause_run: AlertEvent.PAUSED,
+        stop_itself: AlertEvent.PAUSED,
+        run_out: AlertEvent.BUDGET,
+    }
+    told = {}
+    for happen, event in wanted.items():
+        other = create_webhook(alice, URL, "slack", [one for one in ALL if one != event]).webhook
+        run = create_run(alice, {**document, "budget": {"calls": 5}})
+        happen(run, alice)
+        told[happen] = told_of(run)
+        other.delete()
+    assert told == {happen: [event] for happen, event in wanted.items()}
+
+
+def test_a_model_that_fails_on_and_off_is_told_of_once_in_a_while(alice, run, endpoint):
+    create_webhook(alice, URL, "json", ALL)
     for _ in range(3):
         break_open(run, endpoint)
     assert told_of(run) == [AlertEvent.FAILING]
@@ -82,9 +87,9 @@ def test_a_model_that_fails_on_and_off_is_told_of_once_in_a_while(ada, run, endp
     assert told_of(run) == [AlertEvent.FAILING] * 2
 
 
-def test_a_chat_gets_text_in_which_nothing_of_a_person_is_markup(ada, run, settings):
-    create_webhook(ada, URL, "slack", ALL)
-    pause_run(run, ada, "<!channel> & co")
+def test_a_chat_gets_text_in_which_nothing_of_a_person_is_markup(alice, run, settings):
+    create_webhook(alice, URL, "slack", ALL)
+    pause_run(run, alice, "<!channel> & co")
     (delivery,) = WebhookDelivery.objects.all()
     parcel = pack(delivery)
     text = json.loads(parcel.body)["text"]
@@ -94,46 +99,46 @@ def test_a_chat_gets_text_in_which_nothing_of_a_person_is_markup(ada, run, setti
     assert "X-Evalsite-Signature" not in parcel.headers
 
 
-def test_what_was_answered_is_kept_as_text_and_sent_again_on_demand(ada, run):
-    hook = create_webhook(ada, URL).webhook
-    cancel_run(run, ada)
+def test_what_was_answered_is_kept_as_text_and_sent_again_on_demand(alice, run):
+    hook = create_webhook(alice, URL).webhook
+    cancel_run(run, alice)
     (delivery,) = WebhookDelivery.objects.all()
-    assert not send_again(delivery, ada)  # it is still being tried
+    assert not send_again(delivery, alice)  # it is still being tried
     note_delivery(delivery.pk, "", 200, "<script>alert(1)</script>\u202e" + "x" * 900)
-    page = client_of(ada).get(f"/alerts/{hook.pk}/").text
+    page = client_of(alice).get(f"/alerts/{hook.pk}/").text
     assert "&lt;script&gt;" in page
     assert "\u202e" not in page
-    (shown,) = Asker(ada).get(f"/webhooks/{hook.pk}/deliveries").json()["data"]
+    (shown,) = Asker(alice).get(f"/webhooks/{hook.pk}/deliveries").json()["data"]
     assert (shown["status"], len(shown["answer"]), shown["event"]) == (200, 500, "run.ended")
-    assert Asker(ada).post(f"/deliveries/{delivery.pk}/again").json()["changed"] is True
+    assert Asker(alice).post(f"/deliveries/{delivery.pk}/again").json()["changed"] is True
     delivery.refresh_from_db()
     assert (delivery.delivered, delivery.attempts) == (None, 0)
     assert delivery.next_try is not None
 
 
-def test_the_page_adds_and_removes_and_shows_the_secret_once(ada):
-    made = client_of(ada).post("/alerts/", {"kind": "json", "url": URL, "events": ALL})
+def test_the_page_adds_and_removes_and_shows_the_secret_once(alice):
+    made = client_of(alice).post("/alerts/", {"kind": "json", "url": URL, "events": ALL})
     assert "shown now and never" in made.text
-    page = client_of(ada).get("/alerts/").text
+    page = client_of(alice).get("/alerts/").text
     assert "shown now and never" not in page
     assert URL in page
-    (listed,) = Asker(ada).get("/webhooks").json()["data"]
+    (listed,) = Asker(alice).get("/webhooks").json()["data"]
     assert listed["events"] == [event.value for event in AlertEvent]
-    client_of(ada).post(f"/alerts/{listed['id']}/remove/")
-    assert URL not in client_of(ada).get("/alerts/").text
-    refused = client_of(ada).post("/alerts/", {"kind": "slack", "url": "http://127.0.0.1/"})
+    client_of(alice).post(f"/alerts/{listed['id']}/remove/")
+    assert URL not in client_of(alice).get("/alerts/").text
+    refused = client_of(alice).post("/alerts/", {"kind": "slack", "url": "http://127.0.0.1/"})
     assert refused.status_code == 400
     assert "Choose what it is told of" in refused.text
 
 
-def test_mail_needs_a_server_and_an_address(ada, settings):
+def test_mail_needs_a_server_and_an_address(alice, settings):
     with pytest.raises(ConfigurationError, match="sends no mail"):
-        create_webhook(ada, "ada@example.org", "mail")
+        create_webhook(alice, "alice@example.org", "mail")
     settings.SENDS_MAIL = True
-    for wrong in ("ada", "ada@example.org\nBcc: bob@example.org", "ada@example.org, b@c.de"):
+    for wrong in ("alice", "alice@example.org\nBcc: bob@example.org", "alice@example.org, b@c.de"):
         with pytest.raises(ConfigurationError, match="Give a mail address"):
-            create_webhook(ada, wrong, "mail")
-    assert create_webhook(ada, "mailto:ada@example.org", "mail").secret == ""
+            create_webhook(alice, wrong, "mail")
+    assert create_webhook(alice, "mailto:alice@example.org", "mail").secret == ""
 
 
 class Mailbox(Message):
@@ -167,14 +172,14 @@ async def deliver():
     await in_database(connections.close_all)  # the thread outlives the test's database
 
 
-async def test_a_mail_arrives(ada, run, mailbox):
-    await sync_to_async(create_webhook)(ada, "ada@example.org", "mail", ALL)
+async def test_a_mail_arrives(alice, run, mailbox):
+    await sync_to_async(create_webhook)(alice, "alice@example.org", "mail", ALL)
     await sync_to_async(Run.objects.update)(name="first\nBcc: bob@example.org")
-    await sync_to_async(cancel_run)(run, ada)
+    await sync_to_async(cancel_run)(run, alice)
     await deliver()
     (mail,) = mailbox.received
     assert (mail["To"], mail["From"], mail["Bcc"]) == (
-        "ada@example.org",
+        "alice@example.org",
         "evalsite@example.org",
         None,
     )
@@ -184,9 +189,9 @@ async def test_a_mail_arrives(ada, run, mailbox):
     assert (stored.problem, stored.next_try) == ("", None)
 
 
-async def test_a_mail_server_that_is_away_is_tried_again(ada, run, mailbox, settings):
-    await sync_to_async(create_webhook)(ada, "ada@example.org", "mail", ALL)
-    await sync_to_async(cancel_run)(run, ada)
+async def test_a_mail_server_that_is_away_is_tried_again(alice, run, mailbox, settings):
+    await sync_to_async(create_webhook)(alice, "alice@example.org", "mail", ALL)
+    await sync_to_async(cancel_run)(run, alice)
     settings.EMAIL_HOST = "127.0.0.2"
     await deliver()
     stored = await sync_to_async(WebhookDelivery.objects.get)()

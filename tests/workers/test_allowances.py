@@ -1,9 +1,8 @@
-"""What may be used in all: the same contract for the permits of one process and of a cluster."""
+"""What all workers together may use: allowances of runs, by one contract for the permits of one
+process and of a cluster, and retries, which are a small share of all calls."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 import redis.asyncio
@@ -13,39 +12,31 @@ from workers.engine.clock import SystemClock
 from workers.engine.throttling.permits import (
     Allowance,
     Demand,
-    Grant,
     LocalPermits,
-    Permits,
     Quota,
     Report,
 )
 from workers.engine.throttling.throttle import Throttle
 from workers.redis_permits import RedisPermits, part_of
-
-
-@pytest.fixture
-async def client(settings: Any) -> AsyncIterator["redis.asyncio.Redis"]:
-    client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
-    yield client
-    await client.aclose()
+from workers.redis_retry_budgets import TOLD_EVERY, RedisRetryBudgets
 
 
 @pytest.fixture(params=["local", "redis"])
-def permits(request: pytest.FixtureRequest, client: "redis.asyncio.Redis") -> Permits:
+def permits(request, client):
     local = LocalPermits(time.monotonic)
     return local if request.param == "local" else RedisPermits(client, "ann", 2, local)
 
 
-def quota(**allowed: int) -> tuple[Quota, ...]:
+def quota(**allowed):
     return (Quota("run:1", 10, allowance=Allowance(**allowed)),)
 
 
-async def ask(permits: Permits, quotas: tuple[Quota, ...], want: int, **demand: Any) -> Grant:
+async def ask(permits, quotas, want, **demand):
     holding = demand.pop("holding", 0)
     return await permits.exchange(quotas, Demand((holding,), want, **demand))
 
 
-async def test_calls_are_granted_up_to_the_allowance_and_never_handed_on(permits: Permits) -> None:
+async def test_calls_are_granted_up_to_the_allowance_and_never_handed_on(permits):
     allowed = quota(calls=12)
     first = await ask(permits, allowed, 8)
     second = await ask(permits, allowed, 8, holding=0)
@@ -55,34 +46,34 @@ async def test_calls_are_granted_up_to_the_allowance_and_never_handed_on(permits
     assert (first.spent, second.spent, third.spent) == ("", "", "calls")
 
 
-async def test_nothing_is_spent_while_calls_fly(permits: Permits) -> None:
+async def test_nothing_is_spent_while_calls_fly(permits):
     allowed = quota(calls=4)
     assert (await ask(permits, allowed, 4)).permits == 4
     assert (await ask(permits, allowed, 2, holding=1)).spent == ""
     assert (await ask(permits, allowed, 2, holding=0)).spent == "calls"
 
 
-async def test_a_permit_that_was_not_used_is_granted_again(permits: Permits) -> None:
+async def test_a_permit_that_was_not_used_is_granted_again(permits):
     allowed = quota(calls=4)
     await ask(permits, allowed, 4)
     grant = await ask(permits, allowed, 9, report=Report(unused=3))
     assert grant.permits == 3
 
 
-async def test_what_is_stored_counts_where_it_is_more(permits: Permits) -> None:
+async def test_what_is_stored_counts_where_it_is_more(permits):
     await ask(permits, quota(calls=20), 3)
     assert (await ask(permits, quota(calls=20, calls_used=18), 9)).permits == 2
     assert (await ask(permits, quota(calls=20, calls_used=2), 9)).permits == 0
 
 
-async def test_a_raised_allowance_has_room_again(permits: Permits) -> None:
+async def test_a_raised_allowance_has_room_again(permits):
     await ask(permits, quota(calls=5), 9)
     assert (await ask(permits, quota(calls=5), 9)).spent == "calls"
     grant = await ask(permits, quota(calls=7), 9)
     assert (grant.permits, grant.spent) == (2, "")
 
 
-async def test_dollars_are_reserved_and_settled(permits: Permits) -> None:
+async def test_dollars_are_reserved_and_settled(permits):
     allowed = quota(nanos=1000)
     assert (await ask(permits, allowed, 9, nanos_each=300)).permits == 3
     assert (await ask(permits, allowed, 9, nanos_each=300, holding=3)).permits == 0
@@ -92,9 +83,7 @@ async def test_dollars_are_reserved_and_settled(permits: Permits) -> None:
     assert (await ask(permits, allowed, 9, nanos_each=150)).spent == "dollars"
 
 
-async def test_what_was_heard_counts_when_redis_has_forgotten(
-    client: "redis.asyncio.Redis",
-) -> None:
+async def test_what_was_heard_counts_when_redis_has_forgotten(client):
     permits = RedisPermits(client, "ann", 2, LocalPermits(time.monotonic))
     grant = await ask(permits, quota(calls=12), 8)
     assert grant.used == (8, 0)
@@ -104,7 +93,7 @@ async def test_what_was_heard_counts_when_redis_has_forgotten(
     assert again.permits == 4
 
 
-async def test_all_holders_share_one_allowance(client: "redis.asyncio.Redis") -> None:
+async def test_all_holders_share_one_allowance(client):
     local = LocalPermits(time.monotonic)
     holders = [RedisPermits(client, name, 2, local) for name in ("ann", "ben")]
     grants = [await ask(holder, quota(calls=7), 5) for holder in holders]
@@ -119,26 +108,24 @@ async def test_all_holders_share_one_allowance(client: "redis.asyncio.Redis") ->
         (Allowance(nanos=9, nanos_used=0), Allowance(nanos=4, nanos_used=0)),
     ],
 )
-def test_without_redis_each_of_two_workers_has_its_part_of_the_rest(
-    allowed: Allowance, part: Allowance
-) -> None:
+def test_without_redis_each_of_two_workers_has_its_part_of_the_rest(allowed, part):
     assert part_of(allowed, 2) == part
 
 
-async def test_the_throttle_stops_at_the_allowance_and_says_so() -> None:
+async def test_the_throttle_stops_at_the_allowance_and_says_so():
     clock = SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
     allowed, flown = quota(calls=6), []
 
-    async def fly(number: int) -> None:
+    async def fly(number):
         async with throttle.slot(allowed):
             flown.append(number)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)  # in flight, for a turn of the loop
 
     tasks = [asyncio.create_task(fly(number)) for number in range(20)]
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not throttle.spent("run:1"):  # noqa: ASYNC110 - it is asked, it tells nobody
-            await asyncio.sleep(0.005)
+        while not throttle.spent("run:1"):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)  # it is asked, it tells nobody
     assert flown == list(range(6))
     assert throttle.spent("run:1") == "calls"
     throttle.change(quota(calls=20)[0])
@@ -148,22 +135,70 @@ async def test_the_throttle_stops_at_the_allowance_and_says_so() -> None:
     await throttle.close()
 
 
-async def test_calls_that_were_cancelled_while_they_waited_use_nothing() -> None:
+async def test_calls_that_were_cancelled_while_they_waited_use_nothing():
     clock = SystemClock()
     throttle = Throttle(LocalPermits(clock.monotonic), clock)
-    allowed, flown = quota(calls=30), []
+    allowed, flown, may_land = quota(calls=30), [], asyncio.Event()
 
-    async def fly() -> None:
+    async def fly():
         async with throttle.slot(allowed):
             flown.append(1)
-            await asyncio.sleep(0.005)
+            await may_land.wait()
 
     tasks = [asyncio.create_task(fly()) for _ in range(20)]
-    await asyncio.sleep(0.002)  # ten fly, ten wait
+    while len(flown) < 10:  # noqa: ASYNC110  # ten fly, ten wait
+        await asyncio.sleep(0)  # lets them begin
     for task in tasks[10:]:
         task.cancel()
+    may_land.set()
     await asyncio.gather(*tasks, return_exceptions=True)
-    began = len(flown)
-    await asyncio.gather(*(fly() for _ in range(30 - began)))
+    assert len(flown) == 10
+    await asyncio.gather(*(fly() for _ in range(20)))
     assert len(flown) == 30
     await throttle.close()
+
+
+ENDPOINT = "provider"
+
+
+async def paid(budgets, times, endpoint=ENDPOINT):
+    return sum([await budgets.withdraw(endpoint) for _ in range(times)])
+
+
+async def test_two_workers_share_one_reserve(client):
+    ann, ben = RedisRetryBudgets(client, 2), RedisRetryBudgets(client, 2)
+    assert await paid(ann, 7) == 7
+    assert await paid(ben, 7) == 3
+    assert await paid(ann, 1) == 0
+    assert await paid(ben, 1, "another endpoint") == 1
+
+
+async def test_calls_that_go_well_anywhere_earn_retries(client):
+    ann, ben = RedisRetryBudgets(client, 2), RedisRetryBudgets(client, 2)
+    assert await paid(ann, 10) == 10
+    for _ in range(20):
+        ann.deposit(ENDPOINT)
+    assert await paid(ben, 1) == 0  # nobody has told of them yet
+    assert await paid(ann, 4) == 3
+    for _ in range(TOLD_EVERY):
+        ben.deposit(ENDPOINT)
+    while await client.get(f"permits:retries:{ENDPOINT}") == b"0":
+        pass  # told by itself, in the background
+    assert await paid(ann, 10) == int(0.15 * TOLD_EVERY)
+
+
+async def test_an_emptied_redis_begins_with_one_reserve(client):
+    ann, ben = RedisRetryBudgets(client, 2), RedisRetryBudgets(client, 2)
+    assert await paid(ann, 10) == 10
+    await client.flushall()
+    assert await paid(ann, 6) + await paid(ben, 6) == 10
+
+
+async def test_without_redis_each_worker_has_its_part():
+    away = redis.asyncio.Redis.from_url("redis://127.0.0.1:1")
+    budgets = RedisRetryBudgets(away, 2)
+    assert await paid(budgets, 9) == 5
+    for _ in range(20):
+        budgets.deposit(ENDPOINT)
+    assert await paid(budgets, 9) == 3
+    await away.aclose()

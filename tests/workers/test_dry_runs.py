@@ -1,15 +1,13 @@
 """A dry run makes the first trials of a run, through the same cache, limits and prices."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.timezone import now
 
 from runs.access import datasets_to_run_on
-from runs.models import CachedReply, DryRun, Endpoint, Run
+from runs.models import CachedReply, DryRun, Run
 from runs.roles import Role
 from runs.selectors.dry_results import bill_text
 from runs.selectors.estimates.estimate import estimate
@@ -19,49 +17,40 @@ from runs.services.people.quotas import set_person_quota
 from runs.services.removing.erasing import erase_person
 from tests.harness.factories import client_of, make_person
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.workers.test_costs import LARGE, SMALL
 from workers.engine.dry_run import first_trials
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import write_document
-from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient(monkeypatch):
     """Who asks on the page waits for half a minute only."""
     monkeypatch.setattr(try_first, "__defaults__", (PATIENCE_SECONDS,))
 
 
-@pytest.fixture
-def priced(endpoint: Endpoint) -> Endpoint:
-    endpoint.prices = {"sim-small": SMALL, "sim-large": LARGE}
-    endpoint.save()
-    return endpoint
-
-
 def test_it_tries_different_candidates_and_the_launch_does_not_pay_again(
-    ada: User, document: dict[str, Any], priced: Endpoint, simulator: SimulatorClient
-) -> None:
-    before = estimate(document, datasets_to_run_on(ada), ada)
-    result = try_first(ada, document)
+    alice, document, priced, simulator
+):
+    before = estimate(document, datasets_to_run_on(alice), alice)
+    result = try_first(alice, document)
     assert len({one.candidate.key for one in result.trials}) == 3
     assert [bool(score.answer) for score in result.scores] == [True] * 3
     assert result.calls == sum(simulator.ledger()["by_model"].values()) == 3
-    after = estimate(document, datasets_to_run_on(ada), ada)
+    after = estimate(document, datasets_to_run_on(alice), alice)
     assert (before.calls_cached, after.calls_cached) == (0, 3)
     assert result.cost > 0
-    assert spent_on_day(ada.pk, DryRun.objects.get().created) == pytest.approx(result.cost)
-    again = try_first(ada, document)
+    assert spent_on_day(alice.pk, DryRun.objects.get().created) == pytest.approx(result.cost)
+    again = try_first(alice, document)
     assert again.calls == 0
     assert again.cost == 0
     assert [score.answer for score in again.scores] == [score.answer for score in result.scores]
     assert not Run.objects.exists()
 
 
-def test_what_it_asks_is_what_the_run_asks_first(document: dict[str, Any]) -> None:
+def test_what_it_asks_is_what_the_run_asks_first(document):
     one = {"models": ["simulated/sim-small"], "prompts": document["prompts"][:1]}
     trials = first_trials(read_configuration({**document, **one}), 20).trials
     assert [(trial.position, trial.case, trial.repeat) for trial in trials] == [
@@ -71,78 +60,62 @@ def test_what_it_asks_is_what_the_run_asks_first(document: dict[str, Any]) -> No
     ]
 
 
-def test_without_the_cache_nothing_is_kept(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    try_first(ada, {**document, "cache": "off"})
+def test_without_the_cache_nothing_is_kept(alice, document, simulator):
+    try_first(alice, {**document, "cache": "off"})
     assert not CachedReply.objects.exists()
     assert DryRun.objects.get().calls == 3
 
 
-def test_a_pipeline_shows_each_of_its_calls(
-    ada: User, selection: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    result = try_first(ada, selection)
+def test_a_pipeline_shows_each_of_its_calls(alice, selection, simulator):
+    result = try_first(alice, selection)
     assert [len(score.calls) for score in result.scores] == [2, 2, 2]
 
 
-def test_calls_that_take_too_long_are_not_waited_for(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_calls_that_take_too_long_are_not_waited_for(alice, document, simulator):
     simulator.change(latency_ms=600_000)
-    result = try_first(ada, document, deadline_seconds=0.5)
+    result = try_first(alice, document, deadline_seconds=0.5)
     assert [one.score for one in result.trials] == [None] * 3
     assert bill_text(0, 0.0, 0, result.unfinished, "use") == "3 trials did not end in time."
     assert DryRun.objects.get().calls == 0
 
 
-def test_a_budget_of_the_run_holds(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    result = try_first(ada, {**document, "budget": {"calls": 1}})
+def test_a_budget_of_the_run_holds(alice, document, simulator):
+    result = try_first(alice, {**document, "budget": {"calls": 1}})
     assert sum(simulator.ledger()["by_model"].values()) == 1
     assert len(result.scores) == 1
 
 
-def test_whose_day_is_used_up_tries_nothing(
-    ada: User, document: dict[str, Any], priced: Endpoint, simulator: SimulatorClient
-) -> None:
+def test_whose_day_is_used_up_tries_nothing(alice, document, priced, simulator):
     admin = make_person("root", role=Role.ADMIN)
-    set_person_quota(admin, ada.pk, {"dollars_per_day": 1.0})
+    set_person_quota(admin, alice.pk, {"dollars_per_day": 1.0})
     for days in (0, 1):  # midnight may be near
-        DryRun.objects.create(owner=ada, cost=1.0, created=now() + timedelta(days=days))
+        DryRun.objects.create(owner=alice, cost=1.0, created=now() + timedelta(days=days))
     with pytest.raises(ConfigurationError, match=r"Of your \$1\.00 a day"):
-        try_first(ada, document)
+        try_first(alice, document)
     assert sum(simulator.ledger()["by_model"].values()) == 0
 
 
-def test_an_erased_person_leaves_no_answers(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    try_first(ada, document)
+def test_an_erased_person_leaves_no_answers(alice, document, simulator):
+    try_first(alice, document)
     assert CachedReply.objects.count() == 3
-    erase_person(ada, make_person("root", role=Role.ADMIN))
+    erase_person(alice, make_person("root", role=Role.ADMIN))
     assert not CachedReply.objects.exists()
 
 
-def test_the_page_shows_answers_and_what_they_cost(
-    ada: User, document: dict[str, Any], priced: Endpoint, simulator: SimulatorClient
-) -> None:
+def test_the_page_shows_answers_and_what_they_cost(alice, document, priced, simulator):
     sent = {"mode": "yaml", "yaml": write_document(document)}
-    part = client_of(ada).post(reverse("run_dry"), sent, headers={"X-Part": "dry-run"}).text
+    part = client_of(alice).post(reverse("run_dry"), sent, headers={"X-Part": "dry-run"}).text
     assert "3 calls sent, $" in part
     assert "does not pay for them again" in part
     assert part.count("<html") == 0
-    whole = client_of(ada).post(reverse("run_dry"), sent).text
+    whole = client_of(alice).post(reverse("run_dry"), sent).text
     assert "Nothing was sent: every answer is in the cache." in whole
     assert "data-new-run" in whole
 
 
-def test_what_is_wrong_is_said_and_nothing_is_sent(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_what_is_wrong_is_said_and_nothing_is_sent(alice, document, simulator):
     sent = {"mode": "yaml", "yaml": write_document({**document, "models": ["gone/model"]})}
-    part = client_of(ada).post(reverse("run_dry"), sent, headers={"X-Part": "dry-run"}).text
+    part = client_of(alice).post(reverse("run_dry"), sent, headers={"X-Part": "dry-run"}).text
     assert "Nothing was sent." in part
     assert "gone" in part
     assert not DryRun.objects.exists()

@@ -2,41 +2,36 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import redis
-from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import CachedReply, Chunk, Run, RunState
+from runs.models import CachedReply, Chunk, RunState
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
-from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-EQUAL = 320
+EQUAL = 60
 FLIGHT_SECONDS = 300
 
 
 @pytest.fixture(autouse=True)
-def long_flights(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_flights(monkeypatch):
     """A worker that stands still for ten seconds is not dead: nobody makes its call again."""
     monkeypatch.setenv("EVALSITE_FLIGHT_SECONDS", str(FLIGHT_SECONDS))
 
 
 @pytest.fixture
-def twins(ada: User, document: dict[str, Any]) -> dict[str, Any]:
+def twins(alice, document):
     """One prompt, one model, and the same question over and over."""
     row = {"question": "What is 2 + 3?", "expected": "5"}
-    store_rows(ada, "twins", [row] * EQUAL)
+    store_rows(alice, "twins", [row] * EQUAL)
     return {
         **document,
         "dataset": "twins",
@@ -45,25 +40,15 @@ def twins(ada: User, document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def running_workers(number: int) -> Iterator[None]:
-    with ExitStack() as stack:
-        for _ in range(number):
-            stack.enter_context(running_worker())
-        yield
-
-
-def owners(run: Run) -> set[str]:
+def owners(run):
     return set(run.chunks.values_list("owner", flat=True))
 
 
-def test_equal_trials_of_two_processes_send_one_call_per_repeat(
-    ada: User, twins: dict[str, Any], simulator: SimulatorClient, settings: Any
-) -> None:
+def test_equal_trials_of_two_processes_send_one_call_per_repeat(alice, twins, simulator, settings):
     simulator.change(hold_after=0)
-    twins |= {"repeats": 2, "limits": {**twins["limits"], "max_concurrent": 100}}
-    with running_workers(2):
-        run = create_run(ada, twins)
+    twins["repeats"] = 2
+    with running_worker(), running_worker():
+        run = create_run(alice, twins)
         wait_until(lambda: bool(awaited_flights(settings.REDIS_URL)))
         simulator.change(hold_after=None)
         finish(run)
@@ -78,31 +63,28 @@ def test_equal_trials_of_two_processes_send_one_call_per_repeat(
     assert text == f"2 sent, {stored:,} from cache, {joined:,} shared with identical calls"
 
 
-def attempts_of(run: Run) -> list[list[list[Any]]]:
+def attempts_of(run):
     return list(run.scores.values_list("attempts", flat=True))
 
 
-def test_equal_runs_at_the_same_time_send_every_call_once(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+@pytest.mark.postgresql("unique rows: several workers store the same answers")
+def test_equal_runs_at_the_same_time_send_every_call_once(alice, both, simulator):
     simulator.change(latency_ms=40)
-    with running_workers(2):
-        runs = [create_run(ada, {**document, "seed": seed}) for seed in range(3)]
+    with running_worker(), running_worker():
+        runs = [create_run(alice, {**both, "seed": seed}) for seed in range(3)]
         for run in runs:
             assert finish(run).state == RunState.COMPLETED
-    assert simulator.ledger()["total"] == 120
-    assert sum(run.calls_sent for run in runs) == 120
-    assert sum(run.cached for run in runs) == 240
+    assert simulator.ledger()["total"] == 40
+    assert sum(run.calls_sent for run in runs) == 40
+    assert sum(run.cached for run in runs) == 80
 
 
-def test_a_run_that_refreshes_asks_again_and_keeps_what_it_hears(
-    ada: User, twins: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    with running_workers(2):
-        finish(create_run(ada, twins))
+def test_a_run_that_refreshes_asks_again_and_keeps_what_it_hears(alice, twins, simulator):
+    with running_worker(), running_worker():
+        finish(create_run(alice, twins))
         before = CachedReply.objects.get()
         simulator.change(latency_ms=300)
-        run = finish(create_run(ada, {**twins, "cache": "refresh"}))
+        run = finish(create_run(alice, {**twins, "cache": "refresh"}))
     after = CachedReply.objects.get()
     assert (after.run_id, before.run_id != run.pk) == (run.pk, True)
     assert after.latency_ms > 250
@@ -110,27 +92,22 @@ def test_a_run_that_refreshes_asks_again_and_keeps_what_it_hears(
     assert run.calls_joined == EQUAL - run.calls_sent
 
 
-def test_the_failure_of_the_one_that_calls_is_not_everybodys(
-    ada: User, twins: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_the_failure_of_the_one_that_calls_is_not_everybodys(alice, twins, simulator):
     simulator.change(latency_ms=100)
     simulator.play({"match": {}, "times": 1, "do": "status", "status": 400})
-    with running_workers(2):
-        run = finish(create_run(ada, twins))
+    with running_worker(), running_worker():
+        run = finish(create_run(alice, twins))
     assert run.state == RunState.COMPLETED_WITH_ERRORS
     assert (run.failed, run.scored) == (1, EQUAL - 1)
     assert simulator.ledger()["total"] == 2
 
 
 def test_a_killed_process_does_not_hold_up_those_that_wait_for_its_call(
-    ada: User,
-    twins: dict[str, Any],
-    simulator: SimulatorClient,
-    settings: Any,
-) -> None:
+    alice, twins, simulator, settings
+):
     simulator.play({"match": {}, "times": 1, "do": "hang"})
-    with running_workers(2):
-        run = create_run(ada, twins)
+    with running_worker(), running_worker():
+        run = create_run(alice, twins)
         wait_until(lambda: len(awaited_flights(settings.REDIS_URL)) == 1)
         wait_until(lambda: simulator.ledger()["total"] == 1)
         (dead,) = awaited_flights(settings.REDIS_URL)
@@ -145,7 +122,7 @@ def test_a_killed_process_does_not_hold_up_those_that_wait_for_its_call(
     assert simulator.ledger()["total"] == 2
 
 
-def end_flights(url: str) -> None:
+def end_flights(url):
     """As if the time of their locks had passed, which is the one of the setting."""
     client = redis.Redis.from_url(url)
     (name,) = client.keys("flight:*")
@@ -153,7 +130,7 @@ def end_flights(url: str) -> None:
     client.delete(name)
 
 
-def awaited_flights(url: str) -> list[str]:
+def awaited_flights(url):
     """The host:pid:id of who flies, of each flight that another process waits for."""
     client = redis.Redis.from_url(url, decode_responses=True)
     names = client.keys("flight:*")

@@ -1,72 +1,128 @@
-"""A model that fails for good: its runs come to an end that a person can read."""
-
-from typing import Any
+"""Models and calls that fail: what is set aside, paused, given up and tried again."""
 
 import pytest
+import redis
 from django.contrib.auth.models import User
 
-from runs.models import Endpoint, Run, RunState
+from runs.models import ChunkState, Run, RunState, Score
 from runs.selectors.endpoints.permit_state import read_permits
 from runs.services.control.endpoint_pauses import reset_breaker
 from runs.services.control.outages import HOPELESS_SECONDS, pause_hopeless
 from runs.services.control.resuming import resume_run
-from runs.services.runs import create_run
+from runs.services.control.retrying import rerun_trial, retry_failed
+from runs.services.runs import cancel_run, create_run
 from tests.harness.patience import wait_until
-from tests.workers.working import finish, running_worker
-from workers.simulator.testing import SimulatorClient
+from tests.workers.working import finish, is_in, paused, running_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+SLOTS = 4
 SHORT = 0.3  # seconds, in place of ten minutes
+LARGE_FAILS = {"match": {"model": "sim-large"}, "times": 1000, "do": "status", "status": 500}
 
 
-def is_open(endpoint: Endpoint, *models: str) -> bool:
+def is_open(endpoint, *models):
     states = read_permits([(endpoint.pk, model) for model in models])
     return states is not None and all(state.failing_seconds > SHORT for state in states.values())
 
 
 def test_a_run_whose_models_all_fail_pauses_and_can_be_tried_again(
-    ada: User,
-    document: dict[str, Any],
-    endpoint: Endpoint,
-    simulator: SimulatorClient,
-) -> None:
+    alice, both, endpoint, simulator
+):
     simulator.change(error_rate=1.0)
     with running_worker():
-        run = create_run(ada, {**document, "cache": "off"})
+        run = create_run(alice, {**both, "cache": "off"})
         wait_until(lambda: is_open(endpoint, "sim-small", "sim-large"))
         pause_hopeless(HOPELESS_SECONDS)
-        run.refresh_from_db()
-        assert run.state == RunState.RUNNING  # not yet
+        assert is_in(run, RunState.RUNNING)  # not yet
         pause_hopeless(SHORT)
-        wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.PAUSED)
-        run.refresh_from_db()
+        paused(run)
         assert run.reason == (
             "simulated/sim-large, simulated/sim-small have failed every call for 1 minute: "
             "look at the endpoint, then resume to try again"
         )
-        resume_run(run, ada)
+        resume_run(run, alice)
         pause_hopeless(HOPELESS_SECONDS)
-        run.refresh_from_db()
-        assert run.state == RunState.RUNNING  # it has its time again
+        assert is_in(run, RunState.RUNNING)  # it has its time again
         simulator.change(error_rate=0.0, hold_after=0)  # no probe closes a breaker meanwhile
         assert reset_breaker(User(is_staff=True), endpoint) == 2
         simulator.change(hold_after=None)
         finish(run)
-    assert run.done == 120
+    assert run.done == 40
 
 
-def test_one_broken_model_ends_the_wait_and_is_named_alone(
-    ada: User, document: dict[str, Any], endpoint: Endpoint, simulator: SimulatorClient
-) -> None:
-    simulator.play({"match": {"model": "sim-large"}, "times": 1000, "do": "status", "status": 500})
+def test_one_broken_model_ends_the_wait_and_is_named_alone(alice, both, endpoint, simulator):
+    simulator.play(LARGE_FAILS)
     with running_worker():
-        run = create_run(ada, {**document, "cache": "off"})
+        run = create_run(alice, {**both, "cache": "off"})
         wait_until(lambda: is_open(endpoint, "sim-large"))
 
-        def is_paused() -> bool:
+        def is_paused():
             pause_hopeless(SHORT)
-            return Run.objects.get(pk=run.pk).state == RunState.PAUSED
+            return is_in(run, RunState.PAUSED)
 
         wait_until(is_paused)
     assert Run.objects.get(pk=run.pk).reason.startswith("simulated/sim-large has failed every call")
+
+
+def test_the_other_models_of_a_run_go_on_while_one_fails(
+    alice, both, endpoint, simulator, settings
+):
+    """And what was set aside is taken up when the model answers again."""
+    both["limits"] |= {"max_concurrent": SLOTS}
+    simulator.play(LARGE_FAILS)
+    with running_worker():
+        run = create_run(alice, both)
+        good = run.candidates.filter(document__model__model="sim-small")
+        wait_until(lambda: sum(good.values_list("done", flat=True)) == 20)
+        # Now and then some are taken up, and set aside again.
+        aside = run.chunks.filter(state=ChunkState.SET_ASIDE)
+        wait_until(aside.exists)
+        assert is_in(run, RunState.RUNNING)  # its other trials may still get an answer
+        assert run.done - run.scored <= SLOTS
+        dropped = create_run(alice, {**both, "cache": "off"})
+        wait_until(dropped.chunks.filter(state=ChunkState.SET_ASIDE).exists)
+        assert cancel_run(dropped)
+        simulator.play()
+        with redis.Redis.from_url(settings.REDIS_URL) as client:  # instead of waiting 15 s
+            client.hset(f"permits:state:endpoint:{endpoint.pk}/sim-large", "until", 0)
+        finish(run)
+    assert not dropped.chunks.filter(state=ChunkState.SET_ASIDE).exists()
+    assert (run.done, run.planned) == (40, 40)
+    assert run.failed <= 2 * SLOTS  # those whose attempts were used up before the breaker opened
+    assert not run.chunks.exclude(state=ChunkState.DONE).exists()
+
+
+def test_only_failed_trials_are_tried_again_and_one_trial_past_the_cache(alice, both, simulator):
+    simulator.play({"do": "status", "status": 404, "times": 7})
+    with running_worker():
+        run = finish(create_run(alice, both))
+        assert (run.state, run.failed) == (RunState.COMPLETED_WITH_ERRORS, 7)
+        kept = set(Score.objects.filter(run=run, error_class="").values_list("pk", flat=True))
+        simulator.reset()
+        assert retry_failed(run, alice) == 7
+        finish(run)
+        assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 40, 0)
+        assert simulator.ledger()["total"] == 7
+        assert kept < set(run.scores.values_list("pk", flat=True))
+        assert rerun_trial(run, alice, 0)
+        finish(run)
+    assert simulator.ledger()["total"] == 8
+    assert (run.state, run.done, run.calls_sent) == (RunState.COMPLETED, 40, 48)
+    assert run.scores.get(position=0).cached is False
+
+
+def test_a_run_that_only_fails_is_paused_before_it_burns_money(alice, both, simulator):
+    simulator.change(latency_ms=5)
+    simulator.play({"do": "status", "status": 401, "times": 1000})
+    with running_worker():
+        run = paused(create_run(alice, both))
+        assert simulator.ledger()["total"] <= 20 + 12  # a streak and the slots
+        assert "in a row failed with “credentials”" in run.reason
+        simulator.play()
+        assert resume_run(run, alice)
+        finish(run)
+        failed = run.failed
+        assert retry_failed(run, alice) == failed
+        finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 40, 0)

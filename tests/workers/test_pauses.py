@@ -1,8 +1,7 @@
-"""Runs that people pause and resume while calls fly: the provider's ledger is the judge."""
+"""Runs and endpoints that people pause, resume and limit while calls fly: the provider's ledger is
+the judge."""
 
-import time
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import redis
@@ -10,127 +9,125 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import ChunkState, Run, RunState
+from runs.models import ChunkState, Endpoint, Run, RunState
 from runs.services.chunks.recovery import sweep
+from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoint
+from runs.services.control.limits import retune_run
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
 from tests.harness.patience import wait_until
-from tests.workers.working import finish, running_worker
-from workers.simulator.testing import SimulatorClient
+from tests.workers.working import finish, is_in, running_worker
+from workers import following
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CALL_MS = 60
+TRIALS, SLOTS = 100, 12
 
 
 @pytest.fixture
-def long_document(document: dict[str, Any], simulator: SimulatorClient) -> dict[str, Any]:
-    """360 trials, none of them cached; after 60 the provider waits until it is let go."""
-    simulator.change(latency_ms=CALL_MS, hold_after=60)
-    return {**document, "cache": "off", "repeats": 3}
+def grace(transactional_db):
+    return User.objects.create(username="grace", is_staff=True)
 
 
-def is_in(run: Run, *states: RunState) -> bool:
-    run.refresh_from_db()
-    return run.state in states
+@pytest.fixture
+def held(few, simulator):
+    """100 trials; after 30 the provider waits until it is let go."""
+    simulator.change(hold_after=30)
+    return {**few, "repeats": 5}
 
 
-def table(run: Run) -> list[Any]:
+def table(run):
     """The results, in their order."""
     columns = ("position", "candidate__position", "case__position", "repeat", "value", "answer")
     return list(run.scores.order_by("position").values_list(*columns))
 
 
-def hang(simulator: SimulatorClient, document: dict[str, Any]) -> None:
+def hang(simulator, document):
     """No call that is sent from now on is answered as long as a test can last."""
     simulator.change(latency_ms=500_000, hold_after=None)
     document["limits"] = {**document["limits"], "timeout_seconds": 600}
 
 
-def let_go(simulator: SimulatorClient) -> None:
-    simulator.change(hold_after=None)
+def let_go_slowly(simulator):
+    """What is in flight is answered; what is left would take long."""
+    simulator.change(hold_after=None, latency_ms=1000)
 
 
-def flies(simulator: SimulatorClient, calls: int = 5) -> None:
+def flies(simulator, calls=1):
     wait_until(lambda: simulator.ledger()["in_flight"] >= calls)
 
 
-@pytest.mark.alone
-def test_a_pause_lets_calls_end_and_a_resumed_run_is_as_if_never_paused(
-    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    let_go(simulator)
+def test_a_change_is_looked_for_often_enough_to_be_felt_within_three_seconds():
+    assert following.FOLLOW_SECONDS <= 1
+
+
+def test_a_pause_lets_calls_end_and_a_resumed_run_is_as_if_never_paused(alice, held, simulator):
+    simulator.change(hold_after=None)
     with running_worker(), running_worker():
-        undisturbed = finish(create_run(ada, long_document))
+        undisturbed = finish(create_run(alice, held))
         simulator.reset()
-        run = create_run(ada, long_document)
+        simulator.change(hold_after=30)
+        run = create_run(alice, held)
         flies(simulator)
-        asked = time.monotonic()
-        assert pause_run(run, ada, "lunch")
-        assert time.monotonic() - asked < 1
-        wait_until(lambda: is_in(run, RunState.PAUSED), seconds=3)
+        assert pause_run(run, alice, "lunch")
+        assert is_in(run, RunState.PAUSING)  # at once, though the calls are still in flight
+        let_go_slowly(simulator)
+        wait_until(lambda: is_in(run, RunState.PAUSED))
         calls = simulator.ledger()["total"]
         assert simulator.ledger()["in_flight"] == 0
-        assert (run.reason, run.done) == ("Paused by ada: lunch", calls)
+        assert (run.reason, run.done) == ("Paused by alice: lunch", calls)
         assert not run.chunks.filter(state=ChunkState.LEASED).exists()
         sweep()
-        time.sleep(0.5)  # a whole turn of the workers: nothing may start
-        assert simulator.ledger()["total"] == calls < 360
-        assert resume_run(run, ada)
+        simulator.change(latency_ms=0)
+        # A whole run of the same workers goes by meanwhile: of the paused one nothing starts.
+        finish(create_run(alice, {**held, "repeats": 1}))
+        assert simulator.ledger()["total"] == calls + 20 < TRIALS
+        assert resume_run(run, alice)
         finish(run)
-    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 360, 0)
-    assert simulator.ledger()["total"] == 360
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, TRIALS, 0)
+    assert simulator.ledger()["total"] == TRIALS + 20
     assert table(run) == table(undisturbed)
-    assert run.calls_sent == 360
+    assert run.calls_sent == TRIALS
     said = list(run.events.order_by("pk").values_list("message", flat=True))[2:-1]
     assert said == [
-        "Paused by ada: lunch; the calls in flight end first.",
-        f"Paused: {calls} of 360 trials are stored.",
-        "Resumed by ada.",
+        "Paused by alice: lunch; the calls in flight end first.",
+        f"Paused: {calls} of {TRIALS} trials are stored.",
+        "Resumed by alice.",
     ]
 
 
-def test_pause_now_cancels_the_calls_and_they_are_asked_again(
-    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    hang(simulator, long_document)
+def test_pause_now_cancels_the_calls_and_they_are_asked_again(alice, held, simulator):
+    hang(simulator, held)
     with running_worker():
-        run = create_run(ada, long_document)
-        flies(simulator, 12)
-        assert pause_run(run, ada, now=True)
+        run = create_run(alice, held)
+        flies(simulator, SLOTS)
+        assert pause_run(run, alice, now=True)
         wait_until(lambda: is_in(run, RunState.PAUSED))
         assert run.done == 0
-        simulator.change(latency_ms=0)
-        resume_run(run, ada)
-        finish(run)
-    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 360, 0)
-    assert simulator.ledger()["total"] == 360 + 12
-
-
-@pytest.mark.alone
-def test_who_cannot_wait_for_the_drain_may_pause_now(
-    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    simulator.change(latency_ms=4000, hold_after=None)
-    with running_worker():
-        run = create_run(ada, long_document)
-        flies(simulator, 12)
-        assert pause_run(run, ada)
+        simulator.reset()
+        resume_run(run, alice)
+        flies(simulator, SLOTS)
+        assert pause_run(run, alice)
         assert is_in(run, RunState.PAUSING)
-        assert pause_run(run, ada, now=True)
-        assert not pause_run(run, ada, now=True)
-        wait_until(lambda: is_in(run, RunState.PAUSED), seconds=2)
+        assert pause_run(run, alice, now=True)  # who cannot wait for the calls' end may say so
+        assert not pause_run(run, alice, now=True)
+        wait_until(lambda: is_in(run, RunState.PAUSED))
+        simulator.change(latency_ms=0)
+        resume_run(run, alice)
+        finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, TRIALS, 0)
+    assert simulator.ledger()["total"] == TRIALS + SLOTS
 
 
 def test_a_worker_that_dies_while_pausing_does_not_keep_the_run_from_being_paused(
-    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    hang(simulator, long_document)
+    alice, held, simulator
+):
+    hang(simulator, held)
     with running_worker() as worker:
-        run = create_run(ada, long_document)
-        flies(simulator, 12)
-        pause_run(run, ada)
+        run = create_run(alice, held)
+        flies(simulator, SLOTS)
+        pause_run(run, alice)
         worker.kill()
         worker.join()
     leased = run.chunks.filter(state=ChunkState.LEASED)
@@ -145,69 +142,144 @@ def test_a_worker_that_dies_while_pausing_does_not_keep_the_run_from_being_pause
     with running_worker():
         sweep()
         assert is_in(run, RunState.PAUSED)  # restarts of everything change nothing
-        resume_run(run, ada)
+        resume_run(run, alice)
         finish(run)
-    assert (run.state, run.done) == (RunState.COMPLETED, 360)
+    assert (run.state, run.done) == (RunState.COMPLETED, TRIALS)
 
 
-def test_pausing_and_resuming_quickly_loses_and_doubles_nothing(
-    ada: User, long_document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_pausing_and_resuming_quickly_loses_and_doubles_nothing(alice, held, simulator):
     with running_worker():
-        run = create_run(ada, long_document)
+        run = create_run(alice, held)
         flies(simulator)
-        let_go(simulator)
-        for turn in range(20):
-            pause_run(run, ada)
-            time.sleep(0.05 * (turn % 3))
-            resume_run(run, ada)
+        simulator.change(hold_after=None, latency_ms=60)
+        for turn in range(12):
+            pause_run(run, alice)
+            if turn % 3 == 2:  # the worker sees this one for sure, and of the others some
+                wait_until(lambda: is_in(run, RunState.PAUSED, RunState.COMPLETED))
+            resume_run(run, alice)
         finish(run)
-    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, 360, 0)
-    assert simulator.ledger()["total"] == 360
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, TRIALS, 0)
+    assert simulator.ledger()["total"] == TRIALS
 
 
 @pytest.mark.parametrize("state", RunState.held())
-def test_a_held_run_can_be_cancelled(
-    ada: User, long_document: dict[str, Any], simulator: SimulatorClient, state: RunState
-) -> None:
-    simulator.change(hold_after=0)  # none of the calls in flight ends before it is let go
+def test_a_held_run_can_be_cancelled(alice, held, simulator, state):
     with running_worker():
-        run = create_run(ada, long_document)
-        flies(simulator, 12)
-        pause_run(run, ada)
+        run = create_run(alice, held)
+        flies(simulator)
+        pause_run(run, alice)
         if state == RunState.PAUSED:
-            simulator.change(hold_after=None, latency_ms=1000)  # what is left would take long
+            let_go_slowly(simulator)
         wait_until(lambda: is_in(run, state))
         assert cancel_run(run)
         assert is_in(run, RunState.CANCELLED)
-        assert not resume_run(run, ada)
+        assert not resume_run(run, alice)
 
 
-def test_a_run_that_is_paused_before_a_worker_saw_it_waits_to_be_resumed(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    run = create_run(ada, document)
-    assert pause_run(run, ada)
+def test_a_run_that_is_paused_before_a_worker_saw_it_waits_to_be_resumed(alice, few, simulator):
+    run = create_run(alice, few)
+    assert pause_run(run, alice)
     assert is_in(run, RunState.PAUSED)
     with running_worker():
-        other = finish(create_run(ada, {**document, "seed": 1}))
+        other = finish(create_run(alice, {**few, "seed": 1}))
         assert is_in(run, RunState.PAUSED)
         assert run.started is None
-        assert resume_run(run, ada)
+        assert resume_run(run, alice)
         finish(run)
     assert run.state == other.state == RunState.COMPLETED
 
 
-def test_a_pause_that_comes_with_the_last_calls_lets_the_run_finish(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_a_pause_that_comes_with_the_last_calls_lets_the_run_finish(alice, few, simulator):
     simulator.change(hold_after=0)
-    document["limits"]["max_concurrent"] = 50
-    document["prompts"], document["models"] = document["prompts"][:1], ["simulated/sim-small"]
+    few["limits"]["max_concurrent"] = 50
     with running_worker():
-        run = create_run(ada, document)
+        run = create_run(alice, few)
         flies(simulator, 20)
-        assert pause_run(run, ada)
+        assert pause_run(run, alice)
         simulator.change(hold_after=None)
         finish(run)
     assert (run.state, run.done) == (RunState.COMPLETED, 20)
+
+
+def peak_of_next_calls(simulator, calls=40):
+    """The most in flight while the next calls arrive."""
+    simulator.reset()
+    wait_until(lambda: simulator.ledger()["total"] >= calls)
+    return simulator.ledger()["peak_in_flight"]
+
+
+def wait_for_peak(simulator, limit):
+    wait_until(lambda: peak_of_next_calls(simulator) == limit)
+
+
+def test_a_changed_limit_holds_for_the_calls_that_wait_already(alice, few, simulator):
+    simulator.change(latency_ms=50, hold_after=0)
+    few |= {"repeats": 100, "limits": {**few["limits"], "max_concurrent": 20}}
+    # Together they have 40 trials in hand, in chunks of 5: enough for 20 calls at any time.
+    with running_worker(), running_worker():
+        run = create_run(alice, few)
+        wait_until(lambda: simulator.ledger()["in_flight"] == 20)
+        for limit in (4, 20):
+            assert retune_run(run, alice, {"max_concurrent": limit}, "a try")
+            simulator.change(hold_after=None, gather=limit)
+            wait_for_peak(simulator, limit)
+            assert peak_of_next_calls(simulator, calls=60) <= limit
+        cancel_run(run)
+
+
+def test_a_rate_given_later_is_kept(alice, few, simulator):
+    simulator.change(latency_ms=50)
+    with running_worker():
+        run = create_run(alice, {**few, "repeats": 100})
+        wait_until(lambda: simulator.ledger()["total"] > 20)
+        assert retune_run(run, alice, {"requests_per_minute": 60}, "the provider asked")
+        # A provider that stands still for a second meets two at once: then the next ones count.
+        wait_until(lambda: peak_of_next_calls(simulator, calls=3) == 1)
+        cancel_run(run)
+
+
+def test_a_paused_endpoint_starts_no_calls_until_it_is_resumed(
+    alice, grace, endpoint, held, simulator
+):
+    with running_worker():
+        run = create_run(alice, held)
+        flies(simulator)
+        assert pause_endpoint(grace, endpoint)
+        let_go_slowly(simulator)
+        wait_until(lambda: not run.chunks.filter(state=ChunkState.LEASED).exists())
+        assert simulator.ledger()["in_flight"] == 0
+        calls = simulator.ledger()["total"]
+        run.refresh_from_db()
+        waiting = "Waiting: endpoint simulated is paused"
+        assert (run.state, run.reason) == (RunState.RUNNING, waiting)
+        assert run.done == calls == simulator.ledger()["total"]
+        simulator.change(latency_ms=0)
+        assert resume_endpoint(grace, endpoint)
+        finish(run)
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED, TRIALS, 0)
+    assert simulator.ledger()["total"] == TRIALS
+    assert list(run.events.filter(kind="limit").values_list("message", flat=True)) == [
+        "Endpoint simulated: resumed by grace.",
+        "Endpoint simulated: paused by grace.",
+    ]
+
+
+def test_runs_of_other_endpoints_go_on_while_one_is_paused(alice, grace, endpoint, held, simulator):
+    Endpoint.objects.create(name="second", kind=endpoint.kind, max_concurrent=50)
+    other = {**held, "repeats": 1, "models": ["second/sim-small"]}
+    simulator.change(hold_after=0)
+    with running_worker(threads=2):
+        waiting = create_run(alice, held)
+        flies(simulator, SLOTS)
+        pause_endpoint(grace, endpoint)
+        simulator.change(hold_after=None, latency_ms=300)  # what is left would take long
+        assert finish(create_run(alice, other)).state == RunState.COMPLETED
+        waiting.refresh_from_db()
+        assert not waiting.is_finished
+        late = create_run(alice, {**held, "repeats": 1})
+        wait_until(lambda: is_in(late, RunState.RUNNING))
+        assert Run.objects.get(pk=late.pk).reason == "Waiting: endpoint simulated is paused"
+        simulator.change(latency_ms=0)
+        resume_endpoint(grace, endpoint)
+        assert finish(late).state == RunState.COMPLETED
+        assert finish(waiting).state == RunState.COMPLETED

@@ -1,9 +1,6 @@
 """Calls that wait at an Ollama server are seen by their latency, and said with what to do."""
 
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.models import ADVICE, Endpoint, EndpointKind
@@ -14,7 +11,6 @@ from runs.services.runs import create_run
 from tests.engine.mutate.training_runs import mutation
 from tests.harness.factories import client_of
 from tests.workers.working import finish, running_worker
-from workers.simulator.testing import SimulatorClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MODEL = "sim-small"
@@ -22,7 +18,7 @@ START = 20  # of an adaptive limit, in permits.lua
 
 
 @pytest.fixture
-def ollama(simulator: SimulatorClient, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
+def ollama(simulator, monkeypatch):
     place = simulator.url.removeprefix("http://")
     monkeypatch.setenv("EVALSITE_ALLOWED_PRIVATE_ENDPOINTS", place)
     kind = EndpointKind.OLLAMA
@@ -32,7 +28,7 @@ def ollama(simulator: SimulatorClient, monkeypatch: pytest.MonkeyPatch) -> Endpo
 
 
 @pytest.fixture
-def mutate(document: dict[str, Any]) -> dict[str, Any]:
+def mutate(document):
     """32 environments on one model: more than an adaptive limit lets fly at first."""
     roles = dict.fromkeys(("mutator", "target"), f"local/{MODEL}")
     strategy = {"name": "uniform", "num_processes": 32, "num_steps": 4, "updates": 2}
@@ -42,12 +38,10 @@ def mutate(document: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def test_a_mutation_is_told_that_its_calls_wait_at_ollama(
-    ada: User, mutate: dict[str, Any], ollama: Endpoint, simulator: SimulatorClient
-) -> None:
+def test_a_mutation_is_told_that_its_calls_wait_at_ollama(alice, mutate, ollama, simulator):
     simulator.change(latency_ms=30, num_parallel=2)
     with running_worker():
-        run = finish(create_run(ada, {**mutate, "held_out": 6}))
+        run = finish(create_run(alice, {**mutate, "held_out": 6}))
     assert run.failed == 0, run.reason
     event = run.events.get(kind=ADVICE)
     assert event.message.startswith(f"local/{MODEL}: ")
@@ -55,7 +49,7 @@ def test_a_mutation_is_told_that_its_calls_wait_at_ollama(
     assert told in event.message
     assert event.data["size"] < event.data["tried"]
     assert run_detail(run).advice == [event.message]
-    assert told in client_of(ada).get(reverse("run", args=[run.pk])).content.decode()
+    assert told in client_of(alice).get(reverse("run", args=[run.pk])).content.decode()
     state = (read_permits([(ollama.pk, MODEL)]) or {})[ollama.pk, MODEL]
     assert 0 < state.bears < 32
     assert state.limit is not None
@@ -66,12 +60,10 @@ def test_a_mutation_is_told_that_its_calls_wait_at_ollama(
 
 
 @pytest.mark.alone
-def test_a_server_with_room_is_told_nothing(
-    ada: User, mutate: dict[str, Any], ollama: Endpoint, simulator: SimulatorClient
-) -> None:
+def test_a_server_with_room_is_told_nothing(alice, mutate, ollama, simulator):
     """By latencies, to which a busy machine adds what looks like a queue."""
     simulator.change(latency_ms=200)
     with running_worker():
-        run = finish(create_run(ada, {**mutate, "held_out": None}))
+        run = finish(create_run(alice, {**mutate, "held_out": None}))
     assert run.failed == 0, run.reason
     assert run_detail(run).advice == []

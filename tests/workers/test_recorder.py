@@ -1,18 +1,16 @@
-"""What a worker holds for its leases: nothing of a lost one counts for the next of its chunk."""
+"""What a worker holds for its leases: nothing of a lost one counts for the next of its chunk, and
+what a database without room does not take is written when it has some."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import connections
+from django.db import DatabaseError, connection, connections
 from django.utils import timezone
 
 import workers.recorder
-from runs.models import Chunk, ChunkState, Run
-from runs.services.chunks.leases import Lease, lease_chunk
+from runs.models import Chunk, ChunkState
+from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recovery import reclaim_expired
 from runs.services.runs import create_run
@@ -20,30 +18,24 @@ from tests.harness.patience import PATIENCE_SECONDS
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score
-from workers.held_chunks import HeldChunk, HeldChunks, models_of
+from workers.held_chunks import HeldChunks, models_of
 from workers.recorder import Recorder
+from workers.storage import is_storage_full
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def run(ada: User, document: dict[str, Any]) -> Run:
-    run = create_run(ada, document)
-    advance_run(run.pk)
-    return run
-
-
-@pytest.fixture
-async def recorder() -> AsyncIterator[Recorder]:
+async def recorder():
     yield Recorder(HeldChunks(), lambda run_id: 0, lambda: 0)
     await in_database(connections.close_all)
 
 
-def first_chunk(run: Run) -> int:
+def first_chunk(run):
     return int(run.chunks.all()[0].pk)
 
 
-def lease_again(chunk_id: int) -> Lease:
+def lease_again(chunk_id):
     """The worker was frozen for longer than its lease; then it takes the same chunk."""
     past = timezone.now() - timedelta(minutes=1)
     Chunk.objects.filter(pk=chunk_id).update(lease_until=past)
@@ -51,18 +43,18 @@ def lease_again(chunk_id: int) -> Lease:
     return lease(chunk_id)
 
 
-def lease(chunk_id: int) -> Lease:
+def lease(chunk_id):
     found = lease_chunk(chunk_id, "worker")
     assert found is not None
     return found
 
 
-def answered(chunk: HeldChunk, count: int) -> list[Score]:
+def answered(chunk, count):
     trials = chunk.lease.work.trials[:count]
     return [Score(trial, value=1.0, answer="4") for trial in trials]
 
 
-def stored(run: Run, chunk_id: int) -> tuple[int, str]:
+def stored(run, chunk_id):
     return run.scores.count(), Chunk.objects.get(pk=chunk_id).state
 
 
@@ -115,21 +107,21 @@ async def test_what_is_left_of_a_chunk_is_known_of_each_lease(run, recorder):
     assert lost.waits_only_for(places)
 
 
-def only_chunk(ada: User, selection: dict[str, Any]) -> int:
+def only_chunk(alice, selection):
     """Of a selection that decides after every trial."""
     strategy = {"name": "matrix_ucb", "batch": 1}
-    chosen = create_run(ada, {**selection, "strategy": strategy})
+    chosen = create_run(alice, {**selection, "strategy": strategy})
     advance_run(chosen.pk)
     return int(chosen.chunks.get().pk)
 
 
 async def test_the_end_of_a_round_is_written_at_once_though_other_runs_go_on(
-    ada, run, selection, recorder, monkeypatch
+    alice, run, selection, recorder, monkeypatch
 ):
     """A strategy waits for it; the other run's results may wait for each other."""
     monkeypatch.setattr(workers.recorder, "WRITE_SECONDS", 600.0)
     other = recorder.open(await in_database(lease, await in_database(first_chunk, run)))
-    only = await in_database(only_chunk, ada, selection)
+    only = await in_database(only_chunk, alice, selection)
     decisive = recorder.open(await in_database(lease, only))
     await recorder.write()
     recorder.add(other, answered(other, 1)[0])
@@ -142,3 +134,56 @@ async def test_the_end_of_a_round_is_written_at_once_though_other_runs_go_on(
             pass  # each look takes a moment on the database's thread
     await end_tasks([writing])
     assert await in_database(run.scores.count) == 0
+
+
+# What each database has to make it say that it is full: a limit of pages, or an error on demand.
+TAKE_ROOM = {
+    "sqlite": ["PRAGMA max_page_count = 1"],
+    "postgresql": [
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = '53100'; END $$",
+        "CREATE TRIGGER full_disk BEFORE INSERT ON runs_score EXECUTE FUNCTION refuse()",
+    ],
+}
+MAKE_ROOM = {
+    "sqlite": ["PRAGMA max_page_count = 1000000"],
+    "postgresql": ["DROP TRIGGER full_disk ON runs_score", "DROP FUNCTION refuse"],
+}
+LONG_ANSWER = 1_000_000  # characters: more than the pages that are free
+
+
+def execute(statements):
+    with connection.cursor() as cursor:
+        for statement in statements[connection.vendor]:
+            cursor.execute(statement)
+
+
+@pytest.mark.postgresql("vendor errors: each database says in its own way that it is full")
+async def test_results_wait_for_room_and_their_run_is_named(run):
+    leased = await in_database(lease, await in_database(first_chunk, run))
+    told: asyncio.Queue[set[int]] = asyncio.Queue()
+    recorder = Recorder(HeldChunks(), lambda run_id: 0, lambda: 0, told.put_nowait)
+    await in_database(execute, TAKE_ROOM)
+    chunk = recorder.open(leased)
+    for trial in leased.work.trials:
+        recorder.add(chunk, Score(trial, value=1.0, answer="4" * LONG_ANSWER))
+    await recorder.close(chunk)
+    writing = asyncio.create_task(recorder.run())
+    try:
+        assert await asyncio.wait_for(told.get(), PATIENCE_SECONDS) == {run.pk}
+        assert recorder.is_full
+        assert await in_database(stored, run, chunk.chunk_id) == (0, ChunkState.LEASED)
+        await in_database(execute, MAKE_ROOM)
+        await recorder.write()
+        found = await in_database(stored, run, chunk.chunk_id)
+        assert found == (len(leased.work.trials), ChunkState.DONE)
+    finally:
+        writing.cancel()
+        await in_database(connections.close_all)
+
+
+@pytest.mark.postgresql("vendor errors: other trouble")
+def test_other_trouble_is_not_taken_for_a_database_without_room():
+    with pytest.raises(DatabaseError) as found, connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM nothing_of_this_name")
+    assert not is_storage_full(found.value)

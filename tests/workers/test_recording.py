@@ -5,13 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import Chunk, ChunkState, Run, RunState, Score
+from runs.models import Chunk, ChunkState, RunState, Score
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.chunks.leases import (
-    Lease,
     lease_chunk,
     load_parts,
     release_chunk,
@@ -27,18 +25,13 @@ from workers.engine.statistics.intervals import percentile
 from workers.engine.strategies import SELECTIONS
 from workers.engine.strategies.brute_force import BruteForce
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.postgresql("leases: claimed, fenced and counted by conditional updates"),
+]
 
 
-@pytest.fixture
-def run(ada: User, document: dict[str, Any]) -> Run:
-    run = create_run(ada, document)
-    advance_run(run.pk)
-    run.refresh_from_db()
-    return run
-
-
-def results_of(lease: Lease, *, finished: bool = True) -> Results:
+def results_of(lease, *, finished=True):
     results = Results(leases={lease.chunk_id: lease}, in_flight=3)
     results.scores[lease.chunk_id] = [
         records.Score(trial, value=1.0, passed=True, answer="4", latency_ms=10.0)
@@ -48,18 +41,18 @@ def results_of(lease: Lease, *, finished: bool = True) -> Results:
     return results
 
 
-def take(run: Run, place: int = 0, owner: str = "worker") -> Lease:
+def take(run, place=0, owner="worker"):
     lease = lease_chunk(run.chunks.all()[place].pk, owner)
     assert lease is not None
     return lease
 
 
-def expire(lease: Lease) -> None:
+def expire(lease):
     past = timezone.now() - timedelta(minutes=1)
     Chunk.objects.filter(pk=lease.chunk_id).update(lease_until=past)
 
 
-def test_the_chart_and_the_run_count_the_same_latencies_and_candidates_all(run: Run) -> None:
+def test_the_chart_and_the_run_count_the_same_latencies_and_candidates_all(run):
     """A cached answer keeps the latency of its original call, which this run did not make."""
     lease = take(run)
     results = results_of(lease)
@@ -75,7 +68,7 @@ def test_the_chart_and_the_run_count_the_same_latencies_and_candidates_all(run: 
     assert sum(counts) == len(lease.work.trials)
 
 
-def test_what_is_only_told_counts_for_its_role_and_of_the_run_only_what_calls_use(run: Run) -> None:
+def test_what_is_only_told_counts_for_its_role_and_of_the_run_only_what_calls_use(run):
     lease = take(run)
     told = {lease.work.trials[0].candidate, lease.work.trials[1].candidate}
     run.candidates.filter(key__in=told).update(role=records.PROPOSE)
@@ -100,7 +93,7 @@ def test_what_is_only_told_counts_for_its_role_and_of_the_run_only_what_calls_us
     assert (run.done, run.tokens_in, run.tokens_out, run.latency_bins) == (0, 0, 0, {})
 
 
-def test_planning_cuts_all_trials_into_chunks(run: Run) -> None:
+def test_planning_cuts_all_trials_into_chunks(run):
     assert run.state == "running"
     assert run.asked == run.planned == 120
     chunks = list(run.chunks.all())
@@ -108,23 +101,21 @@ def test_planning_cuts_all_trials_into_chunks(run: Run) -> None:
     assert sum(len(chunk.trials) for chunk in chunks) == 120
 
 
-def test_planning_again_adds_nothing(run: Run) -> None:
+def test_planning_again_adds_nothing(run):
     advance_run(run.pk)
     assert run.chunks.count() == 20
 
 
-def test_a_chunk_is_leased_once(run: Run) -> None:
+def test_a_chunk_is_leased_once(run):
     lease = take(run)
     other = lease_chunk(lease.chunk_id, "another")
     assert other is not None
     assert other.chunk_id != lease.chunk_id
 
 
-def test_as_many_messages_as_chunks_take_them_all(
-    ada: User, run: Run, document: dict[str, Any]
-) -> None:
+def test_as_many_messages_as_chunks_take_them_all(alice, run, document):
     """Runs take turns, so that messages of the one serve chunks of the other: none is left over."""
-    small = create_run(ada, {**document, "name": "small"})
+    small = create_run(alice, {**document, "name": "small"})
     advance_run(small.pk)
     named = [*run.chunks.all(), *small.chunks.all()]
     leases = [lease_chunk(chunk.pk, "worker") for chunk in named]
@@ -132,10 +123,8 @@ def test_as_many_messages_as_chunks_take_them_all(
     assert taken == {chunk.pk for chunk in named}
 
 
-def test_a_long_run_holds_no_more_chunks_than_its_slots_need(
-    ada: User, document: dict[str, Any]
-) -> None:
-    run = create_run(ada, {**document, "repeats": 200})
+def test_a_long_run_holds_no_more_chunks_than_its_slots_need(alice, document):
+    run = create_run(alice, {**document, "repeats": 200})
     advance_run(run.pk)
     while (chunk := run.chunks.filter(state=ChunkState.PENDING).first()) and chunk.start < 120:
         lease = lease_chunk(chunk.pk, "worker")
@@ -147,7 +136,7 @@ def test_a_long_run_holds_no_more_chunks_than_its_slots_need(
     assert 4 <= open_chunks <= 16  # those of six seconds; 64 would hold every thread
 
 
-def test_results_are_written_once_however_often_they_are_sent(run: Run) -> None:
+def test_results_are_written_once_however_often_they_are_sent(run):
     lease = take(run)
     assert record_results(run.pk, results_of(lease, finished=False)) == set()
     record_results(run.pk, results_of(lease))
@@ -156,7 +145,7 @@ def test_results_are_written_once_however_often_they_are_sent(run: Run) -> None:
     assert run.peak_in_flight == 3
 
 
-def test_a_zombie_writes_nothing(run: Run) -> None:
+def test_a_zombie_writes_nothing(run):
     zombie = take(run, owner="stopped")
     expire(zombie)
     reclaim_expired()
@@ -168,7 +157,7 @@ def test_a_zombie_writes_nothing(run: Run) -> None:
     assert Score.objects.filter(run=run).count() == 6
 
 
-def test_an_heir_goes_on_where_the_dead_one_stopped(run: Run) -> None:
+def test_an_heir_goes_on_where_the_dead_one_stopped(run):
     dead = take(run)
     partial = results_of(dead, finished=False)
     partial.scores[dead.chunk_id] = partial.scores[dead.chunk_id][:4]
@@ -179,7 +168,7 @@ def test_an_heir_goes_on_where_the_dead_one_stopped(run: Run) -> None:
     assert heir.work.done == {trial.position for trial in dead.work.trials[:4]}
 
 
-def test_a_renewed_lease_is_not_reclaimed(run: Run) -> None:
+def test_a_renewed_lease_is_not_reclaimed(run):
     lease = take(run)
     expire(lease)
     renew_leases({lease.chunk_id: lease.token})
@@ -187,14 +176,14 @@ def test_a_renewed_lease_is_not_reclaimed(run: Run) -> None:
     assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED
 
 
-def test_a_lost_lease_is_not_renewed(run: Run) -> None:
+def test_a_lost_lease_is_not_renewed(run):
     lease = take(run)
     renew_leases({lease.chunk_id: lease.token - 1})
     release_chunk(lease.chunk_id, lease.token - 1)
     assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED
 
 
-def test_the_run_finishes_when_the_last_chunk_is_written(run: Run) -> None:
+def test_the_run_finishes_when_the_last_chunk_is_written(run):
     for place in range(20):
         record_results(run.pk, results_of(take(run, place)))
     sweep()
@@ -205,12 +194,10 @@ def test_the_run_finishes_when_the_last_chunk_is_written(run: Run) -> None:
     assert run.ended is not None
 
 
-def test_a_small_run_does_not_wait_behind_a_large_one(
-    ada: User, run: Run, document: dict[str, Any]
-) -> None:
+def test_a_small_run_does_not_wait_behind_a_large_one(alice, run, document):
     for place in range(6):
         take(run, place)
-    small = create_run(ada, {**document, "name": "small"})
+    small = create_run(alice, {**document, "name": "small"})
     advance_run(small.pk)
     named = run.chunks.filter(state=ChunkState.PENDING).first()
     assert named is not None
@@ -219,10 +206,8 @@ def test_a_small_run_does_not_wait_behind_a_large_one(
     assert {lease.parts.run_id for lease in owners[6:] if lease} == {run.pk, small.pk}
 
 
-def test_a_run_of_high_priority_gets_more_chunks(
-    ada: User, run: Run, document: dict[str, Any]
-) -> None:
-    urgent = create_run(ada, {**document, "priority": "high"})
+def test_a_run_of_high_priority_gets_more_chunks(alice, run, document):
+    urgent = create_run(alice, {**document, "priority": "high"})
     advance_run(urgent.pk)
     chunk = run.chunks.first()
     assert chunk is not None
@@ -231,7 +216,7 @@ def test_a_run_of_high_priority_gets_more_chunks(
     assert runs.count(urgent.pk) == 6
 
 
-def test_no_run_ends_without_some_of_its_trials(run: Run) -> None:
+def test_no_run_ends_without_some_of_its_trials(run):
     leases = [take(run, place) for place in range(run.chunks.count())]
     for lease in leases[1:]:
         record_results(run.pk, results_of(lease))
@@ -249,15 +234,13 @@ def test_no_run_ends_without_some_of_its_trials(run: Run) -> None:
 
 
 class Raising(BruteForce):
-    def learn(self) -> None:
+    def learn(self):
         raise ZeroDivisionError("no arms are left")
 
 
-def test_a_strategy_that_raises_fails_its_own_run_and_not_the_worker(
-    ada: User, selection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_strategy_that_raises_fails_its_own_run_and_not_the_worker(alice, selection, monkeypatch):
     monkeypatch.setitem(SELECTIONS.ours, "raising", Raising)
-    run = create_run(ada, {**selection, "strategy": "raising"})
+    run = create_run(alice, {**selection, "strategy": "raising"})
     advance_run(run.pk)
     while chunk := run.chunks.filter(state=ChunkState.PENDING).first():
         lease = lease_chunk(chunk.pk, "worker")

@@ -1,38 +1,30 @@
 """Chunks whose workers die: taken back, then halved, until the trial that kills stands alone."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import Chunk, ChunkState, Run, RunEvent
-from runs.services.chunks.leases import Lease, lease_chunk
+from runs.models import Chunk, ChunkState, RunEvent
+from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import record_results
 from runs.services.chunks.recovery import reclaim_expired, sweep
-from runs.services.runs import create_run
 from tests.workers.test_recording import results_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.postgresql("leases: taken back, and chunks halved, by conditional updates"),
+]
 
 PAST = timedelta(minutes=1)
 
 
-@pytest.fixture
-def run(ada: User, document: dict[str, Any]) -> Run:
-    run = create_run(ada, document)
-    advance_run(run.pk)
-    run.refresh_from_db()
-    return run
-
-
-def first_chunk(run: Run) -> Chunk:
+def first_chunk(run):
     return run.chunks.order_by("start")[0]
 
 
-def die_with(chunk: Chunk, owner: str = "worker") -> Lease:
+def die_with(chunk, owner="worker"):
     """A worker takes the chunk and is not heard of again."""
     lease = lease_chunk(chunk.pk, owner)
     assert lease is not None
@@ -41,17 +33,17 @@ def die_with(chunk: Chunk, owner: str = "worker") -> Lease:
     return lease
 
 
-def sizes(run: Run) -> list[int]:
+def sizes(run):
     return [len(chunk.trials) for chunk in run.chunks.order_by("start")][:4]
 
 
-def test_one_death_changes_nothing_but_the_owner(run: Run) -> None:
+def test_one_death_changes_nothing_but_the_owner(run):
     die_with(first_chunk(run))
     chunk = first_chunk(run)
     assert (chunk.state, chunk.deaths, sizes(run)) == (ChunkState.PENDING, 1, [6, 6, 6, 6])
 
 
-def test_from_the_second_death_on_a_chunk_is_halved(run: Run) -> None:
+def test_from_the_second_death_on_a_chunk_is_halved(run):
     for _ in range(2):
         die_with(first_chunk(run))
     assert sizes(run) == [3, 3, 6, 6]
@@ -61,7 +53,7 @@ def test_from_the_second_death_on_a_chunk_is_halved(run: Run) -> None:
     assert positions == list(range(120))
 
 
-def test_only_what_is_not_yet_scored_is_halved(run: Run) -> None:
+def test_only_what_is_not_yet_scored_is_halved(run):
     die_with(first_chunk(run))
     lease = lease_chunk(first_chunk(run).pk, "worker")
     assert lease is not None
@@ -74,7 +66,7 @@ def test_only_what_is_not_yet_scored_is_halved(run: Run) -> None:
     assert sizes(run) == [4, 2, 6, 6]
 
 
-def test_a_trial_that_kills_its_workers_is_given_up_alone(run: Run) -> None:
+def test_a_trial_that_kills_its_workers_is_given_up_alone(run):
     for _ in range(3):
         die_with(first_chunk(run))
     assert sizes(run)[0] == 1
@@ -95,7 +87,7 @@ def test_a_trial_that_kills_its_workers_is_given_up_alone(run: Run) -> None:
     assert (run.state, run.done, run.failed) == ("completed_with_errors", 120, 1)
 
 
-def test_a_worker_takes_one_suspect_at_a_time(run: Run) -> None:
+def test_a_worker_takes_one_suspect_at_a_time(run):
     for _ in range(2):
         die_with(first_chunk(run))
     one, other = run.chunks.order_by("start")[:2]
@@ -108,7 +100,7 @@ def test_a_worker_takes_one_suspect_at_a_time(run: Run) -> None:
     assert lease_chunk(other.pk, "worker") is not None
 
 
-def test_results_that_come_too_late_are_noted(run: Run) -> None:
+def test_results_that_come_too_late_are_noted(run):
     zombie = die_with(first_chunk(run))
     record_results(run.pk, results_of(zombie))
     event = RunEvent.objects.get(run=run, kind="discarded")
@@ -117,7 +109,7 @@ def test_results_that_come_too_late_are_noted(run: Run) -> None:
     assert not run.scores.exists()
 
 
-def test_leases_are_left_alone_when_the_database_was_away(run: Run) -> None:
+def test_leases_are_left_alone_when_the_database_was_away(run):
     lease = lease_chunk(first_chunk(run).pk, "worker")
     assert lease is not None
     Chunk.objects.filter(pk=lease.chunk_id).update(lease_until=timezone.now() - PAST)

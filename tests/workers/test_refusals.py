@@ -2,15 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
-import redis.asyncio
-from django.contrib.auth.models import User
 
-from runs.models import Chunk, ChunkState, Run
-from runs.services.chunks.leases import Lease, lease_chunk
+from runs.models import Chunk, ChunkState
+from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.control.pauses import settle_pause
@@ -18,39 +14,30 @@ from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
 from workers.engine.clock import SystemClock
 from workers.engine.errors import BadCredentials, CallError, Refused, ScorerFailed, TimedOut
-from workers.engine.records import Score, Trial
-from workers.engine.throttling.permits import Demand, Grant, LocalPermits, Quota, Report
+from workers.engine.records import Score
+from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.engine.throttling.throttle import Throttle
 from workers.redis_permits import RedisPermits
 
 SMALL, LARGE = Quota("endpoint:1/small", 50), Quota("endpoint:1/large", 50)
 
 
-@pytest.fixture
-async def client(settings: Any) -> AsyncIterator["redis.asyncio.Redis"]:
-    client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
-    yield client
-    await client.aclose()
-
-
 class Worker:
     """One process's part of the permits; `models` is how many its run calls."""
 
-    def __init__(self, client: "redis.asyncio.Redis", name: str, models: int = 1) -> None:
+    def __init__(self, client, name, models=1):
         self._permits = RedisPermits(client, name, 2, LocalPermits(time.monotonic))
         self._run = Quota("run:1", 50, models=models)
 
-    async def tell(self, /, model: Quota = SMALL, **report: Any) -> Grant:
+    async def tell(self, /, model=SMALL, **report):
         demand = Demand((0, 0), 1, report=Report(**report))
         return await self._permits.exchange((self._run, model), demand)
 
-    async def refuse(
-        self, count: int, error: type[CallError] = Refused, model: Quota = SMALL
-    ) -> Grant:
+    async def refuse(self, count, error=Refused, model=SMALL):
         return await self.tell(model, refused=count, refusal=error.name)
 
 
-async def test_refusals_of_two_workers_are_one_row(client: "redis.asyncio.Redis") -> None:
+async def test_refusals_of_two_workers_are_one_row(client):
     ann, ben = Worker(client, "ann"), Worker(client, "ben")
     assert (await ann.refuse(12)).refusals == 0
     assert (await ben.refuse(7)).permits == 1
@@ -63,7 +50,7 @@ async def test_refusals_of_two_workers_are_one_row(client: "redis.asyncio.Redis"
     assert other.retry_seconds > 2.0
 
 
-async def test_a_run_that_is_resumed_may_call_again(client: "redis.asyncio.Redis") -> None:
+async def test_a_run_that_is_resumed_may_call_again(client):
     ann = Worker(client, "ann")
     await ann.refuse(20)
     await client.hset("permits:state:run:1", "shut", 0)  # as if its time had passed
@@ -72,9 +59,7 @@ async def test_a_run_that_is_resumed_may_call_again(client: "redis.asyncio.Redis
 
 
 @pytest.mark.parametrize("between", [{"good": 1}, {"troubled": 1}, {"late": 1}])
-async def test_any_other_end_of_a_call_begins_the_row_anew(
-    client: "redis.asyncio.Redis", between: dict[str, Any]
-) -> None:
+async def test_any_other_end_of_a_call_begins_the_row_anew(client, between):
     ann, ben = Worker(client, "ann"), Worker(client, "ben")
     await ann.refuse(19)
     await ben.tell(**between)
@@ -83,28 +68,26 @@ async def test_any_other_end_of_a_call_begins_the_row_anew(
     assert (await ben.refuse(1)).refusals == 20
 
 
-async def test_another_error_begins_the_row_anew(client: "redis.asyncio.Redis") -> None:
+async def test_another_error_begins_the_row_anew(client):
     ann, ben = Worker(client, "ann"), Worker(client, "ben")
     await ann.refuse(19)
     await ben.refuse(2, BadCredentials)
     assert (await ann.refuse(19)).refusals == 0
 
 
-async def test_every_model_must_be_among_the_refused(client: "redis.asyncio.Redis") -> None:
+async def test_every_model_must_be_among_the_refused(client):
     ann, ben = Worker(client, "ann", models=2), Worker(client, "ben", models=2)
     assert (await ann.refuse(60, model=SMALL)).refusals == 0
     assert (await ben.refuse(1, model=LARGE)).refusals == 61
 
 
-async def test_a_refused_key_needs_three_of_any_model(client: "redis.asyncio.Redis") -> None:
+async def test_a_refused_key_needs_three_of_any_model(client):
     ann, ben = Worker(client, "ann", models=2), Worker(client, "ben", models=2)
     assert (await ann.refuse(2, BadCredentials)).refusals == 0
     assert (await ben.refuse(1, BadCredentials)).refusals == 3
 
 
-async def test_a_refused_call_does_not_hand_its_permit_on_before_all_have_counted_it(
-    client: "redis.asyncio.Redis",
-) -> None:
+async def test_a_refused_call_does_not_hand_its_permit_on_before_all_have_counted_it(client):
     """Two workers with ten slots each call what refuses everything."""
     slots, error, calls = 10, Refused("400: no such model"), 0
     told: list[tuple[str, int, CallError]] = []
@@ -118,11 +101,11 @@ async def test_a_refused_call_does_not_hand_its_permit_on_before_all_have_counte
         for name in ("ann", "ben")
     ]
 
-    async def call(throttle: Throttle) -> None:
+    async def call(throttle):
         nonlocal calls
         async with throttle.slot(quotas) as permit:
             calls += 1
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # in flight, for a turn of the loop
             permit.refusal = error
 
     tasks = [asyncio.create_task(call(throttle)) for throttle in throttles for _ in range(200)]
@@ -142,19 +125,19 @@ async def test_a_refused_call_does_not_hand_its_permit_on_before_all_have_counte
 class Story:
     """Two workers write what became of their trials of one run, in turns."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run):
         advance_run(run.pk)
         self.run = run
         first, second = run.chunks.filter(state=ChunkState.PENDING)[:2]
         self._leases = {"a": self._lease(first.pk, "a"), "b": self._lease(second.pk, "b")}
         self._written: set[int] = set()
 
-    def _lease(self, chunk_id: int, owner: str) -> Lease:
+    def _lease(self, chunk_id, owner):
         lease = lease_chunk(chunk_id, owner)
         assert lease is not None
         return lease
 
-    def write(self, owner: str, count: int, error: str = "", model: str = "") -> str:
+    def write(self, owner, count, error="", model=""):
         """So many trials of a worker end like this; the state of the run afterwards."""
         lease = self._leases[owner]
         trials = [one for one in lease.work.trials if self._is_left(lease, one, model)][:count]
@@ -169,23 +152,22 @@ class Story:
         self.run.refresh_from_db()
         return str(self.run.state)
 
-    def _is_left(self, lease: Lease, trial: Trial, model: str) -> bool:
+    def _is_left(self, lease, trial, model):
         called = lease.parts.candidates[trial.candidate].document["model"]["model"]
         is_stored = trial.position in lease.work.done or trial.position in self._written
         return not is_stored and model in called
 
 
 @pytest.fixture
-def story(ada: User, document: dict[str, Any]) -> Story:
+def story(alice, document):
     limits = document["limits"] | {"max_concurrent": 80}  # chunks of 40 trials
-    return Story(create_run(ada, document | {"limits": limits}))
+    return Story(create_run(alice, document | {"limits": limits}))
 
 
 SCORER = ScorerFailed.name
 
 
-@pytest.mark.django_db(transaction=True)
-def test_trials_that_two_workers_cannot_score_are_one_row(story: Story) -> None:
+def test_trials_that_two_workers_cannot_score_are_one_row(story):
     assert story.write("a", 12, SCORER) == "running"
     assert story.write("b", 7, SCORER) == "running"
     assert story.write("b", 1, SCORER) == "pausing"
@@ -193,28 +175,25 @@ def test_trials_that_two_workers_cannot_score_are_one_row(story: Story) -> None:
     assert story.run.reason.startswith(words)
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("between", ["", TimedOut.name, Refused.name])
-def test_one_trial_that_ends_otherwise_begins_the_row_anew(story: Story, between: str) -> None:
+def test_one_trial_that_ends_otherwise_begins_the_row_anew(story, between):
     story.write("a", 19, SCORER)
     story.write("b", 1, between)
     assert story.write("a", 19, SCORER) == "running"
     assert story.write("b", 1, SCORER) == "pausing"
 
 
-@pytest.mark.django_db(transaction=True)
-def test_one_model_that_is_refused_does_not_stop_the_others(story: Story) -> None:
+def test_one_model_that_is_refused_does_not_stop_the_others(story):
     assert story.write("a", 15, Refused.name, "sim-small") == "running"
     assert story.write("b", 15, Refused.name, "sim-small") == "running"
     assert story.write("a", 1, Refused.name, "sim-large") == "pausing"
 
 
-@pytest.mark.django_db(transaction=True)
-def test_who_resumes_a_run_is_given_as_many_trials_again(story: Story, ada: User) -> None:
+def test_who_resumes_a_run_is_given_as_many_trials_again(story, alice):
     assert story.write("a", 20, SCORER) == "pausing"
     Chunk.objects.filter(run=story.run).update(state=ChunkState.PENDING)
     assert settle_pause(story.run.pk)
-    assert resume_run(story.run, ada)
+    assert resume_run(story.run, alice)
     again = Story(story.run)
     assert again.write("b", 19, SCORER) == "running"
     assert again.write("a", 1, SCORER) == "pausing"

@@ -2,15 +2,13 @@
 retried."""
 
 import csv
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.kinds import SITE_KINDS
-from runs.models import Candidate, Run, RunState
+from runs.models import Candidate, RunState
 from runs.selectors.comparing.comparison import compare_runs
 from runs.selectors.runs.snapshot import can_retry, take_snapshot
 from runs.selectors.runs.stored_history import stored_history
@@ -22,7 +20,7 @@ from tests.api.asking import Asker
 from tests.harness.factories import client_of
 from tests.workers.by_hand import work_through
 from workers.engine.kinds import KINDS
-from workers.engine.records import ANSWER, PROPOSE, Judgement, Score, Trial
+from workers.engine.records import ANSWER, PROPOSE, Judgement, Score
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,7 +30,7 @@ TOKENS: dict[str, Any] = {"tokens_in": 3, "tokens_out": 2, "calls_sent": 1, "lat
 
 
 @pytest.fixture
-def toy(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def toy(document, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
     monkeypatch.setitem(SITE_KINDS, "toy", toy_kind.SITE)
     kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
@@ -41,10 +39,10 @@ def toy(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     return {**kept, **models, "kind": "toy", "prompt": prompt, "rounds": ROUNDS}
 
 
-def answering(failing: str = "", answer: str = "Work carefully.") -> Callable[[Trial], Score]:
+def answering(failing="", answer="Work carefully."):
     """Proposals answer; of the prompts every other case is right. `failing`: a candidate's name."""
 
-    def outcome(trial: Trial) -> Score:
+    def outcome(trial):
         candidate = Candidate.objects.filter(key=trial.candidate)[0]
         if candidate.name == failing:
             return Score(trial, error="timeout", message="No full answer.", calls_sent=2)
@@ -57,16 +55,17 @@ def answering(failing: str = "", answer: str = "Work carefully.") -> Callable[[T
 
 
 @pytest.fixture
-def run(ada: User, toy: dict[str, Any]) -> Run:
+def run(alice, toy):
     """The first proposal fails, the second has a child."""
-    return work_through(create_run(ada, toy), answering(failing="proposal 1"))
+    return work_through(create_run(alice, toy), answering(failing="proposal 1"))
 
 
-def names_of(run: Run) -> list[str]:
+def names_of(run):
     return list(run.candidates.order_by("position").values_list("name", flat=True))
 
 
-def test_a_run_ends_and_counts_its_evaluations(run: Run) -> None:
+def check_counts(run):
+    """It ends and counts its evaluations."""
     assert run.state == RunState.COMPLETED_WITH_ERRORS
     assert names_of(run) == ["first", "proposal 1", "proposal 2", "child 2"]
     assert run.planned == run.done == run.scored == 2 * CASES
@@ -87,12 +86,10 @@ def test_a_run_ends_and_counts_its_evaluations(run: Run) -> None:
     assert (run.calls_sent, run.cost, run.tokens_in) == (2 * CASES + 3, 0.5, 3 * (2 * CASES + 1))
 
 
-def test_after_a_retry_the_run_is_as_if_the_proposal_had_not_failed(
-    ada: User, toy: dict[str, Any], run: Run
-) -> None:
-    expected = work_through(create_run(ada, toy), answering())
+def test_after_a_retry_the_run_is_as_if_the_proposal_had_not_failed(alice, toy, run):
+    expected = work_through(create_run(alice, toy), answering())
     assert can_retry(run)
-    assert retry_failed(run, ada) == 1
+    assert retry_failed(run, alice) == 1
     run.refresh_from_db()
     assert run.told("failed") == 0
     work_through(run, answering())
@@ -106,54 +103,53 @@ def test_after_a_retry_the_run_is_as_if_the_proposal_had_not_failed(
     assert run.planned == run.done == expected.done == 3 * CASES
 
 
-def test_answers_and_reasons_are_read_only_for_a_strategy_that_hears_them(run: Run) -> None:
+def check_hearing(run):
+    """Answers and reasons are read only for a strategy that hears them."""
     heard = stored_history(run, hears=frozenset({ANSWER}))
     assert [score.answer for score in heard[CASES : CASES + 2]] == ["", "Work carefully."]
     assert heard[0].judgements == (SAID,)
     assert {(score.answer, score.judgements) for score in stored_history(run)} == {("", ())}
 
 
-def test_a_birth_that_no_case_can_fill_fails_the_run_in_words(
-    ada: User, toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_birth_that_no_case_can_fill_fails_the_run_in_words(alice, toy, monkeypatch):
     class Careless(toy_kind.Climb):
-        def tell(self, scores: Any) -> None:
+        def tell(self, scores):
             super().tell(scores)
             self._rewritten = scores[-1].answer
 
     class CarelessToy(toy_kind.Toy):
-        def open_strategy(self, cases: int) -> Careless:
+        def open_strategy(self, cases):
             return Careless(self, cases)
 
     monkeypatch.setitem(KINDS, "toy", CarelessToy)
-    run = work_through(create_run(ada, toy), answering(answer="Say {{nothing}}."))
+    run = work_through(create_run(alice, toy), answering(answer="Say {{nothing}}."))
     assert run.state == RunState.FAILED
     assert "child 1: {{nothing}} is not a column of the dataset" in run.reason
     assert names_of(run) == ["first", "proposal 1"]
 
 
-def test_progress_is_of_evaluations_and_the_most_is_said(ada: User, toy: dict[str, Any]) -> None:
-    run = create_run(ada, toy)
+def test_progress_is_of_evaluations_and_the_most_is_said(alice, toy):
+    run = create_run(alice, toy)
     assert take_snapshot(run)["text"]["progress"] == f"0 of at most {ROUNDS * CASES} trials"
     assert run.events.get().message.startswith(f"Queued: at most {ROUNDS * CASES} trials on")
     assert take_snapshot(run)["text"]["roles"] == ""
 
 
-def test_the_page_shows_each_role_and_ranks_evaluations_only(ada: User, run: Run) -> None:
-    page = client_of(ada).get(run.get_absolute_url()).content.decode()
+def check_page(alice, run):
+    """Each role is shown, and evaluations only are ranked."""
+    page = client_of(alice).get(run.get_absolute_url()).content.decode()
     assert "40 of 40 trials" in page
     assert "evaluate: 40 trials, 40 sent, $0.00\n" in page
     assert "propose: 2 trials, 1 failed, 3 sent, $0.50</p>" in page
-    board = client_of(ada).get(reverse("run_leaderboard", args=[run.pk])).content.decode()
+    board = client_of(alice).get(reverse("run_leaderboard", args=[run.pk])).content.decode()
     assert board.count("/ 20</span>") == 2
     assert "child 2" in board
     assert "proposal" not in board
 
 
-def test_the_scores_table_filters_by_role_and_gives_what_is_told_no_score(
-    ada: User, run: Run
-) -> None:
-    client = client_of(ada)
+def check_scores(alice, run):
+    """The table filters by role and gives what is told no score."""
+    client = client_of(alice)
     scores = reverse("run_scores", args=[run.pk])
     told = client.get(scores, {"role": "propose"})
     assert [row.score.position for row in told.context["rows"]] == [CASES, CASES + 1]
@@ -167,8 +163,9 @@ def test_the_scores_table_filters_by_role_and_gives_what_is_told_no_score(
     assert "Expected" not in trial
 
 
-def test_the_api_shows_and_filters_roles(ada: User, run: Run) -> None:
-    asker = Asker(ada)
+def check_api(alice, run):
+    """Roles are shown and filtered."""
+    asker = Asker(alice)
     found = asker.get(f"/runs/{run.pk}").json()
     assert found["roles"]["propose"] == {**run.by_role["propose"], "latency_mean_ms": None}
     assert found["roles"]["evaluate"]["sent"] == found["counts"]["done"] == 2 * CASES
@@ -194,8 +191,9 @@ def test_the_api_shows_and_filters_roles(ada: User, run: Run) -> None:
     assert "Choose one of: evaluate, propose." in refused.content.decode()
 
 
-def test_files_and_comparisons_tell_roles_apart(ada: User, run: Run) -> None:
-    answer = client_of(ada).get(reverse("run_scores_csv", args=[run.pk]))
+def check_files(alice, run):
+    """Files and comparisons tell roles apart."""
+    answer = client_of(alice).get(reverse("run_scores_csv", args=[run.pk]))
     rows = list(csv.DictReader(answer.getvalue().decode().splitlines()))
     assert [row["role"] for row in rows].count("propose") == 2
     assert rows[CASES + 1]["candidate_name"] == "proposal 2"
@@ -203,11 +201,21 @@ def test_files_and_comparisons_tell_roles_apart(ada: User, run: Run) -> None:
     assert compare_runs(run, run).pairs == 2 * CASES
 
 
-def test_a_model_is_needed_while_a_candidate_has_trials_to_come(run: Run) -> None:
-    """However many candidates there are by now."""
+def check_needs(run):
+    """A model is needed while a candidate has trials to come, however many candidates there are."""
     places = {"simulated": 7}
     assert models_needed(run, places) == set()
     run.candidates.filter(name="child 2").update(done=CASES - 1)
     assert models_needed(run, places) == {(7, "sim-small")}
     run.candidates.filter(name="proposal 2").update(done=0)
     assert models_needed(run, places) == {(7, "sim-small"), (7, "sim-large")}
+
+
+def test_what_is_only_told_counts_and_shows_apart(alice, run):
+    check_counts(run)
+    check_hearing(run)
+    check_page(alice, run)
+    check_scores(alice, run)
+    check_api(alice, run)
+    check_files(alice, run)
+    check_needs(run)

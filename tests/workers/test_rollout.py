@@ -1,13 +1,9 @@
 """Rollouts through real workers: killed on the way, the same digest; its page, files and API."""
 
 import asyncio
-import os
-import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
 from runs.kinds import kind_of
@@ -19,32 +15,32 @@ from tests.engine.rollout.playing import reported, rollout
 from tests.harness.factories import client_of
 from tests.harness.patience import wait_until
 from tests.harness.processes import wait_until_gone
-from tests.workers.working import finish, running_worker
+from tests.workers.working import finish, kill, running_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MISSIONS = [{"environment": "grid/*", "max_steps": 150}]
 
 
-def document() -> dict[str, Any]:
+def document():
     policies = ["random", "seeker", "network"]
     return rollout(name="<b>foragers", missions=MISSIONS, policies=policies, episodes=4)
 
 
-async def expected() -> str:
+async def expected():
     return (await reported(document())).digest
 
 
-def test_a_killed_worker_changes_nothing_and_leaves_no_process(ada: User) -> None:
+def test_a_killed_worker_changes_nothing_and_leaves_no_process(alice):
     digest = asyncio.run(expected())
-    run = create_run(ada, document())
+    run = create_run(alice, document())
     with running_worker() as first:
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 3)
         tasks = Path(f"/proc/{first.pid}/task")
         found = [(task / "children").read_text().split() for task in tasks.iterdir()]
         children = [int(child) for each in found for child in each]
         assert children
-        os.kill(int(first.pid or 0), signal.SIGKILL)
+        kill(first, run)
         wait_until_gone(*children)
     with running_worker(), running_worker():
         finish(run)
@@ -53,11 +49,11 @@ def test_a_killed_worker_changes_nothing_and_leaves_no_process(ada: User) -> Non
     assert run.calls_sent == 0
     assert 1 <= run.peak_in_flight <= 2  # its jobs, over all workers
     assert rollout_of(run).digest == digest
-    look_at_its_pages(ada, run, digest)
+    look_at_its_pages(alice, run, digest)
 
 
-def look_at_its_pages(ada: User, run: Run, digest: str) -> None:
-    client = client_of(ada)
+def look_at_its_pages(alice, run, digest):
+    client = client_of(alice)
     page = client.get(reverse("run", args=[run.pk])).content.decode()
     for text in ("grid/harvest", "grid/maze", "grid/crowd", "12 of 12 episodes", digest, "Watch"):
         assert text in page
@@ -85,7 +81,7 @@ def look_at_its_pages(ada: User, run: Run, digest: str) -> None:
     assert summary["mission_name"] == "grid/harvest"
     assert summary["mission_summary"]["episodes"] == 4
     assert "mission_name: grid/harvest" in files["summary.yaml"].content.decode()
-    api = Asker(ada, Scope.READ)
+    api = Asker(alice, Scope.READ)
     board = api.get(f"/runs/{run.pk}/board").json()
     assert board == {"kind": "rollout", **record}
     kept = api.get(f"/runs/{run.pk}/scores/1/record").json()
@@ -93,9 +89,9 @@ def look_at_its_pages(ada: User, run: Run, digest: str) -> None:
     assert len(kept["play"]) == kept["kept"] == kept["steps"]
 
 
-def test_one_mission_after_the_other_is_planned_when_the_last_one_has_ended(ada: User) -> None:
+def test_one_mission_after_the_other_is_planned_when_the_last_one_has_ended(alice):
     told = {"policies": ["random"], "missions": MISSIONS, "episodes": 3}
-    run = create_run(ada, rollout(**told, levels=["episodes"]))
+    run = create_run(alice, rollout(**told, levels=["episodes"]))
     with running_worker(), running_worker():
         finish(run)
     assert run.state == RunState.COMPLETED, run.reason

@@ -3,33 +3,30 @@
 import hashlib
 import json
 from collections import Counter
-from datetime import timedelta
-from typing import Any
 
 import pytest
 import redis
-from django.contrib.auth.models import User
 from django.db.models import Sum
-from django.utils import timezone
 
-from runs.models import CachedReply, Chunk, ChunkState, Run, RunSample, RunState, Score
+from runs.models import CachedReply, Chunk, ChunkState, Endpoint, RunSample, RunState, Score
 from runs.selectors.worker_beats import count_workers
 from runs.services.runs import cancel_run, create_run
 from tests.harness.patience import wait_until
-from tests.workers.working import finish, running_worker
-from workers.simulator.testing import SimulatorClient
+from tests.workers.working import finish, kill, paused, running_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def table_hash(run: Run) -> str:
-    rows = run.scores.order_by("position").values_list(
-        "position", "candidate__key", "case__position", "repeat", "value", "error_class", "answer"
-    )
-    return hashlib.sha256(json.dumps(list(rows)).encode()).hexdigest()
+def results(run):
+    columns = ("candidate__key", "case__position", "repeat", "value", "error_class", "answer")
+    return run.scores.order_by("position").values_list("position", *columns)
 
 
-def check_counters(run: Run) -> None:
+def table_hash(run):
+    return hashlib.sha256(json.dumps(list(results(run))).encode()).hexdigest()
+
+
+def check_counters(run):
     """The counters equal what a query over the scores says, exactly."""
     scores = Score.objects.filter(run=run)
     assert run.done == scores.count()
@@ -44,66 +41,50 @@ def check_counters(run: Run) -> None:
     assert sum(value or 0 for value in totals.values()) == run.done
 
 
-def test_a_run_is_executed_scored_and_counted(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+@pytest.fixture
+def cut(document):
+    """20 trials whose answers are longer than two tokens."""
+    short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 2}}
+    prompts = [{"name": "chatty", "system": "Be chatty."}]
+    return {**document, "models": [short], "prompts": prompts}
+
+
+def test_a_run_is_executed_scored_and_counted_and_the_next_served_from_the_cache(
+    alice, both, simulator
+):
     simulator.change(latency_ms=20, gather=12)
     with running_worker():
-        run = finish(create_run(ada, document))
+        run = finish(create_run(alice, both))
+        again = finish(create_run(alice, both))
     assert run.state == RunState.COMPLETED
-    assert (run.planned, run.done, run.failed, run.calls_sent) == (120, 120, 0, 120)
+    assert (run.planned, run.done, run.failed, run.calls_sent) == (40, 40, 0, 40)
     check_counters(run)
     ledger = simulator.ledger()
-    assert ledger["total"] == 120
+    assert ledger["total"] == 40
     assert ledger["peak_in_flight"] == 12
     assert run.peak_in_flight <= 12
     assert not run.chunks.exclude(state=ChunkState.DONE).exists()
-    assert CachedReply.objects.count() == 120
-
-
-def test_a_second_run_is_served_from_the_cache(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    with running_worker():
-        first = finish(create_run(ada, document))
-        second = finish(create_run(ada, document))
-    assert simulator.ledger()["total"] == 120
-    assert (second.cached, second.calls_sent, second.done) == (120, 0, 120)
-    assert table_hash(first) == table_hash(second)
+    assert CachedReply.objects.count() == 40
+    assert (again.cached, again.calls_sent, again.done) == (40, 0, 40)
+    assert table_hash(again) == table_hash(run)
 
 
 def test_answers_cut_at_max_tokens_are_marked_also_when_they_come_from_the_cache(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 2}}
-    document |= {"models": [short], "prompts": [{"name": "chatty", "system": "Be chatty."}]}
-    document["answers"] = {"score_truncated": True}
+    alice, cut, simulator
+):
+    cut["answers"] = {"score_truncated": True}
     with running_worker():
-        first = finish(create_run(ada, document))
-        second = finish(create_run(ada, document))
+        first = finish(create_run(alice, cut))
+        second = finish(create_run(alice, cut))
     assert (first.truncated, first.failed) == (20, 0)
     assert (second.truncated, second.cached) == (20, 20)
     check_counters(first)
     check_counters(second)
 
 
-def test_a_run_whose_answers_are_all_cut_pauses_and_says_what_to_do(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 2}}
-    document |= {"models": [short], "prompts": [{"name": "chatty", "system": "Be chatty."}]}
-    document |= {
-        "repeats": 3,
-        "limits": {"max_concurrent": 2},
-    }  # of 60 trials
-    run = create_run(ada, document)
-
-    def is_paused() -> bool:
-        run.refresh_from_db()
-        return run.state == RunState.PAUSED
-
+def test_a_run_whose_answers_are_all_cut_pauses_and_says_what_to_do(alice, cut, simulator):
     with running_worker():
-        wait_until(is_paused)
+        run = paused(create_run(alice, {**cut, "repeats": 3, "limits": {"max_concurrent": 2}}))
     assert "failed with “truncated”: The answer was cut off at max_tokens = 2." in run.reason
     assert "answers.score_truncated: true" in run.reason
     assert (run.scored, run.truncated) == (0, run.done)
@@ -112,46 +93,84 @@ def test_a_run_whose_answers_are_all_cut_pauses_and_says_what_to_do(
     assert all(run.scores.values_list("answer", flat=True))
 
 
-def test_parallel_and_sequential_give_the_same_table(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    document["cache"] = "off"
-    with running_worker():
-        simulator.change(latency_ms=10, jitter=0.9)
-        parallel = finish(create_run(ada, document))
+def test_whatever_is_at_once_gives_the_same_table(alice, both, simulator):
+    both["cache"] = "off"
+    limits = both["limits"] | {"batch_size": 5}
+    simulator.change(latency_ms=10, jitter=0.9)
+    with running_worker(), running_worker():
+        parallel = finish(create_run(alice, both))
         simulator.change(latency_ms=0)
-        document["limits"]["max_concurrent"] = 1
-        sequential = finish(create_run(ada, document))
-    assert simulator.ledger()["total"] == 240
-    assert table_hash(parallel) == table_hash(sequential)
+        one = {**both["limits"], "max_concurrent": 1}
+        sequential = finish(create_run(alice, {**both, "limits": one}))
+        assert simulator.ledger()["total"] == 80
+        simulator.reset()
+        simulator.change(latency_ms=20, gather=10)
+        split = {**limits, "schedule": "two_level"}
+        two_level = finish(create_run(alice, {**both, "limits": split}))
+    assert simulator.ledger()["peak_in_flight"] == 10  # 12 slots: 2 candidates x 5 cases
+    assert table_hash(parallel) == table_hash(sequential) == table_hash(two_level)
+    check_counters(two_level)
 
 
-def test_failed_calls_are_shown_counted_and_not_cached(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    document["models"] = ["simulated/sim-small", "simulated/sim-large:400"]
+def test_a_selection_chooses_the_same_under_two_level(alice, selection, simulator):
+    selection["strategy"] = {"name": "arm_elimination", "batch": 4}
+    batches = {"max_concurrent_genomes": 2, "genome_batch_size": 3}
+    two_level = {"max_concurrent": 12, "schedule": "two_level"}
     with running_worker():
-        run = finish(create_run(ada, document))
+        usual = finish(create_run(alice, selection))
+        for limits in (batches, two_level):
+            split = finish(create_run(alice, {**selection, "limits": limits}))
+            assert (split.state, split.done, split.chosen) == (
+                usual.state,
+                usual.done,
+                usual.chosen,
+            )
+            assert sorted(row[1:] for row in results(split)) == sorted(
+                row[1:] for row in results(usual)
+            )
+
+
+def test_a_run_without_limits_goes_as_fast_as_its_endpoint_allows(
+    alice, document, endpoint, simulator
+):
+    Endpoint.objects.filter(pk=endpoint.pk).update(max_concurrent=33, adaptive=False)
+    simulator.change(latency_ms=20, gather=33)
+    document["limits"] = {"detailed_performance_logging": True, "timeout_seconds": 600}
+    document["models"] = ["simulated/sim-small"]
+    with running_worker():
+        run = finish(create_run(alice, document))
+    assert run.state == RunState.COMPLETED
+    assert simulator.ledger()["peak_in_flight"] == 33
+    told = run.events.get(message__startswith="Performance: ").message
+    assert "60 calls in " in told
+    assert "latency p50 " in told
+    assert "0 cache hits (0.0 %)" in told
+    assert " % of 33 calls at once used on average" in told
+    assert "no call was throttled" in told
+
+
+def test_failed_calls_are_shown_counted_and_not_cached(alice, both, simulator):
+    both["models"] = ["simulated/sim-small", "simulated/sim-large:400"]
+    with running_worker():
+        run = finish(create_run(alice, both))
     assert run.state == RunState.COMPLETED_WITH_ERRORS
-    assert (run.done, run.failed, run.scored) == (120, 60, 60)
+    assert (run.done, run.failed, run.scored) == (40, 20, 20)
     check_counters(run)
     failed = run.scores.exclude(error_class="")
     assert set(failed.values_list("error_class", "value")) == {("refused", None)}
-    assert CachedReply.objects.count() == 60
+    assert CachedReply.objects.count() == 20
 
 
-def test_a_cancelled_run_stops_and_keeps_what_it_has(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    simulator.change(hold_after=60)  # of 600: it cannot end meanwhile
-    document["repeats"] = 5
-    with running_worker():
-        run = create_run(ada, document)
+def test_a_cancelled_run_stops_and_keeps_what_it_has(alice, few, simulator):
+    simulator.change(hold_after=30)  # of 100: it cannot end meanwhile
+    with running_worker(threads=8):
+        run = create_run(alice, {**few, "repeats": 5})
         wait_until(lambda: Score.objects.filter(run=run).exists())
-        wait_until(lambda: simulator.ledger()["total"] == 60 + 12)  # all of its slots are held
+        wait_until(lambda: simulator.ledger()["in_flight"] == 12)  # all of its slots are held
+        calls = simulator.ledger()["total"]
         assert cancel_run(run)
         wait_until(lambda: simulator.ledger()["in_flight"] == 0)
-    assert simulator.ledger()["total"] == 60 + 12
+    assert simulator.ledger()["total"] == calls
     run.refresh_from_db()
     assert run.state == RunState.CANCELLED
     assert 0 < run.done < run.planned
@@ -159,41 +178,24 @@ def test_a_cancelled_run_stops_and_keeps_what_it_has(
     assert not cancel_run(run)
 
 
-def test_a_stopped_worker_gives_its_chunks_back_and_the_next_one_finishes(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    document |= {"cache": "off", "repeats": 3}
+@pytest.mark.postgresql("leases: taken back from a dead worker, and its results fenced off")
+def test_a_stopped_worker_gives_its_chunks_back_and_a_killed_one_loses_nothing(
+    alice, few, simulator
+):
+    few["repeats"] = 5
     with running_worker():
-        undisturbed = finish(create_run(ada, document))
-    simulator.change(latency_ms=60)
-    with running_worker():
-        run = create_run(ada, document)
-        wait_until(lambda: Score.objects.filter(run=run).count() > 20)
-    assert not Chunk.objects.filter(run=run, state=ChunkState.LEASED).exists()
-    with running_worker():
-        finish(run)
-    assert run.state == RunState.COMPLETED
-    check_counters(run)
-    assert table_hash(run) == table_hash(undisturbed)
-
-
-@pytest.mark.late
-def test_a_killed_worker_loses_nothing(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    document |= {"cache": "off", "repeats": 3}
-    with running_worker():
-        undisturbed = finish(create_run(ada, document))
-    simulator.change(hold_after=60)
+        undisturbed = finish(create_run(alice, few))
+        simulator.change(latency_ms=200)  # the rest would take long
+        run = create_run(alice, few)
+        wait_until(lambda: Score.objects.filter(run=run).exists())
+    leased = Chunk.objects.filter(run=run, state=ChunkState.LEASED)
+    assert not leased.exists()
+    stored = Score.objects.filter(run=run).count()
+    simulator.change(latency_ms=0, hold_after=20)
     with running_worker() as worker:
-        run = create_run(ada, document)
-        leased = Chunk.objects.filter(run=run, state=ChunkState.LEASED)
-        wait_until(lambda: Score.objects.filter(run=run).count() > 20 and leased.exists())
-        worker.kill()
-        worker.join()
+        wait_until(lambda: Score.objects.filter(run=run).count() > stored and leased.exists())
+        expired = kill(worker, run)
     simulator.change(hold_after=None)
-    past = timezone.now() - timedelta(seconds=1)  # instead of waiting for the lease's end
-    expired = leased.update(lease_until=past)
     assert expired
     with running_worker():
         finish(run)
@@ -204,28 +206,21 @@ def test_a_killed_worker_loses_nothing(
     assert run.events.filter(message__startswith="A worker was lost").count() == 1
 
 
-def test_messages_lost_with_redis_are_sent_again(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient, settings: Any
-) -> None:
-    run = create_run(ada, document)
+def test_messages_lost_with_redis_are_sent_again(alice, few, simulator, settings):
+    run = create_run(alice, few)
     redis.Redis.from_url(settings.REDIS_URL).flushall()
     with running_worker():
+        wait_until(lambda: count_workers() == 1)  # it says that it lives, until it is stopped
         assert finish(run).state == RunState.COMPLETED
-
-
-def test_a_worker_says_that_it_lives_until_it_is_stopped(ada: User) -> None:
-    with running_worker():
-        wait_until(lambda: count_workers() == 1)
     assert count_workers() == 0
 
 
-def test_two_workers_share_one_limit_and_the_work(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+@pytest.mark.postgresql("claims: two workers lease chunks of one run at the same time")
+def test_two_workers_share_one_limit_and_the_work(alice, few, simulator):
     simulator.change(latency_ms=40, gather=12, hold_after=0)
-    document["repeats"] = 5
+    few["repeats"] = 5
     with running_worker(), running_worker():
-        run = create_run(ada, document)
+        run = create_run(alice, few)
         at_work = run.chunks.filter(state=ChunkState.LEASED)
         # Each takes one chunk for each of its threads, and leaves the others.
         wait_until(lambda: list(Counter(at_work.values_list("owner")).values()) == [4, 4])
@@ -237,40 +232,19 @@ def test_two_workers_share_one_limit_and_the_work(
     assert len(set(run.chunks.values_list("owner"))) == 2
 
 
-def test_two_runs_share_a_worker(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_runs_share_a_worker(alice, few, simulator):
     simulator.change(latency_ms=5)
     with running_worker():
-        runs = [create_run(ada, {**document, "seed": seed}) for seed in range(3)]
+        runs = [create_run(alice, {**few, "seed": seed}) for seed in range(3)]
         for run in runs:
             assert finish(run).state == RunState.COMPLETED
             check_counters(run)
 
 
-def test_an_endpoint_that_disappears_fails_the_run_with_the_reason(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient, endpoint: Any
-) -> None:
-    run = create_run(ada, document)
+def test_an_endpoint_that_disappears_fails_the_run_with_the_reason(alice, few, simulator, endpoint):
+    run = create_run(alice, few)
     endpoint.delete()
     with running_worker():
         finish(run)
     assert run.state == RunState.FAILED
     assert "The endpoint 'simulated' was removed" in run.reason
-
-
-def test_every_schedule_gives_the_same_table(
-    ada: User, document: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    document["cache"] = "off"
-    document["limits"] |= {"batch_size": 5}
-    simulator.change(latency_ms=20)
-    with running_worker(), running_worker():
-        usual = finish(create_run(ada, document))
-        simulator.reset()
-        simulator.change(gather=10)
-        document["limits"] |= {"schedule": "two_level"}
-        two_level = finish(create_run(ada, document))
-    assert simulator.ledger()["peak_in_flight"] == 10  # 12 slots: 2 candidates x 5 cases
-    assert table_hash(two_level) == table_hash(usual)
-    check_counters(two_level)

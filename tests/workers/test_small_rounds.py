@@ -1,14 +1,11 @@
 """Rounds of a trial or two stay with the worker that finished the last one."""
 
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import User
 
 from runs.models import Run, RunState
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.grown_chunks import plan_round, take_session
-from runs.services.chunks.leases import Lease, lease_chunk
+from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.chunks.recovery import reclaim_expired
@@ -16,41 +13,40 @@ from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
 from tests.harness.patience import wait_until
-from tests.workers.selecting import in_one_process, plain
+from tests.workers.by_hand import in_one_process, plain
 from tests.workers.test_recording import expire
 from tests.workers.working import finish, running_worker
 from workers.engine.records import Score
 from workers.engine.session import as_told
-from workers.simulator.testing import SimulatorClient
+from workers.simulator.demo import make_questions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+ROWS = [question._asdict() for question in make_questions(10)]
+
 
 @pytest.fixture
-def single(selection: dict[str, Any]) -> dict[str, Any]:
+def single(selection):
     """A decision after every trial."""
-    return {**selection, "strategy": {"name": "matrix_ucb", "batch": 1, "share": 0.6}}
+    strategy = {"name": "matrix_ucb", "batch": 1, "share": 0.6}
+    return {**selection, "strategy": strategy, "dataset": {"name": "sums", "first": 10}}
 
 
-def test_many_rounds_need_no_message_and_give_the_same_table(
-    ada: User, single: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    expected = in_one_process(single, simulator)
+def test_many_rounds_need_no_message_and_give_the_same_table(alice, single, simulator):
+    expected = in_one_process(single, simulator, ROWS)
     with running_worker(), running_worker():
-        run = finish(create_run(ada, single))
+        run = finish(create_run(alice, single))
     assert plain(stored_history(run)) == expected
-    assert run.done == run.asked == run.planned == 48
+    assert run.done == run.asked == run.planned == 24
     (chunk,) = run.chunks.all()
-    assert [trial[0] for trial in chunk.trials] == list(range(48))
+    assert [trial[0] for trial in chunk.trials] == list(range(24))
 
 
-def test_a_large_round_is_shared_and_the_small_ones_behind_it_are_not(
-    ada: User, selection: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_a_large_round_is_shared_and_the_small_ones_behind_it_are_not(alice, selection, simulator):
     selection["strategy"] = {"name": "epsilon_lucb", "n_initial": 10, "confidence": 3.0}
     expected = in_one_process(selection, simulator)
     with running_worker():
-        run = finish(create_run(ada, selection))
+        run = finish(create_run(alice, selection))
     assert plain(stored_history(run)) == expected
     sizes = [len(chunk.trials) for chunk in run.chunks.all()]
     assert sum(sizes) == run.asked > 40
@@ -58,44 +54,42 @@ def test_a_large_round_is_shared_and_the_small_ones_behind_it_are_not(
 
 
 def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_the_resume(
-    ada: User, single: dict[str, Any], simulator: SimulatorClient
-) -> None:
-    expected = in_one_process(single, simulator)
-    simulator.change(hold_after=6)  # of 96 calls: most rounds are left
-    run = create_run(ada, single)
+    alice, single, simulator
+):
+    expected = in_one_process(single, simulator, ROWS)
+    simulator.change(hold_after=6)  # of 48 calls: most rounds are left
+    run = create_run(alice, single)
     with running_worker():
         wait_until(lambda: Run.objects.get(pk=run.pk).done > 0)
-        pause_run(run, ada)
+        pause_run(run, alice)
         simulator.change(hold_after=None, latency_ms=500)  # what is left would take long
         wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.PAUSED)
         run.refresh_from_db()
-        assert 0 < run.done < 48
+        assert 0 < run.done < 24
         simulator.change(latency_ms=0)
-        resume_run(run, ada)
+        resume_run(run, alice)
         finish(run)
     assert plain(stored_history(run)) == expected
 
 
-def test_others_have_their_turn(
-    ada: User, single: dict[str, Any], simulator: SimulatorClient
-) -> None:
+def test_others_have_their_turn(alice, single, simulator):
     """One thread: the run that came second is not kept until the first one has ended."""
     simulator.change(latency_ms=100)
-    long = create_run(ada, {**single, "repeats": 10, "cache": "off"})
+    long = create_run(alice, {**single, "repeats": 10, "cache": "off"})
     few = {**single["strategy"], "budget": 4}
     with running_worker(threads=1):
         wait_until(lambda: Run.objects.get(pk=long.pk).done > 0)
-        short = finish(create_run(ada, {**single, "strategy": few, "cache": "off"}))
+        short = finish(create_run(alice, {**single, "strategy": few, "cache": "off"}))
         assert cancel_run(long)  # it had not ended
     assert short.state == RunState.COMPLETED
 
 
-def right(lease: Lease, position: int) -> list[Score]:
+def right(lease, position):
     trials = [*lease.work.trials, *lease.growth.trials]
     return [Score(trial, value=1.0, passed=True) for trial in trials if trial.position == position]
 
 
-def go_on(lease: Lease, rounds: int) -> list[Score]:
+def go_on(lease, rounds):
     """As a worker does that goes on for some rounds, and finds every answer right."""
     found = right(lease, 0)
     session = take_session(lease, found)
@@ -108,22 +102,23 @@ def go_on(lease: Lease, rounds: int) -> list[Score]:
     return found
 
 
-def results_of(lease: Lease, scores: list[Score]) -> Results:
+def results_of(lease, scores):
     results = Results(leases={lease.chunk_id: lease})
     results.scores[lease.chunk_id] = scores
     return results
 
 
 @pytest.fixture
-def lease(ada: User, single: dict[str, Any]) -> Lease:
-    run = create_run(ada, single)
+def lease(alice, single):
+    run = create_run(alice, single)
     advance_run(run.pk)
     lease = lease_chunk(run.chunks.get().pk, "worker")
     assert lease is not None
     return lease
 
 
-def test_what_a_worker_plans_is_stored_with_what_it_found(lease: Lease) -> None:
+@pytest.mark.postgresql("fenced writes: a plan and its results in one")
+def test_what_a_worker_plans_is_stored_with_what_it_found(lease):
     run = Run.objects.get(pk=lease.parts.run_id)
     found = go_on(lease, 3)
     for _ in range(2):  # the second one as after a write that only seemed to fail
@@ -135,7 +130,7 @@ def test_what_a_worker_plans_is_stored_with_what_it_found(lease: Lease) -> None:
     assert run.chunks.count() == 1  # nobody else plans while a worker goes on
 
 
-def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease: Lease) -> None:
+def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease):
     run = Run.objects.get(pk=lease.parts.run_id)
     (trial,) = lease.work.trials
     score = Score(
@@ -153,14 +148,15 @@ def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease: Lea
     assert stored_history(run) == [as_told(score, frozenset())]
 
 
-def test_between_two_rounds_nobody_else_plans(lease: Lease) -> None:
+def test_between_two_rounds_nobody_else_plans(lease):
     run = Run.objects.get(pk=lease.parts.run_id)
     assert record_results(run.pk, results_of(lease, go_on(lease, 3))) == set()
     advance_run(run.pk)
     assert run.chunks.count() == 1
 
 
-def test_of_a_lost_lease_neither_plan_nor_result_is_stored(lease: Lease) -> None:
+@pytest.mark.postgresql("fenced writes: neither plan nor result of a lost lease")
+def test_of_a_lost_lease_neither_plan_nor_result_is_stored(lease):
     run = Run.objects.get(pk=lease.parts.run_id)
     expire(lease)
     reclaim_expired()

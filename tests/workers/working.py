@@ -4,13 +4,16 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from urllib.parse import urlsplit, urlunsplit
 
+import redis
 from django.conf import settings
 from django.db import connection
+from django.utils import timezone
 
-from runs.models import Run
+from runs.models import ChunkState, Run, RunState
 from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.workers.forking import FORKS, work
 
@@ -53,10 +56,34 @@ def running_worker(threads: int = 4, also: str = "") -> Iterator[BaseProcess]:
 
 def finish(run: Run) -> Run:
     """Wait until the workers have finished a run."""
-
-    def is_finished() -> bool:
-        run.refresh_from_db()
-        return run.is_finished
-
-    wait_until(is_finished)
+    wait_until(lambda: Run.objects.only("state").get(pk=run.pk).is_finished)
+    run.refresh_from_db()
     return run
+
+
+def is_in(run: Run, *states: RunState) -> bool:
+    """The run is as it was read then. It is asked often: of all its columns for one only."""
+    is_there = Run.objects.filter(pk=run.pk, state__in=states).exists()
+    if is_there:
+        run.refresh_from_db()
+    return is_there
+
+
+def paused(run: Run) -> Run:
+    """Wait until the workers have given back all of a run."""
+    wait_until(lambda: is_in(run, RunState.PAUSED))
+    return run
+
+
+def kill(worker: BaseProcess, run: Run) -> int:
+    """And what time would bring about: its leases, in the database and in Redis, run out. How many
+    chunks it held."""
+    worker.kill()
+    worker.join()
+    past = timezone.now() - timedelta(seconds=1)
+    client = redis.Redis.from_url(settings.REDIS_URL, decode_responses=True)
+    for key in client.scan_iter("permits:expires:*"):
+        names = [str(name) for name in client.zrange(key, 0, -1)]
+        if dead := [name for name in names if f":{worker.pid}:" in name]:
+            client.zadd(key, dict.fromkeys(dead, 1))
+    return run.chunks.filter(state=ChunkState.LEASED).update(lease_until=past)

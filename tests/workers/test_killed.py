@@ -1,0 +1,263 @@
+"""Workers that are killed while a strategy decides: it is replayed from what is stored, and the run
+is the same as in one process, whatever its kind."""
+
+import asyncio
+
+import pytest
+from django.db.models import Sum
+from django.urls import reverse
+
+from runs.kinds.evolve.standing import evolution_of
+from runs.kinds.select.standing import selection_of
+from runs.models import Run, RunState, ScoreRecord
+from runs.selectors.limits.limits import configuration_now
+from runs.selectors.runs.stored_history import stored_history
+from runs.services.chunks import planning
+from runs.services.control.retrying import retry_failed
+from runs.services.runs import create_run
+from tests import toy_kind
+from tests.engine.mutate.training_runs import mutation, train
+from tests.harness.factories import client_of
+from tests.harness.patience import PATIENCE_SECONDS, wait_until
+from tests.harness.work import TERSE
+from tests.workers.by_hand import in_one_process, plain
+from tests.workers.working import finish, kill, running_worker
+from workers.engine.kinds import KINDS
+from workers.engine.records import CONFIRM, EVALUATE, PROPOSE
+from workers.simulator.demo import make_questions
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROWS = [question._asdict() for question in make_questions(10)]
+FIRST = {"name": "sums", "first": len(ROWS)}
+
+
+def killed_on_the_way(alice, document, simulator, answered, is_on_the_way, also=""):
+    """The run, finished by a second worker. The first one is killed when the provider has answered
+    so many calls, and no more, and what they led to is stored."""
+    simulator.change(hold_after=answered)
+    run = create_run(alice, {**document, "cache": "off"})
+    with running_worker(also=also) as first:
+        wait_until(lambda: is_on_the_way(Run.objects.get(pk=run.pk)))
+        kill(first, run)
+    run.refresh_from_db()
+    assert not run.is_finished
+    assert is_on_the_way(run)
+    simulator.change(hold_after=None)
+    with running_worker(also=also):
+        finish(run)
+    assert run.state == RunState.COMPLETED, run.reason
+    return run
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        pytest.param({"name": "paired_elimination", "batch": 4}, id="rounds for many"),
+        pytest.param({"name": "matrix_ucb", "batch": 1, "share": 0.6}, id="rounds of one trial"),
+    ],
+)
+def test_a_killed_worker_changes_nothing_of_a_selection(alice, selection, simulator, strategy):
+    selection |= {"strategy": strategy, "dataset": FIRST}
+    expected = in_one_process(selection, simulator, ROWS)
+    run = killed_on_the_way(alice, selection, simulator, 2 * 12, lambda run: run.done >= 6)
+    assert plain(stored_history(run)) == expected
+    assert run.planned == run.done == run.asked == len(expected)
+
+
+def test_what_fails_for_good_is_given_up_and_fails_again_when_it_is_retried(
+    alice, selection, simulator
+):
+    selection["steps"][1]["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
+    with running_worker():
+        run = finish(create_run(alice, {**selection, "dataset": FIRST}))
+        before = plain(stored_history(run))
+        assert run.calls_retried == 0
+        assert retry_failed(run, alice) == run.failed > 0
+        finish(run)
+    assert run.state == RunState.COMPLETED_WITH_ERRORS
+    assert plain(stored_history(run)) == before
+    rows = selection_of(run).rows
+    assert "sim-large" in rows[0].name.split(" + ")[1]
+    assert all(row.why for row in rows if "sim-small:400" in row.name)
+
+
+def test_a_killed_worker_confirms_nothing_twice_and_loses_nothing(alice, both, simulator):
+    guarded = {**both, "held_out": 5}
+    expected = in_one_process(guarded, simulator)
+    run = killed_on_the_way(alice, guarded, simulator, 18, lambda run: run.done >= 10)
+    assert plain(stored_history(run)) == expected
+    assert run.candidates.filter(role=CONFIRM, done=5).count() == 1
+    assert run.done == run.planned == 15 * run.candidates.filter(role=EVALUATE).count()
+
+
+def test_a_killed_worker_bears_no_candidate_twice_and_loses_none(
+    alice, document, simulator, monkeypatch
+):
+    """Also of those that were made from answers which the dead worker was told."""
+    monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
+    rounds, cases = 4, len(ROWS)
+    kept = {name: document[name] for name in ("name", "scorers", "limits")}
+    toy = {
+        **kept,
+        "kind": "toy",
+        "dataset": FIRST,
+        "model": "simulated/sim-small",
+        "writer": "simulated/sim-large",
+        "prompt": {"name": "first", "system": TERSE},
+        "rounds": rounds,
+    }
+    expected = in_one_process(toy, simulator, ROWS)
+    run = killed_on_the_way(
+        alice,
+        toy,
+        simulator,
+        cases + 4,  # the first prompt on all cases, one proposal, three trials of its child
+        lambda run: run.candidates.count() >= 3,
+        also=toy_kind.__name__,
+    )
+    assert plain(stored_history(run)) == expected
+    born = list(run.candidates.order_by("position"))
+    assert [one.key for one in born] == list(dict.fromkeys(trial[1] for trial, _, _ in expected))
+    assert [one.role for one in born] == [EVALUATE, *[PROPOSE, EVALUATE] * (rounds - 1)]
+    assert [one.done for one in born] == [cases, *[1, cases] * (rounds - 1)]
+    answers = dict(run.scores.values_list("candidate__key", "answer"))
+    for proposal, child in zip(born[1::2], born[2::2], strict=True):
+        assert child.document["prompt"]["system"] == answers[proposal.key]
+    assert run.planned == run.done == cases * rounds
+    records = ScoreRecord.objects.filter(run=run)
+    assert [one.score.case.position for one in records] == [0] * rounds
+    assert run.by_role == {PROPOSE: counted(run.scores.filter(candidate__role=PROPOSE))}
+    assert run.calls_sent == run.asked == len(expected)
+
+
+def counted(scores):
+    """Each was answered by the one call that was made for it."""
+    sums = scores.aggregate(tokens_in=Sum("tokens_in"), tokens_out=Sum("tokens_out"))
+    cost = pytest.approx(sum(score.cost or 0.0 for score in scores))
+    number = scores.count()
+    return {**sums, "done": number, "failed": 0, "sent": number, "cached": 0, "cost": cost}
+
+
+GENERATIONS, KILLED_IN = 3, 2
+
+
+@pytest.fixture
+def evolve(document):
+    kept = {name: document[name] for name in ("name", "scorers", "limits")}
+    texts = ["<b>Answer.", "<b>Answer with the number only.", "<b>Be friendly and answer."]
+    return {
+        **kept,
+        "kind": "evolve",
+        "dataset": FIRST,
+        "prompts": [{"name": f"p{n}", "system": text} for n, text in enumerate(texts)],
+        "models": ["simulated/sim-small"],
+        "operators": [
+            {"reflect": {"model": "simulated/sim-large", "weight": 2}},
+            {"combine": {"model": "simulated/sim-large"}},
+        ],
+        # Two children behind a gate: with one alone a generation is over before it can be seen.
+        "strategy": {
+            "name": "genetic",
+            "preset": "reflective",
+            "max_generations": GENERATIONS,
+            "population_size": 3,
+            "gate": 5,
+        },
+    }
+
+
+def children(run):
+    return run.candidates.filter(role=EVALUATE, name__startswith=f"g{KILLED_IN}.")
+
+
+def is_in_generation(run):
+    """Some of its children are tried, and it is not measured yet."""
+    measured = len(evolution_of(run).generations)
+    return measured == KILLED_IN - 1 and run.scores.filter(candidate__in=children(run)).exists()
+
+
+def test_a_killed_worker_changes_nothing_of_a_lineage(alice, evolve, simulator):
+    expected = in_one_process(evolve, simulator, ROWS)
+    with running_worker():
+        undisturbed = finish(create_run(alice, evolve))
+    tried = undisturbed.scores.filter(candidate__in=children(undisturbed))
+    first = min(tried.values_list("position", flat=True))  # each trial takes one call
+    run = killed_on_the_way(alice, evolve, simulator, first + 3, is_in_generation)
+    assert plain(stored_history(run)) == expected
+    client = client_of(alice)
+    boards = [client.get(f"/api/v1/runs/{one.pk}/board").json() for one in (run, undisturbed)]
+    assert boards[0]["lineage"] == boards[1]["lineage"]
+    report = evolution_of(run)
+    assert len(report.generations) == GENERATIONS
+    assert report.reason == f"all {GENERATIONS} generations are done"
+    assert report.best is not None
+    assert run.candidates.get(position=run.chosen).key == report.best.key
+    asked = run.scores.filter(candidate__role=EVALUATE).values("candidate", "case", "repeat")
+    assert asked.distinct().count() == asked.count() == run.done
+    record = client.get(reverse("run_file", args=[run.pk, "evolution.json"])).json()
+    assert record["best_fitness"] == report.best_fitness
+    assert record["total_generations"] == len(record["generation_results"]) == GENERATIONS
+    assert record["total_evaluations"] == run.asked
+    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    for text in ("Fitness by generation", "What made better prompts", report.best.name):
+        assert text in page
+    assert "&lt;b&gt;" in page
+    assert not any(f"<b>{word}" in page for word in ("Answer", "Be friendly"))
+
+
+UPDATES, PROCESSES, STEPS = 3, 4, 3
+TARGET, ASKED = "sim-small", STEPS + 1  # in a segment: the query as it was, then each step's
+
+
+@pytest.fixture
+def mutate(document):
+    strategy = {"name": "ppo", "num_processes": PROCESSES, "num_steps": STEPS, "updates": UPDATES}
+    limits = {"max_concurrent": 8, "timeout_seconds": PATIENCE_SECONDS}
+    return mutation(dataset=document["dataset"], strategy=strategy, limits=limits, held_out=4)
+
+
+def is_in_second_update(run):
+    """Its policy is born, and some of its segments are not done."""
+    policy = run.candidates.filter(name="update 2").first()
+    return policy is not None and policy.done < PROCESSES
+
+
+@pytest.mark.postgresql("types: records and weights are bytes")
+def test_a_killed_worker_changes_nothing_of_the_weights(alice, mutate, simulator, monkeypatch):
+    expected = asyncio.run(train(mutate, simulator.url, questions=20)).weights
+    # All of the first update, and of the second one segment's worth: it cannot end.
+    simulator.play(
+        {"match": {"model": TARGET}, "do": "pass", "times": (PROCESSES + 1) * ASKED},
+        {"match": {"model": TARGET}, "do": "hang", "times": None},
+    )
+    run = create_run(alice, {**mutate, "cache": "off"})
+    assert run.candidates.count() == 1
+    with running_worker() as first:
+        wait_until(lambda: is_in_second_update(run))
+        kill(first, run)
+    simulator.play()
+    assert is_in_second_update(run)
+    with running_worker():
+        finish(run)
+    assert run.state == RunState.COMPLETED, run.reason
+    newest = run.candidates.order_by("-position")[0]
+    assert newest.document["weights"] == expected
+    assert run.planned == run.done == UPDATES * PROCESSES
+    assert run.by_role["held_out"]["done"] == 3 * 4
+    assert client_of(alice).get(reverse("run", args=[run.pk])).status_code == 200
+    segments = run.scores.filter(candidate__role=EVALUATE)
+    assert segments.values("candidate", "case", "repeat").distinct().count() == run.done
+    check_replay_in_turns(run, monkeypatch)
+
+
+def check_replay_in_turns(run, monkeypatch):
+    """Of more records than are read at once: between its turns leases are renewed."""
+    monkeypatch.setattr(planning, "RECORDS_AT_ONCE", run.asked // 2 + 1)
+    configuration = configuration_now(run)
+    assert planning.session_of(run, configuration, turn_seconds=0) is None
+    session = planning.session_of(run, configuration, turn_seconds=0)
+    assert session is not None
+    assert session.asked == session.told == run.asked
+    keys = [one.key for one in session.candidates]
+    assert keys == list(run.candidates.order_by("position").values_list("key", flat=True))

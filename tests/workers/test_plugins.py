@@ -1,0 +1,125 @@
+"""Plug-ins that raise anything, or never come to an end, in a real worker: it goes on, and so do
+its leases and other runs."""
+
+from importlib import import_module
+
+import pytest
+
+from runs.models import Chunk, RunState
+from runs.services.control.retrying import retry_failed
+from runs.services.datasets.storing import store_rows
+from runs.services.runs import cancel_run, create_run
+from tests import odd_parts, odd_scorers
+from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.processes import wait_until_gone
+from tests.workers.working import finish, running_worker
+from workers.engine.kinds import KINDS
+from workers.engine.plugins import PLUGINS
+from workers.engine.scorers import SCORERS
+from workers.runtime import EXIT_BROKEN
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STRATEGIES = "tests.odd_strategies"  # importing it installs it: only while these tests run
+ODD = odd_scorers.__name__
+LATE = (
+    "The scorer Hangs took longer than the 0.3 s that one answer may take, so its process was "
+    "ended. Make a regex simpler, or a plug-in faster. The answer is kept."
+)
+
+
+@pytest.fixture(autouse=True)
+def uninstalled():
+    yield
+    PLUGINS.clear()
+
+
+def test_whatever_a_plug_in_raises_the_worker_goes_on(alice, few, simulator, monkeypatch):
+    monkeypatch.setitem(SCORERS.ours, "odd", odd_parts.OddJudge)
+    monkeypatch.setitem(KINDS, "odd", odd_parts.OddKind)
+    with running_worker(also=odd_parts.__name__) as worker:
+        run = finish(create_run(alice, {**few, "scorers": ["odd"]}))
+        assert (run.state, run.done, run.failed) == (RunState.COMPLETED_WITH_ERRORS, 20, 4)
+        failed = run.scores.exclude(error_class="").values_list("case__position", flat=True)
+        assert list(failed) == [0, 4, 8, 12]
+        lost = finish(create_run(alice, {**few, "kind": "odd"}))
+        assert lost.state == RunState.FAILED
+        assert lost.reason.endswith("RuntimeError: The target raised SystemExit(1).")
+        after = finish(create_run(alice, few))
+        assert (after.state, after.done) == (RunState.COMPLETED, 20)
+        assert worker.is_alive()
+
+
+def test_a_strategy_that_never_ends_fails_its_own_run_only(
+    alice, few, selection, simulator, monkeypatch
+):
+    import_module(STRATEGIES).register()
+    monkeypatch.setenv("EVALSITE_WORKER_MEGABYTES", "1500")
+    with running_worker(also=STRATEGIES) as worker:
+        for name in ("Spins", "Learns"):
+            stuck = finish(create_run(alice, {**selection, "strategy": f"{STRATEGIES}.{name}"}))
+            assert stuck.state == RunState.FAILED
+            assert f"The strategy {name} did not come to an end within 0.5 s." in stuck.reason
+        hungry = finish(create_run(alice, {**selection, "strategy": f"{STRATEGIES}.Devours"}))
+        assert (hungry.state, "MemoryError" in hungry.reason) == (RunState.FAILED, True)
+        other = finish(create_run(alice, few))
+        assert other.state == RunState.COMPLETED
+        assert worker.is_alive()
+        # Where no exception reaches it, the worker ends instead of doing nothing for ever.
+        asleep = create_run(alice, {**selection, "strategy": f"{STRATEGIES}.Sleeps"})
+        worker.join(timeout=PATIENCE_SECONDS)
+        assert worker.exitcode == EXIT_BROKEN
+        assert cancel_run(asleep)
+
+
+@pytest.fixture
+def plain(few):
+    return {**few, "cache": "use"}
+
+
+def test_a_scorer_that_never_ends_costs_its_own_trials_only(alice, plain, simulator):
+    odd_scorers.register()
+    three = {"name": "sums", "first": 3}
+    telling = {**plain, "scorers": [f"{ODD}.TellsProcess"]}
+    with running_worker(also=ODD) as worker:
+        stuck = create_run(alice, {**plain, "dataset": three, "scorers": [f"{ODD}.Hangs"]})
+        other = finish(create_run(alice, plain))
+        apart = finish(create_run(alice, telling))
+        assert other.state == apart.state == RunState.COMPLETED
+        check_stuck(finish(stuck))
+        simulator.reset()
+        assert retry_failed(stuck, alice) == 3
+        check_stuck(finish(stuck))
+        assert simulator.ledger()["total"] == 0  # the answers were kept
+        # One lease for each chunk, and one more for those that were retried: none ran out.
+        assert set(other.chunks.values_list("token", flat=True)) == {1}
+        assert set(stuck.chunks.values_list("token", flat=True)) == {2}
+        assert not Chunk.objects.exclude(deaths=0).exists()
+
+        last = finish(create_run(alice, telling))
+        children = {int(score.details[0][3]) for score in last.scores.all()}
+        assert worker.pid not in children
+        worker.kill()
+        wait_until_gone(*children)
+
+
+def check_stuck(run):
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED_WITH_ERRORS, 3, 3)
+    rows = run.scores.values_list("error_class", "error_message", "value")
+    assert set(rows) == {("scorer_error", LATE, None)}
+    assert all(run.scores.values_list("answer", flat=True))
+
+
+def test_patterns_that_a_dataset_brings_cannot_keep_the_worker(alice, plain, simulator):
+    simulator.play({"times": None, "do": "answer", "answer": "a" * 5_000})
+    rules = ["(?:a?){1000}X" * 60, "(?:a?){1000}X", "a+"]
+    store_rows(
+        alice, "rules", [{"question": f"{n}?", "rule": rule} for n, rule in enumerate(rules)]
+    )
+    document = {**plain, "dataset": "rules", "scorers": [{"regex": {"pattern_field": "rule"}}]}
+    with running_worker():
+        run = finish(create_run(alice, document))
+    assert (run.state, run.done, run.failed) == (RunState.COMPLETED_WITH_ERRORS, 3, 1)
+    refused, slow, quick = run.scores.order_by("case__position")
+    assert "is too large: RE2 makes a program of more than 10,000" in refused.error_message
+    assert (slow.value, quick.value) == (0.0, 1.0)

@@ -90,7 +90,7 @@ def stored():
 @cache
 def selects():
     """As SQL: this is asked for hundreds of times, and nothing needs to be read into objects."""
-    quote = connection.ops.quote_name
+    quote: Any = connection.ops.quote_name  # of columns, which all of these fields have
     return {
         model._meta.label: f"SELECT {', '.join(map(quote, columns_of(model)))}"
         f" FROM {quote(model._meta.db_table)} ORDER BY {quote(model._meta.pk.column)}"
@@ -99,7 +99,7 @@ def selects():
     }
 
 
-def columns_of(model: type[models.Model]) -> list[str]:
+def columns_of(model: type[models.Model]) -> list[Any]:
     return [
         field.column
         for field in model._meta.concrete_fields
@@ -226,7 +226,7 @@ def test_every_route_with_a_body_refuses_a_deep_one():
 
 def test_a_deep_configuration_in_yaml_is_refused():
     headers, client = token_of(make_actor(Role.RUNNER)), Client()
-    sent = {"content_type": "application/yaml", "headers": headers}
+    sent: dict[str, Any] = {"content_type": "application/yaml", "headers": headers}
     for text in ("- " * 100_000, "a: " + "[" * 100_000, "{a: " * 60_000):
         answer = client.post("/api/v1/configurations", text, **sent)
         assert answer.status_code == 422, text[:9]

@@ -176,7 +176,8 @@ def test_pages_and_the_api_let_in_exactly_whom_they_should(actor):
     is offered a link or a button that would be refused."""
     person = person_for(actor)
     stage, browser = set_stage(person), browser_of(person)
-    cells, wrong, offered = every_cell(), [], defaultdict(list)
+    cells, offered = every_cell(), defaultdict(list)
+    wrong: list[str] = []
     before = everything_stored()
     for cell in [cell for cell in cells if cell.route.is_safe]:
         answer = stage.ask(browser, *cell)
@@ -201,10 +202,11 @@ def test_pages_and_the_api_let_in_exactly_whom_they_should(actor):
 @pytest.mark.parametrize("role", different_roles())
 def test_a_token_with_all_scopes_may_do_what_its_owner_may_and_no_more(role):
     person = make_actor(role)
-    stage, token, client, wrong = set_stage(person), token_of(person), Client(), []
+    stage, token, client = set_stage(person), token_of(person), Client()
+    wrong: list[str] = []
     for cell in [cell for cell in every_cell() if cell.route.is_api]:
         with transaction.atomic():
-            wrong += wrong_with(role, cell, stage.ask(client, *cell, **token))
+            wrong += wrong_with(role, cell, stage.ask(client, cell.route, cell.whose, **token))
             transaction.set_rollback(True)
     assert wrong == []
 

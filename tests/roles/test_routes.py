@@ -104,13 +104,19 @@ def test_every_route_is_in_the_table_and_every_line_is_a_route():
     assert {str(route) for route in every_route()} == set(RULES)
 
 
+def permission_of(route: Route) -> Permission:
+    declared = declared_by(route.callback)
+    assert declared is not None, route
+    return declared.for_method(route.method)
+
+
 def test_the_permission_declared_is_the_one_that_the_table_expects():
     """A page that declares too much or too little would show in the matrix; this says where."""
     pages = [route for route in every_route() if not route.is_api and route.name != "metrics"]
     wrong = [
         str(route)
         for route in pages
-        if (declared_by(route.callback).for_method(route.method) == Permission.PUBLIC)
+        if (permission_of(route) == Permission.PUBLIC)
         != (RULES[str(route)].least == Anybody.PUBLIC)
     ]
     assert wrong == []
@@ -120,7 +126,7 @@ def test_the_api_is_public_to_the_pages_only_because_its_doors_ask():
     for router in api._get_bound_routers():
         for view in router.path_operations.values():
             for operation in view.operations:
-                doors = list(operation.auth_callbacks)
+                doors: list[Any] = list(operation.auth_callbacks)
                 assert doors, operation.operation_id
                 assert all(isinstance(door, Door) for door in doors), operation.operation_id
                 assert {door.permission for door in doors} - {Permission.PUBLIC}

@@ -1,5 +1,7 @@
 """What workers wrote can be looked at, filtered and searched in the admin, and not changed."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -19,7 +21,16 @@ from runs.models import (
     Score,
 )
 
-READ_ONLY = [CachedReply, Candidate, Chunk, Dataset, Run, RunEvent, RunSample, Score]
+READ_ONLY: list[type[Any]] = [
+    CachedReply,
+    Candidate,
+    Chunk,
+    Dataset,
+    Run,
+    RunEvent,
+    RunSample,
+    Score,
+]
 
 pytestmark = pytest.mark.django_db
 

@@ -9,6 +9,7 @@ import json
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -162,7 +163,7 @@ def test_pages_follow_each_other_without_gaps(ada):
     for number in range(2 * PAGE_SIZE + 3):
         record(AuditAction.EXPORTED, Subject("run", f"run {number}"))
     client, seen = client_of(ada), []
-    query = {}
+    query: dict[str, Any] = {}
     while True:
         page = client.get(reverse("audit"), query).context["page"]
         seen += [entry.pk for entry in page.rows]

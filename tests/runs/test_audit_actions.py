@@ -155,8 +155,9 @@ def try_again(s):
 
 def restore_an_answer(s):
     add_cached_reply(s.run, "a" * 64)
-    removed = prune_cache(Pruning(run_id=s.run.pk)).remove_after.isoformat()
-    s.page.post(reverse("cache_restore"), {"remove_after": removed})
+    removed = prune_cache(Pruning(run_id=s.run.pk)).remove_after
+    assert removed is not None
+    s.page.post(reverse("cache_restore"), {"remove_after": removed.isoformat()})
 
 
 def rerun(s):
@@ -371,7 +372,10 @@ def read(table, door, do):
         kind, _, subject = about.partition(" ")
         asked = {"subject_kind": kind, "subject": subject, "detail": detail}
         acts = partial(one_after_the_other, steps.split(" ; "), do)
-        yield A[name], (acts, door | {field: text for field, text in asked.items() if text})
+        yield (
+            AuditAction[name],
+            (acts, door | {field: text for field, text in asked.items() if text}),
+        )
 
 
 def one_after_the_other(steps, do, s):

@@ -246,6 +246,7 @@ def test_a_tiny_size_is_measured_with_a_real_worker(transactional_db, settings):
         settings.SIMULATOR_URL = simulator.url
         settings.SIMULATOR_SECRET = simulator.headers["Authorization"].removeprefix("Bearer ")
         with running_worker() as worker:
+            assert worker.pid is not None
             part = measure_rows(plan, [worker.pid], lambda *_: None, lambda _: None)
     (row,) = part["rows"]
     assert row["problem"] == ""

@@ -336,8 +336,9 @@ def test_a_real_endpoint_is_called_with_its_key_and_within_its_budget(mine, prov
     )
     sent = Plan.from_document(json.loads(json.dumps(plan.as_document())))
     mine.delete()  # the measuring process has another database
-    said = []
+    said: list[str] = []
     with running_worker() as worker:
+        assert worker.pid is not None
         report = measure_all(sent, [worker.pid], lambda *_: None, said.append)
     assert provider.ledger()["total"] == 30  # ten one at a time, twenty four at a time
     assert 0 < report["results"]["dollars"] < 0.01

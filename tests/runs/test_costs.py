@@ -1,5 +1,7 @@
 """Costs as people read them: on the run page, the leaderboard and a trial."""
 
+from typing import Any
+
 import pytest
 
 from runs.selectors.runs.costs import cost_per_thousand, cost_text
@@ -13,7 +15,7 @@ FACTS = {"endpoints": {"simulated": {"prices": PRICES}}}
 
 
 NOBODY = "no answer paid for yet"
-TOLD = [
+TOLD: list[tuple[dict[str, Any], str, str]] = [
     ({}, "–", NOBODY),
     ({"failed": 3, "done": 3}, "–", NOBODY),
     ({"scored": 3, "cost": 0.0123, "cost_saved": 0.5}, "$0.0123", "$0.50 saved by the cache"),

@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from runs.models import Case, Dataset
+from runs.services.datasets.reading import Format
 from runs.services.datasets.storing import (
     DatasetError,
     guess_format,
@@ -84,7 +85,7 @@ def test_every_common_way_of_writing_is_read(format, texts):
         assert fields_of(import_dataset(None, "x", text, format)) == rows
 
 
-WRONG = [
+WRONG: list[tuple[str, Format, int, str]] = [
     ("", "csv", 1, "no rows"),
     ("a,b\n", "csv", 1, "no rows"),
     ("\n\n", "jsonl", 1, "no rows"),
@@ -222,7 +223,7 @@ def test_a_large_file_is_read_from_disk_piece_by_piece(tmp_path, format, start, 
     assert max(looked, stored) < 20
 
 
-HOSTILE = [
+HOSTILE: list[tuple[bytes, Format, str]] = [
     (b"a\n" + b"," * 2_200_000, "csv", "more than 2 MB"),  # a million columns
     (b'a\n"' + b"x\n" * 1_000_000, "csv", "256 KB"),  # an endless field
     (b"a\n" + b'"x\ny",' * 400_000, "csv", "more than 2 MB"),  # an endless row

@@ -1,6 +1,7 @@
 """The default is the endpoint's own limit, at every door; stored runs keep their numbers."""
 
 from importlib import import_module
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -49,7 +50,7 @@ def test_the_estimate_meets_the_endpoints_limit_first(dataset):
     assert own.limited_by.startswith("1 calls at once of this run;")
 
 
-STORED = [
+STORED: list[Any] = [
     (None, None, {"max_concurrent": 50, "requests_per_minute": 3500}),
     (None, {"max_concurrent": 8}, {"max_concurrent": 8, "requests_per_minute": 3500}),
     (None, {"max_concurrent": None}, {"max_concurrent": 50}),

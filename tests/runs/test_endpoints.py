@@ -4,6 +4,7 @@ import importlib.util
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -89,7 +90,7 @@ def test_only_staff_change_endpoints(ada, bob):
     assert not Endpoint.objects.exists()
 
 
-WRONG = [
+WRONG: list[Any] = [
     ({"name": "Open AI"}, "name", "lower-case"),
     ({"name": ""}, "name", "blank"),
     ({"kind": "other"}, "kind", "not a valid choice"),

@@ -1,13 +1,14 @@
 """Numbers read the same on every page and in every live frame."""
 
 import math
+from typing import Any
 
 import pytest
 
 from runs import formatting
 
 # What each function writes; the reason where it is not plain.
-WRITTEN = {
+WRITTEN: dict[Any, dict[Any, str]] = {
     # exact below ten thousand, short above
     formatting.count: {
         0: "0",

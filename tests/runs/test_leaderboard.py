@@ -4,6 +4,7 @@ import csv
 from io import StringIO
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -47,6 +48,11 @@ def make(owner, *rows, repeats=1, **fields):
     return run
 
 
+def rows_of(run, k=None) -> Any:
+    """As one who knows which figures are there."""
+    return leaderboard(run, k)
+
+
 def names(rows):
     return [(row.position, row.rank) for row in rows]
 
@@ -88,7 +94,7 @@ def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):
 def test_one_that_is_better_on_every_case_is_separable_though_intervals_overlap(alice):
     hard = [case / 40 for case in range(40)]  # the same cases are hard for both
     run = make(alice, [value + 0.1 for value in hard], hard)
-    best, other = leaderboard(run)
+    best, other = rows_of(run)
     assert other.high > best.low
     assert other.separable
     assert best.leads
@@ -102,6 +108,7 @@ def test_repeats_that_agree_do_not_narrow_an_interval(alice):
         once = leaderboard(make(alice, outcomes))[0]
         often = leaderboard(make(alice, [[each] * 9 for each in outcomes], repeats=9))[0]
         as_if_independent = estimate_mean(180, 9.0 * right, 9.0 * right)
+        assert as_if_independent is not None
         assert (often.value, often.n) == (once.value, 180)
         assert width(often) >= width(once)
         assert width(often) > 2 * (as_if_independent.high - as_if_independent.low)
@@ -146,7 +153,7 @@ def test_one_that_has_few_cases_yet_has_no_rank(alice):
 
 def test_how_many_more_cases_would_separate_is_said(alice):
     run = make(alice, [RIGHT] * 36 + [WRONG] * 4, [RIGHT] * 33 + [WRONG] * 7)
-    close = leaderboard(run)[1]
+    close = rows_of(run)[1]
     assert not close.separable
     assert close.versus_best.more_cases == 60  # 100 in all: 2.80² · 0.0712 / 0.075²
     assert "about 60 more\n  cases would separate them" in page_of(run, alice)
@@ -154,7 +161,7 @@ def test_how_many_more_cases_would_separate_is_said(alice):
 
 def test_values_that_are_no_shares_have_the_bootstrap_beside_them(alice):
     run = make(alice, [case / 20 for case in range(20)], [0.0] * 19 + [0.4])
-    first, second = leaderboard(run)
+    first, second = rows_of(run)
     drawn = []
     for row in (first, second):
         assert row.interval == "student"
@@ -173,7 +180,7 @@ REPEATED = [[RIGHT] * 4] * 5 + [[RIGHT, WRONG, WRONG, WRONG]] * 5
 
 def test_repeats_have_columns_of_their_own_and_k_is_chosen_by_a_link(alice):
     run = make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
-    row = leaderboard(run, 2)[1]
+    row = rows_of(run, 2)[1]
     assert (row.repeats.majority, row.repeats.mean) == (0.5, 0.625)
     assert row.repeats.pass_at_k == pytest.approx((5 + 5 * 0.5) / 10)
     assert row.repeats.pass_hat_k == 0.5
@@ -250,6 +257,7 @@ def test_lists_and_tiles_have_the_interval_of_the_cases(alice):
     going = Run.objects.get(pk=run.pk)
     low, high = (float(t) for t in take_snapshot(going)["text"]["score_interval"].split(" – "))
     as_if_independent = estimate_mean(90, 45.0, 45.0)
+    assert as_if_independent is not None
     assert high - low > 2 * (as_if_independent.high - as_if_independent.low)
 
 
@@ -257,7 +265,7 @@ def test_the_api_tells_the_same(alice):
     run = make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
     asker = Asker(alice)
     best, other = asker.get(f"/runs/{run.pk}/candidates", k=3).json()["data"]
-    row = leaderboard(run, 3)[1]
+    row = rows_of(run, 3)[1]
     assert best["versus_best"] is None
     assert other["versus_best"] == row.versus_best.as_record()
     assert other["versus_best"]["cases"] == 10
@@ -272,7 +280,7 @@ def test_the_file_of_candidates_tells_the_same_and_holds_no_formula(alice):
     run.candidates.filter(position=0).update(name="=cmd() · simulated/sim-small")
     answer = client_of(alice).get(reverse("run_file", args=[run.pk, "candidates.csv"]))
     best, other = csv.DictReader(StringIO(answer.content.decode()))
-    row = leaderboard(run)[1]
+    row = rows_of(run)[1]
     assert other["name"] == "'=cmd() · simulated/sim-small"
     assert (best["rank"], other["rank"], best["to_best"]) == ("1", "2", "")
     assert float(other["to_best"]) == row.versus_best.difference.mean
@@ -298,6 +306,7 @@ def test_reports_tell_the_same(alice):
     assert heads[:7] == [
         *("candidate", "score", "95 %", "to the best", "majority", "pass@4", "pass^4")
     ]
+    assert report.outcome.score is not None
     assert report.outcome.score.n == 80  # one score of all, its interval by case
     assert report.outcome.score.low < 0.7
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 import redis
@@ -94,7 +95,7 @@ def said(run):
 
 OPERATOR = "An operator can raise it on the endpoint's page."
 # By cause: limits of the run, limits of the endpoint, and the words.
-LIMITED = {
+LIMITED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "run_slots": (
         {"max_concurrent": 7},
         {},

@@ -1,5 +1,7 @@
 """What people say of a trial: kept beside the score, shown, counted apart, in files and the API."""
 
+from typing import Any
+
 import pytest
 from django.urls import reverse
 
@@ -22,7 +24,7 @@ def run(alice, dataset):
     totals = {"done": 3, "failed": 1, "scored": 2, "value_sum": 1.0, "value_square_sum": 1.0}
     run = make_run(alice, dataset, **totals)
     run.candidates.update(**totals)
-    became = [{}, WRONG, FAILED]
+    became: list[dict[str, Any]] = [{}, WRONG, FAILED]
     for place, fields in enumerate(became):
         add_score(run, dataset.cases.get(position=place), run.candidates.get(), place, **fields)
     return run

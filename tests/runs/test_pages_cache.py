@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -92,7 +93,8 @@ def test_paging_through_the_answers_shows_each_once(alice, run):
     """A place that does not exist is the first page."""
     same = now()  # a batch is stored at one moment
     keys = sorted(fill(run, 60, created=same), reverse=True)
-    client, seen, query = client_of(alice), [], {}
+    client, seen = client_of(alice), []
+    query: dict[str, Any] = {}
     while True:
         page = client.get(reverse("cache"), query).context["page"]
         seen.append([entry.key for entry in page.entries])

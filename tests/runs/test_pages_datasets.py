@@ -3,6 +3,7 @@
 import logging
 import re
 from itertools import product
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -51,7 +52,7 @@ def test_importing_a_file_saves_it_as_a_version(alice):
     assert [(data.version, data.rows) for data in Dataset.objects.all()] == [(2, 3), (1, 2)]
 
 
-WRONG = [
+WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"text": GOOD + "a,b,c\nd\n"}, ["line 4", "line 5"]),
     ({"text": "a,a\n1,2"}, ["line 1"]),
     ({"text": '{"q": "x"}\n{"q": }'}, ["line 2", "column 7"]),

@@ -4,6 +4,7 @@ beside it: the estimate, what a launch does, and what differs from the run befor
 import json
 import re
 from html import unescape
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -117,7 +118,7 @@ def test_a_form_that_says_nothing_special_sends_the_short_form(browser):
 def test_a_problem_is_told_at_the_scorers(browser):
     no_weight = {"scorer-numeric-weight": "0", "scorer-exact-weight": "0"}
     private = {"scorers": ["webhook"], "scorer-webhook-url": "http://10.0.0.1/judge"}
-    rows = [
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"scorer-numeric-weight": "-1"}, "numeric.weight"),
         (no_weight, "All scorers have the weight 0. At least one must count."),
         ({"combine": "any"}, "combine"),

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from itertools import product
 from statistics import fmean
+from typing import Any
 
 import pytest
 from django.http import QueryDict
@@ -62,7 +63,7 @@ def make_repeated_run(alice, state=RunState.COMPLETED, missing=4):
     scores = []
     places = product(range(REPEATS), cases, candidates)
     for position, (repeat, case, candidate) in enumerate(places):
-        fields = {"repeat": repeat, "latency_ms": float(position * 7 % 50)}
+        fields: dict[str, Any] = {"repeat": repeat, "latency_ms": float(position * 7 % 50)}
         if position % 11 == 0 or (candidate.position, case.position) == (1, 5):
             fields |= {"error_class": "timeout", "error_message": "No answer."}
         else:

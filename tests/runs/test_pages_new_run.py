@@ -1,5 +1,7 @@
 """The new-run form: what it sends, what it keeps, and how it says what is wrong."""
 
+from typing import Any
+
 import pytest
 from django.urls import reverse
 
@@ -109,7 +111,7 @@ def test_a_blank_form_reads_back_as_itself_and_has_a_key_of_its_own(browser):
     assert 'data-start="given"' in given
 
 
-PROBLEMS = [
+PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
     ({"models": [], "other_models": ""}, "id_models", "at least one model"),
     ({"other_models": "gpt-4"}, "id_models", "endpoint/model"),
     ({"models": ["gone/x"]}, "id_models", "no endpoint"),

@@ -1,5 +1,7 @@
 """The new-run form for an evolution: what it sends, keeps, and says is wrong."""
 
+from typing import Any
+
 import pytest
 from django.urls import reverse
 
@@ -74,7 +76,7 @@ def launch(browser, **changes):
     return browser.post(reverse("run_new"), {**FILLED, **changes})
 
 
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "name": "breed",
     "kind": "evolve",
     "seed": 7,
@@ -149,7 +151,8 @@ def test_what_the_form_can_say_goes_through_it_unchanged(changes):
     plain = {**DOCUMENT, "models": ["simulated/sim-small"], "operators": ["words"], **changes}
     shown = from_document(plain)
     assert shown.mode == "form"
-    sent, meant = read_configuration(shown.document()), read_configuration(plain)
+    sent: Any = read_configuration(shown.document())
+    meant: Any = read_configuration(plain)
     assert EvolutionSection.meaning(sent) == EvolutionSection.meaning(meant)
 
 
@@ -173,7 +176,7 @@ def test_what_the_form_cannot_say_is_shown_as_yaml(changes):
 
 
 STRATEGY, OPERATOR, FIRST = "id_evolution-genetic-", "id_operator-reflect-", "id_first_prompt-5-"
-PROBLEMS = [
+PROBLEMS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"evolution-genetic-population_size": "1"}, f"{STRATEGY}population_size",
      "Strategy, population size", "greater than or equal to 2"),
     ({"evolution-genetic-gate": "few"}, f"{STRATEGY}gate", "Strategy, gate", "valid integer"),

@@ -1,6 +1,7 @@
 """The new-run form for a choice among combinations: what it sends, keeps, and says is wrong."""
 
 import re
+from typing import Any
 
 import pytest
 from django.http import QueryDict
@@ -70,7 +71,7 @@ def model(label):
     return {"endpoint": endpoint, "model": name, "parameters": {"temperature": 0.5}}
 
 
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "name": "pick",
     "kind": "select",
     "seed": 7,

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 from django.http import QueryDict
@@ -44,7 +45,7 @@ def make_scored_run(alice, cases):
     for place, case in enumerate(dataset.cases.all()):
         for candidate in candidates:
             position = 2 * place + candidate.position
-            fields = {
+            fields: dict[str, Any] = {
                 "latency_ms": None if position % 11 == 0 else float(position % 4),
                 "cached": position % 7 == 0,
             }

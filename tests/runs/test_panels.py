@@ -129,7 +129,7 @@ def test_files_say_what_judging_cost(alice, dataset):
     run.save()
     assert [line["judge_cost"] for line in read_lines(run)] == [0.25, None]
     url = reverse("run_scores_csv", args=[run.pk])
-    head, first, *_ = b"".join(client_of(alice).get(url).streaming_content).decode().splitlines()
+    head, first, *_ = client_of(alice).get(url).getvalue().decode().splitlines()
     assert dict(zip(head.split(","), first.split(","), strict=False))["judge_cost"] == "0.25"
 
 

@@ -1,5 +1,7 @@
 """Pictures of an evaluation: candidates and cases, spread of scores, cost, cases without news."""
 
+from typing import Any
+
 import pytest
 from django.db.models import F
 
@@ -21,7 +23,7 @@ def store(run, values):
         for repeat, row in enumerate(values[candidate.document["prompt"]["name"]]):
             for case, value in zip(cases, row, strict=True):
                 position += 1
-                fields = {"repeat": repeat}
+                fields: dict[str, Any] = {"repeat": repeat}
                 if value == "fail":
                     fields |= {"error_class": "timeout", "error_message": "No answer."}
                 elif value is None:

@@ -1,5 +1,7 @@
 """An admin lets one endpoint call a private address, by a tick that can be taken away."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -51,6 +53,7 @@ def test_a_first_endpoint_on_this_machine_takes_one_tick_that_can_be_taken_away(
     stored = Endpoint.objects.get()
     assert saved["Location"] == stored.get_absolute_url()
     assert stored.private_addresses == [PLACE]
+    assert stored.private_set_by is not None
     assert stored.private_set_by.username == "ada"
     assert stored.private_set_at is not None
     assert check_servers(stored) == (OLLAMA,)
@@ -194,7 +197,7 @@ async def test_a_run_stops_by_itself_when_its_address_is_revoked():
     """As after any error that comes again and again, so that it can go on later."""
     document = run_document(Dataset(name="sums", version=1), models=["it/model"])
     cases = [Case(n, {"question": f"What is {n} + 1?", "expected": str(n + 1)}) for n in range(60)]
-    stops = []
+    stops: list[Any] = []
     clients, revoked = Clients(), at(f"{OLLAMA}/v1")
     scores = await run_here(
         read_configuration(document),
@@ -209,7 +212,7 @@ async def test_a_run_stops_by_itself_when_its_address_is_revoked():
 
 
 async def test_a_ticked_name_is_connected_only_for_whom_it_was_ticked():
-    connected = []
+    connected: list[str] = []
 
     async def connect(addresses, **options):
         connected.extend(place[0] for *_, place in addresses)

@@ -1,5 +1,7 @@
 """The prompt library: versions that never change, who sees them, and what runs keep of them."""
 
+from typing import Any
+
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -100,7 +102,9 @@ def test_what_is_not_there_for_a_person_is_refused_by_name(alice, bob, launch):
     taken_back = save_prompt(bob, "taken back", PLAIN, share=True)
     assert share_prompt(taken_back, bob, is_shared=False)
     assert not share_prompt(taken_back, bob, is_shared=False)
-    absent = [{"library": name} for name in ("nothing", "private", "taken back")]
+    absent: list[dict[str, Any]] = [
+        {"library": name} for name in ("nothing", "private", "taken back")
+    ]
     for named in (*absent, {"library": "triage", "version": 7}):
         with pytest.raises(ConfigurationError) as caught:
             launch(named)

@@ -1,5 +1,7 @@
 """Trials again: chosen ones through their page, failed ones, one alone; and what is refused."""
 
+from typing import Any
+
 import pytest
 from django.urls import reverse
 
@@ -40,7 +42,7 @@ def run(alice, endpoint):
         [4 * candidate + case, candidate, case, 0] for candidate in (0, 1) for case in range(4)
     ]
     Chunk.objects.create(run=run, start=0, trials=trials, state=ChunkState.DONE)
-    fields = {1: WRONG, 2: FAILED, 3: WRONG, 6: WRONG}
+    fields: dict[int, dict[str, Any]] = {1: WRONG, 2: FAILED, 3: WRONG, 6: WRONG}
     for position, candidate, case, _ in trials:
         place = dataset.cases.get(position=case), run.candidates.get(position=candidate), position
         add_score(run, *place, **fields.get(position, {}))

@@ -1,6 +1,7 @@
 """Limits of a run that goes on: who may change what, what is refused, and what is told."""
 
 import json
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -32,7 +33,7 @@ def limits_of(run):
 
 
 AS_LAUNCHED = (50, 3500, None, "normal")
-CHANGES = [
+CHANGES: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
     ({"max_concurrent": 20}, (20, 3500, None, "normal")),
     ({"max_concurrent": "20"}, (20, 3500, None, "normal")),
     ({"requests_per_minute": None}, (50, None, None, "normal")),
@@ -72,7 +73,7 @@ def test_changes_add_up_and_the_document_stays_as_it_was(run, alice):
     assert Run.objects.get(pk=run.pk).document == document
 
 
-PROBLEMS = [
+PROBLEMS: list[tuple[dict[str, Any], str, list[str]]] = [
     ({"max_concurrent": 0}, "why", ["max_concurrent"]),
     ({"max_concurrent": 5001, "priority": "urgent"}, "why", ["max_concurrent", "priority"]),
     ({"timeout_seconds": 5}, "why", ["timeout_seconds"]),

@@ -5,6 +5,7 @@ import json
 import re
 import tracemalloc
 from html.parser import HTMLParser
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -81,7 +82,7 @@ def test_parquet_has_every_score_with_its_types(run):
 
 def test_parquet_is_written_a_batch_at_a_time(tmp_path, set_constant):
     set_constant(parquet, "BATCH_ROWS", 100)
-    line = {"error": None, "judgements": [], "value": 1.0, "answer": "\ud800 half"}
+    line: dict[str, Any] = {"error": None, "judgements": [], "value": 1.0, "answer": "\ud800 half"}
     blank = dict.fromkeys(column for column in COLUMNS if not column.startswith("error_"))
     path = tmp_path / "scores.parquet"
     tracemalloc.start()

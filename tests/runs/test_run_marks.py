@@ -1,6 +1,7 @@
 """Tags, notes, stars and saved views: who puts them on, how they filter, by page and by REST."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -133,8 +134,8 @@ def test_a_view_is_saved_chosen_and_removed_by_its_owner_alone(alice, bob, datas
     assert client.post(removal).status_code == 302
     assert not SavedView.objects.exists()
     SavedView.objects.bulk_create(SavedView(owner=alice, name=str(n)) for n in range(MOST_VIEWS))
-    page = client.post(reverse("run_views"), {"name": "one more"}, follow=True)
-    assert "which is the most" in page.text
+    answer = client.post(reverse("run_views"), {"name": "one more"}, follow=True)
+    assert "which is the most" in answer.text
     assert SavedView.objects.count() == MOST_VIEWS
 
 
@@ -150,7 +151,7 @@ def test_only_the_chosen_columns_show(alice, dataset):
     assert 'data-label="Cost"' not in page
 
 
-ALERTS = [
+ALERTS: list[tuple[dict[str, Any], str]] = [
     ({"state": RunState.PAUSED, "reason": "Paused by alice"}, "resume"),
     ({"state": RunState.PAUSED, "reason": "x", "spent_budgets": {"dollars": 1}}, "raise"),
     ({"state": RunState.PAUSED, "reason": "Paused for maintenance by ada"}, ""),

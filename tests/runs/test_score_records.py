@@ -75,8 +75,8 @@ def test_a_strategy_that_hears_records_is_told_them_by_a_replay_as_by_a_worker(r
         told = stored_history(run, hears=frozenset({records.ANSWER}))
     assert {score.record for score in told} == {None}
     assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
-    fresh = replace(told[0], record=b"{}")
-    assert as_told(fresh, frozenset({records.ANSWER})).record is None
+    one = replace(told[0], record=b"{}")
+    assert as_told(one, frozenset({records.ANSWER})).record is None
 
 
 def test_a_score_that_is_taken_back_takes_its_record_along(run):

@@ -30,11 +30,11 @@ def test_the_score_of_a_selection_is_that_of_its_winner(selection, alice):
     assert rows[other.pk].score is None
     assert client_of(alice).get("/runs/").status_code == 200
     for runs in ([selection], [selection, other]):
-        found = summarise(runs)[0]  # as the API tells it
-        assert found.best is not None
-        assert found.best.name == "solver=simulated/sim-large"
-        assert found.score.value == found.best.value == 1.0
-        assert found.score.n == found.best.n
+        told = summarise(runs)[0]  # as the API tells it
+        assert told.best is not None
+        assert told.best.name == "solver=simulated/sim-large"
+        assert told.score.value == told.best.value == 1.0
+        assert told.score.n == told.best.n
 
 
 def test_what_was_chosen_leads_though_another_is_more_accurate(selection, alice):

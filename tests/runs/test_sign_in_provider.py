@@ -3,6 +3,7 @@
 import urllib.error
 import urllib.request
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -113,7 +114,7 @@ def many_tries(server):
 
 
 HONEST = {"lies": {}, "algorithm": "RS256", "signed_by": 0}
-FALSE_TOKENS = [
+FALSE_TOKENS: list[tuple[dict[str, Any], str]] = [
     ({"lies": {"nonce": "of another attempt"}}, "another nonce"),
     ({"lies": {"nonce": None}}, "another nonce"),
     ({"lies": {"aud": "another-site"}}, "InvalidAudienceError"),
@@ -139,7 +140,7 @@ def test_a_token_that_is_not_for_this_site_and_attempt_is_refused(many_tries):
     assert not User.objects.exists()
 
 
-STRANGERS = [
+STRANGERS: list[dict[str, Any]] = [
     {"email": "jane@other.example"},
     {"email": "jane@sub.example.com"},
     {"email": "jane@example.com@evil.example"},

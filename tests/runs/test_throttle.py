@@ -243,7 +243,7 @@ def test_every_kind_of_account_is_hashed_for_once_and_told_the_same(alice, quick
 def test_an_unknown_name_takes_as_long_as_a_known_one(real_hashers):
     """With the real hasher. The order changes, so that both have the same neighbours."""
     make_person_with_password("alice")
-    seconds = {"alice": [], "nobody": []}
+    seconds: dict[str, list[float]] = {"alice": [], "nobody": []}
     for round_number in range(4):
         for name in sorted(seconds, reverse=bool(round_number % 2)):
             SignInFailure.objects.all().delete()

@@ -32,6 +32,11 @@ CHROMIUM_OPTIONS = [
     "--disable-software-rasterizer",
 ]
 PATIENCE_MS = PATIENCE_SECONDS * 1000 / 2  # a story waits for several things
+FORGET_DRAFTS = """if (!sessionStorage.getItem("began")) {
+    sessionStorage.setItem("began", "1");  // of this tab only
+    for (const name of Object.keys(localStorage))
+        if (name.startsWith("evalsite.drafts.")) localStorage.removeItem(name);
+}"""
 DIARY = Path(__file__).with_name("diary.js").read_text()
 
 DEMO_TRIALS = 360  # 3 prompts x 2 models x 60 questions
@@ -126,8 +131,9 @@ def demo(first_minute: FirstMinute) -> int:
 
 @pytest.fixture
 def page(context: BrowserContext, site: ServedSite, demo: int) -> Iterator[Page]:
-    """A new tab of somebody who is signed in."""
+    """A new tab of somebody who is signed in, and who has no drafts of another story."""
     opened = context.new_page()
+    opened.add_init_script(FORGET_DRAFTS)
     yield opened
     opened.close()
     site.come_to_rest()

@@ -63,8 +63,11 @@ def test_a_web_server_that_dies_leaves_the_page_readable_and_it_is_live_again_by
     assert_page_equals_database(running, site.database)
 
 
-def test_a_page_that_polls_is_live_soon_after_sockets_work_again(page, site, demo):
+def test_a_page_that_polls_is_live_soon_after_sockets_work_again(browser, context, site, demo):
     is_blocked, is_crowded = True, False
+    # A clock is that of all tabs of a context, for good: it gets a context of its own.
+    own = open_context(browser, site, storage_state=context.storage_state())
+    page = own.new_page()
     page.clock.install()
 
     def on_socket(socket):
@@ -91,6 +94,7 @@ def test_a_page_that_polls_is_live_soon_after_sockets_work_again(page, site, dem
     page.wait_for_selector("[data-live-state=live]")
     expect(banner).to_be_hidden()
     finish(page, site)
+    own.close()
 
 
 def finish(page, site):

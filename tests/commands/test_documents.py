@@ -2,13 +2,16 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from contextlib import chdir
 
 import pytest
 from django.core.management import load_command_class
 from django.urls import reverse
 
-from evalsite.command_line import OURS, CommandLine, our_commands
+from evalsite.command_line import OURS, our_commands
+from evalsite.env import BASE_DIR
 from runs.models import Endpoint
 from runs.selectors.guides import DOCS
 from runs.services.datasets.storing import store_rows
@@ -117,18 +120,15 @@ def test_the_page_shows_the_whole_reference_and_is_linked(ada):
         assert reverse("configuration_docs") in client.get(reverse(place)).content.decode()
 
 
-@pytest.fixture
-def manage(capsys):
-    def ask(*words):
-        CommandLine(["manage.py", *words]).execute()
-        printed = capsys.readouterr()
-        assert printed.err == ""
-        return printed.out
-
-    return ask
+def manage(*words):
+    """In a process of its own: a command line sets up the logging of a whole process."""
+    argv = [sys.executable, "manage.py", *words]
+    ended = subprocess.run(argv, cwd=BASE_DIR, text=True, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
 
 
-def test_our_commands_come_first_each_with_a_line_that_fits(manage):
+def test_our_commands_come_first_each_with_a_line_that_fits():
     text = manage("--help")
     ours, _, of_django = text.partition("Commands of Django:")
     for name in our_commands():
@@ -140,6 +140,6 @@ def test_our_commands_come_first_each_with_a_line_that_fits(manage):
     assert manage() == manage("help") == text
 
 
-def test_the_help_of_one_command_is_its_own(manage):
+def test_the_help_of_one_command_is_its_own():
     assert manage("help", "run").startswith("usage: manage.py run")
     assert "migrate" in manage("help", "--commands").split()

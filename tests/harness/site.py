@@ -32,6 +32,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -65,7 +66,7 @@ def environment_of_a_site(**variables: str) -> dict[str, str]:
     return {**kept, "DJANGO_SETTINGS_MODULE": "evalsite.settings", **known, **variables}
 
 
-class Site:
+class Site(ABC):
     """What every site has, however it was started."""
 
     url: str
@@ -86,8 +87,8 @@ class Site:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
     def manage(self, *arguments: str) -> str:
         """One command of the site, to its end; what it printed."""

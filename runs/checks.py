@@ -8,12 +8,14 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
 
 from evalsite.env import LOOPBACK_HOSTS
-from workers.engine.registries import plugin_problems
 
 
 @register(Tags.compatibility)
 def check_plugins(**_: Any) -> list[CheckMessage]:
     """Better at the start than as a page that fails."""
+    # Loads everything that can be named: a second that commands without checks need not wait.
+    from workers.engine.registries import plugin_problems
+
     return [
         Error(found.message, hint=found.hint, id="runs.E001")
         if found.stops

@@ -92,8 +92,8 @@ def is_our_script(attributes):
     return source.startswith("/static/") or attributes.get("type") == "application/json"
 
 
-def batched(texts: list[str], size):
-    return [texts[start : start + size] for start in range(0, len(texts), size)]
+def batched(size: int) -> list[list[str]]:
+    return [PAYLOADS[start : start + size] for start in range(0, len(PAYLOADS), size)]
 
 
 def foreign_markup(page):
@@ -109,12 +109,13 @@ def test_the_finder_finds_what_it_should():
 
 @pytest.fixture
 def run(ada):
-    """A run in which everything that can come from outside is hostile."""
-    dataset = store_rows(ada, "cells", [{"question": text, "expected": text} for text in PAYLOADS])
+    """A run in which everything that can come from outside is hostile, a handful at once."""
+    texts = [" ".join(few) for few in batched(5)]
+    dataset = store_rows(ada, "cells", [{"question": text, "expected": text} for text in texts])
     run = make_run(ada, dataset, done=2, failed=1, scored=1)
-    candidates = [hostile_candidate(run, text) for text in PAYLOADS]
+    candidates = [hostile_candidate(run, text) for text in texts]
     position = 0
-    for text, case, candidate in zip(PAYLOADS, dataset.cases.all(), candidates, strict=True):
+    for text, case, candidate in zip(texts, dataset.cases.all(), candidates, strict=True):
         judged = [["exact", 0.0, False, text]]
         add_score(run, case, candidate, position, answer=text, details=judged)
         tried = [["call", "server_error", 1.0, 1.0, text]]
@@ -147,23 +148,24 @@ def test_hostile_texts_stay_text_on_the_pages_of_a_run(ada, run):
     client, tabs = client_of(ada), ("run", "run_scores", "run_errors", "run_events")
     addresses = [reverse(name, args=[run.pk]) for name in (*tabs, "run_leaderboard")]
     addresses.append(run.dataset.get_absolute_url())
-    trials = [reverse("trial", args=[run.pk, position]) for position in range(2 * len(PAYLOADS))]
+    positions = run.scores.values_list("position", flat=True)
+    trials = [reverse("trial", args=[run.pk, position]) for position in positions]
+    assert len(trials) == 2 * len(batched(5))
     pages = [*addresses, *trials]
     assert {address: found for address in pages if (found := read(client, address))} == {}
 
 
 def test_hostile_names_and_documents_stay_text(ada):
-    client, dataset = client_of(ada), make_dataset(ada)
-    for texts in batched(PAYLOADS, 3):  # as many as a name has room for
-        text = " ".join(texts)
-        prompts = [{"name": one[:100], "system": one, "user": one} for one in texts]
-        document = run_document(dataset, name=text[:100], prompts=prompts)
-        named = {"name": text[:120], "reason": text[:300], "document": document}
-        run = make_run(ada, dataset, **named)
-        for address in (run.get_absolute_url(), reverse("run_configuration", args=[run.pk])):
-            assert read(client, address) == [], text
-        assert read(client, f"{reverse('run_new')}?run={run.pk}") == [], text
-    assert read(client, reverse("runs")) == []
+    client, dataset, pages = client_of(ada), make_dataset(ada), [reverse("runs")]
+    for few in batched(3):  # as many as a name has room for
+        text = " ".join(few)
+        pages.append(make_run(ada, dataset, name=text[:120], reason=text[:300]).get_absolute_url())
+    for many in batched(15):
+        prompts = [{"name": text[:100], "system": text, "user": text} for text in many]
+        document = run_document(dataset, name=many[0][:100], prompts=prompts)
+        run = make_run(ada, dataset, document=document)
+        pages += [reverse("run_configuration", args=[run.pk]), f"{reverse('run_new')}?run={run.pk}"]
+    assert {address: found for address in pages if (found := read(client, address))} == {}
 
 
 def test_hostile_names_of_models_and_datasets_stay_text(ada, endpoint):
@@ -180,7 +182,7 @@ def test_hostile_names_of_models_and_datasets_stay_text(ada, endpoint):
 def test_what_is_typed_comes_back_as_text(ada):
     client, markup = client_of(ada), {}
     fields = ("name", "prompt-0-user", "other_models", "dataset", "yaml", "seed")
-    for text in PAYLOADS[:14]:
+    for text in (" ".join(PAYLOADS[:7]), " ".join(PAYLOADS[7:14])):
         typed = dict.fromkeys(fields, text)
         rows = {"prompts": ["0"], "rows": text, "dataset_source": "paste"}
         for name, data in (
@@ -195,5 +197,5 @@ def test_what_is_typed_comes_back_as_text(ada):
         for field in ("q", "state", "kind", "before"):
             page = client.get(reverse("runs"), {field: text}).content.decode()
             markup[text, "runs", field] = foreign_markup(page)
-    assert len(markup) == 14 * (4 + 4)
+    assert len(markup) == 2 * (4 + 4)
     assert {where: found for where, found in markup.items() if found} == {}

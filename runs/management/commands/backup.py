@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand
 from django.db import connection
 
@@ -18,6 +19,8 @@ class Command(BaseCommand):
         "Copies the SQLite database and the keys into a new folder. `manage.py serve --data "
         "FOLDER` goes on from it."
     )
+
+    requires_system_checks = (Tags.compatibility,)  # the others would load every page
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, help="folder to make; must not exist yet")

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
@@ -45,6 +46,8 @@ class Command(BaseCommand):
         "prompts against the figures of the guide that the presets come from, the suite mutation "
         "how much faster environments train at once; the exit code is 1 if a bar is missed."
     )
+
+    requires_system_checks = (Tags.compatibility,)  # the others would load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

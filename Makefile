@@ -1,5 +1,7 @@
 # Everything starts here: `make run` to use the site, `make test` before you hand anything over.
 PYTHON ?= python3
+# Whoever names one means it; otherwise a quicker one of the same version may be taken.
+WITH := $(if $(filter file,$(origin PYTHON)),,--with-this-python)
 BIN := .venv/bin
 # Checks load the settings, which keep a secret key in a data folder: not in the one you work with.
 CHECK := EVALSITE_DATA=.cache/check $(BIN)
@@ -7,8 +9,6 @@ CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # machines have cores, shared by the two databases. Those that measure time come last, alone.
 ON_SQLITE := $(BIN)/pytest -n 4 -m "not alone"
 ON_POSTGRESQL := EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -n 2 -m "not alone"
-# Four sites are broken side by side: nothing here is judged by fractions of a second.
-FAULTS_SHORT := $(BIN)/pytest -n 4 -m alone tests/faults
 FAULTS := $(BIN)/pytest -q -s --timeout 0 --full tests/faults
 
 # Tests start hundreds of processes: none need compile again what another has compiled.
@@ -25,18 +25,17 @@ run: .venv/.run-is-installed ## Install what is missing and start the site on ht
 setup: .venv/.dev-is-installed ## Install what the site, the tests and the checks need
 
 .venv/.run-is-installed: requirements/run.lock package-lock.json scripts/set_up.py
-	@$(PYTHON) scripts/set_up.py run
+	@$(PYTHON) scripts/set_up.py run $(WITH)
 
 .venv/.dev-is-installed: requirements/dev.lock requirements/run.lock package-lock.json scripts/set_up.py
-	@$(PYTHON) scripts/set_up.py dev
+	@$(PYTHON) scripts/set_up.py dev $(WITH)
 
 test: setup ## Everything: checks, all tests on SQLite, those that SQL concerns on PostgreSQL, too
 	@$(BIN)/python -m tests.harness.longest --forget
 	@$(BIN)/python scripts/install_chromium.py
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint collected
 	@$(MAKE) --no-print-directory --jobs=3 types postgresql sqlite
-	$(BIN)/pytest -m alone --ignore tests/faults $(ARGS)
-	$(FAULTS_SHORT) $(ARGS)
+	$(BIN)/pytest -m alone $$(grep -rl mark.alone tests --include='test_*.py') $(ARGS)
 	@$(BIN)/python -m tests.harness.longest
 
 trust: setup ## The whole suite ten times in clean clones, five of them on a busy machine
@@ -73,7 +72,7 @@ collected: setup # finds tests that cannot be loaded, and compiles the others fo
 	@$(BIN)/pytest --collect-only -qq > .cache/collected.txt || { cat .cache/collected.txt; exit 1; }
 
 faults-short: setup ## Break the most important things, with small loads
-	$(FAULTS_SHORT) $(ARGS)
+	$(BIN)/pytest -n 4 -m "row and not long" tests/faults $(ARGS)
 
 faults: setup ## Break everything, one JSON line per row; ARGS="--rows 1,4 --seed 7"
 	@$(FAULTS) --results docs/reliability.jsonl $(ARGS)

@@ -44,7 +44,7 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     for item in items:
         if row := item.get_closest_marker("row"):
-            tier = ["late", "alone"] if row.kwargs.get("is_short") else ["late", "alone", "long"]
+            tier = ["late"] if row.kwargs.get("is_short") else ["late", "alone", "long"]
             for name in tier:
                 item.add_marker(name)
     left_out = {item for item in items if not is_wanted(item.get_closest_marker("row"), config)}

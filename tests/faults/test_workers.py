@@ -30,7 +30,7 @@ def test_one_worker_is_killed(stage):
     victim.kill()
     act.let_go()
     resumed = wait_for(lambda: not stage.leases_of(victim), 60, "leases taken back")
-    stage.figure("resumed_seconds", resumed, most=40)
+    stage.figure("resumed_seconds", resumed, most=stage.bar(40))
     act.finish(90)
     # A busy machine stores answers later than ten times a second.
     act.check(wasted=act.load.slots if stage.is_full else 2 * act.load.slots)
@@ -166,7 +166,7 @@ def test_a_worker_is_frozen_for_longer_than_its_lease(stage):
     act.let_go(latency_ms=act.load.latency_ms if stage.is_full else 2000)
     try:
         wait_for(lambda: not stage.leases_of(victim), 60, "leases taken back")
-        stage.figure("resumed_seconds", time.monotonic() - frozen, most=40)
+        stage.figure("resumed_seconds", time.monotonic() - frozen, most=stage.bar(40))
         while stage.is_full and not act.is_over() and time.monotonic() < frozen + 60:
             time.sleep(0.1)  # it stays frozen
     finally:
@@ -240,7 +240,7 @@ def test_a_worker_is_stopped_under_load(stage):
     victim = stage.busy_worker()
     victim.signal(signal.SIGTERM)
     act.let_go()
-    stage.figure("exit_seconds", victim.wait(40), most=30)
+    stage.figure("exit_seconds", victim.wait(stage.bar(40)), most=stage.bar(30))
     stage.figure("leases_left", stage.leases_of(victim), most=0)
     act.finish(90)
     act.check(wasted=0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import shutil
 import signal
 import sys
@@ -36,10 +37,13 @@ PATIENT_WITH_REDIS = "socket_timeout=600&socket_connect_timeout=600"
 
 FOR_TESTS = {"EVALSITE_TEST_DATABASE", "EVALSITE_CHROMIUM"}
 
+# Each of these has one site, or a few, one after the other.
 SHARING_A_SITE = (
-    "tests/e2e/",
-    "tests/platform/test_web_sockets.py",
-    "tests/platform/test_redis_users.py",
+    r"tests/e2e/",
+    r"tests/platform/test_web_sockets",
+    r"tests/platform/test_redis_users",
+    r"tests/faults/test_(answers|pages|people)",
+    r"tests/faults/",
 )
 
 running = ExitStack()
@@ -139,7 +143,7 @@ class SideBySide(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((start for start in SHARING_A_SITE if nodeid.startswith(start)), nodeid)
+        return next((start for start in SHARING_A_SITE if re.match(start, nodeid)), nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:

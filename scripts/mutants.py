@@ -234,7 +234,7 @@ def is_caught(tree: Path, number: int, mutant: Mutant) -> bool:
     file.write_text(text.replace(mutant.old, mutant.new))
     began = time.monotonic()
     try:
-        words = ["-q", "-x", "-n", "2", "-p", "no:cacheprovider", "-m", "not alone"]
+        words = ["-q", "-x", "-n", "2", "-m", "not alone"]
         argv = [".venv/bin/pytest", *words, "-k", mutant.words, *mutant.folders.split()]
         ended = subprocess.run(argv, check=False, cwd=tree, capture_output=True, text=True)
     finally:

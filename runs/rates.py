@@ -15,6 +15,8 @@ from django.shortcuts import render
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from runs.formatting import counted
+
 WINDOW_SECONDS = 60
 TIMEOUT_SECONDS = 0.25  # an answer must not wait for a count
 AWAY_SECONDS = 5.0  # how long Redis is not asked again after it did not answer
@@ -33,7 +35,7 @@ class Rate(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        return f"More than {self.limit:,} requests a minute. Wait {self.reset_seconds} s."
+        return f"More than {counted(self.limit, 'request')} a minute. Wait {self.reset_seconds} s."
 
     @property
     def headers(self) -> dict[str, str]:

@@ -88,8 +88,9 @@ def install_with_uv(python: Path, lock: Path) -> bool:
     if not succeeds(python, "-m", "pip", "install", "--require-hashes", "-r", installer):
         return False
     try:
-        # Byte code is compiled here so that the first start is as quick as the later ones.
-        options = ["--quiet", "--require-hashes", "--compile-bytecode"]
+        options = ["--quiet", "--require-hashes"]
+        if lock.stem == "run":  # the first start is as quick as the later ones
+            options.append("--compile-bytecode")
         uv = VENV / "bin" / "uv"
         run(uv, "pip", "install", *options, "-r", lock, env=uv_environment(python))
     except subprocess.CalledProcessError:

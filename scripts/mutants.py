@@ -81,8 +81,8 @@ ENGINE = (
         "workers/engine/spreadsheets.py",
         '"-", "@", ',
         '"-", ',
-        "tests/engine tests/runs tests/api",
-        "formula or spreadsheet or export or file or score or csv",
+        "tests/engine tests/runs tests/api tests/commands",
+        "formula or spreadsheet or export or file or score or csv or reports",
     ),
     Mutant(
         "a number that is just within its tolerance is wrong",

@@ -15,7 +15,7 @@ from tests.e2e.run_page import diary, run_number, wait_until_final
 pytestmark = pytest.mark.late
 
 REFUSE = {"do": "status", "status": 400, "message": "No apples.", "times": None}
-TOLD = re.compile(r"Maintenance\s+ada paused all runs\. New disks\. They go on when it is over")
+TOLD = re.compile(r"Maintenance\.\s+ada paused all runs\. New disks\. They go on when it is over")
 LISTEN = """strip => {
     window.heard = [];
     const listening = new MutationObserver(() => window.heard.push(strip.textContent));

@@ -88,6 +88,12 @@ def nothing_left() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _template_string_if_invalid_marker() -> None:
+    """Instead of pytest-django's, which asks for `monkeypatch` in every test, for a marker that
+    none has here. With it the next fixture would make the schemas anew in every test."""
+
+
+@pytest.fixture(autouse=True)
 def schemas_as_they_are(request: pytest.FixtureRequest) -> Iterator[None]:
     """The schema of a scorer that holds others says which there are. Only tests that patch, or
     install plug-ins, change that; for all others the schemas are made once, which takes seconds."""
@@ -97,6 +103,13 @@ def schemas_as_they_are(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if changes:
         schema_of.cache_clear()
+
+
+@pytest.fixture
+def set_constant() -> Iterator[Any]:
+    """For one test. Unlike `monkeypatch` it keeps the schemas of scorers, which take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch.setattr
 
 
 @pytest.fixture

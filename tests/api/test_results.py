@@ -168,8 +168,8 @@ def test_json_lines_are_filtered_like_the_list(asker, run):
     assert found["judgements"][0]["reason"] == "is '4'"
 
 
-def test_a_file_has_all_scores_however_many_pages_they_are_read_in(asker, run, monkeypatch):
-    monkeypatch.setattr(lines, "PAGE_ROWS", 2)
+def test_a_file_has_all_scores_however_many_pages_they_are_read_in(asker, run, set_constant):
+    set_constant(lines, "PAGE_ROWS", 2)
     candidate, case = run.candidates.get(), run.dataset.cases.get(position=2)
     for position in range(2, 5):
         add_score(run, case, candidate, position, repeat=position)

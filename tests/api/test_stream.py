@@ -59,8 +59,8 @@ def run(alice, dataset):
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(streams, "FRAME_SECONDS", 0.01)
+def quick(set_constant):
+    set_constant(streams, "FRAME_SECONDS", 0.01)
 
 
 def finish(run):
@@ -99,8 +99,8 @@ async def test_news_arrive_while_a_run_goes_on(run, token, alice):
     assert json.loads(said[-1]["data"]) == {"state": "cancelled"}
 
 
-async def test_a_lost_nudge_is_made_good_by_the_next_beat(run, token, monkeypatch):
-    monkeypatch.setattr(streams, "BEAT_SECONDS", 0.05)
+async def test_a_lost_nudge_is_made_good_by_the_next_beat(run, token, set_constant):
+    set_constant(streams, "BEAT_SECONDS", 0.05)
     frames = Listener(run, token).frames()
     async with asyncio.timeout(PATIENCE_SECONDS), aclosing(frames):
         await anext(frames)
@@ -109,8 +109,8 @@ async def test_a_lost_nudge_is_made_good_by_the_next_beat(run, token, monkeypatc
 
 
 @pytest.mark.parametrize("lost", ["token", "role"])
-async def test_who_loses_the_token_or_the_role_hears_no_more(run, alice, monkeypatch, lost):
-    monkeypatch.setattr(streams, "BEAT_SECONDS", 0.05)
+async def test_who_loses_the_token_or_the_role_hears_no_more(run, alice, set_constant, lost):
+    set_constant(streams, "BEAT_SECONDS", 0.05)
     made = await in_thread(create_token)(alice, "test", ["read"])
     frames = Listener(run, made.text).frames()
     async with asyncio.timeout(PATIENCE_SECONDS), aclosing(frames):
@@ -130,8 +130,8 @@ async def test_a_stranger_hears_nothing_and_an_id_that_is_none_is_refused(run, t
         assert answer["Content-Type"] == "application/problem+json"
 
 
-async def test_a_person_has_only_so_many_streams(run, token, monkeypatch):
-    monkeypatch.setattr(streams, "STREAMS_PER_PERSON", 1)
+async def test_a_person_has_only_so_many_streams(run, token, set_constant):
+    set_constant(streams, "STREAMS_PER_PERSON", 1)
     frames = Listener(run, token).frames()
     async with aclosing(frames):
         await anext(frames)

@@ -17,13 +17,6 @@ def data_folder(settings, tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def set_constant():
-    """For one test. Unlike `monkeypatch` it keeps the schemas of scorers, which take seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch.setattr
-
-
 @pytest.fixture(scope="session")
 def shared_simulator():
     with running_simulator(latency_ms=0) as server:

@@ -65,8 +65,10 @@ def test_archived_runs_stand_under_archived_alone(alice, dataset):
     assert client_of(alice).get(reverse("runs")).context["counters"].today == 0
 
 
-def test_after_its_time_a_run_goes_in_small_steps_and_its_answers_stay(alice, dataset, monkeypatch):
-    monkeypatch.setattr(retention, "BATCH", 2)
+def test_after_its_time_a_run_goes_in_small_steps_and_its_answers_stay(
+    alice, dataset, set_constant
+):
+    set_constant(retention, "BATCH", 2)
     run, kept = full_run(alice, dataset, "a"), full_run(alice, dataset, "b")
     delete_run(run, alice)
     pass_the_time(run)

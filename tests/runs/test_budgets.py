@@ -315,16 +315,15 @@ def test_the_form_stores_a_budget_and_shows_it_again(alice, dataset):
 
 
 def test_the_form_says_what_is_wrong_at_the_field(alice, dataset):
-    for field, typed, told in (
-        ("budget_calls", "none", "Input should be a valid integer"),
-        ("budget_calls", "0", "Input should be greater than 0"),
-        ("budget_dollars", "5", "A budget in dollars needs the price of every model"),
+    for door, field, typed, told in (
+        ("run_estimate", "budget_calls", "none", "Input should be a valid integer"),
+        ("run_estimate", "budget_calls", "0", "Input should be greater than 0"),
+        ("run_new", "budget_dollars", "5", "A budget in dollars needs the price of every model"),
     ):
-        answer = client_of(alice).post(reverse("run_new"), small_form(**{field: typed}))
-        assert answer.status_code == 400
+        answer = client_of(alice).post(reverse(door), small_form(**{field: typed}))
         (problem,) = answer.context["problems"]
-        assert problem.field == f"id_{field}"
-        assert told in problem.message
+        assert (problem.field, told in problem.message) == (f"id_{field}", True), typed
+    assert answer.status_code == 400
 
 
 def test_the_estimate_says_when_it_exceeds_the_budget(alice, dataset):

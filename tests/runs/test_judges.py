@@ -83,15 +83,14 @@ def test_a_judge_with_parameters_is_shown_as_yaml(alice, judged):
 
 def test_the_form_says_what_is_wrong_with_a_judge(alice, dataset, court):
     for changes, message in (
-        ({"scorer-rubric-judge": ""}, "Name the model that judges"),
         ({"scorer-rubric-judge": "sim-large"}, "has no endpoint. Write endpoint/model."),
         ({"scorer-rubric-judge": "nowhere/x"}, "There is no endpoint &#x27;nowhere&#x27;."),
         ({"scorer-rubric-rubric": ""}, "rubric.rubric: Field required"),
         ({"scorer-rubric-threshold": "2"}, "rubric.threshold: Input should be less"),
     ):
-        answer = client_of(alice).post(reverse("run_new"), posted(**changes))
-        assert answer.status_code == 400
-        assert message in answer.content.decode()
+        assert message in client_of(alice).post(reverse("run_estimate"), posted(**changes)).text
+    answer = client_of(alice).post(reverse("run_new"), posted(**{"scorer-rubric-judge": ""}))
+    assert (answer.status_code, "Name the model that judges" in answer.text) == (400, True)
     assert not Run.objects.exists()
 
 

@@ -10,6 +10,7 @@ from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_run, run_document
+from tests.runs.form_parts import small_form
 
 pytestmark = pytest.mark.django_db
 
@@ -38,33 +39,14 @@ def words_of(answer):
     return " ".join(answer.text.split())
 
 
-def form(**fields):
-    return {
-        "name": "sent",
-        "mode": "form",
-        "dataset_source": "stored",
-        "dataset": "sums",
-        "prompts": ["0"],
-        "prompt-0-name": "plain",
-        "prompt-0-user": "{{question}}",
-        "models": ["simulated/sim-small"],
-        "scorers": ["exact"],
-        "repeats": "1",
-        "seed": "0",
-        "preset": "balanced",
-        "cache": "use",
-        **fields,
-    }
-
-
 CHOSEN = {"where": "subject: sums", "split": "train", "sample": "10", "sample_seed": "7"}
 
 
 def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
     client = client_of(alice)
-    panel = words_of(client.post(reverse("run_estimate"), form(**CHOSEN)))
+    panel = words_of(client.post(reverse("run_estimate"), small_form(**CHOSEN)))
     assert "10 cases (of 40)" in panel
-    client.post(reverse("run_new"), form(**CHOSEN))
+    client.post(reverse("run_new"), small_form(**CHOSEN))
     run = Run.objects.get()
     assert run.planned == 10
     assert run.document["dataset"] == {
@@ -111,17 +93,16 @@ WRONG_SLICES = [
 
 
 def test_a_slice_that_cannot_be_cut_starts_nothing_and_marks_its_field(alice, dataset):
-    client = client_of(alice)
-    for typed, field, told in WRONG_SLICES:
-        answer = client.post(reverse("run_new"), form(**typed))
-        (problem,) = answer.context["problems"]
+    client, doors = client_of(alice), ["run_new", *["run_estimate"] * (len(WRONG_SLICES) - 1)]
+    for door, (typed, field, told) in zip(doors, WRONG_SLICES, strict=True):
+        (problem,) = client.post(reverse(door), small_form(**typed)).context["problems"]
         assert (problem.field, told in problem.message) == (field, True), problem.message
     assert not Run.objects.exists()
 
 
 def test_a_slice_of_pasted_rows_is_cut_as_well(alice, endpoint):
     rows = "question,expected,subject\n2 + 3?,5,sums\n4 + 4?,8,logic\n1 + 1?,2,sums\n"
-    pasted = form(dataset_source="paste", rows=rows, where="subject: sums", dataset="")
+    pasted = small_form(dataset_source="paste", rows=rows, where="subject: sums", dataset="")
     assert "2 cases (of 3)" in words_of(client_of(alice).post(reverse("run_estimate"), pasted))
     client_of(alice).post(reverse("run_new"), pasted)
     run = Run.objects.get()

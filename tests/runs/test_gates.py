@@ -1,6 +1,7 @@
 """Runs of a configuration are held to its baseline and gates, as they were at the launch."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -52,35 +53,34 @@ def ended(stored, dataset, values, **fields):
     return run
 
 
-@pytest.mark.parametrize(
-    ("values", "fields", "gates", "state"),
-    [
-        pytest.param(GOOD, {}, {}, "passed", id="as good as the baseline"),
-        pytest.param(BAD, {}, {}, "regressed", id="worse, and not by chance"),
-        pytest.param([0.0, *GOOD[1:]], {}, {}, "passed", id="one case worse may be chance"),
-        pytest.param(
-            [0.0, *GOOD[1:]], {}, {"max_regressions": 0}, "regressed", id="not one case worse"
-        ),
-        pytest.param(GOOD, {"cost": 2.0}, {"max_cost": 1.0}, "failed", id="too dear"),
-        pytest.param(GOOD, {}, {"min_score": 0.9}, "passed", id="good enough"),
-        pytest.param(
-            BAD, {"state": RunState.CANCELLED}, {}, "failed", id="cancelled is no regression"
-        ),
-    ],
-)
-def test_a_run_is_judged_when_it_has_ended(alice, stored, dataset, values, fields, gates, state):
-    set_gate(stored, alice, ended(stored, dataset, GOOD), gates)
-    run = ended(stored, dataset, values, **fields)
-    assert judge_ended(now()) == 1
-    assert (run.gate.state, RunGate.objects.get(run=run).state) == ("pending", state)
-    assert judge_ended(now()) == 0
-    shown = Asker(alice).get(f"/runs/{run.pk}").json()["gate"]
-    assert (shown["state"], shown["baseline"]) == (state, stored.baseline_id)
-    words = {"passed": "Passed", "failed": "Failed", "regressed": "Regressed"}[state]
-    for address in (run.get_absolute_url(), stored.get_absolute_url()):
-        assert words in client_of(alice).get(address).text
-    told = RunEvent.objects.filter(run=run).latest("pk").message
-    assert told.startswith({"passed": "It passed", "failed": "A gate", "regressed": "Reg"}[state])
+JUDGED: dict[str, tuple[list[float], dict[str, Any], dict[str, Any], str]] = {
+    "as good as the baseline": (GOOD, {}, {}, "passed"),
+    "worse, and not by chance": (BAD, {}, {}, "regressed"),
+    "one case worse may be chance": ([0.0, *GOOD[1:]], {}, {}, "passed"),
+    "not one case worse": ([0.0, *GOOD[1:]], {}, {"max_regressions": 0}, "regressed"),
+    "too dear": (GOOD, {"cost": 2.0}, {"max_cost": 1.0}, "failed"),
+    "good enough": (GOOD, {}, {"min_score": 0.9}, "passed"),
+    "cancelled is no regression": (BAD, {"state": RunState.CANCELLED}, {}, "failed"),
+}
+TOLD = {"passed": "It passed", "failed": "A gate", "regressed": "Reg"}
+
+
+def test_a_run_is_judged_when_it_has_ended(alice, stored, dataset):
+    baseline, found, runs = ended(stored, dataset, GOOD), {}, {}
+    for case, (values, fields, gates, state) in JUDGED.items():
+        set_gate(stored, alice, baseline, gates)
+        run = runs[state] = ended(stored, dataset, values, **fields)
+        assert (judge_ended(now()), judge_ended(now()), run.gate.state) == (1, 0, "pending")
+        found[case] = RunGate.objects.get(run=run).state
+        told = RunEvent.objects.filter(run=run).latest("pk").message
+        assert told.startswith(TOLD[state]), case
+    assert found == {case: state for case, (*_, state) in JUDGED.items()}
+    of_all = client_of(alice).get(stored.get_absolute_url()).text
+    for state, run in runs.items():
+        shown = Asker(alice).get(f"/runs/{run.pk}").json()["gate"]
+        assert (shown["state"], shown["baseline"]) == (state, baseline.pk)
+        for page in (client_of(alice).get(run.get_absolute_url()).text, of_all):
+            assert state.capitalize() in page
 
 
 def test_what_is_under_way_waits_and_what_goes_on_is_judged_again(alice, stored, dataset):
@@ -136,22 +136,15 @@ def test_a_baseline_that_was_deleted_is_said(alice, stored, dataset):
     assert stored.baseline is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"state": RunState.RUNNING}, "is running. Choose a complete one"),
-        ({"other_scorers": True}, "has other scorers"),
-    ],
-)
-def test_only_a_complete_run_with_the_same_scorers_is_a_baseline(
-    alice, stored, dataset, fields, told
-):
-    if fields.pop("other_scorers", False):
-        fields["document"] = run_document(dataset, scorers=["numeric"])
-    run = ended(stored, dataset, GOOD, **fields)
-    answer = Asker(alice).ask("put", "/configuration-gates/nightly", {"baseline": run.pk})
-    assert answer.status_code == 422
-    assert told in answer.json()["detail"]
+def test_only_a_complete_run_with_the_same_scorers_is_a_baseline(alice, stored, dataset):
+    going = ended(stored, dataset, GOOD, state=RunState.RUNNING)
+    other = ended(stored, dataset, GOOD, document=run_document(dataset, scorers=["numeric"]))
+    for run, told in (
+        (other, "has other scorers"),
+        (going, "is running. Choose a complete one"),
+    ):
+        answer = Asker(alice).ask("put", "/configuration-gates/nightly", {"baseline": run.pk})
+        assert (answer.status_code, told in answer.json()["detail"]) == (422, True)
     address = reverse("configuration_baseline", args=[stored.pk])
     assert told in client_of(alice).post(address, {"baseline": run.pk}).text
     with pytest.raises(ConfigurationError):

@@ -1,4 +1,4 @@
-"""A run of 20,000 trials: its pages stay small and ask few questions."""
+"""A run of 10,000 trials: its pages stay small and ask few questions."""
 
 import pytest
 from django.db import connection
@@ -28,7 +28,7 @@ MOST_BYTES = 150_000
 
 
 def test_the_pages_of_a_large_run_are_small_and_ask_little(alice):
-    run = make_large_run(alice, candidates=20, cases=500, repeats=2)
+    run = make_large_run(alice, candidates=20, cases=250, repeats=2)
     client = client_of(alice)
     told = {}
     for path in PAGES:
@@ -38,8 +38,8 @@ def test_the_pages_of_a_large_run_are_small_and_ask_little(alice):
         told[path] = (len(asked), len(answer.content))
     assert max(asked for asked, _ in told.values()) <= MOST_QUESTIONS, told
     assert max(size for _, size in told.values()) <= MOST_BYTES, told
-    last = client.get(f"/runs/{run.pk}/scores/?after=9949.0~9949")
-    assert [row.score.position for row in last.context["rows"]] == list(range(9_950, 10_000))
+    last = client.get(f"/runs/{run.pk}/scores/?after=4949.0~4949")
+    assert [row.score.position for row in last.context["rows"]] == list(range(4_950, 5_000))
     assert last.context["page"].next is None
     drawn = client.get(f"/runs/{run.pk}/heatmap/").json()
     assert (len(drawn["rows"]), len(drawn["columns"])) == (20, 200)

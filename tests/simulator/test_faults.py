@@ -185,17 +185,17 @@ async def test_every_rate_names_a_fault_and_brings_it(client, simulator, fault):
 async def test_rates_hit_the_same_requests_at_any_concurrency_and_retries_get_a_new_chance(
     client, simulator
 ):
-    bodies = [chat(f"What is {number} + 1?") for number in range(300)]
+    bodies = [chat(f"What is {number} + 1?") for number in range(120)]
     simulator.change(error_rate=0.2)
     together = [answered.status for answered in await ask_all(client, bodies)]
     again = [answered.status for answered in await ask_all(client, bodies)]
     simulator.reset()
     one_by_one = [(await post(client, CHAT, body)).status for body in bodies]
     assert together == one_by_one
-    assert 35 <= sum(status != 200 for status in together) <= 85
+    assert 12 <= sum(status != 200 for status in together) <= 36
     assert set(together) == {200, 500, 502, 503}
     failed_twice = sum(a != 200 != b for a, b in zip(together, again, strict=True))
-    assert failed_twice < 30
+    assert failed_twice < 12
 
 
 async def test_a_script_plays_its_entries_as_often_as_they_say(client, simulator):

@@ -14,15 +14,9 @@ from runs.models import Endpoint, EndpointKind
 from runs.services.connection import check_connection
 from workers.engine.providers import PROVIDERS, model_list_of
 
-pytestmark = pytest.mark.usefixtures("patient_calls")
+pytestmark = pytest.mark.usefixtures("patient_calls", "data_folder")
 
 CANARY = "sk-canary-0123456789abcdef"
-
-
-@pytest.fixture(autouse=True)
-def data_folder(settings, tmp_path):
-    settings.EVALSITE_DATA = tmp_path
-    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
 
 
 def new_endpoint(**fields):
@@ -186,10 +180,8 @@ def test_an_answer_that_is_no_list_breaks_off_or_is_huge_is_said_to_be_so(settin
         for body in NO_LISTS:
             server.answer = (200, {}, body)
             report = ask(server, settings)
-            assert (report.ok, report.message) == (
-                False,
-                "It answered, but not with a list of models.",
-            )
+            told = "It answered, but not with a list of models."
+            assert (report.ok, report.message) == (False, told)
         for length, message in ((10, "broke off"), (10**9, "1,000,000,000 bytes")):
             server.answer = (200, {"Content-Length": str(length)}, b"[")
             report = ask(server, settings)
@@ -216,15 +208,15 @@ def test_nobody_listening_is_said_to_be_so(settings):
     assert "Nothing answers at this address" in report.message
 
 
-def test_a_private_address_is_not_called(settings):
+def test_a_private_address_is_not_called():
+    """By its number, by its name and as a further server."""
     with provider(models_answer("secret")) as server:
-        endpoint = new_endpoint(base_url=f"http://127.0.0.1:{server.server_address[1]}/v1")
-        by_address = check_connection(endpoint)
-        endpoint.base_url = endpoint.base_url.replace("127.0.0.1", "localhost")
-        by_name = check_connection(endpoint)
-    for report in (by_address, by_name):
-        assert not report.ok
-        assert "under Private addresses" in report.message
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        named = url.replace("127.0.0.1", "localhost")
+        for fields in ({"base_url": url}, {"base_url": named}, {"more_urls": [url]}):
+            report = check_connection(new_endpoint(**fields))
+            assert not report.ok
+            assert "under Private addresses" in report.message
     assert server.seen == []
 
 
@@ -236,64 +228,36 @@ def test_a_lost_key_file_is_told(settings):
     assert "is gone" in report.message
 
 
-@pytest.mark.parametrize(
-    ("kind", "suffix", "path", "headers", "answer"),
-    [
-        (
-            EndpointKind.ANTHROPIC,
-            "/v1",
-            "/v1/models?limit=1000",
-            {"x-api-key": CANARY, "anthropic-version": "2023-06-01"},
-            {"data": [{"id": "small"}]},
-        ),
-        (
-            EndpointKind.OLLAMA,
-            "",
-            "/api/tags",
-            {"Authorization": f"Bearer {CANARY}"},
-            {"models": [{"name": "small"}]},
-        ),
-    ],
-)
-def test_every_kind_is_asked_in_its_own_way(settings, kind, suffix, path, headers, answer):
-    with provider((200, {}, json.dumps(answer).encode())) as server:
-        place = f"127.0.0.1:{server.server_address[1]}"
-        settings.ALLOWED_PRIVATE_ENDPOINTS = (place,)
-        key = secrets.encrypt(CANARY)
-        endpoint = new_endpoint(kind=kind, base_url=f"http://{place}{suffix}", key_ciphertext=key)
-        assert check_connection(endpoint).models == ("small",)
-    assert server.seen[0][0] == path
-    assert server.seen[0][1].items() >= headers.items()
+def test_every_kind_is_asked_in_its_own_way(settings):
+    anthropic = {"x-api-key": CANARY, "anthropic-version": "2023-06-01"}
+    ollama = {"Authorization": f"Bearer {CANARY}"}
+    for kind, suffix, path, headers, answer in (
+        ("anthropic", "/v1", "/v1/models?limit=1000", anthropic, {"data": [{"id": "small"}]}),
+        ("ollama", "", "/api/tags", ollama, {"models": [{"name": "small"}]}),
+    ):
+        with provider((200, {}, json.dumps(answer).encode())) as server:
+            place = f"127.0.0.1:{server.server_address[1]}"
+            settings.ALLOWED_PRIVATE_ENDPOINTS = (place,)
+            endpoint = new_endpoint(kind=kind, base_url=f"http://{place}{suffix}")
+            endpoint.key_ciphertext = secrets.encrypt(CANARY)
+            assert check_connection(endpoint).models == ("small",)
+        [(asked, sent)] = server.seen
+        assert (asked, sent.items() >= headers.items()) == (path, True)
 
 
-def ask_two(settings, first, second):
-    places = [f"127.0.0.1:{server.server_address[1]}" for server in (first, second)]
-    settings.ALLOWED_PRIVATE_ENDPOINTS = tuple(places)
-    base, more = (f"http://{place}/v1" for place in places)
-    return check_connection(new_endpoint(base_url=base, more_urls=[more])), places
-
-
-def test_all_servers_are_asked_and_what_they_share_is_listed(settings):
+def test_all_servers_are_asked_what_they_share_is_listed_and_who_fails_is_named(settings):
     with provider(models_answer("a", "b")) as first, provider(models_answer("b", "c")) as second:
-        report, _ = ask_two(settings, first, second)
-    assert report.ok
-    assert report.models == ("b",)
+        places = [f"127.0.0.1:{server.server_address[1]}" for server in (first, second)]
+        settings.ALLOWED_PRIVATE_ENDPOINTS = tuple(places)
+        base, more = (f"http://{place}/v1" for place in places)
+        endpoint = new_endpoint(base_url=base, more_urls=[more])
+        report = check_connection(endpoint)
+        second.answer = (503, {}, b"")
+        failed = check_connection(endpoint)
+    assert (report.ok, report.models) == (True, ("b",))
     assert report.message == "Connected to 2 servers: all offer 1 model."
-
-
-def test_of_several_servers_the_one_that_fails_is_named(settings):
-    with provider(models_answer("a")) as first, provider((503, {}, b"")) as second:
-        report, places = ask_two(settings, first, second)
-    assert not report.ok
-    assert report.message.startswith(f"{places[1]}: The provider failed")
-
-
-def test_a_further_server_at_a_private_address_is_not_called(settings):
-    with provider(models_answer("a")) as server:
-        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        report = check_connection(new_endpoint(more_urls=[url]))
-    assert "under Private addresses" in report.message
-    assert server.seen == []
+    assert not failed.ok
+    assert failed.message.startswith(f"{places[1]}: The provider failed")
 
 
 def test_every_kind_of_endpoint_can_be_called_and_listed():

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.urls import reverse
 
 from runs.models import AuditAction, AuditEntry, Dataset, Endpoint, EndpointKind
-from runs.outbound import check_servers, policy_for, webhook_policy
+from runs.outbound import check_servers, places_to_tick, policy_for, webhook_policy
 from runs.roles import Role
+from runs.services.endpoints import save_endpoint
 from tests.harness.factories import client_of, make_person, run_document
 from tests.runs.test_outbound import Answers
 from tests.runs.test_pages_endpoints import fields
@@ -138,23 +140,26 @@ METADATA = [
 ]
 
 
-def test_no_tick_opens_a_metadata_service_or_another_protocols_port(admin, settings):
+def test_no_tick_opens_a_metadata_service_or_another_protocols_port(ada, admin, settings):
     for url in METADATA:
         place = url.removeprefix("http://").lower().rstrip(".") + ":80"
         settings.ALLOWED_PRIVATE_ENDPOINTS = (place,)
-        typed = fields(base_url=f"{url}/latest", private_addresses=[place])
-        answer = admin.post(reverse("endpoint_new"), typed)
-        assert (answer.status_code, "never called" in answer.text) == (400, True), url
-    typed = fields(base_url="http://localhost:22", private_addresses=["localhost:22"])
+        with pytest.raises(ValidationError, match="never called"):
+            save_endpoint(ada, at(f"{url}/latest", place))
+    typed = fields(base_url=f"{url}/latest", private_addresses=[place])
     answer = admin.post(reverse("endpoint_new"), typed)
-    assert "belongs to another protocol" in answer.text
+    assert (answer.status_code, "never called" in answer.text) == (400, True)
+    with pytest.raises(ValidationError, match="belongs to another protocol"):
+        save_endpoint(ada, at("http://localhost:22", "localhost:22"))
     assert not Endpoint.objects.exists()
 
 
 def test_a_name_within_a_network_is_asked_about_when_it_is_entered(admin):
     for host in ("gpu-box", "gpu-1.lan", "host.docker.internal", "nas.local"):
-        answer = admin.post(reverse("endpoint_new"), fields(base_url=f"http://{host}:8000/v1"))
-        assert ticks_of(answer) == {f"{host}:8000": False}
+        url = f"http://{host}:8000/v1"
+        assert places_to_tick(at(url)) == [f"{host}:8000"]
+    answer = admin.post(reverse("endpoint_new"), fields(base_url=url))
+    assert ticks_of(answer) == {"nas.local:8000": False}
 
 
 def test_a_name_that_proves_private_is_offered_by_the_connection_test(admin):

@@ -5,12 +5,14 @@ import io
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.management import CommandError, call_command
+from django.test import RequestFactory
 from django.urls import reverse
 
 from runs.models import Dataset, Endpoint
 from runs.roles import Role
 from runs.selectors.endpoints.service import service_of
 from runs.services.endpoints import find_models, save_endpoint
+from runs.views.endpoints import new_form
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_person, make_run, run_document
 from tests.toy_things import Parrot
@@ -37,15 +39,17 @@ def typed(**changes):
 
 
 def test_choosing_a_provider_fills_the_form_in(page):
-    for name, known in KNOWN_PROVIDERS.items():
-        answer = page.get(reverse("endpoint_new"), {"provider": name})
-        form = answer.context["form"]
-        assert form["kind"].value() == known.kind
-        assert form["base_url"].value() == known.base_url
-        assert form["max_concurrent"].value() == known.max_concurrent
-        assert known.title in answer.text
+    for known in KNOWN_PROVIDERS.values():
+        form = new_form(RequestFactory().get(reverse("endpoint_new")), known)
+        for field in ("kind", "base_url", "max_concurrent"):
+            assert form[field].value() == getattr(known, field)
         offered = [place for place, _ in form.fields["private_addresses"].choices]
         assert bool(offered) is ("localhost" in known.base_url)
+    answer = page.get(reverse("endpoint_new"), {"provider": "azure"})
+    assert answer.context["form"]["kind"].value() == "azure"
+    assert [
+        known.title for known in KNOWN_PROVIDERS.values() if known.title not in answer.text
+    ] == []
     assert page.get(reverse("endpoint_new"), {"provider": "<x>"}).status_code == 200
 
 

@@ -238,30 +238,27 @@ def test_the_list_asks_a_fixed_number_of_questions(
         assert len(asker.get("/runs").json()["data"]) == 5
 
 
-def test_polling_is_answered_with_304_while_nothing_changed(asker, run):
-    first = asker.get(f"/runs/{run.pk}/live")
-    assert first.json()["seq"] == run.version
-    same = asker.ask("get", f"/runs/{run.pk}/live", headers={"If-None-Match": first["ETag"]})
-    assert (same.status_code, same.content) == (304, b"")
-
-
 def test_a_run_is_controlled(asker, run):
     path = f"/runs/{run.pk}"
     retried = asker.post(f"{path}/retry").json()
     assert retried == {"applied": True, "changed": False, "trials": 0}  # its chunk is not closed
     assert asker.post(f"{path}/trials/7/rerun").json()["changed"] is False
-    said = [
-        asker.post(f"{path}/pause", {"reason": "lunch"}).json(),
-        asker.post(f"{path}/pause").json(),
-        asker.post(f"{path}/resume").json(),
-        asker.post(f"{path}/cancel", {}).json(),
-        asker.post(f"{path}/cancel").json(),
-    ]
-    assert [answer["changed"] for answer in said] == [True, False, True, True, False]
-    assert all(answer["applied"] for answer in said)
-    assert asker.post(f"{path}/resume").status_code == 409
-    assert asker.post(f"{path}/retry").status_code == 409
-    assert asker.post(f"{path}/trials/0/rerun").status_code == 409
+    models.Chunk.objects.create(run=run, start=0, trials=[], state=models.ChunkState.LEASED)
+    for name, body, changed in (
+        ("pause", {"reason": "by a script", "now": True}, True),
+        ("pause", None, False),
+        ("resume", None, True),
+        ("resume", None, False),
+        ("cancel", {}, True),
+        ("cancel", None, False),
+    ):
+        told = asker.post(f"{path}/{name}", body).json()
+        assert told == {"applied": True, "changed": changed}, (name, changed)
+        if body:
+            paused = Run.objects.get(pk=run.pk)
+            assert (paused.reason, paused.drops_calls) == ("Paused by alice: by a script", True)
+    for name in ("pause", "resume", "retry", "trials/0/rerun"):
+        assert asker.post(f"{path}/{name}").status_code == 409, name
     assert asker.post(f"{path}/cancel", {"hard": True}).status_code == 422
     assert not models.WebhookDelivery.objects.exists(), "nobody asked to be told"
 

@@ -26,9 +26,13 @@ pytestmark = pytest.mark.django_db
 PRICES = {"sim-small": {"input": 1.0, "output": 2.0}}
 
 
+def going(owner, dataset):
+    return make_run(owner, dataset, state=RunState.RUNNING, ended=None, going_since=now())
+
+
 @pytest.fixture
 def run(alice, dataset):
-    return make_run(alice, dataset, state=RunState.RUNNING, ended=None, going_since=now())
+    return going(alice, dataset)
 
 
 def with_budget(run, **budget):
@@ -89,10 +93,13 @@ def test_use_is_told_against_the_budget(run):
         assert line.text == text
 
 
-def test_a_run_without_a_budget_has_nothing_to_watch(run):
+def test_a_run_without_a_budget_has_nothing_to_watch(run, alice):
     Run.objects.filter(pk=run.pk).update(calls_sent=10**6, cost=10**6)
     assert watch(run).state == RunState.RUNNING
     assert take_snapshot(reload(run))["budget"] == {}
+    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=9)
+    pause_run(run, alice)
+    assert resume_run(run, alice), "who paused it below the budget may resume it"
 
 
 def test_at_80_percent_it_is_said_once_and_again_for_a_raised_budget(run, alice):
@@ -106,27 +113,24 @@ def test_at_80_percent_it_is_said_once_and_again_for_a_raised_budget(run, alice)
     assert [event.data["total"] for event in run.events.filter(kind="budget")] == [110, 100]
 
 
-@pytest.mark.parametrize(
-    ("budget", "used", "amount"),
-    [
-        ({"calls": 10}, {"calls_sent": 10}, "10 calls"),
-        ({"dollars": 0.5}, {"cost": 0.5}, "$0.50"),
-        ({"seconds": 60}, {"ran_seconds": 61.0}, "1m 00s"),
-    ],
-)
-def test_a_budget_that_is_used_up_pauses_the_run_and_says_what_to_do(run, budget, used, amount):
-    Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
-    paused = watch(run)
-    assert paused.state == RunState.PAUSED
-    assert paused.reason == (
-        f"The budget of {amount} is used up: raise it to resume, or cancel the run"
-    )
-    assert watch(run).events.count() == paused.events.count()
+USED_UP: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"calls": 10}, {"calls_sent": 10}, "10 calls"),
+    ({"dollars": 0.5}, {"cost": 0.5}, "$0.50"),
+    ({"seconds": 60}, {"ran_seconds": 61.0}, "1m 00s"),
+]
 
 
-def test_a_run_that_has_all_its_answers_is_not_stopped(run):
+def test_a_budget_that_is_used_up_pauses_the_run_and_says_what_to_do(alice, dataset):
+    for budget, used, amount in USED_UP:
+        run = going(alice, dataset)
+        Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
+        paused = watch(run)
+        told = f"The budget of {amount} is used up: raise it to resume, or cancel the run"
+        assert (paused.state, paused.reason) == (RunState.PAUSED, told)
+        assert watch(run).events.count() == paused.events.count()
+    run = going(alice, dataset)
     Run.objects.filter(pk=with_budget(run, calls=3).pk).update(calls_sent=3, done=3)
-    assert watch(run).state == RunState.RUNNING
+    assert watch(run).state == RunState.RUNNING, "it has all its answers"
 
 
 def test_time_is_watched_also_where_nobody_writes(run):
@@ -137,13 +141,14 @@ def test_time_is_watched_also_where_nobody_writes(run):
     assert reload(run).state == RunState.PAUSED
 
 
-@pytest.mark.parametrize("total", [10, 9], ids=["the same", "less"])
-def test_resuming_needs_a_raised_budget(run, alice, total):
+def test_resuming_needs_a_raised_budget(run, alice):
     stopped(run)
-    retune_run(run, alice, {"budget": {"calls": total}}, "why")
-    with pytest.raises(ConfigurationError, match=f"budget of {total} calls is used up. Raise it"):
-        resume_run(run, alice)
-    assert reload(run).state == RunState.PAUSED
+    for total in (10, 9):
+        retune_run(run, alice, {"budget": {"calls": total}}, "why")
+        told = f"budget of {total} calls is used up. Raise it"
+        with pytest.raises(ConfigurationError, match=told):
+            resume_run(run, alice)
+        assert reload(run).state == RunState.PAUSED
     retune_run(run, alice, {"budget": {"calls": 11}}, "why")
     assert resume_run(run, alice)
     assert reload(run).spent_budgets == {}
@@ -158,12 +163,6 @@ def test_what_the_workers_count_stops_a_run_before_all_of_it_is_stored(run, alic
     retune_run(run, alice, {"budget": {"calls": None}}, "why")
     assert resume_run(run, alice)
     assert not stop_for_budget(run.pk, "calls")  # an old word: there is no such budget now
-
-
-def test_a_person_who_paused_it_may_resume_below_the_budget(run, alice):
-    Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=9)
-    pause_run(run, alice)
-    assert resume_run(run, alice)
 
 
 def test_the_event_of_a_change_says_what_moved(run, alice):
@@ -239,37 +238,32 @@ def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, alic
     assert reload(run).state == RunState.RUNNING
 
 
-@pytest.mark.parametrize(
-    ("budget", "totals", "proposal", "needed"),
-    [
-        pytest.param({"calls": 10}, {"calls_sent": 10}, "20", "", id="nothing is done yet"),
-        pytest.param(
-            {"calls": 10},
-            {"calls_sent": 10, "done": 10, "planned": 100},
-            "20",
-            "Finishing takes about 110 calls in all; 90 trials are left.",
-            id="much is left: twice as much",
-        ),
-        pytest.param(
-            {"calls": 90},
-            {"calls_sent": 90, "done": 99, "planned": 100},
-            "100",
-            "Finishing takes about 100 calls in all; 1 trial is left.",
-            id="little is left: what it takes",
-        ),
-        pytest.param(
-            {"dollars": 0.5},
-            {"cost": 0.52, "done": 50, "planned": 60},
-            "0.69",
-            "Finishing takes about $0.69 in all; 10 trials are left.",
-            id="dollars",
-        ),
-    ],
-)
-def test_a_stopped_run_proposes_how_far_to_raise_its_budget(run, budget, totals, proposal, needed):
-    Run.objects.filter(pk=with_budget(run, **budget).pk).update(**totals)
-    (line,) = take_snapshot(watch(run))["raises"].values()
-    assert (line["proposal"], line["needed"]) == (proposal, needed)
+CALLS, DOLLARS = {"budget": {"calls": 10}, "calls_sent": 10}, {"budget": {"dollars": 0.5}}
+# What is used of what; the proposal, and why.
+PROPOSED: list[tuple[dict[str, Any], str, str]] = [
+    (CALLS, "20", ""),  # nothing is done yet
+    (CALLS | {"done": 10, "planned": 100}, "20", "about 110 calls in all; 90 trials are left."),
+    (
+        {"budget": {"calls": 90}, "calls_sent": 90, "done": 99, "planned": 100},
+        "100",  # little is left: what it takes
+        "about 100 calls in all; 1 trial is left.",
+    ),
+    (
+        DOLLARS | {"cost": 0.52, "done": 50, "planned": 60},
+        "0.69",
+        "about $0.69 in all; 10 trials are left.",
+    ),
+]
+
+
+def test_a_stopped_run_proposes_how_far_to_raise_its_budget(alice, dataset):
+    for used, proposal, needed in PROPOSED:
+        budget, totals = used["budget"], {name: used[name] for name in used if name != "budget"}
+        run = with_budget(going(alice, dataset), **budget)
+        Run.objects.filter(pk=run.pk).update(**totals)
+        (line,) = take_snapshot(watch(run))["raises"].values()
+        told = f"Finishing takes {needed}" if needed else ""
+        assert (line["proposal"], line["needed"]) == (proposal, told)
 
 
 def test_one_button_raises_the_budget_and_resumes_the_run(run, alice):

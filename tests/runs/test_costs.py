@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from runs.selectors.runs.costs import cost_per_thousand, cost_text
 from runs.selectors.runs.snapshot import take_snapshot
@@ -49,23 +50,19 @@ def test_the_cost_tile_is_live_and_shows_the_snapshots_text(alice, dataset):
     assert page.count('class="tile"') == 6
 
 
-@pytest.mark.parametrize(
-    ("facts", "totals", "cost"),
-    [
-        pytest.param(FACTS, {"scored": 4, "tokens_in": 4000, "tokens_out": 400}, 0.21, id="priced"),
-        pytest.param({}, {"scored": 4, "tokens_in": 4000, "tokens_out": 400}, None, id="no price"),
-        pytest.param(FACTS, {"scored": 4}, None, id="tokens not told"),
-        pytest.param(FACTS, {}, None, id="no answer yet"),
-    ],
-)
-def test_candidates_compare_by_the_cost_of_a_thousand_answers(alice, dataset, facts, totals, cost):
-    run = make_run(alice, dataset, snapshot_of=facts)
-    run.candidates.update(done=totals.get("scored", 0), **totals)
-    found = cost_per_thousand(run, run.candidates.get())
-    assert found == (None if cost is None else pytest.approx(cost))
-    page = client_of(alice).get(run.get_absolute_url()).content.decode()
-    shown = "$0.21" if cost else "unknown" if totals else "–"
-    assert f"{shown}</" in page.split('data-label="$ per 1k"')[1].split("</tr>")[0]
+def test_candidates_compare_by_the_cost_of_a_thousand_answers(alice, dataset):
+    told = {"scored": 4, "tokens_in": 4000, "tokens_out": 400}
+    for facts, totals, cost, shown in (
+        (FACTS, told, pytest.approx(0.21), "$0.21"),
+        ({}, told, None, "unknown"),  # no price
+        (FACTS, {"scored": 4}, None, "unknown"),  # tokens not told
+        (FACTS, {}, None, "–"),
+    ):
+        run = make_run(alice, dataset, snapshot_of=facts)
+        run.candidates.update(done=totals.get("scored", 0), **totals)
+        assert cost_per_thousand(run, run.candidates.get()) == cost
+        page = client_of(alice).get(reverse("run_leaderboard", args=[run.pk])).text
+        assert f"{shown}</" in page.split('data-label="$ per 1k"')[1].split("</tr>")[0]
 
 
 def test_a_trial_says_what_it_cost_or_why_nobody_knows(alice, dataset):

@@ -23,21 +23,20 @@ def state_after(alice, dataset, allowed, failed, done):
     return run
 
 
-@pytest.mark.parametrize(
-    ("allowed", "failed", "done", "is_stopped"),
-    [
-        pytest.param(None, 500, 500, False, id="not asked for"),
-        pytest.param(0.1, 2, 20, False, id="a tenth of twenty is allowed"),
-        pytest.param(0.1, 3, 20, True, id="more than a tenth"),
-        pytest.param(0.1, 2, 2, False, id="too few to say anything"),
-        pytest.param(0.1, 3, 3, True, id="more than a tenth of twenty, whatever comes"),
-        pytest.param(5, 5, 900, False, id="five are allowed"),
-        pytest.param(5, 6, 900, True, id="six are not"),
-    ],
-)
-def test_a_run_is_stopped_by_share_or_count(alice, dataset, allowed, failed, done, is_stopped):
-    run = state_after(alice, dataset, allowed, failed, done)
-    assert (run.state == RunState.PAUSED) == is_stopped
+STOPPED = {
+    (None, 500, 500): False,  # not asked for
+    (0.1, 2, 20): False,  # a tenth of twenty is allowed
+    (0.1, 3, 20): True,  # more than a tenth
+    (0.1, 2, 2): False,  # too few to say anything
+    (0.1, 3, 3): True,  # more than a tenth of twenty, whatever comes
+    (5, 5, 900): False,  # five are allowed
+    (5, 6, 900): True,  # six are not
+}
+
+
+def test_a_run_is_stopped_by_share_or_count(alice, dataset):
+    states = {facts: state_after(alice, dataset, *facts).state for facts in STOPPED}
+    assert {facts: state == RunState.PAUSED for facts, state in states.items()} == STOPPED
 
 
 def test_who_resumes_it_has_decided(alice, dataset):

@@ -122,11 +122,8 @@ def test_launches_with_one_key_at_the_same_moment_make_one_run(live_server, aske
 
 
 def test_an_estimate_starts_nothing_and_tells_what_is_wrong(asker, document):
-    answer = asker.post("/runs/estimate", {"configuration": document})
-    assert answer.status_code == 200
-    found = answer.json()
-    assert (found["trials"], found["calls_to_send"]) == (3, 3)
-    assert found["limited_by"]
+    found = asker.post("/runs/estimate", {"configuration": document}).json()
+    assert (found["trials"], found["calls_to_send"], bool(found["limited_by"])) == (3, 3, True)
     answer = asker.post("/runs/estimate", {"configuration": {**document, "repeats": 10**9}})
     assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, "repeats")
     assert not Run.objects.exists()
@@ -204,16 +201,7 @@ def test_a_cursor_fits_only_its_own_question(asker, alice, dataset):
         assert asker.get("/runs", cursor=none).status_code == 422
 
 
-def test_runs_are_filtered(asker, alice, dataset):
-    make_run(alice, dataset, state=RunState.PAUSED)
-    make_run(alice, dataset, name="Second try")
-    assert len(asker.get("/runs", state="paused").json()["data"]) == 1
-    assert len(asker.get("/runs", name="second").json()["data"]) == 1
-    assert len(asker.get("/runs", kind="evolve").json()["data"]) == 0
-    assert asker.get("/runs", state="nice").status_code == 422
-
-
-def test_since_leaves_out_what_cannot_have_changed(asker, alice, dataset):
+def test_runs_are_filtered_and_since_leaves_out_what_cannot_have_changed(asker, alice, dataset):
     old, live = make_run(alice, dataset), make_run(alice, dataset)
     hour_ago = now() - timedelta(hours=1)
     Run.objects.update(created=hour_ago, ended=hour_ago)
@@ -221,7 +209,15 @@ def test_since_leaves_out_what_cannot_have_changed(asker, alice, dataset):
     as_of = asker.get("/runs").json()["as_of"]
     found = asker.get("/runs", since=as_of, fields="id").json()["data"]
     assert found == [{"id": live.pk}]
-    assert asker.get("/runs", since="yesterday").status_code == 422
+    make_run(alice, dataset, name="Second try", created=hour_ago)
+    counts = [
+        len(asker.get("/runs", **chosen).json()["data"])
+        for chosen in ({"state": "running"}, {"name": "second"}, {"kind": "evolve"})
+    ]
+    assert counts == [1, 1, 0]
+    for wrong in ({"since": "yesterday"}, {"state": "nice"}):
+        assert asker.get("/runs", **wrong).status_code == 422
+    Run.objects.get(name="Second try").delete()
     Run.objects.filter(pk=old.pk).update(ended=now())
     assert len(asker.get("/runs", since=as_of).json()["data"]) == 2
 
@@ -264,10 +260,11 @@ def test_a_run_is_controlled(asker, run):
 
 
 def test_limits_are_changed_with_a_reason_or_without(asker, run):
-    answer = asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 4, "reason": "calm"})
-    assert answer.json()["max_concurrent"] == 4
-    answer = asker.patch(f"/runs/{run.pk}/limits", {"max_concurrent": 5})
-    assert answer.json()["max_concurrent"] == 5
+    limits = dict.fromkeys(("requests_per_minute", "tokens_per_minute"))
+    limits |= {"priority": "normal", "budget": dict.fromkeys(("dollars", "calls", "seconds"))}
+    for body in ({"max_concurrent": 4, "reason": "calm"}, {"max_concurrent": 5}):
+        answer = asker.patch(f"/runs/{run.pk}/limits", body)
+        assert answer.json() == {**limits, "max_concurrent": body["max_concurrent"]}
     told = [event.message.partition(" changed calls at once ")[2] for event in run.events.all()]
     assert told == ["from 4 to 5.", "from no limit to 4. Why: calm"]
     answer = asker.patch(f"/runs/{run.pk}/limits", {"max_curent": 5, "reason": "x"})
@@ -281,7 +278,7 @@ def test_answers_hold_what_json_allows_only(asker, run):
     assert json.loads(text, parse_constant=pytest.fail)["cost"] is None
 
 
-def test_failed_trials_become_a_new_run_that_names_its_origin(asker, run):
+def test_trials_become_a_new_run_that_names_its_origin_or_are_run_again_in_place(asker, run):
     answer = asker.post(f"/runs/{run.pk}/rerun", {"status": "failed"})
     assert answer.status_code == 202
     new = Run.objects.get(pk=answer.json()["id"])
@@ -290,12 +287,8 @@ def test_failed_trials_become_a_new_run_that_names_its_origin(asker, run):
     assert list(positions_of(new)) == [1]
     shown = asker.get(f"/runs/{new.pk}").json()
     assert (shown["rerun_of"], shown["rerun_what"]) == (run.pk, "1 failed trial")
-
-
-def test_named_trials_are_run_again_in_place(asker, run):
     trials = [[0, 0, 0, 0], [1, 0, 1, 0]]
-    done = models.ChunkState.DONE
-    models.Chunk.objects.create(run=run, start=0, trials=trials, state=done)
+    models.Chunk.objects.create(run=run, start=0, trials=trials, state=models.ChunkState.DONE)
     answer = asker.post(f"/runs/{run.pk}/rerun", {"trials": [0], "in_place": True})
     assert answer.json() == {"id": run.pk, "in_place": True, "trials": 1}
     assert list(run.scores.values_list("position", flat=True)) == [1]

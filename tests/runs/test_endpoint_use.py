@@ -61,21 +61,16 @@ def test_an_endpoint_nobody_calls_is_idle(endpoint):
 
 
 def test_calls_in_flight_are_counted_over_workers_and_told_by_run(settings, endpoint, run):
+    """Runs of others are not named, and calls of a dead worker do not count."""
     exchange(settings, quota_of(endpoint, run), Demand((0,), 5), "one")
     exchange(settings, quota_of(endpoint, run), Demand((0,), 3), "two")
     use = small(endpoint, {run.pk})
     assert (use.in_flight, use.condition.text) == (8, "Working")
     assert use.runs == [(run.pk, "first try", 8)]
-
-
-def test_runs_of_others_are_not_named_and_calls_of_a_dead_worker_do_not_count(
-    settings, endpoint, run
-):
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 5))
-    assert small(endpoint).runs == [(None, "1 of other people", 5)]
+    assert small(endpoint).runs == [(None, "1 of other people", 8)]
     key = f"permits:expires:endpoint:{endpoint.pk}/sim-small"
-    redis.Redis.from_url(settings.REDIS_URL).zadd(key, {f"{run.pk}|worker": 1})
-    assert small(endpoint).in_flight == 0
+    redis.Redis.from_url(settings.REDIS_URL).zadd(key, {f"{run.pk}|two": 1})
+    assert small(endpoint).in_flight == 5
 
 
 def test_calls_and_429s_of_the_last_minute_and_the_cut_limit(settings, endpoint, run):
@@ -84,11 +79,8 @@ def test_calls_and_429s_of_the_last_minute_and_the_cut_limit(settings, endpoint,
     report = Report(good=6, throttled=4, pause_seconds=30.0)
     exchange(settings, quota, Demand((0,), 0, 0, report))
     use = small(endpoint)
-    assert use.state.calls == 10
-    assert use.state.throttled == 4
-    assert use.limit_now == 16
-    assert use.limit_mark == 80.0
-    assert use.condition.text == "Told to wait"
+    assert (use.state.calls, use.state.throttled, use.limit_now) == (10, 4, 16)
+    assert (use.limit_mark, use.condition.text) == (80.0, "Told to wait")
 
 
 def test_tokens_are_shown_where_they_are_limited(settings, endpoint, run):
@@ -109,25 +101,20 @@ def test_a_providers_own_limits_are_shown_when_they_are_stricter(settings, endpo
     assert small(endpoint).told == "The provider allows 600 requests a minute."
 
 
-@pytest.fixture
-def broken(settings, endpoint, run):
+def test_an_open_breaker_is_told_and_reset_once(settings, endpoint, run, ada):
     exchange(settings, quota_of(endpoint, run), Demand((0,), 5))
     exchange(settings, quota_of(endpoint, run), Demand((0,), 0, 0, Report(troubled=5)))
     Run.objects.filter(pk=run.pk).update(reason="simulated/sim-small fails; it is tried again.")
-    return endpoint
-
-
-def test_an_open_breaker_is_told_and_reset_once(settings, broken, run, ada):
-    assert small(broken).condition.text == "Failing"
-    assert exchange(settings, quota_of(broken, run), Demand((0,), 1)).permits == 0
-    assert reset_breaker(ada, broken) == 1
-    assert small(broken).condition.text == "Idle"
-    assert exchange(settings, quota_of(broken, run), Demand((0,), 1)).permits == 1
+    assert small(endpoint).condition.text == "Failing"
+    assert exchange(settings, quota_of(endpoint, run), Demand((0,), 1)).permits == 0
+    assert reset_breaker(ada, endpoint) == 1
+    assert small(endpoint).condition.text == "Idle"
+    assert exchange(settings, quota_of(endpoint, run), Demand((0,), 1)).permits == 1
     run.refresh_from_db()
     assert run.reason == ""
     told = "Endpoint simulated: calls are tried again now, asked for by ada."
     assert run.events.get().message == told
-    assert reset_breaker(ada, broken) == 0
+    assert reset_breaker(ada, endpoint) == 0
     assert run.events.get().message == told  # what is not broken is no event
 
 
@@ -193,18 +180,18 @@ def test_only_operators_may_stop_or_free_an_endpoint(endpoint, bob):
         assert address not in page
 
 
-def test_the_buttons_of_the_page_work_without_scripts(endpoint, ada):
-    for name, is_paused in (("endpoint_pause", True), ("endpoint_resume", False)):
-        answer = client_of(ada).post(reverse(name, args=[endpoint.pk]), follow=True)
-        assert answer.status_code == 200
-        assert Endpoint.objects.get(pk=endpoint.pk).is_paused is is_paused
-        assert ("Resume</button>" in answer.content.decode()) is is_paused
-
-
-def test_saving_the_form_does_not_resume_a_paused_endpoint(endpoint, ada):
+def test_the_buttons_work_without_scripts_and_saving_the_form_resumes_nothing(endpoint, ada):
     client = client_of(ada)
     form = client.get(endpoint.get_absolute_url()).context["form"]
-    pause_endpoint(ada, endpoint)
+    for name, is_paused in (
+        ("endpoint_pause", True),
+        ("endpoint_resume", False),
+        ("endpoint_pause", True),
+    ):
+        answer = client.post(reverse(name, args=[endpoint.pk]), follow=True)
+        assert answer.status_code == 200
+        assert Endpoint.objects.get(pk=endpoint.pk).is_paused is is_paused
+        assert ("Resume</button>" in answer.text) is is_paused
     typed = {name: form[name].value() or "" for name in form.fields if name != "new_key"}
     typed |= {"model_names": "sim-small", "max_concurrent": "5", "prices": "", "more_urls": ""}
     assert client.post(endpoint.get_absolute_url(), typed).status_code == 302

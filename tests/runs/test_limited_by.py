@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 import redis.asyncio
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -16,13 +16,7 @@ from runs.selectors.health import forget_troubles
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.worker_beats import BEATS
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    beat,
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_run,
-)
+from tests.harness.factories import beat, client_of, make_dataset, make_endpoint, make_run
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
 from workers.redis_permits import RedisPermits
 
@@ -115,39 +109,40 @@ LIMITED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("cause", LIMITED)
-def test_a_limit_of_the_run_or_the_endpoint_is_named(settings, run, endpoint, cause):
-    limits, of_endpoint, text = LIMITED[cause]
-    limit(run, **limits)
-    Endpoint.objects.filter(pk=endpoint.pk).update(**of_endpoint)
-    work(settings, run, endpoint, 60)
-    snapshot = said(run)
-    assert snapshot["limited_by"]["cause"] == cause
-    begins = "" if cause in {"adaptive", "schedule"} else "Limited by "
-    assert f"{begins}{text}" in snapshot["text"]["limited_by"]
-    if cause.endswith("slots"):
-        at_once = limits.get("max_concurrent", 20)
-        assert snapshot["limited_by"]["limit"] == snapshot["limit"] == at_once
-        assert snapshot["limit_steps"] == [[0, at_once]]
-        assert snapshot["rate_limit"] is None
-    if cause == "run_slots":
-        assert snapshot["limited_by"]["model"] == ""
-    if cause == "adaptive":
-        assert snapshot["limit"] == snapshot["limited_by"]["limit"] == 20  # it starts there
+def test_a_limit_of_the_run_or_the_endpoint_is_named(settings, run, endpoint):
+    found = {}
+    for cause, (limits, of_endpoint, text) in LIMITED.items():
+        with transaction.atomic(), redis.Redis.from_url(settings.REDIS_URL) as client:
+            limit(run, **limits)
+            Endpoint.objects.filter(pk=endpoint.pk).update(**of_endpoint)
+            work(settings, run, endpoint, 60)
+            found[cause] = snapshot = said(run)
+            client.delete(*client.scan_iter("permits:*"))
+            transaction.set_rollback(True)
+        begins = "" if cause in {"adaptive", "schedule"} else "Limited by "
+        assert f"{begins}{text}" in snapshot["text"]["limited_by"]
+        if cause.endswith("slots"):
+            at_once = limits.get("max_concurrent", 20)
+            assert snapshot["limited_by"]["limit"] == snapshot["limit"] == at_once
+            assert snapshot["limit_steps"] == [[0, at_once]]
+            assert snapshot["rate_limit"] is None
+    assert {cause: one["limited_by"]["cause"] for cause, one in found.items()} == {
+        cause: cause for cause in LIMITED
+    }
+    assert found["run_slots"]["limited_by"]["model"] == ""
+    adaptive = found["adaptive"]
+    assert adaptive["limit"] == adaptive["limited_by"]["limit"] == 20  # it starts there
 
 
-@pytest.mark.parametrize(
-    ("reports", "cause", "text"),
-    [
+def test_a_pause_after_429_and_an_open_breaker(settings, run, endpoint):
+    for reports, cause, text in (
         ((GOOD, REFUSED), "pause", "simulated/sim-small answered 429"),
         ((NOTHING, BAD), "breaker", "simulated/sim-small keeps failing"),
-    ],
-)
-def test_a_pause_after_429_and_an_open_breaker(settings, run, endpoint, reports, cause, text):
-    work(settings, run, endpoint, 5, reports=reports)
-    snapshot = said(run)
-    assert snapshot["limited_by"]["cause"] == cause
-    assert text in snapshot["text"]["limited_by"]
+    ):
+        work(settings, run, endpoint, 5, reports=reports)
+        snapshot = said(run)
+        assert snapshot["limited_by"]["cause"] == cause
+        assert text in snapshot["text"]["limited_by"]
 
 
 def test_slots_that_other_runs_use_are_said(settings, run, endpoint, bob):
@@ -180,35 +175,22 @@ def test_the_chart_of_the_throughput_draws_a_rate(settings, run, endpoint):
     assert said(run)["rate_limit"] == 10.0
 
 
-def test_a_paused_endpoint(run, endpoint):
-    Run.objects.filter(pk=run.pk).update(reason="Waiting: endpoint simulated is paused")
-    assert said(run)["limited_by"]["text"].startswith("Endpoint simulated is paused.")
-
-
-def test_workers_that_are_all_busy(settings, run, endpoint):
+def test_the_last_answers_busy_workers_none_at_all_and_a_paused_endpoint(settings, run, endpoint):
     work(settings, run, endpoint, 5)
+    told = "Nothing limits it: it waits for the last answers of the run."
+    last = {"cause": "last_answers", "limit": None, "model": "", "text": told}
+    assert said(run)["limited_by"] == last
     Chunk.objects.create(run=run, start=0, trials=[[0, 0, 0, 0]], state=ChunkState.PENDING)
     assert said(run)["limited_by"]["cause"] == "workers"
     assert "Start another with manage.py work." in said(run)["text"]["limited_by"]
-
-
-def test_no_worker_at_all(settings, run):
+    Run.objects.filter(pk=run.pk).update(reason="Waiting: endpoint simulated is paused")
+    assert said(run)["limited_by"]["text"].startswith("Endpoint simulated is paused.")
+    Run.objects.filter(pk=run.pk).update(reason="")
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.delete(BEATS)
     forget_troubles()
-    assert said(run)["limited_by"]["text"] == (
-        "No worker is running: start one with manage.py work."
-    )
-
-
-def test_the_last_answers(settings, run, endpoint):
-    work(settings, run, endpoint, 5)
-    assert said(run)["limited_by"] == {
-        "cause": "last_answers",
-        "limit": None,
-        "model": "",
-        "text": "Nothing limits it: it waits for the last answers of the run.",
-    }
+    told = "No worker is running: start one with manage.py work."
+    assert said(run)["limited_by"]["text"] == told
 
 
 def test_nothing_is_said_of_a_run_that_does_not_go_on(settings, run, endpoint):

@@ -117,15 +117,14 @@ def test_in_place_the_old_results_are_taken_back_and_asked_for_past_the_cache(al
 
 def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run):
     nothing = "No trial that has a result fits"
-    for query, told in (
-        ("", "Say which trials"),
-        ("trial=99", nothing),
-        ("status=cached", nothing),
-        ("trial=x&trial=-1&trial=99999999999999999999", "Say which trials"),
+    for query, how, told in (
+        ("", "new", "Say which trials"),
+        ("trial=99", "new", nothing),
+        ("status=cached", "in_place", nothing),
+        ("trial=x&trial=-1&trial=99999999999999999999", "in_place", "Say which trials"),
     ):
-        for how in ("new", "in_place"):
-            answer = rerun(alice, run, query, how=how)
-            assert (answer.status_code, told in answer.text) == (400, True), query
+        answer = rerun(alice, run, query, how=how)
+        assert (answer.status_code, told in answer.text) == (400, True), query
     run.candidates.filter(position=0).update(
         document={
             "prompt": {"name": "plain", "system": "", "user": "{{question}}"},

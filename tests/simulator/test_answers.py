@@ -3,10 +3,9 @@
 import json
 import re
 import time
-from itertools import pairwise
+from itertools import pairwise, product
 
 import aiohttp
-import pytest
 
 from tests.simulator.calls import ask, ask_all, chat
 from workers.simulator.demo import DEMO_MODELS, DEMO_PROMPTS, make_questions
@@ -70,6 +69,7 @@ async def test_the_prompt_decides_the_form_of_the_answer(client):
     for system, form in forms.items():
         answered = await ask(client, "What is 17 + 25?", system=system)
         assert re.fullmatch(form, answered.text), system
+    assert "volcanoes" in (await ask(client, "Tell me about volcanoes")).text
 
 
 async def test_a_seed_in_the_body_varies_answers_only_above_temperature_zero(client):
@@ -104,9 +104,7 @@ async def test_a_judge_scores_right_answers_high_and_wrong_ones_low(client):
     ]:
         task = f"{scale}\nQuestion: What is 17 + 25?\nExpected: 42\nAnswer: {given}"
         assert low <= float((await ask(client, task)).text) <= high, (scale, given)
-
-
-async def test_a_judge_gives_its_reason_as_json_when_asked(client):
+    # A reason comes with it as JSON, when asked for.
     for given, low, high in [("It is\n42.", 0.8, 1), ("41", 0, 0.3)]:
         task = (
             'You are a strict judge. Reply with JSON, as in {"score": 0.5, "reason": "why"}.\n'
@@ -117,16 +115,11 @@ async def test_a_judge_gives_its_reason_as_json_when_asked(client):
         assert verdict["reason"].startswith("It ")
 
 
-async def test_any_other_text_gets_an_answer_about_it(client):
-    assert "volcanoes" in (await ask(client, "Tell me about volcanoes")).text
-
-
 PIECES = ["a", "1", "1 ", "(", " ", '"""', "<text>", "1+", "how many 1 ", "rate the "]
 
 
-@pytest.mark.parametrize("system", ["", "paraphrase ", "judge the "], ids=repr)
-async def test_a_prompt_of_a_million_characters_is_answered_in_time(client, system):
-    for piece in PIECES:
+async def test_a_prompt_of_a_million_characters_is_answered_in_time(client):
+    for system, piece in product(("", "paraphrase ", "judge the "), PIECES):
         began = time.process_time()  # of this process, the provider's: not what others take
         text = piece * (1_000_000 // len(piece))
         assert (await ask(client, text, system=system * 10_000)).status == 200, piece

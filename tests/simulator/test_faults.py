@@ -166,20 +166,20 @@ async def test_a_fault_asked_for_by_suffix_is_seen_and_the_server_goes_on(client
     assert simulator.ledger()["by_fault"][fault] >= 1
 
 
-async def test_a_status_can_be_asked_for_by_suffix(client):
+async def test_a_status_can_be_asked_for_by_suffix_and_every_fault_by_its_rate(client, simulator):
     for status in (400, 401, 403, 404, 408, 429, 500, 503, 529):
         answered = await ask(client, "hi", model=f"sim-small:{status}")
         assert answered.status == status
         assert ("retry-after" in answered.headers) == (status == 429)
-
-
-@pytest.mark.parametrize("fault", RATED_FAULTS)
-async def test_every_rate_names_a_fault_and_brings_it(client, simulator, fault):
-    simulator.change(**{f"{fault}_rate": 1.0, "drip_seconds": 0.001, "huge_bytes": 1000})
-    call = asyncio.create_task(ask(client, "hi"))
-    await until(lambda: simulator.ledger()["by_fault"] == {fault: 1})
-    call.cancel()  # some would hang
-    await asyncio.wait([call])
+    simulator.change(drip_seconds=0.001, huge_bytes=1000)
+    for fault in RATED_FAULTS:
+        simulator.reset()
+        simulator.change(**{f"{fault}_rate": 1.0})
+        call = asyncio.create_task(ask(client, "hi"))
+        await until(lambda fault=fault: simulator.ledger()["by_fault"] == {fault: 1})
+        call.cancel()  # some would hang
+        await asyncio.wait([call])
+        simulator.change(**{f"{fault}_rate": 0.0})
 
 
 async def test_rates_hit_the_same_requests_at_any_concurrency_and_retries_get_a_new_chance(
@@ -211,18 +211,17 @@ async def test_a_script_plays_its_entries_as_often_as_they_say(client, simulator
     assert said == ["9/10"] * 3
 
 
-async def test_a_scripted_refusal_says_when_to_come_back(client, simulator):
-    simulator.play({"do": "status", "status": 429, "retry_after": 1.5, "message": "Slow down"})
+async def test_a_scripted_refusal_says_when_to_come_back_and_a_delay_takes_so_long(
+    client, simulator
+):
+    refusal = {"do": "status", "status": 429, "retry_after": 1.5, "message": "Slow down"}
+    simulator.play(refusal, {"do": "pass", "delay_ms": 150})
     answered = await ask(client, "hi")
     assert (answered.status, answered.body["error"]["message"]) == (429, "Slow down")
     told = (answered.headers["retry-after"], answered.headers["retry-after-ms"])
     assert told == ("2", "1500")
-
-
-async def test_a_scripted_delay_takes_that_long(client, simulator):
-    simulator.play({"do": "pass", "delay_ms": 150})
     await ask(client, "hi")
-    row = simulator.requests()[0]
+    row = simulator.requests()[1]
     assert row["end"] - row["arrival"] >= 0.14  # the server rounds to its own ticks
 
 

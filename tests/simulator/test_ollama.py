@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from tests.simulator.calls import post
 
 COUNTS = {"total_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count"}
@@ -26,16 +24,16 @@ async def test_an_answer_has_ollamas_fields(client):
     assert body.keys() >= COUNTS
 
 
-@pytest.mark.parametrize("more", [{}, {"stream": True}], ids=["by default", "asked for"])
-async def test_a_chat_streams_as_lines_of_json(client, more):
+async def test_a_chat_streams_as_lines_of_json(client):
     whole = (await post(client, "/api/chat", chat("Name a lake", stream=False))).body
-    async with client.post("/api/chat", json=chat("Name a lake", **more)) as response:
-        assert response.content_type == "application/x-ndjson"
-        lines = [json.loads(line) for line in (await response.text()).splitlines()]
-    assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
-    said = "".join(line["message"]["content"] for line in lines)
-    assert said == whole["message"]["content"]
-    assert lines[-1]["eval_count"] == whole["eval_count"]
+    for more in ({}, {"stream": True}):
+        async with client.post("/api/chat", json=chat("Name a lake", **more)) as response:
+            assert response.content_type == "application/x-ndjson"
+            lines = [json.loads(line) for line in (await response.text()).splitlines()]
+        assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+        said = "".join(line["message"]["content"] for line in lines)
+        assert said == whole["message"]["content"]
+        assert lines[-1]["eval_count"] == whole["eval_count"]
 
 
 async def test_embed_gives_one_vector_per_input(client):

@@ -1,5 +1,7 @@
 """What the simulated provider answers, text by text: sums, advice, rewrites, directions."""
 
+from itertools import product
+
 import pytest
 
 from workers.engine.kinds.mutate.operators import OPERATORS, WritingOperator
@@ -114,35 +116,30 @@ def fenced(*questions):
     return f"Prompt:\n<text-1>\nAnswer the question.\n</text-1>\n\n{shown}"
 
 
-@pytest.mark.parametrize("sort", ADVICE)
-def test_a_reflection_mostly_finds_what_would_have_helped(sort):
+def improved(system, user):
+    return [improve(system, user, 3, f"seed {number}") or "" for number in range(60)]
+
+
+def test_a_reflection_mostly_finds_what_would_have_helped():
     """However it is asked: by our runs, or by the package gepa."""
-    question = QUESTIONS[sort]
-    for system, user in ((SYSTEM, fenced(question)), ("", GEPA.format(question, "incorrect"))):
-        written = [improve(system, user, 3, f"seed {number}") or "" for number in range(60)]
-        helping = [text for text in written if ADVICE[sort].text in text]
-        assert 60 > len(helping) > 30
-        assert all("Answer the question." in text for text in written)
-
-
-def test_right_answers_teach_nothing():
-    user = GEPA.format(QUESTIONS["products"], "correct")
-    written = [improve("", user, 3, f"seed {number}") or "" for number in range(60)]
-    assert sum(ADVICE["products"].text in text for text in written) < 15
-
-
-def test_other_texts_ask_for_no_prompt():
+    for sort, advice in ADVICE.items():
+        question = QUESTIONS[sort]
+        for system, user in ((SYSTEM, fenced(question)), ("", GEPA.format(question, "incorrect"))):
+            written = improved(system, user)
+            assert 60 > sum(advice.text in text for text in written) > 30, sort
+            assert all("Answer the question." in text for text in written)
+    right = improved("", GEPA.format(QUESTIONS["products"], "correct"))
+    assert sum(ADVICE["products"].text in text for text in right) < 15, "it teaches nothing"
     assert improve("Answer.", "```\n2 + 2\n```\nWhat feedback do you have?", 3, "") is None
 
 
-@pytest.mark.parametrize(("sort", "question"), QUESTIONS.items())
-def test_advice_helps_with_its_own_sort_and_distracts_from_others(sort, question):
-    given = advice_in(f"Answer. {ADVICE[sort].text}")
-    assert given == {sort}
+def test_advice_helps_with_its_own_sort_and_distracts_from_others():
     sums = {"stories": "5 + 7", "quotients": "20 * 60 / 100"}
-    sorts = sorts_of(question, sums.get(sort, question.removeprefix("What is ").rstrip("?")))
-    assert help_of(given, sorts) == HELPS
-    assert help_of(given, frozenset()) == -DISTRACTS
+    for sort, question in QUESTIONS.items():
+        given = advice_in(f"Answer. {ADVICE[sort].text}")
+        sorts = sorts_of(question, sums.get(sort, question.removeprefix("What is ").rstrip("?")))
+        found = (given, help_of(given, sorts), help_of(given, frozenset()))
+        assert found == ({sort}, HELPS, -DISTRACTS)
 
 
 def test_good_advice_gives_more_right_answers():
@@ -177,37 +174,32 @@ def is_right(query, expected):
     return f"is {expected}." in answer_to(Prompt(system, query, "sim-large", seed=1))
 
 
-@pytest.mark.parametrize("name", sorted(WRITING))
-def test_a_rewrite_keeps_what_is_asked(name):
-    for query in QUERIES:
+def test_a_rewrite_keeps_what_is_asked_and_rewrites_do_not_pile_up():
+    for name, query in product(WRITING, QUERIES):
         before, after = find_problem(query), find_problem(rewrite(name, query))
         assert before is not None
         assert after is not None
-        assert after.value == before.value
+        assert after.value == before.value, name
         assert rewrite(name, query) == rewrite(name, query)
-
-
-def test_rewrites_do_not_pile_up():
     assert rewrite("shorten", rewrite("passive_voice", PRODUCT)) == PRODUCT
     assert rewrite("make_indirect", rewrite("passive_voice", PRODUCT)) == rewrite(
         "make_indirect", PRODUCT
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "confused"),
-    [
-        ("passive_voice", PRODUCT),
-        ("make_indirect", DIFFERENCE),
-        ("change_perspective", STORY),
-        ("paraphrase", None),
-        ("add_politeness", None),
-    ],
-)
-def test_a_wording_turns_one_sort_of_question_wrong(name, confused):
+CONFUSED = {
+    "passive_voice": [PRODUCT],
+    "make_indirect": [DIFFERENCE],
+    "change_perspective": [STORY],
+    "paraphrase": [],
+    "add_politeness": [],
+}
+
+
+def test_a_wording_turns_one_sort_of_question_wrong():
     expected = dict(zip(QUERIES, ("12", "7", "9"), strict=True))
     assert all(is_right(query, answer) for query, answer in expected.items())
-    wrong = [
-        query for query, answer in expected.items() if not is_right(rewrite(name, query), answer)
-    ]
-    assert wrong == ([confused] if confused else [])
+    assert {
+        name: [query for query in QUERIES if not is_right(rewrite(name, query), expected[query])]
+        for name in CONFUSED
+    } == CONFUSED

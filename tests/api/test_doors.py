@@ -14,7 +14,7 @@ from runs.models import Run, RunState, Scope
 from runs.rates import RateCounter
 from runs.services.people.tokens import revoke_token
 from tests.api.asking import EVERYTHING, ROOT, Asker
-from tests.harness.factories import client_of, make_person
+from tests.harness.factories import client_of
 
 pytestmark = pytest.mark.django_db
 
@@ -112,12 +112,9 @@ def test_the_scopes_of_what_changes_something_are_not_those_of_reading():
         assert (scope_of(operation) == Scope.READ) == is_reading, path
 
 
-def test_a_token_that_is_none_is_refused(client):
+def test_a_token_that_is_none_is_refused_and_does_not_fall_back_to_the_session(alice, client):
     for header in ("Bearer ", "Bearer x", "Basic YTpi", "x", "Bearer ev_0_0"):
         is_problem(client.get(f"{ROOT}/runs", headers={"Authorization": header}), 401)
-
-
-def test_a_bad_token_does_not_fall_back_to_the_session(alice):
     browser = client_of(alice)
     assert browser.get(f"{ROOT}/runs").status_code == 200
     is_problem(browser.get(f"{ROOT}/runs", headers={"Authorization": "Bearer x"}), 401)
@@ -147,9 +144,6 @@ def test_what_is_not_there_is_a_problem_report(asker):
     paths = {"/nothing": 404, "/runs/x": 404, "/runs/0": 422, "/runs/99999999999999999999": 422}
     for path, status in paths.items():
         is_problem(asker.get(path), status)
-
-
-def test_another_method_is_a_problem_report(asker):
     answer = asker.ask("delete", "/runs")
     assert "GET" in is_problem(answer, 405)["detail"]
     assert set(answer["Allow"].split(", ")) == {"GET", "POST"}
@@ -182,12 +176,10 @@ def test_our_own_fault_is_reported_with_its_number_and_without_details(asker, ca
     assert "broken" not in body["detail"]
 
 
-def test_a_request_of_another_site_is_refused_as_a_problem(alice):
+def test_there_are_no_cors_headers(alice, asker):
+    """And what another site asks for is refused as a problem."""
     headers = {"Sec-Fetch-Site": "cross-site"}
     is_problem(client_of(alice).post(f"{ROOT}/runs", headers=headers), 403)
-
-
-def test_there_are_no_cors_headers(asker):
     answer = asker.ask("get", "/runs", headers={"Origin": "https://elsewhere.example"})
     assert [name for name in answer.headers if name.startswith("Access-Control")] == []
 
@@ -234,14 +226,10 @@ def test_all_processes_count_together():
     assert sum(counts) == 2
 
 
-def test_a_revoked_token_is_refused_by_the_next_request(alice, asker):
-    assert asker.get("/runs").status_code == 200
-    revoke_token(alice.api_tokens.get())
-    assert asker.get("/runs").status_code == 401
-
-
-def test_tokens_cannot_be_made_with_a_token(asker):
+def test_a_revoked_token_is_refused_by_the_next_request_and_none_makes_another(alice, asker):
     assert not [path for _, path, _ in every_operation() if "token" in path]
     named = {"Authorization": f"Bearer {asker.text}"}
     assert Client().get("/tokens/", headers=named).status_code == 302
-    assert make_person("eve").api_tokens.count() == 0
+    assert asker.get("/runs").status_code == 200
+    revoke_token(alice.api_tokens.get())
+    assert asker.get("/runs").status_code == 401

@@ -23,8 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_token_is_known_again_and_only_its_hash_is_stored(alice):
     made = create_token(alice, "ci", ["read"])
-    found = authenticate_token(made.text)
-    assert found is not None
+    found = known(made.text)
     assert (found.owner, found.scopes) == (alice, ["read"])
     stored = ApiToken.objects.values().get()
     secret = made.text.removeprefix(f"{made.token.prefix}_")
@@ -94,31 +93,28 @@ def run_command(*arguments):
     return out.getvalue()
 
 
-def test_the_command_prints_the_token_alone(alice):
-    text = run_command("nightly", "--scope", "read,run", "--user", "alice", "--days", "3")
+def known(text):
     found = authenticate_token(text.strip())
+    assert found is not None
+    return found
+
+
+def test_the_command_prints_the_token_alone_of_whom_is_named_or_the_first_administrator(alice):
+    text = run_command("nightly", "--scope", "read,run", "--user", "alice", "--days", "3")
     assert re.fullmatch(r"ev_[0-9a-f]{10}_[\w-]{43}\n", text)
-    assert found is not None
+    found = known(text)
     assert (found.owner, found.scopes, found.name) == (alice, ["read", "run"], "nightly")
-
-
-def test_without_a_name_the_command_acts_for_the_first_administrator(alice):
     ada = User.objects.create(username="ada", is_superuser=True)
-    found = authenticate_token(run_command("nightly").strip())
-    assert found is not None
+    found = known(run_command("nightly"))
     assert (found.owner, found.scopes) == (ada, ["read", "run", "manage"])
 
 
 def test_on_a_fresh_site_the_command_makes_an_account_that_leaves_the_set_up_open():
-    first, second = (authenticate_token(run_command("ci").strip()) for _ in range(2))
-    assert first is not None
-    assert second is not None
-    assert first.owner == second.owner
-    assert not first.owner.has_usable_password()
+    """What makes no sense it refuses."""
+    first, second = (known(run_command("ci")).owner for _ in range(2))
+    assert first == second
+    assert not first.has_usable_password()
     assert needs_setup()
-
-
-def test_a_command_that_makes_no_sense_says_so():
     for words in (("ci", "--scope", "all"), ("ci", "--user", "nobody")):
         with pytest.raises(CommandError) as caught:
             run_command(*words)
@@ -130,17 +126,13 @@ def test_the_page_shows_a_new_token_once_or_what_is_wrong(alice):
     given = {"name": "my notebook", "days": "30", "scopes": ["read"]}
     made = browser.post(reverse("tokens"), given).content.decode()
     [text] = set(re.findall(r"ev_\w{10}_[\w-]{43}", made))
-    found = authenticate_token(text)
-    assert found is not None
-    assert found.expires is not None
-    page = browser.get(reverse("tokens")).content.decode()
-    assert "my notebook" in page
-    assert text not in page
+    assert known(text).expires is not None
+    page = browser.get(reverse("tokens")).text
+    assert ("my notebook" in page, text in page) == (True, False)
     answer = browser.post(reverse("tokens"), {"name": "x", "days": "0", "scopes": []})
     assert answer.status_code == 400
-    page = answer.content.decode()
-    assert "Choose one or more of: read, run, manage." in page
-    assert "Give 1 to 3650 days" in page
+    for told in ("Choose one or more of: read, run, manage.", "Give 1 to 3650 days"):
+        assert told in answer.text
 
 
 def test_a_token_is_revoked_on_the_page_by_its_owner_only(alice):

@@ -53,18 +53,16 @@ def complete(run):
     advance_run(run.pk)
 
 
-@pytest.mark.parametrize(
-    "end",
-    [cancel_run, lambda run: fail_run(run, "It cannot go on."), complete],
-    ids=["cancelled", "failed", "completed"],
-)
-def test_the_end_of_a_run_is_put_into_the_outbox_of_its_owner(alice, bob, run, end):
+def test_the_end_of_a_run_is_put_into_the_outbox_of_its_owner(alice, bob, dataset):
     create_webhook(alice, URL)
     create_webhook(bob, URL)
-    end(run)
-    assert WebhookDelivery.objects.get().webhook.owner == alice
-    cancel_run(run)  # it had ended
-    assert WebhookDelivery.objects.count() == 1
+    for end in (cancel_run, lambda run: fail_run(run, "It cannot go on."), complete):
+        run = create_run(alice, run_document(dataset))
+        advance_run(run.pk)
+        end(run)
+        assert WebhookDelivery.objects.get(run=run).webhook.owner == alice
+        cancel_run(run)  # it had ended
+        assert WebhookDelivery.objects.filter(run=run).count() == 1
 
 
 def test_a_parcel_is_signed_and_claimed_once_and_the_claim_ends(alice, run):
@@ -96,32 +94,22 @@ def test_it_is_tried_a_few_times_and_then_given_up(alice, run):
     assert delivery.problem == "It answered 500."
 
 
-def test_an_address_that_may_not_be_reached_is_refused(alice):
-    for url in [
-        "http://127.0.0.1:9/x",
-        "http://169.254.169.254/latest",
-        "http://localhost/",
-        "ftp://ci.example/",
-        "https://user:pass@ci.example/",
-        "x",
-        "https://ci.example/" + "x" * 300,
-    ]:
-        with pytest.raises(ConfigurationError) as caught:
-            create_webhook(alice, url)
-        assert [problem.path for problem in caught.value.problems] == ["url"]
-
-
 INSIDE = ["127.0.0.1:8500", "localhost:8500", "10.0.0.5:80", "redis:6379", "models.lan:8000"]
 INSIDE += ["[::1]:8500"]
 
 
-def test_what_endpoints_may_call_is_closed_to_the_webhooks_of_a_runner(alice, endpoint, settings):
+def test_an_address_that_may_not_be_reached_is_refused_also_if_endpoints_may_call_it(
+    alice, endpoint, settings
+):
     Endpoint.objects.update(private_addresses=INSIDE)
     settings.ALLOWED_PRIVATE_ENDPOINTS = [*INSIDE, "127.0.0.1:80", "169.254.169.254:80"]
-    forbidden = [url for url in FORBIDDEN_URLS if url.startswith("http") and len(url) > 8]
-    urls, asker = [*(f"http://{place}/hook" for place in INSIDE), *forbidden], Asker(alice)
-    statuses = {url: asker.post("/webhooks", {"url": url}).status_code for url in urls}
-    assert {url: status for url, status in statuses.items() if status != 422} == {}
+    long = "https://ci.example/" + "x" * 300
+    for url in [*(f"http://{place}/hook" for place in INSIDE), *FORBIDDEN_URLS, "x", long]:
+        with pytest.raises(ConfigurationError) as caught:
+            create_webhook(alice, url)
+        assert [problem.path for problem in caught.value.problems] == ["url"], url
+    url = f"http://{INSIDE[0]}/hook"
+    assert Asker(alice).post("/webhooks", {"url": url}).status_code == 422
     assert not Webhook.objects.exists()
 
 
@@ -231,9 +219,5 @@ def test_webhooks_are_added_listed_and_removed(asker, stranger, run):
     assert stranger.ask("delete", path).status_code == 404
     assert asker.ask("delete", path).json() == {"applied": True, "changed": True}
     assert asker.ask("delete", path).status_code == 404
-    assert asker.post("/webhooks", {"url": "http://127.0.0.1/"}).status_code == 422
-
-
-def test_a_person_has_only_so_many(asker):
     statuses = [asker.post("/webhooks", {"url": URL}).status_code for _ in range(11)]
-    assert statuses == [201] * 10 + [422]
+    assert statuses == [201] * 10 + [422], "a person has only so many"

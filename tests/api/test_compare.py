@@ -72,15 +72,6 @@ def test_cost_and_failures_are_compared_like_scores(asker, alice, questions):
     assert (found["pairs"], found["comparable"]) == (3, False)
 
 
-def test_cases_are_matched_by_what_they_hold(asker, alice, questions):
-    fewer = make_dataset(alice, "fewer", rows=5)
-    base, other = make_scored(alice, questions, ALL_RIGHT), make_scored(alice, fewer, [1.0] * 5)
-    [found] = compared(asker, base.pk, other.pk)
-    assert found["cases"] == {"shared": 5, "only_before": 7, "only_after": 0}
-    assert "5 of 12 cases shared; 7 only in the base are not counted as passes." in found["marks"]
-    assert (found["pairs"], found["overall"]["mean"]) == (5, 0.0)
-
-
 def test_a_run_is_compared_with_its_last_one(asker, alice, questions):
     first = make_scored(alice, questions, ALL_RIGHT)
     make_scored(alice, questions, WORST, state=RunState.CANCELLED)
@@ -93,8 +84,15 @@ def test_a_run_is_compared_with_its_last_one(asker, alice, questions):
     assert "There is no complete run of this name" in refusal.json()["detail"]
 
 
-def test_a_run_that_goes_on_is_provisional(asker, alice, questions):
-    base = make_scored(alice, questions, ALL_RIGHT)
+def test_cases_are_matched_by_what_they_hold_and_a_run_that_goes_on_is_provisional(
+    asker, alice, questions
+):
+    fewer = make_dataset(alice, "fewer", rows=5)
+    base, other = make_scored(alice, questions, ALL_RIGHT), make_scored(alice, fewer, [1.0] * 5)
+    [found] = compared(asker, base.pk, other.pk)
+    assert found["cases"] == {"shared": 5, "only_before": 7, "only_after": 0}
+    assert "5 of 12 cases shared; 7 only in the base are not counted as passes." in found["marks"]
+    assert (found["pairs"], found["overall"]["mean"]) == (5, 0.0)
     going = make_scored(alice, questions, [1.0, 1.0], state=RunState.RUNNING, ended=None)
     [found] = compared(asker, base.pk, going.pk)
     assert found["provisional"]
@@ -158,11 +156,7 @@ def test_what_is_not_comparable_is_marked_and_only_equal_cases_are_compared(alic
         "14 trials are only in one of the runs.",
     ]
     assert {trial.question for trial in found.changed()} == {row["question"] for row in shared}
-
-
-def test_failed_trials_are_marked(alice, questions):
-    first, second = (make_scored(alice, questions, values) for values in (ALL_RIGHT, [None] * 12))
-    found = compare_runs(first, second)
+    found = compare_runs(first, make_scored(alice, questions, [None] * 12))
     assert (found.pairs, found.overall) == (0, None)
     assert any(mark.startswith("12 trials are left out, since they failed") for mark in found.marks)
 

@@ -70,14 +70,12 @@ def test_repeats_come_folded_where_that_is_asked_for(asker, run):
     assert len(asker.get(f"/runs/{run.pk}/scores").json()["data"]) == 4
 
 
-def test_an_answer_that_was_cut_is_marked_and_found(asker, run):
+def test_an_answer_that_is_not_whole_is_marked_found_and_an_error_of_its_own(asker, run):
     run.scores.filter(position=0).update(truncated=True)
     [cut] = asker.get(f"/runs/{run.pk}/scores", status="truncated").json()["data"]
     assert (cut["position"], cut["truncated"]) == (0, True)
     assert asker.get(f"/runs/{run.pk}/trials/0").json()["truncated"] is True
-
-
-def test_an_answer_that_is_not_whole_is_an_error_of_its_own(asker, run):
+    run.scores.filter(position=0).update(truncated=False)
     for flaw in ("truncated", "filtered", "no_text"):
         run.scores.filter(position=1).update(
             error_class=flaw, answer="half", truncated=flaw == "truncated"
@@ -90,20 +88,15 @@ def test_an_answer_that_is_not_whole_is_an_error_of_its_own(asker, run):
         assert f",{flaw}," in line
 
 
-def test_scores_come_page_by_page_while_more_arrive(asker, run, dataset):
+def test_scores_come_page_by_page_and_since_a_moment_while_more_arrive(asker, run, dataset):
+    Score.objects.update(finished=now() - timedelta(minutes=5))
     first = asker.get(f"/runs/{run.pk}/scores", limit=1).json()
+    assert asker.get(f"/runs/{run.pk}/scores", since=first["as_of"]).json()["data"] == []
     add_score(run, dataset.cases.get(position=2), run.candidates.get(), 2)
     rest = asker.get(f"/runs/{run.pk}/scores", limit=5, cursor=first["next_cursor"]).json()
     assert [row["position"] for row in rest["data"]] == [1, 2]
     assert rest["next_cursor"] is None
-
-
-def test_since_gives_only_what_finished_later(asker, run, dataset):
-    Score.objects.update(finished=now() - timedelta(minutes=5))
-    as_of = asker.get(f"/runs/{run.pk}/scores").json()["as_of"]
-    assert asker.get(f"/runs/{run.pk}/scores", since=as_of).json()["data"] == []
-    add_score(run, dataset.cases.get(position=2), run.candidates.get(), 2)
-    found = asker.get(f"/runs/{run.pk}/scores", since=as_of).json()["data"]
+    found = asker.get(f"/runs/{run.pk}/scores", since=first["as_of"]).json()["data"]
     assert [row["position"] for row in found] == [2]
 
 
@@ -132,16 +125,14 @@ def test_a_trial_is_shown_with_its_prompt_and_attempts(asker, run):
     assert asker.get(f"/runs/{run.pk}/trials/2").status_code == 404
 
 
-def test_the_chart_history_is_answered(asker, run):
+def test_the_chart_and_the_events_are_answered_oldest_first(asker, run):
+    """Events from where one stopped, too."""
     RunSample.objects.create(run=run, second=3, fresh=2, in_flight=5)
     found = asker.get(f"/runs/{run.pk}/samples").json()
     assert found["step_seconds"] == 1
     rates = {"fresh": 2.0, "cached": 0.0, "failed": 0.0}
     latencies = {"latency_p50": None, "latency_p95": None}
     assert found["data"] == [{"second": 3, **rates, "in_flight": 5, **latencies}]
-
-
-def test_events_are_answered_oldest_first_and_from_where_one_stopped(asker, run):
     for number in range(3):
         note(run, f"event {number}")
     first = asker.get(f"/runs/{run.pk}/events", limit=2).json()
@@ -151,24 +142,19 @@ def test_events_are_answered_oldest_first_and_from_where_one_stopped(asker, run)
     assert asker.get(f"/runs/{run.pk}/events", level="error").json()["data"] == []
 
 
-def test_csv_has_question_expected_and_judgements(asker, run):
+def test_files_have_question_expected_and_judgements_and_all_scores(asker, run, set_constant):
+    """However many pages they are read in; filtered like the list."""
     answer = ask_for(asker, run, "text/csv")
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
     right, failed = csv.DictReader(answer.getvalue().decode().splitlines())
     assert (right["question"], right["expected"], right["answer"]) == ("What is 0 + 1?", "1", "4")
     assert (right["judgements"], right["truncated"]) == ("exact 1: is '4'", "False")
     assert (failed["value"], failed["error_class"]) == ("", "timeout")
-
-
-def test_json_lines_are_filtered_like_the_list(asker, run):
     answer = ask_for(asker, run, "application/x-ndjson, */*;q=0.1", status="correct")
     [line] = answer.getvalue().decode().splitlines()
     found = json.loads(line)
     assert (found["position"], found["expected"]) == (0, "1")
     assert found["judgements"][0]["reason"] == "is '4'"
-
-
-def test_a_file_has_all_scores_however_many_pages_they_are_read_in(asker, run, set_constant):
     set_constant(lines, "PAGE_ROWS", 2)
     candidate, case = run.candidates.get(), run.dataset.cases.get(position=2)
     for position in range(2, 5):
@@ -177,7 +163,8 @@ def test_a_file_has_all_scores_however_many_pages_they_are_read_in(asker, run, s
     assert [json.loads(line)["position"] for line in text.splitlines()] == [0, 1, 2, 3, 4]
 
 
-def test_who_accepts_what_cannot_be_made_is_told_what_can(asker, run):
+def test_what_cannot_be_made_a_file_of_is_told_and_a_file_is_its_owners(asker, stranger, run):
+    """It has no pages and no chosen fields."""
     for accept in ("*/*", "application/json", "text/html, */*;q=0.8"):
         answer = ask_for(asker, run, accept)
         assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
@@ -185,9 +172,6 @@ def test_who_accepts_what_cannot_be_made_is_told_what_can(asker, run):
         answer = ask_for(asker, run, accept)
         assert (answer.status_code, answer["Content-Type"]) == (406, "application/problem+json")
         assert "text/csv" in answer.json()["detail"]
-
-
-def test_a_file_has_no_pages_and_no_chosen_fields_and_is_its_owners(asker, stranger, run):
     for name, value in {"limit": 5, "cursor": "x", "fields": "position"}.items():
         answer = ask_for(asker, run, "text/csv", **{name: value})
         assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, name)

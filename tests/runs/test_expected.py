@@ -11,7 +11,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.urls import reverse
 
-from runs.models import Configuration, Dataset, Run
+from runs.models import Dataset, Run
+from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import import_dataset, set_expected_column, store_rows
 from runs.services.runs import create_run
 from tests.api.asking import Asker
@@ -59,24 +60,23 @@ def test_a_column_is_guessed_by_its_name():
 def test_the_import_page_says_what_it_found_and_takes_another(alice):
     client, page = client_of(alice), reverse("dataset_import")
     given = {"name": "solved", "text": CSV.replace("solution", "answer"), "step": "preview"}
-    assert 'Expected answer: column <b class="mono">answer</b>' in words_of(
-        client.post(page, given)
-    )
+    found = words_of(client.post(page, given))
+    assert 'Expected answer: column <b class="mono">answer</b>' in found
     unknown = words_of(client.post(page, {"name": "solved", "text": CSV, "step": "preview"}))
     assert "No column is the expected answer" in unknown
-    wrong = client.post(
-        page, {"name": "solved", "text": CSV, "step": "import", "expected": "answer"}
-    )
+    named = {"name": "solved", "text": CSV, "step": "import", "expected": "answer"}
+    wrong = client.post(page, named)
     assert wrong.status_code == 400
     assert "The columns are: question, solution." in words_of(wrong)
     assert not Dataset.objects.exists()
-    named = {"name": "solved", "text": CSV, "step": "import", "expected": "solution"}
-    shown = client.post(page, named, follow=True)
+    shown = client.post(page, {**named, "expected": "solution"}, follow=True)
     assert Dataset.objects.get().expected_column == "solution"
     assert 'Expected answer: column <b class="mono">solution</b>' in words_of(shown)
-    assert '<span class="chip mono">solution</span> </td>' in words_of(
-        client.get(reverse("datasets"))
-    )
+    listed = words_of(client.get(reverse("datasets")))
+    assert '<span class="chip mono">solution</span> </td>' in listed
+    given = {"name": "one", "text": "question\nWhy?", "step": "import"}
+    one = words_of(client.post(page, given, follow=True))
+    assert ("(1 row)." in one, "1 row, 1 column." in one) == (True, True)
 
 
 def test_a_new_version_keeps_the_column_and_the_same_rows_take_another(alice):
@@ -85,13 +85,6 @@ def test_a_new_version_keeps_the_column_and_the_same_rows_take_another(alice):
     assert import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv").version == 2
     again = import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv", "question")
     assert (again.version, again.expected_column) == (2, "question")
-
-
-def test_one_row_of_one_column_is_told_as_one(alice):
-    given = {"name": "one", "text": "question\nWhy?", "step": "import"}
-    page = words_of(client_of(alice).post(reverse("dataset_import"), given, follow=True))
-    assert "(1 row)." in page
-    assert "1 row, 1 column." in page
 
 
 def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
@@ -118,9 +111,8 @@ def test_it_is_changed_on_the_page_of_the_dataset_and_past_runs_keep_theirs(alic
     address = reverse("dataset_columns", args=[dataset.pk])
     roles = {f"role-{number}": "input" for number in range(len(dataset.columns))}
     chosen = {**roles, f"role-{dataset.columns.index('solution')}": "expected"}
-    assert "The expected answer is the column solution." in words_of(
-        client.post(address, chosen, follow=True)
-    )
+    changed = words_of(client.post(address, chosen, follow=True))
+    assert "The expected answer is the column solution." in changed
     refused = client.post(address, {**roles, "role-0": "gone"}, follow=True)
     assert "That is no role of a column." in words_of(refused)
     dataset.refresh_from_db()
@@ -134,12 +126,10 @@ def test_a_run_that_cannot_be_judged_is_refused_at_every_door(alice, dataset):
     client, document = client_of(alice), run_document(dataset)
     page = client.post(reverse("run_new"), form())
     assert page.status_code == 400
-    assert (REFUSED, "id_expected") in {
-        (problem.message, problem.field) for problem in page.context["problems"]
-    }
-    assert REFUSED in words_of(client.post(reverse("run_estimate"), form()))
-    as_yaml = form(mode="yaml", yaml=json.dumps(document))
-    assert REFUSED in words_of(client.post(reverse("run_new"), as_yaml))
+    found = {(problem.message, problem.field) for problem in page.context["problems"]}
+    assert (REFUSED, "id_expected") in found
+    for sent in (form(), form(mode="yaml", yaml=json.dumps(document))):
+        assert REFUSED in words_of(client.post(reverse("run_estimate"), sent))
     for path in ("/runs", "/runs/estimate"):
         answer = Asker(alice).post(path, {"configuration": document})
         assert answer.status_code == 422
@@ -159,20 +149,22 @@ def test_a_run_says_the_column_itself(alice, dataset):
     estimate = Asker(alice).post("/runs/estimate", {"configuration": run.document}).json()
     assert (estimate["cases"], estimate["rows"], estimate["expected"]) == (1, 2, "solution")
     again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
-    assert (again.mode, again.dataset, again.part.first, again.expected) == (
-        "form", "solved", "1", "solution",
-    )  # fmt: skip
-    wrong = client.post(reverse("run_new"), form(expected="gone", first="0"))
+    assert (again.mode, again.dataset) == ("form", "solved")
+    assert (again.part.first, again.expected) == ("1", "solution")
+    wrong = client.post(reverse("run_estimate"), form(expected="gone", first="0"))
     fields = {problem.field for problem in wrong.context["problems"]}
     assert fields == {"id_first"}  # the schema first, then the dataset
-    gone = client.post(reverse("run_new"), form(expected="gone"))
+    gone = client.post(reverse("run_estimate"), form(expected="gone"))
     assert "The dataset has no column &#x27;gone&#x27;. Its columns: question" in words_of(gone)
 
 
 def test_a_scorer_that_compares_with_nothing_runs_without(alice, dataset):
+    """And runs from before are judged by the column named expected."""
     run = create_run(alice, run_document(dataset, scorers=[{"regex": {"pattern": "[0-9]"}}]))
     assert run.document["expected"] == ""
     assert read_configuration(run.document).expected_column == ""
+    document = {**run_document(Dataset(name="x")), "dataset": "x"}
+    assert read_configuration(document).expected_column == "expected"
 
 
 def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice, endpoint):
@@ -225,9 +217,7 @@ def test_a_configuration_that_names_a_version_stays_with_it(alice, endpoint):
     old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
     store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
     document = run_document(old)
-    stored = Configuration.objects.create(
-        name="pinned", kind="evaluate", document=document, owner=alice
-    )
+    stored = save_configuration(alice, "pinned", document)
     page = client_of(alice).get(reverse("run_new"), {"configuration": stored.pk})
     assert page.context["filled"].dataset == "sums@1"
     assert '<option value="sums@1" selected>' in words_of(page)
@@ -241,8 +231,3 @@ def test_old_datasets_are_judged_by_the_column_that_they_were_judged_by(alice):
     import_module("runs.migrations.0016_dataset_expected_column").fill(apps, None)
     found = dict(Dataset.objects.values_list("name", "expected_column"))
     assert found == {"both": "expected", "other": ""}
-
-
-def test_runs_from_before_are_judged_by_the_column_named_expected():
-    document = {**run_document(Dataset(name="x")), "dataset": "x"}
-    assert read_configuration(document).expected_column == "expected"

@@ -13,14 +13,10 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from runs.management.documents import add_document, load_document
-from runs.models import Case, Configuration, Run
+from runs.models import Case, Configuration, Dataset, Run
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    run_document,
-)
+from tests.harness.factories import client_of, make_dataset, run_document
 from tests.runs.form_parts import small_form
 from workers.engine.spec.documents import read_document
 
@@ -67,18 +63,13 @@ def form(**fields):
     return small_form(**prompt, **scorer, **fields)
 
 
-def test_a_prompt_typed_into_the_form_is_the_prompt_of_the_file(alice, keys):
-    client_of(alice).post(reverse("run_new"), form())
-    sent = Run.objects.get(name="sent")
-    assert keys_of(sent) == keys
-    assert sent.document["prompts"][0]["user"] == LINES
-
-
-def test_a_document_in_the_yaml_box_is_that_of_the_file(alice, keys):
+def test_a_prompt_typed_into_the_form_or_the_yaml_box_is_the_prompt_of_the_file(alice, keys):
     given = json.dumps({**run_document_of(OLD_MAC), "name": "sent"})
-    client_of(alice).post(reverse("run_new"), {"mode": "yaml", "yaml": given})
-    sent = Run.objects.get(name="sent")
-    assert (keys_of(sent), sent.document["prompts"][0]["user"]) == (keys, LINES)
+    for typed in (form(), {"mode": "yaml", "yaml": given}):
+        client_of(alice).post(reverse("run_new"), typed)
+        sent = Run.objects.filter(name="sent").latest("pk")
+        assert (keys_of(sent), sent.document["prompts"][0]["user"]) == (keys, LINES)
+    assert Run.objects.filter(name="sent").count() == 2
 
 
 def test_the_steps_of_a_choice_are_read_alike(alice, dataset):
@@ -92,13 +83,8 @@ def test_the_steps_of_a_choice_are_read_alike(alice, dataset):
 
 def run_document_of(user):
     prompts = [{"name": "plain", "system": "Be\r\nbrief.", "user": user}]
-    return {
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": prompts,
-        "models": ["simulated/sim-small"],
-        "scorers": ["numeric"],
-    }
+    document = run_document(Dataset(name="sums", version=1), prompts=prompts, scorers=["numeric"])
+    return {name: value for name, value in document.items() if name != "name"}
 
 
 def test_over_rest_it_is_the_same_prompt(alice, keys):
@@ -136,21 +122,24 @@ QUOTED = 'question,expected\r\n"What is\r\n2 + 3?",5\r\n'
 AS_JSON = '{"question": "What is\\r\\n2 + 3?", "expected": "5"}'
 
 
-@pytest.mark.parametrize("text", [QUOTED, AS_JSON], ids=["CSV", "JSONL"])
-def test_rows_are_stored_alike_whichever_way_they_come(alice, dataset, text, tmp_path):
-    client = client_of(alice)
-    client.post(reverse("dataset_import"), {"name": "pasted", "text": text, "step": "import"})
-    upload = SimpleUploadedFile("rows.txt", text.encode())
-    client.post(reverse("dataset_import"), {"name": "sent", "file": upload, "step": "import"})
-    file = tmp_path / "rows.txt"
-    file.write_bytes(text.encode())
-    call_command("import_dataset", "filed", file, stdout=StringIO())
+def test_rows_are_stored_alike_whichever_way_they_come(alice, dataset, tmp_path):
+    client, file = client_of(alice), tmp_path / "rows.txt"
     rows = [{"question": "What is\r2 + 3?", "expected": "5"}]
     ask(alice, "post", "/datasets", {"name": "rest", "rows": rows})
-    client.post(reverse("run_new"), form(dataset_source="paste", rows=text))
-    names = ["pasted", "sent", "filed", "rest", Run.objects.get().dataset.name]
-    found = Case.objects.filter(dataset__name__in=names).values_list("fields", flat=True)
-    assert list(found) == [{"question": "What is\n2 + 3?", "expected": "5"}] * len(names)
+    for kind, text in (("csv", QUOTED), ("jsonl", AS_JSON)):
+        pasted = {"name": f"pasted {kind}", "text": text, "step": "import"}
+        client.post(reverse("dataset_import"), pasted)
+        upload = SimpleUploadedFile("rows.txt", text.encode())
+        sent = {"name": f"sent {kind}", "file": upload, "step": "import"}
+        client.post(reverse("dataset_import"), sent)
+        file.write_bytes(text.encode())
+        call_command("import_dataset", f"filed {kind}", file, stdout=StringIO())
+        client.post(reverse("run_new"), form(dataset_source="paste", rows=text))
+    found = Case.objects.exclude(dataset=dataset).values_list("dataset__name", "fields")
+    names = {name for name, _ in found}
+    assert len(names) == 1 + 2 * 3 + 1  # both pasted into a run are the same rows
+    assert Run.objects.count() == 2
+    assert [row for _, row in found] == [{"question": "What is\n2 + 3?", "expected": "5"}] * 8
 
 
 def test_a_document_that_is_nested_too_deeply_is_refused_not_a_crash(alice, dataset):

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 from django.utils.timezone import now
 
+from runs.forms.starting_points import from_document
 from runs.models import Configuration, Endpoint, Run, RunState
 from runs.selectors.dependents import dependents_of_endpoint
 from runs.selectors.endpoints.called import live_runs_using
@@ -71,14 +72,11 @@ def test_the_form_takes_a_judge_and_shows_it_again(alice, dataset, court):
     assert '<option value="court/sim-large">' in page
     assert 'name="scorer-rubric-judge" value="court/sim-large"' in page
     assert "It is &lt;b&gt;right&lt;/b&gt;.\nIt is short.</textarea>" in page
-
-
-def test_a_judge_with_parameters_is_shown_as_yaml(alice, judged):
+    # With parameters it is shown as YAML.
     exact = {"endpoint": "court", "model": "sim-large", "parameters": {"temperature": 0}}
-    run = create_run(alice, {**judged, "scorers": [{"rubric": {**RUBRIC, "judge": exact}}]})
-    page = client_of(alice).get(reverse("run_new"), {"run": run.pk})
-    assert page.context["filled"].mode == "yaml"
-    assert "temperature: 0" in page.context["filled"].yaml
+    judged = run_document(dataset, scorers=[{"rubric": {**RUBRIC, "judge": exact}}])
+    filled = from_document(create_run(alice, judged).document)
+    assert (filled.mode, "temperature: 0" in filled.yaml) == ("yaml", True)
 
 
 def test_the_form_says_what_is_wrong_with_a_judge(alice, dataset, court):
@@ -136,9 +134,6 @@ def test_an_endpoint_of_judges_is_in_use(alice, judged, court):
     Run.objects.update(state=RunState.COMPLETED)
     assert live_runs_using(court) == []
     assert dependents_of_endpoint(court).text == "1 run and 1 configuration"
-
-
-def test_a_configuration_names_every_model_once(judged):
     twice = {**judged, "scorers": [{"rubric": {**RUBRIC, "judge": "simulated/sim-small"}}]}
     configuration = read_configuration(twice)
     assert [model.label for model in configuration.every_model] == ["simulated/sim-small"]
@@ -155,16 +150,9 @@ def test_a_retry_keeps_only_answers_that_could_not_be_judged(alice, dataset):
     run.by_role = {"judge": dict(use)}
     run.save()
     add_score(run, cases[0], candidate, 0, error_class="timeout", latency_ms=None)
-    add_score(
-        run,
-        cases[1],
-        candidate,
-        1,
-        error_class="scorer_error",
-        answer="41",
-        cost=0.25,
-        judging={"use": use, "calls": [], "attempts": [], "reply": [120.0, 7, 2]},
-    )
+    judging = {"use": use, "calls": [], "attempts": [], "reply": [120.0, 7, 2]}
+    unjudged = {"error_class": "scorer_error", "answer": "41", "cost": 0.25, "judging": judging}
+    add_score(run, cases[1], candidate, 1, **unjudged)
     chunk = run.chunks.create(start=0, trials=[[0, 0, 0, 0], [1, 0, 1, 0]], state="done")
     assert retry_failed(run, alice) == 2
     chunk.refresh_from_db()
@@ -211,6 +199,4 @@ def test_the_cache_page_names_embeddings_instead_of_their_numbers(alice, dataset
     assert "(the embedding of a text)" in client.get(reverse("cache")).content.decode()
     page = client.get(reverse("cache_entry", args=[kept.key])).content.decode()
     assert "A vector of 2 numbers: 0.5000, -0.2500…" in page
-    assert (
-        "float32 is a type" in client.get(reverse("cache_entry", args=[odd.key])).content.decode()
-    )
+    assert "float32 is a type" in client.get(reverse("cache_entry", args=[odd.key])).text

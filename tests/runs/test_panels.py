@@ -94,15 +94,14 @@ def test_a_panel_shows_how_well_it_agrees(alice, dataset):
     assert shown == {"panels": [found.model_dump()]}
 
 
-def test_judges_that_always_say_the_same_have_no_alpha(alice, dataset):
+def test_judges_that_always_say_the_same_have_no_alpha_and_a_large_run_is_sampled(
+    alice, dataset, set_constant
+):
     run = judged_run(alice, dataset, [(1.0, 1.0)] * 3)
     (found,) = agreement_of(run)
     assert (found.alpha, found.unanimous) == (None, 1.0)
     page = client_of(alice).get(reverse("run", args=[run.pk])).text
     assert "chance cannot be told" in " ".join(page.split())
-
-
-def test_of_a_large_run_a_sample_is_looked_at(alice, dataset, set_constant):
     set_constant(agreement, "MOST_TRIALS", 4)
     run = judged_run(alice, dataset, [*VOTES, *VOTES, (0.5, 0.5)])
     (found,) = agreement_of(run)

@@ -17,14 +17,7 @@ from runs.selectors.worker_beats import facts_key
 from runs.services.chunks.recovery import sweep
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
-from tests.harness.factories import (
-    add_candidate,
-    add_score,
-    beat,
-    client_of,
-    make_dataset,
-    make_run,
-)
+from tests.harness.factories import add_score, beat, client_of, make_dataset, make_run
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -40,10 +33,6 @@ def page_of(person):
     answer = client_of(person).get(reverse("system"))
     assert answer.status_code == 200
     return " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
-
-
-def reason_of(run):
-    return Run.objects.get(pk=run.pk).reason
 
 
 def state_of(run):
@@ -78,8 +67,7 @@ def test_without_redis_the_page_says_so(ada, settings):
 def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(ada, run):
     RunEvent.objects.create(run=run, message=f"{LOST_WORKER}; 1 chunk is handed to another one.")
     why = {"error_class": "poison", "error_message": "Its worker died 3 times."}
-    case = run.dataset.cases.first()
-    failed = add_score(run, case, add_candidate(run), 0, value=None, passed=None, **why)
+    failed = add_score(run, run.dataset.cases.first(), run.candidates.get(), 0, **why)
     page = client_of(ada).get(reverse("system")).text
     assert "handed to another one" in page
     assert "Its worker died 3 times." in page
@@ -91,9 +79,10 @@ def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice,
     pause_run(own, alice)
     browser = client_of(ada)
     browser.post(reverse("maintenance"), {"do": "begin", "reason": "a new disk"})
+    reasons = dict(Run.objects.values_list("pk", "reason"))
     assert state_of(run) == RunState.PAUSED
-    assert reason_of(run) == "Paused for maintenance by ada: a new disk"
-    assert reason_of(own) == "Paused by alice"
+    assert reasons[run.pk] == "Paused for maintenance by ada: a new disk"
+    assert reasons[own.pk] == "Paused by alice"
     assert "ada paused all runs. a new disk. They go on" in find_troubles()[0].advice
     with pytest.raises(ConfigurationError, match="go on by themselves when it ends"):
         resume_run(run, alice)

@@ -45,10 +45,8 @@ def test_a_run_is_started_waited_for_and_read(client, dataset, run, tmp_path):
     going = client.get_run(run.pk)
     assert going.score == 1.0
     rows = going.score_rows()
-    assert [(row["position"], row["answer"], bool(row["error"])) for row in rows] == [
-        (0, "4", False),
-        (1, "", True),
-    ]
+    found = [(row["position"], row["answer"], bool(row["error"])) for row in rows]
+    assert found == [(0, "4", False), (1, "", True)]
     assert [row["position"] for row in going.scores("list", status="failed")] == [1]
     assert going.candidates()[0]["name"] == "plain · simulated/sim-small"
     assert "2 of 3" in repr(going)
@@ -75,14 +73,14 @@ def test_what_is_refused_says_where_and_the_token_is_not_shown(
         client.run({**run_document(dataset), "models": []})
     assert refused.value.status == 422
     assert refused.value.problems[0]["path"] == "models"
-    with pytest.raises(Refused) as unknown:
-        client.get_run(77)
-    assert unknown.value.status == 404
-    with pytest.raises(Refused) as nobody:
-        Client(live_server.url, "ev_no").runs()
-    assert nobody.value.status == 401
-    with pytest.raises(Refused):
-        Client(live_server.url, stranger.text).get_run(run.pk)
+    for status, ask in (
+        (404, lambda: client.get_run(77)),
+        (401, lambda: Client(live_server.url, "ev_no").runs()),
+        (404, lambda: Client(live_server.url, stranger.text).get_run(run.pk)),
+    ):
+        with pytest.raises(Refused) as refused:
+            ask()
+        assert refused.value.status == status
     assert StoredRun.objects.get() == run, "nothing was started"
     with pytest.raises(Unreachable, match=r"The answer is 30\d"):
         # A redirect is an answer of its own: the token is not sent to where a site points.

@@ -50,23 +50,22 @@ def test_the_estimate_meets_the_endpoints_limit_first(dataset):
     assert own.limited_by.startswith("1 calls at once of this run;")
 
 
+OLD = {"max_concurrent_requests": 10, "max_concurrent_genomes": 5, "genome_batch_size": 4}
+OWN = {"schedule": "work_conserving", "candidate_batch_size": None}
+TWO_LEVEL = {"schedule": "two_level", "batch_size": 5}
 STORED: list[Any] = [
-    (None, None, {"max_concurrent": 50, "requests_per_minute": 3500}),
-    (None, {"max_concurrent": 8}, {"max_concurrent": 8, "requests_per_minute": 3500}),
-    (None, {"max_concurrent": None}, {"max_concurrent": 50}),
-    (None, {"requests_per_minute": None}, {"max_concurrent": 50, "requests_per_minute": None}),
-    (None, {"preset": "aggressive"}, {"max_concurrent": 120, "attempts": 3}),
-    (None, {"max_concurrent_requests": 10}, {"max_concurrent": 10}),
+    ("evaluate", None, {"max_concurrent": 50, "requests_per_minute": 3500}),
+    ("evaluate", {"max_concurrent": 8}, {"max_concurrent": 8, "requests_per_minute": 3500}),
+    ("evaluate", {"max_concurrent": None}, {"max_concurrent": 50}),
     (
-        None,
-        {"max_concurrent_requests": 10, "max_concurrent_genomes": 5, "genome_batch_size": 4},
-        {"max_concurrent": 50, "schedule": "work_conserving", "candidate_batch_size": None},
+        "evaluate",
+        {"requests_per_minute": None},
+        {"max_concurrent": 50, "requests_per_minute": None},
     ),
-    (
-        None,
-        {"schedule": "two_level", "batch_size": 5},
-        {"schedule": "two_level", "batch_size": 5, "max_concurrent_candidates": None},
-    ),
+    ("evaluate", {"preset": "aggressive"}, {"max_concurrent": 120, "attempts": 3}),
+    ("evaluate", {"max_concurrent_requests": 10}, {"max_concurrent": 10}),
+    ("evaluate", OLD, {"max_concurrent": 50, **OWN}),
+    ("evaluate", TWO_LEVEL, {**TWO_LEVEL, "max_concurrent_candidates": None}),
     ("select", {"schedule": "two_level"}, {"schedule": "work_conserving"}),
 ]
 
@@ -74,7 +73,7 @@ STORED: list[Any] = [
 def test_a_stored_run_keeps_the_limits_it_was_launched_with(alice, dataset):
     runs = []
     for kind, limits, _ in STORED:
-        run = make_run(alice, dataset, kind=kind or "evaluate")
+        run = make_run(alice, dataset, kind=kind)
         if limits is not None:
             run.document["limits"] = limits
             run.save()

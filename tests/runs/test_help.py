@@ -24,6 +24,7 @@ def test_every_guide_of_the_folder_is_offered(alice):
     page = client_of(alice).get(reverse("help")).content.decode()
     for name in GUIDES:
         assert f'href="{reverse("help_guide", args=[name])}"' in page
+    assert client_of(alice).get("/help/nonsense/").status_code == 404
 
 
 def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
@@ -42,10 +43,6 @@ def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
             except Resolver404:
                 lost.append(f"{name} leads to {address}, which is nowhere.")
     assert lost == []
-
-
-def test_a_guide_that_does_not_exist_says_so(alice):
-    assert client_of(alice).get("/help/nonsense/").status_code == 404
 
 
 def test_a_guide_is_found_by_the_jump_box(alice):

@@ -65,15 +65,12 @@ def test_what_came_into_use_meanwhile_stays_archived(ada, endpoint):
 
 
 def test_an_import_brings_a_deleted_dataset_back_and_by_rest_things_go_at_once(ada, endpoint):
-    make_dataset(ada)
     asker = Asker(ada)
-    asker.ask("delete", "/datasets/sums")
-    again = make_dataset(ada)
-    assert (again.archived, again.remove_after) == (None, None)
-    assert not Dataset.objects.filter(remove_after__isnull=False).exists()
-    assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]
-    assert asker.ask("delete", "/endpoints/simulated?now=true").json()["changed"]
-    assert (Dataset.objects.count(), Endpoint.objects.count()) == (0, 0)
+    for path in ("/datasets/sums", "/datasets/sums?now=true", "/endpoints/simulated?now=true"):
+        again = make_dataset(ada)
+        assert (again.archived, again.remove_after, Dataset.objects.count()) == (None, None, 1)
+        assert asker.ask("delete", path).json()["changed"]
+    assert (Dataset.objects.count(), Endpoint.objects.count()) == (1, 0)
 
 
 def test_commands_count_delete_archive_and_bring_back(ada):

@@ -19,9 +19,6 @@ async def test_an_answer_has_anthropics_fields(client):
     asked = message([{"type": "text", "text": "Name a river"}])  # content in blocks
     body = (await post(client, MESSAGES, asked)).body
     assert "river" in body["content"][0]["text"]
-
-
-async def test_max_tokens_cuts_the_answer(client):
     body = (await post(client, MESSAGES, message("Name a lake", max_tokens=1))).body
     assert (body["stop_reason"], body["usage"]["output_tokens"]) == ("max_tokens", 1)
 

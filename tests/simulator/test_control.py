@@ -75,15 +75,14 @@ async def test_a_wrong_control_request_is_told_what_is_allowed(client):
     assert wrong == {}
 
 
-async def test_a_script_can_be_read_with_what_is_left_of_it(client, simulator):
+async def test_a_script_is_read_with_what_is_left_and_a_reset_keeps_only_settings(
+    client, simulator
+):
     simulator.play({"match": {"contains": "x"}, "times": 2, "do": "status", "status": 503})
     await ask(client, "x")
     async with client.get("/control/script") as response:
         left = (await response.json())["script"]
     assert left == [{"match": {"contains": "x"}, "times": 1, "do": "status", "status": 503}]
-
-
-async def test_a_reset_keeps_settings_and_forgets_script_and_limits(client, simulator):
     simulator.change(rpm=1)
     simulator.play({"do": "hang"})
     simulator.reset()

@@ -36,13 +36,10 @@ async def test_a_chat_streams_as_lines_of_json(client):
         assert lines[-1]["eval_count"] == whole["eval_count"]
 
 
-async def test_embed_gives_one_vector_per_input(client):
+async def test_embed_gives_one_vector_per_input_and_num_predict_cuts_the_answer(client):
     body = (await post(client, "/api/embed", {"model": "sim-embed", "input": ["one", "two"]})).body
     assert [len(vector) for vector in body["embeddings"]] == [768, 768]
     assert body["prompt_eval_count"] > 0
-
-
-async def test_num_predict_cuts_the_answer(client):
     asked = chat("Name a lake", stream=False, options={"num_predict": 1})
     body = (await post(client, "/api/chat", asked)).body
     assert (body["done_reason"], body["eval_count"]) == ("length", 1)

@@ -21,15 +21,23 @@ async def test_a_chat_answer_has_openais_fields(client):
     assert choice["message"]["role"] == "assistant"
     usage = body["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
+    async with client.get("/v1/models") as response:
+        listed = await response.json()
+    assert listed["object"] == "list"
+    assert {"sim-small", "sim-large", "sim-embed"} <= {model["id"] for model in listed["data"]}
 
 
-async def test_a_completion_answers_each_prompt(client):
-    answered = await post(
-        client, "/v1/completions", {"model": "sim-large", "prompt": ["What is 1 + 1?", "Hello"]}
-    )
+async def test_a_completion_answers_each_prompt_and_streams_its_words(client):
+    asked = {"model": "sim-large", "prompt": ["What is 1 + 1?", "Hello"]}
+    answered = await post(client, "/v1/completions", asked)
     assert answered.body["object"] == "text_completion"
     assert [choice["index"] for choice in answered.body["choices"]] == [0, 1]
     assert all(choice["text"] for choice in answered.body["choices"])
+    body = {"model": "sim-small", "prompt": "Tell me about lakes", "stream": True}
+    async with client.post("/v1/completions", json=body) as response:
+        events = (await response.text()).strip().split("\n\n")
+    chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
+    assert "lakes" in "".join(chunk["choices"][0]["text"] for chunk in chunks)
 
 
 async def test_choices_beyond_the_first_are_given_and_max_tokens_cuts_the_answer(client):
@@ -38,6 +46,9 @@ async def test_choices_beyond_the_first_are_given_and_max_tokens_cuts_the_answer
     answered = await ask(client, "Tell me about rivers", max_tokens=2)
     assert answered.body["choices"][0]["finish_reason"] == "length"
     assert answered.body["usage"]["completion_tokens"] == 2
+    parts = [{"type": "text", "text": "Answer with the number only. What is 2 + 2?"}]
+    body = chat("") | {"messages": [{"role": "user", "content": parts}]}
+    assert (await post(client, CHAT, body)).text.isdigit()
 
 
 async def test_a_chat_streams_as_server_sent_events(client):
@@ -56,15 +67,7 @@ async def test_a_chat_streams_as_server_sent_events(client):
     assert chunks[-1]["usage"]["completion_tokens"] > 0
 
 
-async def test_a_completion_streams_its_words(client):
-    body = {"model": "sim-small", "prompt": "Tell me about lakes", "stream": True}
-    async with client.post("/v1/completions", json=body) as response:
-        events = (await response.text()).strip().split("\n\n")
-    chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
-    assert "lakes" in "".join(chunk["choices"][0]["text"] for chunk in chunks)
-
-
-async def test_embeddings_are_unit_vectors_in_input_order(client):
+async def test_embeddings_are_unit_vectors_in_input_order_packed_when_asked_for(client):
     inputs = ["a red apple", "a blue car"]
     body = {"model": "sim-embed", "input": inputs}
     together = (await post(client, "/v1/embeddings", body)).body
@@ -75,21 +78,11 @@ async def test_embeddings_are_unit_vectors_in_input_order(client):
     assert sum(value * value for value in vectors[0]) == pytest.approx(1)
     assert alone["data"][0]["embedding"] == vectors[1]
     assert together["usage"]["total_tokens"] == together["usage"]["prompt_tokens"] > 0
-
-
-async def test_embeddings_come_packed_when_asked_for(client):
     body = {"model": "sim-embed", "input": "a red apple", "dimensions": 16}
     plain = (await post(client, "/v1/embeddings", body)).body["data"][0]["embedding"]
     packed = (await post(client, "/v1/embeddings", {**body, "encoding_format": "base64"})).body
     unpacked = struct.unpack("<16f", base64.b64decode(packed["data"][0]["embedding"]))
     assert unpacked == pytest.approx(plain)
-
-
-async def test_the_models_are_listed(client):
-    async with client.get("/v1/models") as response:
-        listed = await response.json()
-    assert listed["object"] == "list"
-    assert {"sim-small", "sim-large", "sim-embed"} <= {model["id"] for model in listed["data"]}
 
 
 WRONG: list[Any] = [
@@ -114,16 +107,7 @@ async def test_a_wrong_request_is_refused_in_openais_shape(client):
         error = answered.body["error"]
         assert (answered.status, error["param"]) == (status, param), (path, body)
         assert set(error) == {"message", "type", "param", "code"}
-
-
-async def test_a_body_that_is_no_json_object_is_refused(client):
     for raw in (b"", b"{", b"[1]", b"\xff\xfe", b"[" * 200_000):
         async with client.post(CHAT, data=raw) as response:
             assert response.status == 400, raw[:10]
             assert "JSON" in (await response.json())["error"]["message"]
-
-
-async def test_content_in_parts_is_read_as_text(client):
-    parts = [{"type": "text", "text": "Answer with the number only. What is 2 + 2?"}]
-    body = chat("") | {"messages": [{"role": "user", "content": parts}]}
-    assert (await post(client, CHAT, body)).text.isdigit()

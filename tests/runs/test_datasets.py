@@ -79,7 +79,9 @@ READ_JSONL = {
 }
 
 
-def test_every_common_way_of_writing_is_read():
+def test_every_common_way_of_writing_is_read_and_its_format_guessed_by_how_it_starts():
+    guesses = {" \n{": "jsonl", "\ufeff{": "jsonl", "[": "jsonl", "a,b": "csv", "": "csv"}
+    assert {text: guess_format(text) for text in guesses} == guesses
     for format, texts in (("csv", READ_CSV), ("jsonl", READ_JSONL)):
         for text, rows in texts.items():
             assert preview_dataset(text, format).rows == rows, text
@@ -267,11 +269,6 @@ def test_a_file_that_is_not_utf_8_is_refused_with_the_byte():
         (problem,) = error.value.problems
         assert problem.line == line
         assert message in problem.message
-
-
-def test_the_format_is_guessed_from_the_first_character():
-    guesses = {" \n{": "jsonl", "\ufeff{": "jsonl", "[": "jsonl", "a,b": "csv", "": "csv"}
-    assert {text: guess_format(text) for text in guesses} == guesses
 
 
 def test_a_nested_field_in_memory_is_the_same_text_as_in_a_file():

@@ -1,14 +1,16 @@
 """Scorers and strategies of an installed package, and scorers written as code, at every door."""
 
 from collections.abc import Callable
+from functools import partial
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.urls import reverse
 
-from runs.api.api import api
+from runs.api.openapi import add_schema
 from runs.forms.starting_points import from_document
 from runs.models import Configuration, Run
 from runs.roles import Role
@@ -19,8 +21,10 @@ from runs.services.runs import create_run
 from runs.views.configuration_docs import parts
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_person, run_document
+from tests.runs.form_parts import small_form
 from tests.runs.selection_parts import make_selection
 from workers.engine.errors import ConfigurationError
+from workers.engine.kinds import KINDS
 from workers.engine.plugins import PLUGINS, install_plugins
 from workers.engine.registries import REGISTRIES
 from workers.engine.scorers import Scorer
@@ -66,34 +70,26 @@ def test_they_are_offered_with_their_options_and_described(alice):
         "Says what its one call says.",
     ):
         assert shown in page, shown
-    schema = str(api.get_openapi_schema()["components"]["schemas"]["ScorerChoice"])
-    assert f"'{SCORER}'" in schema
-    assert "Whether spaces at the end count." in schema
+    schemas: dict[str, Any] = {}
+    add_schema(schemas, KINDS["evaluate"])
+    for shown in (f"'{SCORER}'", "Whether spaces at the end count."):
+        assert shown in str(schemas["ScorerChoice"])
 
 
 def test_a_form_that_names_them_becomes_their_run(alice, dataset):
-    filled = {
-        "kind": "select",
-        "name": "pick",
-        "dataset": dataset.name,
-        "steps": ["0"],
-        "step-0-name": "solver",
-        "step-0-user": "{{question}}",
-        "step-0-models": ["simulated/sim-small", "simulated/sim-large"],
-        "strategy": STRATEGY,
-        f"strategy-{STRATEGY}-few": "1",
-        "scorers": [SCORER],
-        f"scorer-{SCORER}-spaces": "kept",
-        "preset": "balanced",
-    }
-    client_of(alice).post(reverse("run_new"), filled)
+    step = {"steps": ["0"], "step-0-name": "solver", "step-0-user": "{{question}}"}
+    step["step-0-models"] = ["simulated/sim-small", "simulated/sim-large"]
+    strategy = {"strategy": STRATEGY, f"strategy-{STRATEGY}-few": "1"}
+    scorer = {"scorers": [SCORER], f"scorer-{SCORER}-spaces": "kept"}
+    sent = small_form(kind="select", **step, **strategy, **scorer)
+    client_of(alice).post(reverse("run_new"), sent)
     run = Run.objects.get()
     assert run.document["strategy"] == {"name": STRATEGY, "few": 1}
     assert run.document["scorers"] == [{SCORER: {"spaces": "kept"}}]
     again = from_document(run.document)
     assert again.mode == "form"
-    assert again.document()["scorers"] == run.document["scorers"]
-    assert again.document()["strategy"] == run.document["strategy"]
+    for part in ("scorers", "strategy"):
+        assert again.document()[part] == run.document[part]
 
 
 WRONG = [
@@ -114,12 +110,9 @@ def test_what_is_wrong_with_them_is_said_before_anything_is_stored(alice, datase
         assert told in found["message"]
     document = run_document(dataset, scorers=[SCORER])
     PLUGINS.clear()
-    for refuse in (
-        lambda: create_run(alice, document),
-        lambda: save_configuration(alice, "fan", document),
-    ):
+    for door in (create_run, partial(save_configuration, name="fan")):
         with pytest.raises(ConfigurationError, match=f"Unknown scorer '{SCORER}'") as caught:
-            refuse()
+            door(alice, document=document)
         assert [problem.path for problem in caught.value.problems] == ["scorers.0"]
     assert not Run.objects.exists()
 
@@ -203,9 +196,9 @@ def test_a_runner_is_told_whom_to_ask_also_about_code_of_others(alice, author, w
     (found,) = estimate(written, every_dataset(), alice).problems
     assert found.path == "scorers.1"
     assert MAY_NOT in found.message
-    for door in (create_run, lambda person, told: save_configuration(person, "mine", told)):
+    for door in (create_run, partial(save_configuration, name="mine")):
         with pytest.raises(ConfigurationError, match="this needs the role author"):
-            door(alice, written)
+            door(alice, document=written)
     assert not Run.objects.exists()
     assert not Configuration.objects.exists()
     stored = save_configuration(author, "mine", written)

@@ -280,13 +280,6 @@ def test_a_document_leads_nowhere_else_and_a_provider_that_is_away_is_said_so(se
     assert "could not confirm" in answer.text
 
 
-def test_the_button_is_there_only_if_a_provider_is_set_up(server, settings):
-    assert "Sign in with Example" in Client().get(reverse("sign_in")).text
-    settings.SIGN_IN_PROVIDER = None
-    assert "Sign in with" not in Client().get(reverse("sign_in")).text
-    assert Client().get(reverse("provider_begin")).status_code == 404
-
-
 SET_UP = {
     "EVALSITE_OIDC_ISSUER": "https://login.example.com/realms/main",
     "EVALSITE_OIDC_CLIENT_ID": "evalsite",
@@ -294,7 +287,13 @@ SET_UP = {
 }
 
 
-def test_the_environment_sets_a_provider_up(tmp_path):
+def test_the_environment_sets_a_provider_up_whose_button_is_there_then_only(
+    server, settings, tmp_path
+):
+    assert "Sign in with Example" in Client().get(reverse("sign_in")).text
+    settings.SIGN_IN_PROVIDER = None
+    assert "Sign in with" not in Client().get(reverse("sign_in")).text
+    assert Client().get(reverse("provider_begin")).status_code == 404
     environ = {**SET_UP, "EVALSITE_DATA": str(tmp_path), "EVALSITE_OIDC_DOMAINS": "A.com, b.org"}
     found = read_environment(environ).sign_in_provider
     assert found is not None

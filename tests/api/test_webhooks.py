@@ -31,10 +31,7 @@ from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.providers.routes import open_client
 from workers.messenger import Messenger
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("patient_calls"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("patient_calls")]
 
 in_thread = database_sync_to_async
 URL = "https://ci.example/hook?team=7"

@@ -36,10 +36,7 @@ EXPLAIN = {"sqlite": "EXPLAIN QUERY PLAN ", "postgresql": "EXPLAIN "}
 SORTS_ALL = r"TEMP B-TREE FOR ORDER BY"  # SQLite; of the right part only, it sorts equal moments
 MODEL = ("simulated", "sim-small")
 GOOD, BAD = "a" * 64, "b" * 64
-UNREADABLE = {
-    "sqlite": ("text", "CAST(x'ff41' AS TEXT)"),
-    "postgresql": ("latency_ms", "'NaN'"),
-}
+UNREADABLE = {"sqlite": ("text", "CAST(x'ff41' AS TEXT)"), "postgresql": ("latency_ms", "'NaN'")}
 
 
 @pytest.fixture

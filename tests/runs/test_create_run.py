@@ -12,6 +12,7 @@ from runs.models import Candidate, Chunk, Dataset, Endpoint, Run
 from runs.services.datasets.storing import store_rows
 from runs.services.demo import start_demo
 from runs.services.runs import cancel_run, create_run
+from tests.harness.factories import run_document
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -21,15 +22,8 @@ pytestmark = pytest.mark.django_db
 def document(alice, endpoint):
     rows = [{"question": "What is 2 + 3?", "expected": "5"}] * 3
     store_rows(alice, "sums", rows, share=True)
-    return {
-        "name": "sums",
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": [{"name": "a"}, {"name": "b", "system": "Be brief."}],
-        "models": ["simulated/sim-small"],
-        "repeats": 2,
-        "scorers": ["exact"],
-    }
+    prompts = [{"name": "a"}, {"name": "b", "system": "Be brief."}]
+    return {**run_document(Dataset(name="sums"), prompts=prompts, repeats=2), "dataset": "sums"}
 
 
 def test_a_run_freezes_what_it_depends_on(alice, document):
@@ -37,10 +31,8 @@ def test_a_run_freezes_what_it_depends_on(alice, document):
     assert (run.state, run.planned) == ("queued", 2 * 1 * 3 * 2)
     assert run.document["dataset"] == "sums@1"
     assert run.snapshot_of["endpoints"]["simulated"]["max_concurrent"] == 20
-    assert [c.name for c in run.candidates.all()] == [
-        "a · simulated/sim-small",
-        "b · simulated/sim-small",
-    ]
+    names = [candidate.name for candidate in run.candidates.all()]
+    assert names == ["a · simulated/sim-small", "b · simulated/sim-small"]
     store_rows(alice, "sums", [{"question": "changed", "expected": "1"}])
     assert Run.objects.get(pk=run.pk).dataset.version == 1
 
@@ -71,13 +63,6 @@ def test_rows_given_in_place_belong_to_their_runs(alice, bob, document):
     assert create_run(bob, {**document, "dataset": {"rows": rows}}).dataset != first.dataset
 
 
-def test_the_same_key_gives_the_same_run(alice, bob, document):
-    first = create_run(alice, document, "key-1")
-    assert create_run(alice, document, "key-1") == first
-    assert create_run(alice, document, "key-2") != first
-    assert create_run(bob, document, "key-1") != first
-
-
 @pytest.mark.postgresql("locks: launches at once with one key")
 @pytest.mark.django_db(transaction=True)
 def test_twenty_launches_at_once_with_one_key_make_one_run(alice, document):
@@ -106,11 +91,11 @@ def test_the_demo_brings_its_own_parts_and_changes_none(alice):
 def test_nobody_has_more_runs_going_on_than_allowed(alice, bob, document, settings):
     settings.LIVE_RUNS = 2
     first = create_run(alice, document, "once")
-    create_run(alice, document)
+    create_run(alice, document, "twice")
     with pytest.raises(ConfigurationError, match="You have 2 runs that have not ended"):
         create_run(alice, document)
     assert create_run(alice, document, "once") == first  # not a new one
-    create_run(bob, document)
+    assert create_run(bob, document, "once") != first
     cancel_run(first)
     create_run(alice, document)
 

@@ -45,34 +45,25 @@ def test_a_save_without_a_new_key_keeps_the_old_one_and_an_empty_one_removes_it(
     saved = endpoints.save_endpoint(ada, new_endpoint(), CANARY)
     saved.max_concurrent = 7
     endpoints.save_endpoint(ada, saved, None)
+    stale = Endpoint.objects.get(pk=saved.pk)
+    assert (stale.max_concurrent, secrets.decrypt(stale.key_ciphertext)) == (7, CANARY)
+    endpoints.save_endpoint(ada, saved, "sk-replaced-0123456789")
+    stale.max_concurrent = 3  # in a form that was open too long
+    endpoints.save_endpoint(ada, stale, None)
     stored = Endpoint.objects.get(pk=saved.pk)
-    assert stored.max_concurrent == 7
-    assert secrets.decrypt(stored.key_ciphertext) == CANARY
+    assert stored.max_concurrent == 3
+    assert secrets.decrypt(stored.key_ciphertext) == "sk-replaced-0123456789"
     endpoints.save_endpoint(ada, saved, "")
     stored = Endpoint.objects.get(pk=saved.pk)
     assert not stored.has_key
     assert (stored.key_hint, stored.key_set_at, stored.key_set_by) == ("", None, None)
 
 
-def test_a_form_that_was_open_too_long_does_not_bring_back_an_old_key(ada):
-    saved = endpoints.save_endpoint(ada, new_endpoint(), CANARY)
-    stale = Endpoint.objects.get(pk=saved.pk)
-    endpoints.save_endpoint(ada, saved, "sk-replaced-0123456789")
-    stale.max_concurrent = 3
-    endpoints.save_endpoint(ada, stale, None)
-    stored = Endpoint.objects.get(pk=saved.pk)
-    assert stored.max_concurrent == 3
-    assert secrets.decrypt(stored.key_ciphertext) == "sk-replaced-0123456789"
-
-
 def test_only_staff_change_endpoints(ada, bob):
-    with pytest.raises(PermissionDenied):
-        endpoints.save_endpoint(bob, new_endpoint(), None)
     saved = endpoints.save_endpoint(ada, new_endpoint(), None)
-    with pytest.raises(PermissionDenied):
-        delete_endpoint(bob, saved)
-    with pytest.raises(PermissionDenied):
-        remove_endpoint(bob, saved)
+    for act in (endpoints.save_endpoint, delete_endpoint, remove_endpoint):
+        with pytest.raises(PermissionDenied):
+            act(bob, saved)
     assert Endpoint.objects.filter(pk=saved.pk, remove_after=None).exists()
     delete_endpoint(ada, saved)
     assert Endpoint.objects.get().remove_after
@@ -199,34 +190,29 @@ def test_known_prices_are_filled_in_and_unknown_ones_stay_unknown(ada):
     assert endpoints.save_endpoint(ada, saved).prices_from_list == ["gpt-4o", "gpt-4o-mini"]
 
 
-def test_a_persons_own_price_wins(ada):
+def test_a_persons_own_price_wins_and_one_that_was_taken_away_stays_away(ada):
     saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", prices={"gpt-4o": OWN}))
     assert (saved.prices, saved.prices_from_list) == ({"gpt-4o": OWN}, [])
     filled = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", name="other"))
     filled.prices = {"gpt-4o": OWN}
     again = endpoints.save_endpoint(ada, filled)
     assert (again.prices, again.prices_from_list) == ({"gpt-4o": OWN}, [])
+    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", name="third"))
+    saved.prices = {}
+    for _ in range(2):
+        saved = endpoints.save_endpoint(ada, saved)
+        assert (saved.prices, saved.prices_from_list) == ({}, [])
+        saved = Endpoint.objects.get(pk=saved.pk)
 
 
 def test_what_came_from_an_older_list_is_brought_up_to_date(ada):
     saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o"))
     old = {"input": 5.0, "output": 15.0}
-    Endpoint.objects.update(
-        prices={"gpt-4o": old}, listed_prices={"gpt-4o": {**old, "date": "2024-06-01"}}
-    )
+    dated = {"gpt-4o": {**old, "date": "2024-06-01"}}
+    Endpoint.objects.update(prices={"gpt-4o": old}, listed_prices=dated)
     saved.refresh_from_db()
     assert saved.price_list_date == date(2024, 6, 1)
     assert endpoints.save_endpoint(ada, saved).prices == {"gpt-4o": listed("gpt-4o")}
-
-
-def test_a_price_that_was_taken_away_stays_away(ada):
-    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o"))
-    saved.prices = {}
-    for _ in range(2):
-        saved = endpoints.save_endpoint(
-            ada, Endpoint.objects.get(pk=endpoints.save_endpoint(ada, saved).pk)
-        )
-        assert (saved.prices, saved.prices_from_list) == ({}, [])
 
 
 def test_the_page_says_where_a_price_comes_from(ada, bob):
@@ -241,7 +227,7 @@ def test_the_page_says_where_a_price_comes_from(ada, bob):
     assert f"from the list of {day}" in viewer.get(stored.get_absolute_url()).content.decode()
 
 
-def test_the_kept_list_is_what_the_package_says():
+def test_the_kept_list_is_what_the_package_says_and_an_endpoint_may_have():
     script = Path(__file__).parents[2] / "scripts" / "price_list.py"
     described = importlib.util.spec_from_file_location("price_list_script", script)
     assert described is not None
@@ -255,9 +241,6 @@ def test_the_kept_list_is_what_the_package_says():
     assert module.written(document) == PRICES_FILE.read_text()
     for name, rows in made["providers"].items():
         assert [row[0] for row in rows] == [row[0] for row in document["providers"][name]]
-
-
-def test_every_price_is_one_that_an_endpoint_may_have():
     rows = [row for found in kept_list().providers.values() for row in found]
     assert len(rows) > 500
     prices = [Price(given, back) for _, given, back in rows if given is not None]

@@ -13,11 +13,7 @@ from runs.services.control.retrying import retry_failed
 from runs.services.gating import CLAIMED_FOR, judge_ended, open_gate, reopen_gate, set_gate
 from runs.services.runs import Source, create_run
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    run_document,
-)
+from tests.harness.factories import client_of, make_dataset, run_document
 from tests.runs.comparing_parts import make_scored
 from workers.engine.errors import ConfigurationError
 
@@ -40,13 +36,8 @@ def stored(alice, dataset):
 def ended(stored, dataset, values, **fields):
     """A run of it with these values, not judged yet."""
     right = sum(value or 0.0 for value in values)
-    counted = {
-        "done": CASES,
-        "scored": CASES,
-        "value_sum": right,
-        "value_square_sum": right,
-        "planned": CASES,
-    }
+    counted = dict.fromkeys(("done", "scored", "planned"), CASES)
+    counted |= {"value_sum": right, "value_square_sum": right}
     made = {"configuration": stored, "configuration_version": stored.version}
     run = make_scored(stored.owner, dataset, values, **{**counted, **made, **fields})
     open_gate(run, stored)
@@ -139,10 +130,7 @@ def test_a_baseline_that_was_deleted_is_said(alice, stored, dataset):
 def test_only_a_complete_run_with_the_same_scorers_is_a_baseline(alice, stored, dataset):
     going = ended(stored, dataset, GOOD, state=RunState.RUNNING)
     other = ended(stored, dataset, GOOD, document=run_document(dataset, scorers=["numeric"]))
-    for run, told in (
-        (other, "has other scorers"),
-        (going, "is running. Choose a complete one"),
-    ):
+    for run, told in ((other, "has other scorers"), (going, "is running. Choose a complete one")):
         answer = Asker(alice).ask("put", "/configuration-gates/nightly", {"baseline": run.pk})
         assert (answer.status_code, told in answer.json()["detail"]) == (422, True)
     address = reverse("configuration_baseline", args=[stored.pk])

@@ -7,11 +7,7 @@ from runs.models import Run
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    run_document,
-)
+from tests.harness.factories import client_of, make_dataset, run_document
 from tests.runs.form_parts import small_form
 
 pytestmark = pytest.mark.django_db

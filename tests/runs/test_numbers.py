@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from runs.models import CachedReply, Endpoint, Run, RunSample, RunState
+from runs.models import CachedReply, Dataset, Endpoint, Run, RunSample, RunState
 from runs.selectors.estimates.calls import keys_of
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.limits.rates import NEWEST, Answered, rate_over
@@ -20,7 +20,7 @@ from runs.selectors.runs.series import read_series, step_of
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
-from tests.harness.factories import beat, client_of, make_run
+from tests.harness.factories import beat, client_of, make_run, run_document
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case
 
@@ -33,15 +33,9 @@ ROWS = [{"question": f"What is {n} + 1?", "expected": str(n + 1)} for n in range
 def document(alice, endpoint):
     Endpoint.objects.update(max_concurrent=30)
     store_rows(alice, "sums", ROWS)
-    return {
-        "name": "sums",
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": [{"name": name, "system": f"You are {name}."} for name in "abc"],
-        "models": ["simulated/sim-small"],
-        "scorers": ["exact"],
-        "limits": {"max_concurrent": 20, "requests_per_minute": None},
-    }
+    prompts = [{"name": name, "system": f"You are {name}."} for name in "abc"]
+    limits = {"max_concurrent": 20, "requests_per_minute": None}
+    return run_document(Dataset(name="sums", version=1), prompts=prompts, limits=limits)
 
 
 @pytest.fixture
@@ -135,7 +129,7 @@ def test_an_estimate_counts_calls_and_names_the_limit_and_the_money(document):
     assert " – $" in priced.cost_text
 
 
-def test_an_estimate_knows_what_is_cached(document):
+def test_an_estimate_knows_what_is_cached_and_counts_equal_calls_once(document):
     cases = [Case(place, row) for place, row in enumerate(ROWS)]
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.all()}
     keys = [key for key, _ in keys_of(read_configuration(document), cases, endpoints)]
@@ -145,16 +139,13 @@ def test_an_estimate_knows_what_is_cached(document):
     )
     assert estimate(document, every_dataset()).calls_cached == 12
     assert estimate({**document, "cache": "refresh"}, every_dataset()).calls_cached == 0
-
-
-def test_an_estimate_counts_equal_calls_once(document):
     document["prompts"] = [{"name": "a"}, {"name": "twin of a"}]
     found = estimate(document, every_dataset())
     assert (found.trials, found.calls_to_send) == (20, 10)
     assert estimate({**document, "cache": "off"}, every_dataset()).calls_to_send == 20
 
 
-def test_an_estimate_names_a_binding_rate_of_the_endpoint_or_the_run(document):
+def test_an_estimate_names_a_binding_rate_or_the_problems_of_a_bad_document(document):
     Endpoint.objects.update(requests_per_minute=120)
     found = estimate(document, every_dataset())
     assert found.limited_by.startswith("120 requests a minute of simulated/sim-small; raising")
@@ -163,9 +154,6 @@ def test_an_estimate_names_a_binding_rate_of_the_endpoint_or_the_run(document):
     found = estimate(document, every_dataset())
     assert found.limited_by.startswith("60 requests a minute of this run")
     assert found.seconds_low == 30.0
-
-
-def test_an_estimate_of_a_bad_document_lists_its_problems(document):
     found = estimate({**document, "dataset": "none", "colour": 1}, every_dataset())
     assert [problem.path for problem in found.problems] == ["colour"]
     assert estimate({**document, "dataset": "none"}, every_dataset()).problems[0].path == "dataset"

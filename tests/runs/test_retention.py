@@ -98,12 +98,8 @@ def old_run(owner, dataset, days, **fields):
 
 
 def act_until_done():
-    """As sweeps do, one after the other."""
-    times = 0
-    while keep_rules():
-        times += 1
-        assert times < 50, "it never ends"
-    return times
+    """As sweeps do, one after the other; how often."""
+    return next(times for times in range(50) if not keep_rules())
 
 
 def save(person, **values):

@@ -265,18 +265,8 @@ def test_a_configuration_is_stored_answered_unchanged_and_replaced(asker, docume
     assert asker.ask("put", "/configurations/other", changed).status_code == 201
 
 
-def test_off_without_quotes_is_taken_in_yaml(asker, document):
-    text = yaml.safe_dump({name: v for name, v in document.items() if name != "cache"})
-    send = {"content_type": YAML}
-    assert asker.post("/configurations", f"{text}cache: off\n", **send).status_code == 201
-    assert read_configuration(Configuration.objects.get().as_document).cache == "off"
-    refused = asker.ask("put", "/configurations/sums", f"{text}cache: on\n", **send)
-    assert refused.status_code == 422
-    assert "Choose use, refresh or off" in refused.content.decode()
-
-
-def test_a_configuration_that_is_wrong_is_refused(asker):
-    for status, content_type, text in [
+def test_off_without_quotes_is_taken_in_yaml_and_what_is_wrong_is_refused(asker, document):
+    for status, content_type, wrong in [
         (422, YAML, "name: ["),
         (422, YAML, "a: &a [1]\nb: *a"),
         (422, YAML, "- 1"),
@@ -284,9 +274,16 @@ def test_a_configuration_that_is_wrong_is_refused(asker):
         (400, "application/json", "{"),
         (415, "text/plain", "name: x"),
     ]:
-        answer = asker.post("/configurations", text, content_type=content_type)
-        assert answer.status_code == status, text
+        answer = asker.post("/configurations", wrong, content_type=content_type)
+        assert answer.status_code == status, wrong
     assert not Configuration.objects.exists()
+    text = yaml.safe_dump({name: v for name, v in document.items() if name != "cache"})
+    send = {"content_type": YAML}
+    assert asker.post("/configurations", f"{text}cache: off\n", **send).status_code == 201
+    assert read_configuration(Configuration.objects.get().as_document).cache == "off"
+    refused = asker.ask("put", "/configurations/sums", f"{text}cache: on\n", **send)
+    assert refused.status_code == 422
+    assert "Choose use, refresh or off" in refused.content.decode()
 
 
 def test_only_a_preset_of_somebody_else_is_seen_and_its_owner_changes_it(

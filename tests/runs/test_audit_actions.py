@@ -19,6 +19,7 @@ from runs.models import (
     AuditDoor,
     AuditEntry,
     Configuration,
+    Dataset,
     Run,
     RunState,
     SavedView,
@@ -107,10 +108,6 @@ def ask(s, words):
     return getattr(Client(), method)(address, **given, **options)
 
 
-def command(name, **options):
-    return lambda s: call_command(name, verbosity=0, **options)
-
-
 def sign_in(password):
     chosen = {"username": "eve", "password": password}
     return lambda s: Client().post(reverse("sign_in"), chosen)
@@ -171,11 +168,6 @@ def override(s):
     ask(s, f'post {path} {{"verdict": "right"}}')
 
 
-def resume(s):
-    s.hold(RunState.PAUSED)
-    ask(s, "post /runs/{s.run.pk}/resume")
-
-
 def several(*what):
     """Ticked in the list of runs."""
 
@@ -207,22 +199,8 @@ def run_it(path):
     return act
 
 
-def save_configuration(s):
-    document = run_document(s.dataset, name="new")
-    ask(s, f"post /configurations {json.dumps(document)}")
-
-
 def in_the_admin(s, address, *args, **form):
     s.page.post(reverse(f"admin:runs_configuration_{address}", args=args), form)
-
-
-def make_token(s):
-    s.page.post(reverse("tokens"), {"name": "ci", "scopes": ["read"], "days": 30})
-
-
-def save_view(s):
-    query = {"name": "mine", "query": "state=failed&before=3"}
-    s.page.post(reverse("run_views"), query)
 
 
 ENDPOINT = "name=simulated kind=simulated model_names=sim-small prices= max_concurrent"
@@ -252,6 +230,7 @@ RUN_CANCELLED | run_cancel run
 RUN_SHARED | run_share run share=yes
 RUN_UNSHARED | run_share run share=yes ; run_share run share=no
 RUN_TAGGED | run_about run tags='new, old' | run | +new, +old
+VIEW_SAVED | run_views name=mine query='state=failed&before=3' | view mine | state=failed
 VIEW_REMOVED | run_view_remove view | view x
 DATASET_SHARED | dataset_share dataset share=yes | dataset sums
 DATASET_DELETED | {OLD}=delete | dataset old
@@ -277,21 +256,25 @@ ACCOUNT_CLOSED | person_active bob active=no
 ACCOUNT_OPENED | person_active bob active=yes
 QUOTA_CHANGED | person_quota bob slots=5 | user bob | slots 5
 PERSON_ERASED | person_erase bob typed=bob | user bob
+TOKEN_MADE | tokens name=ci scopes=read days=30 | apitoken
 TOKEN_REVOKED | token_revoke token
 PROMPT_SHARED | prompt_share prompt share=yes | prompt triage
 PROMPT_UNSHARED | prompt_share prompt share=yes ; prompt_share prompt share=no | prompt triage
 PROMPT_REMOVED | prompt_remove prompt typed=triage | prompt triage
 WEBHOOK_SENT_AGAIN | delivery_again delivery | webhook hooks.example
 """
+NEW = run_document(Dataset(name="sums", version=1), name="new")
 BY_REST = f"""
 KEY_REMOVED | patch /endpoints/simulated {{"api_key": "{KEY}"}} \
     ; patch /endpoints/simulated {{"api_key": ""}} | endpoint simulated
 RUN_PAUSED | post /runs/{{s.run.pk}}/pause
+RUN_RESUMED | post /runs/{{s.run.pk}}/pause ; post /runs/{{s.run.pk}}/resume
 RUN_NOTED | patch /runs/{{s.run.pk}} {{"note": "Why."}} | run | 4 characters
 LIMITS_CHANGED | patch /runs/{{s.run.pk}}/limits {{"max_concurrent": 3}} \
     | run | calls at once from no limit to 3
 DATASET_UNSHARED | patch /datasets/sums {{"shared": true}} \
     ; patch /datasets/sums {{"shared": false}} | dataset sums
+CONFIGURATION_SAVED | post /configurations {json.dumps(NEW)} | configuration new | version 1
 CONFIGURATION_SHARED | patch /configurations/kept {{"shared": true}} | configuration kept
 CONFIGURATION_GATED | put /configuration-gates/kept {{"min_score": 0.8}} \
     | configuration kept | min score 0.8
@@ -321,12 +304,11 @@ OTHERS = {
         lambda s: client_of(s.bob).get(reverse("run", args=[s.run.pk])),
         PAGE | {"actor": "bob", "detail": "GET, 404"},
     ),
-    A.KEYS_ROTATED: (command("rotate_keys"), SHELL),
+    A.KEYS_ROTATED: (lambda s: call_command("rotate_keys", verbosity=0), SHELL),
     A.ENDPOINT_TRIED_AGAIN: (try_again, PAGE),
     A.SAMPLES_REMOVED: (remove_samples, {"door": AuditDoor.SITE, "subject_kind": "run"}),
     A.RUN_TRIED: (run_it("/runs/dry"), REST | {"detail": "3 trials of kind evaluate"}),
     A.RUN_LAUNCHED: (run_it("/runs"), REST | {"detail": "3 trials on sums v1"}),
-    A.RUN_RESUMED: (resume, REST),
     A.RUN_RETRIED: (retry, PAGE | {"detail": "1 failed trial"}),
     A.RUN_RERUN: (rerun, REST | {"subject_kind": "run"}),
     A.SCORE_OVERRIDDEN: (override, REST | {"subject_kind": "run"}),
@@ -334,7 +316,6 @@ OTHERS = {
     A.RUN_ARCHIVED: (several("archive"), PAGE),
     A.RUN_DELETED: (several("delete"), PAGE),
     A.RUN_RESTORED: (bring_back, REST),
-    A.VIEW_SAVED: (save_view, PAGE | {"subject": "mine", "detail": "state=failed"}),
     A.CACHE_CLEARED: (
         lambda s: call_command("prune_cache", run=s.run.pk, yes=True, verbosity=0),
         SHELL | {"subject_kind": "cache"},
@@ -344,7 +325,6 @@ OTHERS = {
         lambda s: s.page.get(reverse("run_scores_csv", args=[s.run.pk])),
         PAGE | {"detail": "scores.csv"},
     ),
-    A.CONFIGURATION_SAVED: (save_configuration, REST | {"subject": "new", "detail": "version 1"}),
     A.CONFIGURATION_REMOVED: (
         lambda s: in_the_admin(s, "delete", s.configuration.pk, post="yes"),
         ADMIN | {"subject": "kept"},
@@ -360,7 +340,6 @@ OTHERS = {
         lambda s: come("evelyn", s.link.path),
         PAGE | {"actor": "evelyn", "subject": "Eve", "detail": "by evelyn"},
     ),
-    A.TOKEN_MADE: (make_token, PAGE | {"subject_kind": "apitoken"}),
 }
 SHOWN_ELSEWHERE = {A.PRIVATE_ALLOWED, A.PRIVATE_REVOKED, A.PROVIDER_CONNECTED}
 

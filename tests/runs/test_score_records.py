@@ -56,13 +56,6 @@ def test_records_are_stored_behind_their_scores(run):
     assert not asked.captured_queries, "scores without records ask the database nothing"
 
 
-def test_lists_of_scores_never_read_the_records(alice, run):
-    with CaptureQueriesContext(connection) as asked:
-        assert client_of(alice).get(reverse("run_scores", args=[run.pk])).status_code == 200
-        assert Asker(alice).get(f"/runs/{run.pk}/scores").status_code == 200
-    assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
-
-
 def test_a_strategy_that_hears_records_is_told_them_by_a_replay_as_by_a_worker(run):
     """The history of others leaves records alone."""
     hears = frozenset({records.RECORD})
@@ -119,13 +112,17 @@ def test_programs_fetch_a_record_of_a_trial_that_has_one(alice, run):
     assert sizes == [len(json.dumps(EPISODE, separators=(",", ":"))), None]
 
 
-def test_an_export_has_records_only_where_they_are_asked_for(alice, run):
+def test_lists_never_read_records_and_exports_only_where_they_are_asked_for(alice, run):
+    with CaptureQueriesContext(connection) as asked:
+        page = client_of(alice).get(reverse("run_scores", args=[run.pk])).text
+        assert Asker(alice).get(f"/runs/{run.pk}/scores").status_code == 200
+    assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
+    assert "JSON lines with records" in page
     client, address = client_of(alice), reverse("run_scores_jsonl", args=[run.pk])
     plain = [json.loads(line) for line in client.get(address).getvalue().splitlines()]
     assert not any("record" in line for line in plain)
     full = client.get(address, {"records": 1}).getvalue().splitlines()
     assert [json.loads(line)["record"] for line in full] == [EPISODE, None]
-    assert "JSON lines with records" in client.get(reverse("run_scores", args=[run.pk])).text
     asker, address = Asker(alice), f"/runs/{run.pk}/scores?records=true"
     file = asker.ask("get", address, headers={"Accept": "text/csv"})
     first, second = csv.DictReader(file.getvalue().decode().splitlines())

@@ -83,6 +83,11 @@ def test_what_is_under_way_waits_and_what_goes_on_is_judged_again(alice, stored,
     assert judge_ended(now()) == 1
     reopen_gate(run)
     assert judge_ended(now()) == 1
+    reopen_gate(run)  # and a claim ends with the process that made it
+    moment = now()
+    RunGate.objects.update(claimed=moment)
+    assert judge_ended(moment + CLAIMED_FOR - timedelta(seconds=1)) == 0
+    assert judge_ended(moment + CLAIMED_FOR + timedelta(seconds=1)) == 1
 
 
 def test_retrying_a_run_opens_its_gate(alice, stored, dataset):
@@ -93,15 +98,6 @@ def test_retrying_a_run_opens_its_gate(alice, stored, dataset):
     judge_ended(now())
     assert retry_failed(run, alice) == 1
     assert RunGate.objects.get().state == "pending"
-
-
-def test_a_claim_ends_with_the_process_that_made_it(alice, stored, dataset):
-    set_gate(stored, alice, None, {"min_score": 0.5})
-    ended(stored, dataset, GOOD)
-    moment = now()
-    RunGate.objects.update(claimed=moment)
-    assert judge_ended(moment + CLAIMED_FOR - timedelta(seconds=1)) == 0
-    assert judge_ended(moment + CLAIMED_FOR + timedelta(seconds=1)) == 1
 
 
 def test_what_is_asked_is_frozen_at_the_launch(alice, stored, dataset):

@@ -38,7 +38,7 @@ def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
     assert "1 queued run and 1 chunk wait. Start one" in troubles()
 
 
-def test_an_open_breaker_is_named_with_its_page(store):
+def test_an_open_breaker_is_named_with_its_page_and_no_room_is_said_first(store):
     beat("one", "two")
     endpoint = make_endpoint("openai-main")
     store.hset(f"permits:state:endpoint:{endpoint.pk}/sim-small", "rest", 15_000)
@@ -48,6 +48,9 @@ def test_an_open_breaker_is_named_with_its_page(store):
     assert found.address == endpoint.get_absolute_url()
     store.hset(f"permits:state:endpoint:{endpoint.pk}/sim-large", "rest", 15_000)
     assert "2 models are failing" in troubles()
+    store.set(STORAGE_FULL_MARK, "one")
+    found, _ = find_troubles()
+    assert (found.what, "make room, then resume" in found.advice) == ("Storage is full", True)
 
 
 def test_redis_away_is_the_one_thing_that_is_said(settings):
@@ -73,11 +76,3 @@ def test_every_page_shows_it_and_can_ask_for_it_alone(alice):
     assert client.get(reverse("health")).content.strip() == b""
     page = client.get(reverse("datasets")).content.decode()
     assert 'data-address="/health/" hidden' in page
-
-
-def test_no_room_is_said_first_with_what_to_do(store):
-    beat("one", "two")
-    store.set(STORAGE_FULL_MARK, "one")
-    (found,) = find_troubles()
-    assert found.what == "Storage is full"
-    assert "make room, then resume" in found.advice

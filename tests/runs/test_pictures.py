@@ -64,14 +64,11 @@ def test_the_best_candidate_and_the_easiest_case_come_first(alice, run):
     assert "2 candidates, the best on top; 4 cases" in drawn["caption"]
 
 
-def test_repeats_are_one_cell_with_their_mean_and_number(alice):
+def test_repeats_are_one_cell_and_a_case_that_nobody_has_tried_yet_is_a_blank_column(alice):
     run = make_run(alice, make_dataset(alice, rows=2))
     store(run, {"plain": [[1, 0], [0, 0], [0, "fail"]]})
     [row] = heatmap_of(run, alice)["rows"]
     assert (row["values"], row["tries"], row["failed"]) == ([333, 0], [3, 2], [[1, 1]])
-
-
-def test_a_case_that_nobody_has_tried_yet_is_a_blank_column(alice):
     run = make_run(alice, make_dataset(alice, rows=3), state=RunState.RUNNING)
     store(run, {"plain": [[None, 1, None]]})
     drawn = heatmap_of(run, alice)
@@ -186,7 +183,7 @@ def test_what_is_drawn_is_kept_until_the_run_changes(alice, run, django_assert_m
     assert heatmap_of(run, alice)["rows"][0]["values"] == [1000, 1000, 1000, None]
 
 
-def test_a_cell_opens_its_trial_or_its_trials(alice):
+def test_a_cell_opens_its_trial_or_its_trials(alice, endpoint):
     run = make_run(alice, make_dataset(alice, rows=2))
     store(run, {"plain": [[1, 1], [0, None]]})
     client = client_of(alice)
@@ -195,8 +192,5 @@ def test_a_cell_opens_its_trial_or_its_trials(alice):
     assert one["Location"] == f"/runs/{run.pk}/trials/2/"
     several = client.get(address, {"candidate": 0, "case": 0})
     assert several["Location"] == f"/runs/{run.pk}/scores/?candidate=0&case=0"
-
-
-def test_a_kind_without_pictures_has_none(alice, endpoint):
     selection = make_selection(alice, make_dataset(alice, rows=10))
-    assert client_of(alice).get(f"/runs/{selection.pk}/pictures/").status_code == 404
+    assert client.get(f"/runs/{selection.pk}/pictures/").status_code == 404, "it has none"

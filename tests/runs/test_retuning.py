@@ -120,9 +120,6 @@ def test_the_chart_learns_when_and_how_the_limit_moved(run, alice):
     reasons = [mark["text"].split(". Why: ")[1] for mark in snapshot["marks"]]
     assert reasons == ["slower", "it is urgent", "faster"]
     assert snapshot["text"]["limits"].startswith("80 calls at once, 3,500 requests a minute, high")
-
-
-def test_a_tick_brings_only_the_newest_marks(run, alice):
     RunEvent.objects.bulk_create(
         RunEvent(run=run, kind="limit", message=str(limit), data={"moves": {}})
         for limit in range(101, 161)

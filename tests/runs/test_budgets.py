@@ -66,9 +66,9 @@ def test_dollars_without_a_price_are_refused_with_the_models_and_what_to_do(
     assert not Run.objects.exists()
     assert create_run(alice, run_document(dataset, budget={"dollars": 1})).pk
     assert create_run(alice, run_document(dataset, models=models, budget={"calls": 1})).pk
-
-
-def test_a_price_is_needed_as_well_when_the_budget_comes_later(run, alice):
+    # As well when the budget comes later.
+    run = going(alice, dataset)
+    Endpoint.objects.update(prices={})
     with pytest.raises(ConfigurationError) as caught:
         retune_run(run, alice, {"budget": {"dollars": 2}}, "why")
     assert [problem.path for problem in caught.value.problems] == ["budget.dollars"]
@@ -165,17 +165,13 @@ def test_what_the_workers_count_stops_a_run_before_all_of_it_is_stored(run, alic
     assert not stop_for_budget(run.pk, "calls")  # an old word: there is no such budget now
 
 
-def test_the_event_of_a_change_says_what_moved(run, alice):
+def test_the_event_of_a_change_says_what_moved_and_a_bad_one_is_refused_at_its_place(run, alice):
     with_budget(run, calls=100)
     retune_run(run, alice, {"budget": {"calls": 2500, "seconds": 60}}, "longer")
     assert run.events.get().message == (
         "alice changed budget of calls from 100 to 2,500, "
-        "budget of seconds from no limit to 60.0. "
-        "Why: longer"
+        "budget of seconds from no limit to 60.0. Why: longer"
     )
-
-
-def test_a_bad_budget_is_refused_at_its_place(run, alice):
     for budget, path in (
         ({"calls": 0}, "budget.calls"),
         ({"calls": 1.5}, "budget.calls"),

@@ -33,12 +33,11 @@ VALUE = "canary-header-0123456789"
 PASSWORD = "canary-password-0123456789"
 PROXY = f"http://ada:{PASSWORD}@proxy.example:3128"
 HOST = "models.company.example"
+MAIN = {"name": "main", "kind": "openai", "base_url": "https://provider.example/v1"}
 
 
 @pytest.fixture(autouse=True)
-def data_folder(settings, tmp_path):
-    settings.EVALSITE_DATA = tmp_path
-    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
+def no_proxy(settings, data_folder):
     settings.HTTPS_PROXY, settings.NO_PROXY = "", ()
 
 
@@ -48,8 +47,7 @@ def authority(tmp_path_factory):
 
 
 def new_endpoint(**fields):
-    given = {"name": "main", "kind": "openai", "base_url": "https://provider.example/v1"}
-    return Endpoint(**{**given, **fields})
+    return Endpoint(**{**MAIN, **fields})
 
 
 def saved_with_all(ada):
@@ -57,8 +55,7 @@ def saved_with_all(ada):
 
 
 def form_data(**changes):
-    sent = {"name": "main", "kind": "openai", "base_url": "https://provider.example/v1"}
-    return {**sent, "max_concurrent": "4", **changes}
+    return {**MAIN, "max_concurrent": "4", **changes}
 
 
 def proxy_of(endpoint):
@@ -98,8 +95,8 @@ def test_the_page_keeps_changes_and_removes_them(ada):
     address = stored.get_absolute_url()
     page.post(address, form_data(new_headers="", new_proxy=stored.proxy_shown))
     kept = Endpoint.objects.get()
-    assert kept.headers_ciphertext == stored.headers_ciphertext
-    assert kept.proxy_ciphertext == stored.proxy_ciphertext
+    for secret in ("headers_ciphertext", "proxy_ciphertext"):
+        assert getattr(kept, secret) == getattr(stored, secret)
     page.post(address, form_data(remove_headers="on", new_proxy=""))
     gone = Endpoint.objects.get()
     assert (gone.headers_ciphertext, gone.header_names) == ("", [])

@@ -7,6 +7,7 @@ import pytest
 from django.urls import reverse
 from django.utils.timezone import now
 
+from runs.forms.starting_points import from_document
 from runs.models import Endpoint, Run, RunState
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.limits.budgets import budget_of, read_budget
@@ -296,11 +297,11 @@ def test_the_page_warns_before_the_budget_is_used(run, alice):
 
 
 def test_the_form_stores_a_budget_and_shows_it_again(alice, dataset):
-    client = client_of(alice)
-    client.post(reverse("run_new"), small_form(budget_calls="2", budget_seconds="60"))
+    sent = small_form(budget_calls="2", budget_seconds="60")
+    client_of(alice).post(reverse("run_new"), sent)
     run = Run.objects.get()
     assert budget_of(run).model_dump() == {"dollars": None, "calls": 2, "seconds": 60.0}
-    again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    again = from_document(run.document)
     assert (again.mode, again.budget) == ("form", {"dollars": "", "calls": "2", "seconds": "60"})
 
 

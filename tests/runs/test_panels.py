@@ -50,7 +50,7 @@ def test_the_form_takes_a_panel_and_shows_it_again(alice, dataset):
     page = client.get(reverse("run_new"), {"run": run.pk})
     assert page.context["filled"].mode == "form"
     assert f"{SMALL}</textarea>" in page.text
-    twice = client.post(reverse("run_new"), posted(**{"scorer-rubric-judges": LARGE}))
+    twice = client.post(reverse("run_estimate"), posted(**{"scorer-rubric-judges": LARGE}))
     assert "A judge is named twice" in twice.text
 
 

@@ -5,6 +5,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from runs import __version__
+from runs.forms.starting_points import from_document
 from runs.models import Endpoint, Run
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
@@ -61,7 +62,7 @@ def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
     facts = Asker(alice).get(f"/runs/{run.pk}").json()["ran_on"]
     assert (facts["cases"], facts["rows"]) == (10, 40)
     assert f"10 of 40 rows, {facts['slice']}" == WORDS
-    again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    again = from_document(run.document)
     assert again.mode == "form"
     assert again.part.document() == {**SLICE, "split": "train"}
 
@@ -69,13 +70,13 @@ def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
 def test_a_duplicate_shows_a_slice_in_the_form_where_it_has_room(alice, dataset):
     split = {"part": "dev", "of": {"dev": 0.5, "rest": 0.5}}
     run = create_run(alice, sliced(dataset, split=split))
-    again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    again = from_document(run.document)
     assert (again.mode, "part: dev" in again.yaml) == ("yaml", True)
     odd = {"question": "1?", "expected": "1", "a: b": "x, {y}", "c": "yes"}
     dataset = store_rows(alice, "odd", [odd, {**odd, "c": "3"}])
     where = {"a: b": ["x, {y}"], "c": {"not": "3"}}
     run = create_run(alice, sliced(dataset, where=where))
-    again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    again = from_document(run.document)
     assert (again.mode, again.part.document()) == ("form", {"where": where})
     assert len(again.part.where.splitlines()) == 2
 
@@ -136,10 +137,7 @@ def test_a_run_keeps_what_it_ran_on(alice, dataset):
     for said in ("3 of 40 rows, the first", "tokens_per_minute: 9000", "adaptive: false"):
         assert said in page
     assert set(Asker(alice).get(f"/runs/{run.pk}", fields="id,ran_on").json()) == {"id", "ran_on"}
-
-
-def test_a_run_of_an_earlier_version_says_what_it_kept(alice, dataset):
-    document = sliced(dataset, first=5)
+    document = sliced(dataset, first=5)  # of a run of an earlier version
     run = make_run(alice, dataset, document=document, snapshot_of={"code_version": "0.1.0"})
     facts = Asker(alice).get(f"/runs/{run.pk}").json()["ran_on"]
     assert (facts["cases"], facts["slice"], facts["scorers"]) == (5, "the first", {})

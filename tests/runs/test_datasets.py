@@ -4,6 +4,7 @@ import json
 import tracemalloc
 from functools import partial
 from io import BytesIO, StringIO
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -44,7 +45,8 @@ def fields_of(dataset):
 
 
 def test_rows_become_cases_in_their_order(alice):
-    for text, format in ((GOOD_CSV, "csv"), (GOOD_JSONL, "jsonl")):
+    texts: dict[Format, str] = {"csv": GOOD_CSV, "jsonl": GOOD_JSONL}
+    for format, text in texts.items():
         dataset = import_dataset(alice, f" {format} ", text, format)
         assert (dataset.name, dataset.version, dataset.rows) == (format, 1, 2)
         assert (dataset.columns, dataset.owner) == (["question", "expected"], alice)
@@ -82,8 +84,9 @@ READ_JSONL = {
 def test_every_common_way_of_writing_is_read_and_its_format_guessed_by_how_it_starts():
     guesses = {" \n{": "jsonl", "\ufeff{": "jsonl", "[": "jsonl", "a,b": "csv", "": "csv"}
     assert {text: guess_format(text) for text in guesses} == guesses
-    for format, texts in (("csv", READ_CSV), ("jsonl", READ_JSONL)):
-        for text, rows in texts.items():
+    texts: dict[Format, dict[str, Any]] = {"csv": READ_CSV, "jsonl": READ_JSONL}
+    for format, written in texts.items():
+        for text, rows in written.items():
             assert preview_dataset(text, format).rows == rows, text
             assert fields_of(import_dataset(None, "x", text, format)) == rows
 

@@ -36,7 +36,7 @@ def stored(alice, dataset):
 def ended(stored, dataset, values, **fields):
     """A run of it with these values, not judged yet."""
     right = sum(value or 0.0 for value in values)
-    counted = dict.fromkeys(("done", "scored", "planned"), CASES)
+    counted: dict[str, Any] = dict.fromkeys(("done", "scored", "planned"), CASES)
     counted |= {"value_sum": right, "value_square_sum": right}
     made = {"configuration": stored, "configuration_version": stored.version}
     run = make_scored(stored.owner, dataset, values, **{**counted, **made, **fields})

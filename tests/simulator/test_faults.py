@@ -172,11 +172,15 @@ async def test_a_status_can_be_asked_for_by_suffix_and_every_fault_by_its_rate(c
         assert answered.status == status
         assert ("retry-after" in answered.headers) == (status == 429)
     simulator.change(drip_seconds=0.001, huge_bytes=1000)
+
+    async def is_brought(fault):
+        await until(lambda: simulator.ledger()["by_fault"] == {fault: 1})
+
     for fault in RATED_FAULTS:
         simulator.reset()
         simulator.change(**{f"{fault}_rate": 1.0})
         call = asyncio.create_task(ask(client, "hi"))
-        await until(lambda fault=fault: simulator.ledger()["by_fault"] == {fault: 1})
+        await is_brought(fault)
         call.cancel()  # some would hang
         await asyncio.wait([call])
         simulator.change(**{f"{fault}_rate": 0.0})

@@ -78,9 +78,9 @@ async def test_embeddings_are_unit_vectors_in_input_order_packed_when_asked_for(
     assert sum(value * value for value in vectors[0]) == pytest.approx(1)
     assert alone["data"][0]["embedding"] == vectors[1]
     assert together["usage"]["total_tokens"] == together["usage"]["prompt_tokens"] > 0
-    body = {"model": "sim-embed", "input": "a red apple", "dimensions": 16}
-    plain = (await post(client, "/v1/embeddings", body)).body["data"][0]["embedding"]
-    packed = (await post(client, "/v1/embeddings", {**body, "encoding_format": "base64"})).body
+    apple = {"model": "sim-embed", "input": "a red apple", "dimensions": 16}
+    plain = (await post(client, "/v1/embeddings", apple)).body["data"][0]["embedding"]
+    packed = (await post(client, "/v1/embeddings", {**apple, "encoding_format": "base64"})).body
     unpacked = struct.unpack("<16f", base64.b64decode(packed["data"][0]["embedding"]))
     assert unpacked == pytest.approx(plain)
 

@@ -139,7 +139,7 @@ def test_advice_helps_with_its_own_sort_and_distracts_from_others():
         given = advice_in(f"Answer. {ADVICE[sort].text}")
         sorts = sorts_of(question, sums.get(sort, question.removeprefix("What is ").rstrip("?")))
         found = (given, help_of(given, sorts), help_of(given, frozenset()))
-        assert found == ({sort}, HELPS, -DISTRACTS)
+        assert found == (frozenset({sort}), HELPS, -DISTRACTS)
 
 
 def test_good_advice_gives_more_right_answers():

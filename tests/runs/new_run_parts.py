@@ -1,4 +1,17 @@
-"""A filled-in form of a new run."""
+"""A filled-in form of a new run, and what its page would make of it, without laying it out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import QueryDict
+from django.utils.http import urlencode
+
+from runs.forms.new_run import NewRunInput, read_post
+from runs.forms.problems import FieldProblem, place
+from runs.services.runs import create_run
+from runs.views.new_run_form import draw_document
+from workers.engine.errors import ConfigurationError
 
 # What a browser sends for a small run.
 FILLED = {
@@ -27,3 +40,23 @@ FILLED = {
     "attempts": "3",
     "cache": "refresh",
 }
+
+
+def posted(form: Mapping[str, Any]) -> QueryDict:
+    return QueryDict(urlencode(form, doseq=True))
+
+
+def read_form(form: Mapping[str, Any]) -> NewRunInput:
+    return read_post(posted(form))
+
+
+def problems_of(person: User, form: Mapping[str, Any]) -> list[FieldProblem]:
+    """What the page would say, and at which fields; nothing if it would launch a run."""
+    filled = read_form(form)
+    document, problems = draw_document(filled)
+    if not problems:
+        try:
+            create_run(person, document)
+        except ConfigurationError as error:
+            problems = error.problems
+    return place(problems, filled)

@@ -4,30 +4,17 @@ beside it: the estimate, what a launch does, and what differs from the run befor
 import json
 import re
 from html import unescape
-from typing import Any
 
 import pytest
 from django.urls import reverse
 
-from runs.forms.starting_points import from_document
 from runs.models import Endpoint, Run
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, run_document
 from tests.runs.new_run_parts import FILLED
-from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import read_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dataset")]
-
-SCORERS = {
-    "scorers": ["numeric", "exact"],
-    "scorer-numeric-weight": "3",
-    "scorer-exact-strip": "on",
-    "scorer-exact-not": "on",
-    "scorer-exact-weight": "1",
-    "scorer-exact-as": "not the same",
-    "combine": "all",
-}
 
 
 @pytest.fixture
@@ -35,98 +22,8 @@ def browser(alice):
     return client_of(alice)
 
 
-def launch(browser, **changes):
-    return browser.post(reverse("run_new"), {**FILLED, **changes})
-
-
 def estimate(browser, **changes):
     return browser.post(reverse("run_estimate"), {**FILLED, **changes})
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param({"limits": {"tokens_per_minute": 9000}}, id="tokens"),
-        pytest.param({"limits": {"adaptive": False, "preset": "balanced"}}, id="not adaptive"),
-        pytest.param({"limits": {"schedule": "sequential"}}, id="one at a time"),
-        pytest.param({"limits": {"schedule": "two_level", "preset": "balanced"}}, id="two levels"),
-        pytest.param({"limits": {"max_concurrent_candidates": 3}}, id="implied two levels"),
-        pytest.param(
-            {"limits": {"max_concurrent_candidates": 3, "max_concurrent_per_candidate": 4}},
-            id="both levels",
-        ),
-        pytest.param({"limits": {"candidate_batch_size": 3, "attempts": 2}}, id="batches"),
-        pytest.param({"limits": {"performance_summary": True}}, id="summary"),
-        pytest.param({"priority": "high", "fail_on_error": 0.1}, id="of the run"),
-        pytest.param({"fail_on_error": 12}, id="a number of failures"),
-    ],
-)
-def test_all_that_limits_can_say_goes_through_the_form(dataset, said):
-    document = run_document(dataset, **said)
-    shown = from_document(document)
-    assert shown.mode == "form"
-    assert shown.advanced.is_given
-    sent, given = (read_configuration(one) for one in (shown.document(), document))
-    limits = [one.limits.model_copy(update={"preset": None}) for one in (sent, given)]
-    assert limits[0] == limits[1]
-    assert (sent.priority, sent.fail_on_error) == (given.priority, given.fail_on_error)
-
-
-def test_the_fold_is_sent_and_read(browser):
-    typed = {
-        "advanced-tokens_per_minute": "5000",
-        "advanced-adaptive": "off",
-        "advanced-schedule": "sequential",
-        "advanced-priority": "low",
-        "advanced-fail_on_error": "0.2",
-        "advanced-summary": "on",
-        "preset": "balanced",
-    }
-    launch(browser, **typed)
-    document = Run.objects.get().document
-    assert document["limits"] == {
-        "preset": "balanced",
-        "tokens_per_minute": 5000,
-        "adaptive": False,
-        "schedule": "sequential",
-        "performance_summary": True,
-    }
-    assert (document["priority"], document["fail_on_error"]) == ("low", 0.2)
-
-
-def test_what_holds_for_every_scorer_is_sent_and_comes_back(browser):
-    launch(browser, **SCORERS)
-    run = Run.objects.get()
-    assert run.document["combine"] == "all"
-    assert run.document["scorers"] == [
-        {"exact": {"not": True, "as": "not the same"}},
-        {"numeric": {"tolerance": 0.5, "weight": 3}},
-    ]
-    again = browser.get(reverse("run_new"), {"run": run.pk}).content.decode()
-    assert '<option value="all" selected>' in again
-    assert 'value="not the same"' in again
-    assert again.count('<details class="disclosure wide" open>') == 2  # of the two that use them
-
-
-def test_a_form_that_says_nothing_special_sends_the_short_form(browser):
-    launch(browser, **{"scorers": ["exact"], "scorer-exact-strip": "on", "combine": "mean"})
-    document = Run.objects.get().document
-    assert document["scorers"] == ["exact"]
-    assert "combine" not in document
-
-
-def test_a_problem_is_told_at_the_scorers(browser):
-    no_weight = {"scorer-numeric-weight": "0", "scorer-exact-weight": "0"}
-    private = {"scorers": ["webhook"], "scorer-webhook-url": "http://10.0.0.1/judge"}
-    rows: list[tuple[dict[str, Any], str]] = [
-        ({"scorer-numeric-weight": "-1"}, "numeric.weight"),
-        (no_weight, "All scorers have the weight 0. At least one must count."),
-        ({"combine": "any"}, "combine"),
-        (private, "Webhooks are sent to public addresses only"),
-    ]
-    pages = [launch(browser, **{**SCORERS, **row[0]}).content.decode() for row in rows]
-    assert [row for row, page in zip(rows, pages, strict=True) if row[1] not in page] == []
-    assert not Run.objects.exists()
 
 
 def test_the_estimate_counts_calls_without_starting_anything(browser):

@@ -1,18 +1,37 @@
 """The new-run form: what it sends, what it keeps, and how it says what is wrong."""
 
+import re
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
 from runs.forms.new_run import read_post
+from runs.forms.starting_points import from_document
 from runs.models import Configuration, Run
-from runs.services.runs import create_run
 from tests.harness.factories import client_of, run_document
-from tests.runs.new_run_parts import FILLED
+from tests.runs.new_run_parts import FILLED, posted, problems_of, read_form
 from workers.engine.kinds import read_configuration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dataset")]
+
+DRAFT = "0f3c-9a"
+SCORERS = {
+    "scorers": ["numeric", "exact"],
+    "scorer-numeric-weight": "3",
+    "scorer-exact-strip": "on",
+    "scorer-exact-not": "on",
+    "scorer-exact-weight": "1",
+    "scorer-exact-as": "not the same",
+    "combine": "all",
+}
+PARAMETERS = {
+    "parameter-temperature": "0.7",
+    "parameter-max_tokens": "200",
+    "parameter-top_p": " ",
+    "parameters": "presence_penalty: 0.5\nstop: ['.', ü, 2024-01-01]",
+}
 
 
 @pytest.fixture
@@ -35,10 +54,17 @@ def left_open(run):
     return document
 
 
+def forgotten_by(answer):
+    """The draft that the browser is told to forget."""
+    cookie = answer.cookies.get("launched_draft")
+    return cookie and cookie.value
+
+
 def test_a_filled_form_becomes_the_run_it_describes_and_a_double_click_makes_one(browser, dataset):
-    answer = launch(browser)
+    answer = launch(browser, draft=DRAFT)
     run = Run.objects.get()
     assert answer["Location"] == run.get_absolute_url()
+    assert forgotten_by(answer) == DRAFT
     assert run.planned == 2 * 2 * dataset.rows * 2
     assert run.document == {
         "name": "small",
@@ -56,61 +82,158 @@ def test_a_filled_form_becomes_the_run_it_describes_and_a_double_click_makes_one
         "cache": "refresh",
         "expected": "expected",
     }
-    assert launch(browser)["Location"] == answer["Location"]
+    for draft in ({}, {"draft": "x; path=/admin"}):  # of no script, and not ours
+        again = launch(browser, **draft)
+        assert (again["Location"], forgotten_by(again)) == (answer["Location"], None)
     assert Run.objects.count() == 1
-    again = duplicate_of(browser, run).context["filled"]
-    assert again.mode == "form"
-    assert again.key != FILLED["key"]
-    assert read_configuration(again.document()) == read_configuration(left_open(run))
+    shown = duplicate_of(browser, run).context["filled"]
+    assert shown.mode == "form"
+    assert shown.key != FILLED["key"]
+    assert read_configuration(shown.document()) == read_configuration(left_open(run))
 
 
-def test_a_preset_is_sent_by_its_name(browser):
-    launch(browser, preset="aggressive")
-    assert Run.objects.get().document["limits"] == {"preset": "aggressive"}
+ALL_MODELS = {"presence_penalty": 0.5, "stop": [".", "ü", "2024-01-01"], "temperature": 0.7}
+SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a preset": ({"preset": "aggressive"}, {"limits": {"preset": "aggressive"}}),
+    "answers that are not whole": (
+        {"answers": ["truncated", "no_text"]},
+        {"answers": {"score_truncated": True, "score_no_text": True}},
+    ),
+    "parameters of every model": (
+        PARAMETERS,
+        {
+            "models": [
+                {"endpoint": "simulated", "model": name,
+                 "parameters": {**ALL_MODELS, "max_tokens": 200}}
+                for name in ("sim-small", "sim-large")
+            ]
+        },
+    ),
+    "parameters of some models": (
+        {
+            "parameter-temperature": "0.5",
+            "own_parameters": "simulated/sim-large: {temperature: null, max_tokens: 9}",
+        },
+        {
+            "models": [
+                {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 0.5}},
+                {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 9}},
+            ]
+        },
+    ),
+    "the fold": (
+        {
+            "advanced-tokens_per_minute": "5000",
+            "advanced-adaptive": "off",
+            "advanced-schedule": "sequential",
+            "advanced-priority": "low",
+            "advanced-fail_on_error": "0.2",
+            "advanced-summary": "on",
+            "preset": "balanced",
+        },
+        {
+            "limits": {
+                "preset": "balanced",
+                "tokens_per_minute": 5000,
+                "adaptive": False,
+                "schedule": "sequential",
+                "performance_summary": True,
+            },
+            "priority": "low",
+            "fail_on_error": 0.2,
+        },
+    ),
+    "what holds for every scorer": (
+        SCORERS,
+        {
+            "combine": "all",
+            "scorers": [
+                {"exact": {"not": True, "as": "not the same"}},
+                {"numeric": {"tolerance": 0.5, "weight": 3}},
+            ],
+        },
+    ),
+    "nothing special": (
+        {"scorers": ["exact"], "scorer-exact-strip": "on", "combine": "mean"},
+        {"scorers": ["exact"], "combine": None},
+    ),
+}  # fmt: skip
 
 
-def test_answers_that_are_not_whole_are_scored_if_the_form_says_so(browser):
-    launch(browser, answers=["truncated", "no_text"])
-    run = Run.objects.get()
-    assert run.document["answers"] == {"score_truncated": True, "score_no_text": True}
-    page = duplicate_of(browser, run).content.decode()
+def test_what_the_form_says_is_in_the_document_and_comes_back():
+    found = {}
+    for name, (typed, said) in SAID.items():
+        document = read_form({**FILLED, **typed}).document()
+        again = from_document(document)
+        comes_back = read_configuration(again.document()) == read_configuration(document)
+        found[name] = ({key: document.get(key) for key in said}, again.mode, comes_back)
+    assert found == {name: (said, "form", True) for name, (_, said) in SAID.items()}
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"limits": {"tokens_per_minute": 9000}},
+    {"limits": {"adaptive": False, "preset": "balanced"}},
+    {"limits": {"schedule": "sequential"}},
+    {"limits": {"schedule": "two_level", "preset": "balanced"}},
+    {"limits": {"max_concurrent_candidates": 3}},  # implies two levels
+    {"limits": {"max_concurrent_candidates": 3, "max_concurrent_per_candidate": 4}},
+    {"limits": {"candidate_batch_size": 3, "attempts": 2}},
+    {"limits": {"performance_summary": True}},
+    {"priority": "high", "fail_on_error": 0.1},
+    {"fail_on_error": 12},  # a number of failures
+]
+
+
+def test_all_that_limits_can_say_goes_through_the_form(dataset):
+    def meaning(document):
+        read = read_configuration(document)
+        return read.limits.model_copy(update={"preset": None}), read.priority, read.fail_on_error
+
+    lost = {}
+    for said in LIMITS:
+        document = run_document(dataset, **said)
+        shown = from_document(document)
+        is_same = meaning(shown.document()) == meaning(document)
+        if (shown.mode, shown.advanced.is_given, is_same) != ("form", True, True):
+            lost[str(said)] = shown
+    assert lost == {}
+
+
+def test_a_duplicate_shows_all_that_the_form_said(browser):
+    launch(browser, **SCORERS, **PARAMETERS, answers=["truncated", "no_text"])
+    page = duplicate_of(browser, Run.objects.get()).content.decode()
     boxes = page.split('id="id_answers"')[1].split("</fieldset>")[0]
     ticked = [part.split('"')[0] for part in boxes.split('value="')[1:] if "checked" in part]
     assert ticked == ["truncated", "no_text"]
+    assert 'name="parameter-temperature" value="0.7"' in page
+    assert '<option value="all" selected>' in page
+    assert 'value="not the same"' in page
+    assert page.count('<details class="disclosure wide" open>') == 2  # of the two that use them
 
 
-@pytest.mark.parametrize(
-    ("changes", "forgets"),
-    [
-        pytest.param({"draft": "0f3c-9a"}, "0f3c-9a", id="launched"),
-        pytest.param({"draft": "0f3c-9a", "models": "gpt"}, None, id="refused"),
-        pytest.param({"draft": "x; path=/admin"}, None, id="not ours"),
-        pytest.param({}, None, id="no script"),
-    ],
-)
-def test_only_a_launch_lets_the_browser_forget_its_draft(browser, changes, forgets):
-    answer = launch(browser, **changes)
-    cookie = answer.cookies.get("launched_draft")
-    assert (cookie and cookie.value) == forgets
-    if answer.status_code == 400:
-        assert answer.context["draft"] == changes["draft"]  # the next try is of the same draft
-        assert 'data-start="refused"' in answer.content.decode()
-
-
-def test_a_blank_form_reads_back_as_itself_and_has_a_key_of_its_own(browser):
+def test_a_blank_form_reads_back_as_itself_and_has_a_key_and_presets(browser, bob, dataset):
     """A draft is restored only in a form that asks for nothing else."""
-    pages = [browser.get(reverse("run_new")) for _ in range(3)]
-    keys = {page.context["filled"].key for page in pages}
-    assert len(keys) == 3
-    assert all(len(key) >= 16 for key in keys)
-    blank = pages[0].context["filled"]
+    for name, is_preset in (("for all", True), ("bobs own", False)):
+        hidden = Configuration.objects.create(
+            name=name,
+            kind="evaluate",
+            document=run_document(dataset),
+            owner=bob,
+            is_preset=is_preset,
+        )
+    page, other = (browser.get(reverse("run_new")) for _ in range(2))
+    blank, text = page.context["filled"], page.content.decode()
+    assert len(blank.key) >= 16
+    assert blank.key != other.context["filled"].key
     assert blank.sections["evaluate"].prompts[0].user == "{{question}}"
-    assert read_post(pages[0].wsgi_request.POST).document()["prompts"] == []
-    assert 'data-start="blank"' in pages[0].content.decode()
-    given = browser.get(reverse("run_new"), {"kind": "select"}).content.decode()
-    assert 'data-start="given"' in given
+    assert read_post(page.wsgi_request.POST).document()["prompts"] == []
+    assert 'data-start="blank"' in text
+    assert ("for all" in text, "bobs own" in text) == (True, False)
+    assert browser.get(reverse("run_new"), {"configuration": hidden.pk}).status_code == 404
 
 
+NO_MAPPING = "should be a valid dictionary"
+NO_WEIGHT = {**SCORERS, "scorer-numeric-weight": "0", "scorer-exact-weight": "0"}
 PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
     ({"models": [], "other_models": ""}, "id_models", "at least one model"),
     ({"other_models": "gpt-4"}, "id_models", "endpoint/model"),
@@ -131,64 +254,99 @@ PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
     ({"mode": "yaml", "yaml": "a: !!set {x}"}, "id_yaml", "tags such as"),
     ({"dataset_source": "paste", "rows": "a,b\n1,2,3"}, "id_rows", "Line 2"),
     ({"dataset_source": "paste", "rows": " "}, "id_rows", "at least one row"),
+    ({"parameter-temperature": "hot"}, "id_parameters", "temperature is 'hot'. Give a number"),
+    ({"parameter-max_tokens": "-1"}, "id_parameters", "max_tokens is -1. Give a whole number"),
+    *(
+        ({"parameters": text}, "id_parameters", NO_MAPPING)
+        for text in ("just words", "a: [1", "a: &a 1\nb: *a", "[" * 20_000)
+    ),
+    (
+        {"own_parameters": "simulated/sim-lagre: {max_tokens: 9}"},
+        "id_own_parameters",
+        "Chosen are: simulated/sim-large, simulated/sim-small.",
+    ),
+    ({"advanced-tokens_per_minute": "many"}, "id_advanced-tokens_per_minute", ""),
+    ({"advanced-fail_on_error": "2.5"}, "id_advanced-fail_on_error", ""),
+    ({**SCORERS, "scorer-numeric-weight": "-1"}, "id_scorers", "numeric.weight"),
+    (NO_WEIGHT, "id_scorers", "All scorers have the weight 0. At least one must count."),
+    ({**SCORERS, "combine": "any"}, "id_combine", ""),
+    (
+        {"scorers": ["webhook"], "scorer-webhook-url": "http://10.0.0.1/judge"},
+        "id_scorers",
+        "Webhooks are sent to public addresses only",
+    ),
 ]
 
 
-def test_a_problem_is_named_at_its_field_and_nothing_typed_is_lost(browser):
+def test_a_problem_is_said_once_at_its_field(alice):
     wrong = {}
     for changes, field, says in PROBLEMS:
-        answer = launch(browser, **changes)
-        page, problems = answer.content.decode(), answer.context["problems"]
-        messages = [problem.message for problem in problems if problem.field == field]
-        found = {
-            "is refused": answer.status_code == 400,
-            "is said": any(says in message for message in messages),
-            "is linked": f'href="#{field}"' in page and f'id="{field}"' in page,
-            "is kept": read_again(answer.context["filled"]) == {**FILLED, **changes},
-        }
-        if not all(found.values()):
-            wrong[str(changes)[:99]] = (found, problems)
+        problems = problems_of(alice, {**FILLED, **changes})
+        if [one.field for one in problems] != [field] or says not in problems[0].message:
+            wrong[str(changes)[:99]] = problems
     assert wrong == {}
     assert not Run.objects.exists()
 
 
-def read_again(filled):
-    """The fields as the answered form would send them once more."""
-    fields = {
-        "key": filled.key,
-        "mode": filled.mode,
-        "name": filled.name,
-        "dataset_source": filled.dataset_source,
-        "dataset": filled.dataset,
-        "prompts": [str(prompt.index) for prompt in filled.sections["evaluate"].prompts],
-        "models": filled.sections["evaluate"].models,
-        "other_models": filled.sections["evaluate"].other_models,
-        "scorers": [scorer.name for scorer in filled.scorers if scorer.is_chosen],
-        "repeats": filled.repeats,
-        "seed": filled.seed,
-        "preset": filled.preset,
-        "cache": filled.cache,
-        **filled.limits,
-    }
-    for prompt in filled.sections["evaluate"].prompts:
-        for part in ("name", "system", "user"):
-            fields[f"prompt-{prompt.index}-{part}"] = getattr(prompt, part)
-    for scorer in filled.scorers:
-        fields |= {option.field: option.value for option in scorer.options}
-    fields |= {"yaml": filled.yaml, "rows": filled.rows}
-    optional = {"yaml", "rows", "prompt-0-system"} | {
-        name for name in fields if name.startswith("scorer-")
-    }
-    return {name: value for name, value in fields.items() if value or name not in optional}
+class Form(HTMLParser):
+    """The fields of a page as a browser would send them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.sent: dict[str, list[str]] = {}
+        self._name = ""
+        self.feed(re.sub(r"<template.*?</template>", "", page, flags=re.DOTALL))
+
+    def handle_starttag(self, tag, attrs):
+        given = {name: value or "" for name, value in attrs}
+        if tag in ("select", "textarea"):
+            self._name = given.get("name", "")
+        is_sent = given.get("type") not in ("radio", "checkbox") or "checked" in given
+        if tag == "input" and is_sent:
+            self.sent.setdefault(given.get("name", ""), []).append(given.get("value", ""))
+        if tag == "option" and "selected" in given:
+            self.sent.setdefault(self._name, []).append(given["value"])
+
+    def handle_endtag(self, tag):
+        if tag in ("select", "textarea"):
+            self._name = ""
+
+    def handle_data(self, data):
+        if self.lasttag == "textarea" and self._name:
+            self.sent[self._name] = [data.removeprefix("\n")]
 
 
-def test_a_limit_is_named_as_its_field_is(browser):
-    page = launch(browser, max_concurrent="0", batch_size="0", attempts="").content.decode()
+def test_a_refused_form_links_to_its_fields_and_keeps_all_that_was_typed(browser):
+    typed = {
+        **FILLED,
+        "max_concurrent": "0",
+        "batch_size": "0",
+        "repeats": "two",
+        "parameter-temperature": "hot",
+        "yaml": "kind: [evaluate",
+        "rows": "a,b\n1,2,3",
+        "draft": DRAFT,
+    }
+    answer = browser.post(reverse("run_new"), typed)
+    page = answer.content.decode()
+    assert (answer.status_code, forgotten_by(answer)) == (400, None)
+    assert 'data-start="refused"' in page
+    assert answer.context["draft"] == DRAFT  # the next try is of the same draft
+    problems = answer.context["problems"]
+    assert f"Fix {len(problems)} problems to launch" in page
+    wanted = {"id_parameters", "id_repeats", "id_max_concurrent", "id_batch_size"}
+    assert {one.field for one in problems} == wanted
+    assert [one for one in problems if f'<a href="#{one.field}">{one.label}</a>' not in page] == []
+    assert [field for _, field, _ in PROBLEMS if f'id="{field}"' not in page] == []
     for field, label in (("max_concurrent", "Calls at once"), ("batch_size", "Batch size")):
-        assert f'<a href="#id_{field}">{label}</a>' in page
+        assert (f"id_{field}", label) in [one[:2] for one in problems]
         assert f'<label for="id_{field}">{label}</label>' in page
-    assert "Fix 2 problems to launch" in page
     assert "It does not limit the number of rows." in page
+    assert "data-parameters open" in page
+    again = Form(page).sent
+    sent = {name: value if isinstance(value, list) else [value] for name, value in typed.items()}
+    assert {name: again.get(name) for name in sent} == sent
+    assert not Run.objects.exists()
 
 
 def test_pasted_rows_belong_to_their_run_and_are_there_when_it_is_duplicated(browser):
@@ -202,110 +360,30 @@ def test_pasted_rows_belong_to_their_run_and_are_there_when_it_is_duplicated(bro
     assert [run.dataset.pk] * 2 == list(Run.objects.values_list("dataset", flat=True))
 
 
-def test_yaml_is_read_by_the_same_schema(browser):
-    text = (
+def test_yaml_is_read_by_the_same_schema_and_shows_what_the_form_cannot(alice, browser):
+    typed = (
         "name: by hand\nkind: evaluate\ndataset: sums\nscorers: [exact]\n"
         "prompts: [{name: plain, user: '{{question}}'}]\n"
-        "models: [{endpoint: simulated, model: sim-small, parameters: {temperature: 0}}]\n"
+        "models: [{endpoint: simulated, model: sim-small, parameters: {temperature: 0}},\n"
+        "  {endpoint: simulated, model: sim-small}]\n"
     )
-    browser.post(reverse("run_new"), {"mode": "yaml", "yaml": f"{text}cache: off\n"})
+    browser.post(reverse("run_new"), {"mode": "yaml", "yaml": f"{typed}cache: off\n"})
     run = Run.objects.get()
     assert run.name == "by hand"
     assert read_configuration(run.document).cache == "off"
-    refused = browser.post(reverse("run_new"), {"mode": "yaml", "yaml": f"{text}cache: on\n"})
-    assert [problem.label for problem in refused.context["problems"]] == ["cache"]
-    assert "Choose use, refresh or off" in refused.content.decode()
-
-
-def test_parameters_go_to_every_chosen_model_and_come_back(browser):
-    typed = {
-        "parameter-temperature": "0.7",
-        "parameter-max_tokens": "200",
-        "parameter-top_p": " ",
-        "parameters": "presence_penalty: 0.5\nstop: ['.', ü, 2024-01-01]",
-    }
-    launch(browser, **typed)
-    run = Run.objects.get()
-    parameters = {"presence_penalty": 0.5, "stop": [".", "ü", "2024-01-01"], "temperature": 0.7}
-    sent = [model["parameters"] for model in run.document["models"]]
-    assert sent == [{**parameters, "max_tokens": 200}] * 2
-    page = duplicate_of(browser, run)
-    again = page.context["filled"]
-    assert again.mode == "form"
-    assert read_configuration(again.document()) == read_configuration(left_open(run))
-    assert 'name="parameter-temperature" value="0.7"' in page.content.decode()
-
-
-def test_some_models_get_parameters_of_their_own(browser):
-    typed = {
-        "parameter-temperature": "0.5",
-        "own_parameters": "simulated/sim-large: {temperature: null, max_tokens: 9}",
-    }
-    launch(browser, **typed)
-    run = Run.objects.get()
-    sent = [model["parameters"] for model in run.document["models"]]
-    assert sent == [{"temperature": 0.5}, {"max_tokens": 9}]
-    again = duplicate_of(browser, run).context["filled"]
-    assert again.mode == "form"
-    models = [read_configuration(one).called for one in (again.document(), run.document)]
-    assert models[0] == models[1]
-
-
-def test_what_is_wrong_is_said_once_beside_its_field(browser):
-    no_mapping = "should be a valid dictionary"
-    rows = [
-        ({"parameter-temperature": "hot"}, "temperature is &#x27;hot&#x27;. Give a number"),
-        ({"parameter-max_tokens": "-1"}, "max_tokens is -1. Give a whole number"),
-        *(
-            ({"parameters": text}, no_mapping)
-            for text in ("just words", "a: [1", "a: &a 1\nb: *a", "[" * 20_000)
-        ),
-        (
-            {"own_parameters": "simulated/sim-lagre: {max_tokens: 9}"},
-            "Chosen are: simulated/sim-large, simulated/sim-small.",
-        ),
-        ({"advanced-tokens_per_minute": "many"}, ""),
-        ({"advanced-fail_on_error": "2.5"}, ""),
-    ]
-    wrong = {}
-    for typed, message in rows:
-        answer = launch(browser, **typed)
-        page, (name,) = answer.content.decode(), typed
-        place = "id_parameters" if name.startswith("parameter") else f"id_{name}"
-        fields = [problem.field for problem in answer.context["problems"]]
-        is_open = "data-parameters open" in page or place != "id_parameters"
-        if (answer.status_code, fields, message in page, is_open) != (400, [place], True, True):
-            wrong[str(typed)[:99]] = (answer.status_code, fields, page[-800:])
-    assert wrong == {}
-
-
-def test_what_the_form_cannot_show_opens_as_yaml(alice, browser, dataset):
-    plain = {"endpoint": "simulated", "model": "sim-small", "parameters": {}}
-    models = [{**plain, "parameters": {"temperature": 1}}, plain]
-    run = create_run(alice, run_document(dataset, models=models))
+    (refused,) = problems_of(alice, {"mode": "yaml", "yaml": f"{typed}cache: on\n"})
+    assert refused.label == "cache"
+    assert "Choose use, refresh or off" in refused.message
     again = duplicate_of(browser, run).context["filled"]
     assert again.mode == "yaml"
     assert again.yaml_document() == left_open(run)
 
 
-def test_presets_are_offered_to_everybody_and_other_configurations_to_their_owner(
-    browser, bob, dataset
-):
-    document = run_document(dataset)
-    for name, is_preset in (("for all", True), ("bobs own", False)):
-        Configuration.objects.create(
-            name=name, kind="evaluate", document=document, owner=bob, is_preset=is_preset
-        )
-    page = browser.get(reverse("run_new")).content.decode()
-    assert "for all" in page
-    assert "bobs own" not in page
-    hidden = Configuration.objects.get(name="bobs own")
-    assert browser.get(reverse("run_new"), {"configuration": hidden.pk}).status_code == 404
-
-
 def test_prompts_are_added_and_removed_without_scripts(browser):
     more = launch(browser, add_prompt="1").context["filled"]
     assert [prompt.index for prompt in more.sections["evaluate"].prompts] == [0, 4, 5]
-    fewer = launch(browser, remove_prompt="0").context["filled"]
+    post = posted({**FILLED, "remove_prompt": "0"})
+    fewer = read_post(post)
+    assert fewer.section.change_rows(post)
     assert [prompt.name for prompt in fewer.sections["evaluate"].prompts] == ["terse"]
     assert not Run.objects.exists()

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.kinds.evolve.form import EvolutionSection
 from runs.models import Endpoint, Run
@@ -13,6 +14,7 @@ from runs.selectors.named_parts import every_dataset
 from runs.services.prompts import save_prompt
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset
+from tests.runs.new_run_parts import posted, problems_of, read_form
 from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
@@ -106,73 +108,59 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def test_a_filled_form_becomes_the_evolution_it_describes(browser):
+def test_a_filled_form_becomes_the_evolution_it_describes_and_is_shown_again(browser):
     answer = launch(browser)
     run = Run.objects.get()
     assert answer["Location"] == run.get_absolute_url()
     assert run.document == {**DOCUMENT, "expected": "expected"}
-
-
-def test_a_duplicate_is_shown_in_the_form_again(alice, browser):
-    run = create_run(alice, DOCUMENT)
     page = browser.get(reverse("run_new"), {"run": run.pk})
-    shown = page.context["filled"]
+    shown, text = page.context["filled"], page.content.decode()
     assert (shown.mode, shown.kind) == ("form", "evolve")
     given = {**DOCUMENT, "dataset": "sums"}
     assert read_configuration(shown.document()) == read_configuration(given)
-    text = page.content.decode()
     assert 'name="evolution-genetic-target_fitness" value="none"' in text
     assert 'name="evolution-genetic-elite_size" value=""' in text
     assert 'placeholder="1"' in text  # the elite of the preset
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        pytest.param({"strategy": "genetic"}, id="no options"),
-        pytest.param({"strategy": {"name": "genetic", "preset": "random_search"}}, id="a preset"),
-        pytest.param({"strategy": {"name": "genetic", "patience": None, "gate": 3}}, id="null"),
-        pytest.param(
-            {"strategy": {"name": "genetic", "adaptive": False, "selection": "sus"}}, id="more"
-        ),
-        pytest.param({"strategy": {"name": "hybrid", "num_candidates": 3}}, id="hybrid"),
-        pytest.param({"operators": []}, id="those that it comes with"),
-        pytest.param({"operators": ["sections"]}, id="sections"),
-        pytest.param({"operators": [{"reflect": {"failures": 2}}]}, id="no writer of its own"),
-        pytest.param({"prompts": [{"name": "a", "system": "A."}]}, id="the usual user message"),
-        pytest.param(
-            {"prompts": [{"name": "a", "user": "Q: {{question}}"}, {"name": "b", "system": "B."}]},
-            id="the user message of the first counts",
-        ),
-        pytest.param({"prompts": [{"library": "terse"}]}, id="of the library"),
-    ],
-)
-def test_what_the_form_can_say_goes_through_it_unchanged(changes):
-    plain = {**DOCUMENT, "models": ["simulated/sim-small"], "operators": ["words"], **changes}
-    shown = from_document(plain)
-    assert shown.mode == "form"
-    sent: Any = read_configuration(shown.document())
-    meant: Any = read_configuration(plain)
-    assert EvolutionSection.meaning(sent) == EvolutionSection.meaning(meant)
+PLAIN = {**DOCUMENT, "models": ["simulated/sim-small"], "operators": ["words"]}
+FORM: dict[str, dict[str, Any]] = {
+    "no options": {"strategy": "genetic"},
+    "a preset": {"strategy": {"name": "genetic", "preset": "random_search"}},
+    "null": {"strategy": {"name": "genetic", "patience": None, "gate": 3}},
+    "more": {"strategy": {"name": "genetic", "adaptive": False, "selection": "sus"}},
+    "hybrid": {"strategy": {"name": "hybrid", "num_candidates": 3}},
+    "those that it comes with": {"operators": []},
+    "sections": {"operators": ["sections"]},
+    "no writer of its own": {"operators": [{"reflect": {"failures": 2}}]},
+    "the usual user message": {"prompts": [{"name": "a", "system": "A."}]},
+    "the user message of the first counts": {
+        "prompts": [{"name": "a", "user": "Q: {{question}}"}, {"name": "b", "system": "B."}]
+    },
+    "of the library": {"prompts": [{"library": "terse"}]},
+}
+YAML: dict[str, dict[str, Any]] = {
+    "writers that differ": {"operators": [{"reflect": {"model": WRITER}}, "combine"]},
+    "weights": {"strategy": {"name": "genetic", "fitness": {"accuracy": 1}}},
+    "a switch of presets": {"strategy": {"name": "genetic", "is_random_search": True}},
+    "an order of its own": {"operators": ["combine", "reflect"]},
+}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        pytest.param(
-            {"operators": [{"reflect": {"model": WRITER}}, "combine"]}, id="writers that differ"
-        ),
-        pytest.param({"strategy": {"name": "genetic", "fitness": {"accuracy": 1}}}, id="weights"),
-        pytest.param(
-            {"strategy": {"name": "genetic", "is_random_search": True}}, id="a switch of presets"
-        ),
-        pytest.param({"operators": ["combine", "reflect"]}, id="an order of its own"),
-    ],
-)
-def test_what_the_form_cannot_say_is_shown_as_yaml(changes):
-    shown = from_document({**DOCUMENT, "models": ["simulated/sim-small"], **changes})
-    assert (shown.mode, shown.kind) == ("yaml", "evaluate")
-    assert "kind: evolve" in shown.yaml
+def test_what_the_form_can_say_goes_through_it_and_the_rest_is_yaml():
+    def meaning(document):
+        return EvolutionSection.meaning(read_configuration(document))
+
+    forms = {name: from_document({**PLAIN, **changes}) for name, changes in FORM.items()}
+    assert {name: shown.mode for name, shown in forms.items()} == dict.fromkeys(FORM, "form")
+    said = {name: meaning(shown.document()) for name, shown in forms.items()}
+    assert said == {name: meaning({**PLAIN, **changes}) for name, changes in FORM.items()}
+    texts = {name: from_document({**PLAIN, **changes}) for name, changes in YAML.items()}
+    found = {
+        name: (shown.mode, shown.kind, "kind: evolve" in shown.yaml)
+        for name, shown in texts.items()
+    }
+    assert found == dict.fromkeys(YAML, ("yaml", "evaluate", True))
 
 
 STRATEGY, OPERATOR, FIRST = "id_evolution-genetic-", "id_operator-reflect-", "id_first_prompt-5-"
@@ -198,32 +186,38 @@ PROBLEMS: list[tuple[dict[str, Any], str, str, str]] = [
 ]  # fmt: skip
 
 
-def test_a_problem_points_to_its_field(browser):
+def test_a_problem_points_to_its_field(alice, browser):
     wrong = {}
     for changes, field, label, message in PROBLEMS:
-        page = launch(browser, **changes)
-        problems = page.context["problems"]
-        found = [(one.field, one.label) for one in problems if message in one.message]
-        is_there = f'id="{field}"' in page.content.decode()
-        if (page.status_code, found, is_there) != (400, [(field, label)], True):
-            wrong[str(changes)] = (page.status_code, is_there, problems)
+        problems = problems_of(alice, {**FILLED, **changes})
+        found = [one[:2] for one in problems if message in one.message]
+        if found != [(field, label)]:
+            wrong[str(changes)] = problems
     assert wrong == {}
+    save_prompt(alice, "terse", {"user": "{{question}}"})  # only then the library is offered
+    page = launch(browser, **{"evolution-genetic-gate": "few"})
+    assert page.status_code == 400
+    text = page.content.decode()
+    assert f'href="#{STRATEGY}gate"' in text
+    assert [field for _, field, _, _ in PROBLEMS if f'id="{field}"' not in text] == []
+    assert not Run.objects.exists()
 
 
-def test_rows_are_added_and_removed_without_scripts(browser):
+def test_rows_are_added_and_removed_without_scripts():
     for change, rows in (
         ({"add_first_prompt": "1"}, [0, 2, 5, 6]),
         ({"remove_first_prompt": "5"}, [0, 2]),
     ):
-        shown = launch(browser, **change).context["filled"].sections["evolve"]
-        assert [row.index for row in shown.prompts] == rows
-    assert not Run.objects.exists()
+        post = posted({**FILLED, **change})
+        shown = read_post(post)
+        assert shown.section.change_rows(post)
+        assert [row.index for row in shown.sections["evolve"].prompts] == rows
 
 
 def test_a_prompt_of_the_library_is_frozen_into_the_run(alice, browser):
     save_prompt(alice, "terse", {"system": "Be terse.", "user": "{{question}}"})
-    launch(browser, **{"first_prompt-0-library": "terse"})
-    first = Run.objects.get().document["prompts"][0]
+    document = read_form({**FILLED, "first_prompt-0-library": "terse"}).document()
+    first = create_run(alice, document).document["prompts"][0]
     assert (first["system"], first["library"], first["version"]) == ("Be terse.", "terse", 1)
 
 

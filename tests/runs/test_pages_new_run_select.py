@@ -4,14 +4,13 @@ import re
 from typing import Any
 
 import pytest
-from django.http import QueryDict
 from django.urls import reverse
 
 from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.models import Run
-from runs.services.runs import create_run
 from tests.harness.factories import client_of
+from tests.runs.new_run_parts import posted, problems_of, read_form
 from workers.engine.kinds import read_configuration
 from workers.engine.strategies import SELECTIONS
 
@@ -99,49 +98,19 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def test_a_filled_form_becomes_the_choice_it_describes(browser):
+def test_a_filled_form_becomes_the_choice_it_describes_and_is_shown_again(browser):
     answer = launch(browser)
     run = Run.objects.get()
     assert answer["Location"] == run.get_absolute_url()
     assert run.document == {**DOCUMENT, "expected": "expected"}
     assert run.candidates.count() == 4
-
-
-def test_a_duplicate_is_shown_in_the_form_again(alice, browser):
-    run = create_run(alice, DOCUMENT)
     page = browser.get(reverse("run_new"), {"run": run.pk})
     shown = page.context["filled"]
-    assert (shown.mode, shown.kind) == ("form", "select")
-    assert shown.dataset == run.dataset.name
+    assert (shown.mode, shown.kind, shown.dataset) == ("form", "select", run.dataset.name)
     given = {**DOCUMENT, "dataset": run.dataset.name}
     assert read_configuration(shown.document()) == read_configuration(given)
     assert [step.name for step in section_of(shown).steps] == ["planner", "solver"]
     assert "simulated/other" in page.content.decode()
-
-
-def test_every_strategy_is_offered_and_goes_through_the_form_unchanged(browser):
-    page = browser.get(reverse("run_new"), {"kind": "select"}).content.decode()
-    for name in SELECTIONS:
-        strategy = {"name": name, "confidence": 1.5, "budget": 40}
-        shown = from_document({**DOCUMENT, "strategy": strategy})
-        assert (shown.mode, shown.document()["strategy"]) == ("form", strategy)
-        assert f'name="strategy" value="{name}"' in page
-        assert f'name="strategy-{name}-confidence"' in page
-
-
-def test_parameters_of_single_models_go_through_the_form():
-    first = {**DOCUMENT["steps"][0], "models": [MODELS[0], model(MODELS[1])]}
-    given = {**DOCUMENT, "steps": [first]}
-    shown = from_document(given)
-    assert shown.mode == "form"
-    assert shown.parameters.own == "simulated/sim-large:\n  temperature: 0.5\n"
-    assert read_configuration(shown.document()) == read_configuration(given)
-
-
-def test_a_model_with_different_parameters_in_two_steps_is_shown_as_yaml():
-    plain = {**DOCUMENT["steps"][1], "models": MODELS}
-    shown = from_document({**DOCUMENT, "steps": [DOCUMENT["steps"][0], plain]})
-    assert shown.mode == "yaml"
 
 
 CALL = {"name": "draft", "user": "{{question}}", "models": MODELS}
@@ -149,31 +118,43 @@ AGENT = {"name": "planner", "agent": "self_consistency", "calls": [CALL]}
 SOLVER = {"name": "solver", "user": "{{planner}}", "models": MODELS}
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        pytest.param([{**CALL, "routes": {"no": "solver"}}, SOLVER], id="router"),
-        pytest.param(
-            [{**CALL, "routes": {"easy: or so": "solver"}, "default": "solver"}, SOLVER],
-            id="router with a default",
-        ),
-        pytest.param([AGENT, SOLVER], id="agent"),
-        pytest.param(
-            [{**AGENT, "options": {"samples": 3}, "routes": {"a": "solver"}}, SOLVER],
-            id="agent with options that routes",
-        ),
-        pytest.param(
-            [{**AGENT, "calls": [CALL, {**CALL, "name": "revise", "system": "Check."}]}, SOLVER],
-            id="agent with two calls",
-        ),
-        pytest.param([AGENT, {**AGENT, "name": "again"}, SOLVER], id="two agents"),
-    ],
-)
-def test_routers_and_agents_go_through_the_form(steps):
-    given = {**DOCUMENT, "steps": steps}
-    shown = from_document(given)
-    assert shown.mode == "form"
-    assert read_configuration(shown.document()) == read_configuration(given)
+FORM: dict[str, dict[str, Any]] = {
+    "parameters of single models": {
+        "steps": [{**DOCUMENT["steps"][0], "models": [MODELS[0], model(MODELS[1])]}]
+    },
+    "router": {"steps": [{**CALL, "routes": {"no": "solver"}}, SOLVER]},
+    "router with a default": {
+        "steps": [{**CALL, "routes": {"easy: or so": "solver"}, "default": "solver"}, SOLVER]
+    },
+    "agent": {"steps": [AGENT, SOLVER]},
+    "agent with options that routes": {
+        "steps": [{**AGENT, "options": {"samples": 3}, "routes": {"a": "solver"}}, SOLVER]
+    },
+    "agent with two calls": {
+        "steps": [
+            {**AGENT, "calls": [CALL, {**CALL, "name": "revise", "system": "Check."}]},
+            SOLVER,
+        ]
+    },
+    "two agents": {"steps": [AGENT, {**AGENT, "name": "again"}, SOLVER]},
+    **{name: {"strategy": {"name": name, "confidence": 1.5, "budget": 40}} for name in SELECTIONS},
+}
+
+
+def test_what_the_form_can_say_goes_through_it_unchanged():
+    found = {}
+    for name, changes in FORM.items():
+        given = {**DOCUMENT, **changes}
+        shown = from_document(given)
+        found[name] = (shown.mode, read_configuration(shown.document()))
+    wanted = {name: read_configuration({**DOCUMENT, **changes}) for name, changes in FORM.items()}
+    assert found == {name: ("form", configuration) for name, configuration in wanted.items()}
+    own = from_document({**DOCUMENT, **FORM["parameters of single models"]}).parameters.own
+    assert own == "simulated/sim-large:\n  temperature: 0.5\n"
+    plain = {**DOCUMENT["steps"][1], "models": MODELS}  # one has parameters in the other step
+    assert from_document({**DOCUMENT, "steps": [DOCUMENT["steps"][0], plain]}).mode == "yaml"
+    document = {name: value for name, value in DOCUMENT.items() if name != "strategy"}
+    assert section_of(from_document(document)).strategy == "arm_elimination"  # of documents
 
 
 def agent(**fields):
@@ -182,41 +163,37 @@ def agent(**fields):
     }
 
 
-def test_an_agent_is_launched_from_the_form(browser):
-    launch(browser, **agent(agent_options="samples: 3"))
-    first, second = Run.objects.get().document["steps"]
+def test_an_agent_is_made_by_the_form():
+    document = read_form({**FILLED, **agent(agent_options="samples: 3")}).document()
+    first, second = document["steps"]
     assert (first["agent"], first["options"]) == ("self_consistency", {"samples": 3})
     assert [call["name"] for call in first["calls"]] == ["draft"]
     assert second["name"] == "solver"
 
 
-def test_a_blank_form_takes_the_recommended_strategy(browser):
+def test_a_blank_form_offers_every_strategy_and_takes_the_recommended_one(browser):
     answer = browser.get(reverse("run_new"), {"kind": "select"})
-    shown = answer.context["filled"]
+    shown, page = answer.context["filled"], answer.content.decode()
     assert section_of(shown).strategy == "paired_elimination"
     assert shown.document()["strategy"] == "paired_elimination"
     assert "objective" not in shown.document()
-    page = answer.content.decode()
     names = re.findall(r'name="strategy" value="(\w+)"', page)
     assert names[0] == "paired_elimination"
     assert sorted(names) == sorted(SELECTIONS)
+    assert [name for name in SELECTIONS if f'name="strategy-{name}-confidence"' not in page] == []
     assert "Paired elimination (recommended)" in page
     assert "Weight of cost" in page
+    assert 'data-start="given"' in page  # no draft is restored
     fields = page[page.index('id="id_strategy"') : page.index('id="id_prompts"')]
     assert "lambda" not in re.sub(r"<[^>]+>", "", fields)  # names of the YAML are no labels
 
 
-def test_the_default_of_documents_stays():
-    document = {name: value for name, value in DOCUMENT.items() if name != "strategy"}
-    assert section_of(from_document(document)).strategy == "arm_elimination"
-
-
-def test_steps_are_added_and_removed_without_a_script(browser):
-    more = launch(browser, add_step="1").context["filled"]
-    assert [step.index for step in section_of(more).steps] == [0, 3, 4]
-    less = launch(browser, remove_step="0").context["filled"]
-    assert [step.name for step in section_of(less).steps] == ["solver"]
-    assert not Run.objects.exists()
+def test_steps_are_added_and_removed_without_a_script():
+    for change, numbers in (({"add_step": "1"}, [0, 3, 4]), ({"remove_step": "0"}, [3])):
+        post = posted({**FILLED, **change})
+        filled = read_post(post)
+        assert filled.section.change_rows(post)
+        assert [step.index for step in section_of(filled).steps] == numbers
 
 
 PROBLEMS = [
@@ -236,16 +213,18 @@ PROBLEMS = [
 ]
 
 
-def test_what_is_wrong_is_said_at_its_field(browser):
+def test_what_is_wrong_is_said_at_its_field(alice, browser):
     wrong = {}
     for changes, field, says in PROBLEMS:
-        answer = launch(browser, **changes)
-        problems = answer.context["problems"]
-        is_said = any(one.field == field and says in one.message for one in problems)
-        is_there = f'id="{field}"' in answer.content.decode()
-        if (answer.status_code, is_said, is_there) != (400, True, True):
-            wrong[str(changes)] = (answer.status_code, is_there, problems)
+        problems = problems_of(alice, {**FILLED, **changes})
+        if not any(one.field == field and says in one.message for one in problems):
+            wrong[str(changes)] = problems
     assert wrong == {}
+    answer = launch(browser, **{"step-0-models": []})
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'href="#id_step-0-models"' in page
+    assert [field for _, field, _ in PROBLEMS if f'id="{field}"' not in page] == []
     assert not Run.objects.exists()
 
 
@@ -256,5 +235,5 @@ def test_the_estimate_follows_the_steps(browser):
 
 
 def test_steps_are_read_in_the_order_of_their_numbers():
-    post = QueryDict("kind=select&steps=4&steps=1&steps=x&step-4-name=b&step-1-name=a")
-    assert [step.name for step in section_of(read_post(post)).steps] == ["a", "b"]
+    form = {"kind": "select", "steps": ["4", "1", "x"], "step-4-name": "b", "step-1-name": "a"}
+    assert [step.name for step in section_of(read_form(form)).steps] == ["a", "b"]

@@ -1,8 +1,9 @@
-"""The first account is made once, by link; others come by invitation; nobody guesses for long."""
+"""The first account is made once, by link; others are invited, sign in, and nobody guesses long."""
 
 import time
 from datetime import timedelta
 from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,7 +21,12 @@ from runs.services.people.invitations import invite, revoke_invitation
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.throttle import TooManyTries, begin_try, new_try
 from tests.api.asking import Asker
-from tests.harness.factories import PASSWORD, client_of, make_person
+from tests.harness.factories import (
+    PASSWORD,
+    client_of,
+    make_person,
+    make_person_with_password,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -29,17 +35,58 @@ def new_token():
     return TimestampSigner(salt=accounts.SETUP_SALT).sign("setup")
 
 
-def test_the_link_makes_one_administrator_and_then_closes():
-    assert accounts.needs_setup()
+def sign_in(client, username="alice", password=PASSWORD, **more):
+    data = {"username": username, "password": password, **more}
+    return client.post(reverse("sign_in"), data)
+
+
+def test_a_wrong_name_and_a_wrong_password_get_the_same_answer(client):
+    make_person_with_password("alice")
+    answers = [sign_in(client, "alice", "no such"), sign_in(client, "nobody", "no such")]
+    assert [answer.status_code for answer in answers] == [400, 400]
+    known, unknown = (list(answer.context["form"].non_field_errors()) for answer in answers)
+    assert known == unknown
+    assert known
+
+
+@pytest.mark.usefixtures("still_clock")
+def test_signing_in_leads_to_where_one_wanted_to_go_and_never_to_another_site(client):
+    make_person_with_password("alice")
+    wanted = reverse("datasets")
+    assert client.get(client.get(wanted)["Location"]).status_code == 200
+    assert sign_in(client, next=wanted)["Location"] == wanted
+    assert client.get(wanted).status_code == 200
+    for elsewhere in ("https://evil.example/", "//evil.example", "javascript:alert(1)", r"\\evil"):
+        assert sign_in(client, next=elsewhere)["Location"] == "/", elsewhere
+    assert client.post(reverse("sign_out"))["Location"] == reverse("sign_in")
+    assert client.get(wanted).status_code == 302
+    stranger = Client()
+    for _ in range(5):
+        sign_in(stranger, password="wrong")
+    answer = sign_in(stranger)  # even the right one must wait
+    assert answer.status_code == 400
+    assert "Too many tries. Wait" in answer.content.decode()
+
+
+def test_the_link_makes_one_administrator_and_then_closes(client):
+    sign_in_page = client.get(reverse("sign_in")).content.decode()
+    assert "one-time link" in sign_in_page  # where it is to be found
     link = accounts.make_setup_link()
     token = resolve(link).kwargs["token"]
-    assert accounts.check_setup_token(token)
-    user = accounts.create_admin(token, "ada", PASSWORD)
-    assert user.is_staff
-    assert user.is_superuser
-    assert user.check_password(PASSWORD)
+    assert client.get(link).status_code == 200
+    wrong = {"username": "ada", "password": PASSWORD, "password_again": "short"}
+    refused = client.post(link, wrong)
+    page = refused.content.decode()
+    assert (refused.status_code, "The two passwords differ" in page) == (400, True)
+    assert ('value="ada"' in page, f'value="{PASSWORD}"' in page) == (True, False)
+    assert accounts.needs_setup()
+    right = {**wrong, "password_again": PASSWORD}
+    assert client.post(link, right)["Location"] == reverse("runs")
+    user = User.objects.get()
+    assert (user.is_staff, user.is_superuser, user.check_password(PASSWORD)) == (True,) * 3
+    assert client.get(reverse("runs")).status_code == 200  # signed in
     assert not accounts.needs_setup()
-    assert not accounts.check_setup_token(token)
+    assert client.get(link).status_code == 404
     with pytest.raises(accounts.SetupClosedError, match="no longer valid"):
         accounts.create_admin(token, "eve", PASSWORD)
     assert User.objects.count() == 1
@@ -63,10 +110,9 @@ class PastSigner(TimestampSigner):
         return b62_encode(int(time.time() - self.age.total_seconds()))
 
 
-@pytest.mark.parametrize(("hours", "is_good"), [(7 * 24 - 1, True), (7 * 24 + 1, False)])
-def test_a_link_lives_for_seven_days(hours, is_good):
-    token = PastSigner(timedelta(hours=hours)).sign("setup")
-    assert accounts.check_setup_token(token) == is_good
+def test_a_link_lives_for_seven_days():
+    tokens = [PastSigner(timedelta(hours=7 * 24 + hours)).sign("setup") for hours in (-1, 1)]
+    assert [accounts.check_setup_token(token) for token in tokens] == [True, False]
 
 
 WEAK = [
@@ -199,27 +245,20 @@ def test_the_page_shows_the_link_once_and_the_database_never(ada):
     assert stored_role_of(User.objects.get(username="bob")) == Role.VIEWER
 
 
-def take_back(ada, link):
-    client_of(ada).post(reverse("invitation_revoke", args=[link.invitation.pk]))
+ENDS = {
+    "taken back": lambda ada, link: revoke_invitation(ada, link.invitation),
+    "too old": lambda ada, link: Invitation.objects.update(expires=now()),
+    "its maker is no administrator": lambda ada, link: give_role(
+        make_person("root", staff=True), ada.pk, Role.OPERATOR
+    ),
+    "the account of its maker is closed": lambda ada, link: set_active(
+        make_person("root", staff=True), ada.pk, is_active=False
+    ),
+    "its maker is erased": lambda ada, link: User.objects.filter(pk=ada.pk).delete(),
+}
 
 
-def grow_old(ada, link):
-    Invitation.objects.update(expires=now())
-
-
-def demote(ada, link):
-    give_role(make_person("root", staff=True), ada.pk, Role.OPERATOR)
-
-
-def close(ada, link):
-    set_active(make_person("root", staff=True), ada.pk, is_active=False)
-
-
-def erase(ada, link):
-    User.objects.filter(pk=ada.pk).delete()
-
-
-@pytest.mark.parametrize("end", [take_back, grow_old, demote, close, erase])
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_a_link_ends_with_its_time_or_its_maker(ada, link, end):
     assert Client().get(link.path).status_code == 200
     end(ada, link)
@@ -228,7 +267,9 @@ def test_a_link_ends_with_its_time_or_its_maker(ada, link, end):
     assert not User.objects.filter(username="bob").exists()
 
 
-def test_names_and_passwords_are_judged_as_elsewhere(link):
+@pytest.mark.usefixtures("still_clock")
+def test_who_tries_too_often_has_to_wait(link):
+    """Names and passwords are judged as elsewhere."""
     for name, password, fields in (
         ("ADA", PASSWORD, {"username"}),
         ("a b", PASSWORD, {"username"}),
@@ -237,36 +278,24 @@ def test_names_and_passwords_are_judged_as_elsewhere(link):
         ("ada", "password1234", {"username", "password"}),
     ):
         answer = come(link.path, name, password)
-        assert answer.status_code == 400
-        assert set(answer.context["form"].errors) == fields
-    assert User.objects.count() == 1
-    assert Client().get(link.path).status_code == 200
-
-
-@pytest.mark.usefixtures("still_clock")
-def test_who_tries_too_often_has_to_wait(link):
-    for _ in range(5):
-        assert "password" in come(link.path, password="short").context["form"].errors
+        assert (answer.status_code, set(answer.context["form"].errors)) == (400, fields)
     refused = come(link.path).context["form"].errors["__all__"]
     assert "Too many tries" in str(refused)
     assert User.objects.count() == 1
 
 
-def test_a_wrong_invitation_is_not_made(ada):
-    for given in (
+def test_a_script_invites_lists_and_takes_back(ada):
+    asker = Asker(ada, Scope.READ, Scope.MANAGE)
+    wrong: list[dict[str, Any]] = [
         {"role": "root", "days": 3},
         {"role": "", "days": 3},
         {"role": "viewer", "days": 0},
         {"role": "viewer", "days": 91},
         {"role": "viewer", "days": 3, "note": "x" * 81},
-    ):
-        assert client_of(ada).post(reverse("person_invite"), given).status_code == 400
-        assert Asker(ada, Scope.MANAGE).post("/invitations", given).status_code == 422
+    ]
+    assert [asker.post("/invitations", given).status_code for given in wrong] == [422] * 5
+    assert client_of(ada).post(reverse("person_invite"), wrong[-1]).status_code == 400
     assert not Invitation.objects.exists()
-
-
-def test_a_script_invites_lists_and_takes_back(ada):
-    asker = Asker(ada, Scope.READ, Scope.MANAGE)
     made = asker.post("/invitations", {"role": "runner", "note": "Bob"})
     assert made.status_code == 201
     shown = made.json()

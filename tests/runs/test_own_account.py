@@ -80,28 +80,21 @@ WRONG_CHANGES = [
     ({"new": PASSWORD, "again": PASSWORD}, "This is the password you have"),
     ({"again": "something else"}, "The two passwords differ"),
     ({"new": "short", "again": "short"}, "at least 12 characters"),
-    ({"new": "password1234", "again": "password1234"}, "too common"),
-    ({"new": "184629573018", "again": "184629573018"}, "entirely numeric"),
     ({"new": "", "again": ""}, "This field is required"),
 ]
 
 
-def test_a_change_that_is_wrong_says_so_and_changes_nothing(alice):
+@pytest.mark.usefixtures("still_clock")
+def test_a_change_that_is_wrong_says_so_and_whoever_finds_an_open_session_cannot_guess(alice):
     browser = client_of(alice)
     for given, complaint in WRONG_CHANGES:
         answer = change(browser, **given)
         assert (answer.status_code, complaint in answer.text) == (400, True), complaint
         assert PASSWORD not in answer.text
-    assert User.objects.get().check_password(PASSWORD)
-
-
-@pytest.mark.usefixtures("still_clock")
-def test_whoever_finds_an_open_session_cannot_guess_the_password_there(alice):
-    browser = client_of(alice)
     pages = [change(browser, old=f"guess {number}").text for number in range(7)]
-    told = ["Too many tries. Wait" in page for page in pages]
-    assert told == [False] * 5 + [True] * 2
+    assert ["Too many tries. Wait" in page for page in pages] == [False] * 5 + [True] * 2
     assert not change(browser).has_header("Location")
+    assert User.objects.get().check_password(PASSWORD)
     assert is_signed_in(sign_in()), "the owner still signs in"
 
 
@@ -121,6 +114,15 @@ def link_on(answer):
 @pytest.mark.postgresql("locks: of two who use a link at once, one is first")
 def test_an_administrator_adds_a_person_who_chooses_the_password(ada):
     admin = client_of(ada)
+    for username, complaint in (
+        ("", "This field is required"),
+        ("a b", "Enter a valid username"),
+        ("Ada", "There is an account of this name already"),
+        ("x" * 151, "at most 150 characters"),
+    ):
+        answer = admin.post(reverse("person_add"), {"username": username, "role": "viewer"})
+        assert (answer.status_code, complaint in answer.text) == (400, True), complaint
+    assert User.objects.count() == 1
     path = link_on(admin.post(reverse("person_add"), {"username": "bob", "role": "viewer"}))
     bob = User.objects.get(username="bob")
     assert role_of(bob) == Role.VIEWER
@@ -132,19 +134,6 @@ def test_an_administrator_adds_a_person_who_chooses_the_password(ada):
     assert is_signed_in(stranger)
     assert is_signed_in(sign_in("bob", NEW))
     assert Client().get(path).status_code == choose(Client(), path).status_code == 404
-
-
-def test_a_person_who_cannot_be_added_is_not(ada):
-    admin = client_of(ada)
-    for username, complaint in (
-        ("", "This field is required"),
-        ("a b", "Enter a valid username"),
-        ("Ada", "There is an account of this name already"),
-        ("x" * 151, "at most 150 characters"),
-    ):
-        answer = admin.post(reverse("person_add"), {"username": username, "role": "viewer"})
-        assert (answer.status_code, complaint in answer.text) == (400, True), complaint
-    assert User.objects.count() == 1
 
 
 def test_a_new_password_for_somebody_who_forgot_theirs(ada, alice):
@@ -205,7 +194,11 @@ def page(client, view="profile", *args):
     return answer.text
 
 
-def test_a_choice_holds_on_other_devices_over_what_they_remember(bob):
+def test_a_choice_holds_on_other_devices_over_what_they_remember(client, bob):
+    for cookie, shown in {"dark": "dark", '"><script>': "system"}.items():
+        client.cookies["theme"] = cookie
+        stranger = client.get(reverse("sign_in")).text
+        assert f'<html lang="en" data-theme="{shown}">' in stranger  # before it is painted
     desk, phone = client_of(bob), client_of(bob)
     phone.cookies["theme"] = "light"
     assert 'data-theme="light"' in page(phone)
@@ -213,20 +206,16 @@ def test_a_choice_holds_on_other_devices_over_what_they_remember(bob):
     for device in (desk, phone):
         assert f'data-theme="dark" data-zone="{LONDON}"' in (shown := page(device))
     assert f'href="{PAGE}"' in shown
-    desk.post(reverse("theme"), {"theme": "system"})
-    shown = page(phone, "runs")
+    switched = desk.post(reverse("theme"), {"theme": "system", "next": reverse("datasets")})
+    assert switched["Location"] == reverse("datasets")  # without scripts
+    shown = page(phone)
     assert 'data-theme="system"' in shown
     assert f'href="{reverse("profile")}"' in shown
-
-
-def test_a_choice_under_way_counts_in_its_browser_until_the_profile_has_it(bob):
-    change_profile(bob, theme="dark")
-    browser = client_of(bob)
-    browser.cookies["theme_unsaved"] = "light"
-    assert 'data-theme="light"' in page(browser)
-    answer = browser.post(reverse("theme"), {"theme": "light"})
+    phone.cookies["theme_unsaved"] = "light"  # under way: it counts in its browser until then
+    assert 'data-theme="light"' in page(phone)
+    answer = phone.post(reverse("theme"), {"theme": "light"})
     assert answer.cookies["theme_unsaved"]["max-age"] == 0
-    assert 'data-theme="light"' in page(client_of(bob))
+    assert 'data-theme="light"' in page(desk)
 
 
 def test_pages_show_times_in_the_zone_and_files_do_not(bob, dataset):
@@ -259,27 +248,23 @@ def test_the_profile_comes_with_the_account(bob):
     assert queries() == before
 
 
-def test_what_does_not_exist_is_refused_by_page_and_api(bob):
+@pytest.mark.postgresql("locks: a profile is made or held")
+def test_a_script_changes_what_it_names_and_nothing_else(bob):
+    asker, browser = Asker(bob), client_of(bob)
     for chosen, field in (
         ({"theme": "pink", "time_zone": "UTC"}, "theme"),
         ({"theme": "dark", "time_zone": "Europe/Atlantis"}, "time_zone"),
         ({"theme": "dark", "time_zone": "../../etc/passwd"}, "time_zone"),
     ):
-        answer = client_of(bob).post(reverse("profile"), chosen)
-        assert answer.status_code == 400
-        assert list(answer.context["form"].errors) == [field]
-        answer = Asker(bob).patch("/me", chosen)
-        assert answer.status_code == 422
-        assert field in answer.text
+        answer = asker.patch("/me", chosen)
+        assert (answer.status_code, field in answer.text) == (422, True)
+    answer = browser.post(reverse("profile"), chosen)
+    assert (answer.status_code, list(answer.context["form"].errors)) == (400, [field])
     assert not Profile.objects.exists()
-
-
-@pytest.mark.postgresql("locks: a profile is made or held")
-def test_a_script_changes_what_it_names_and_nothing_else(bob):
     change_profile(bob, theme="dark")
     assert Asker(bob, "manage").patch("/me", {"time_zone": LONDON}).json()["changed"]
-    assert not Asker(bob).patch("/me", {"time_zone": LONDON}).json()["changed"]
-    me = client_of(bob).get("/api/v1/me").json()
+    assert not asker.patch("/me", {"time_zone": LONDON}).json()["changed"]
+    me = browser.get("/api/v1/me").json()
     assert (me["theme"], me["time_zone"]) == ("dark", LONDON)
     told = AuditEntry.objects.filter(action="profile.changed").order_by("pk")
     assert [row.detail for row in told] == ["theme dark", f"time zone {LONDON}"]

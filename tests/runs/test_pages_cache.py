@@ -10,12 +10,14 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.timezone import now
 
+from runs.forms.cache import PruneForm
 from runs.models import CachedReply, RemovedReply
-from runs.selectors.cache_page import Pruning, list_removals
-from runs.services.cache import prune_cache, remove_due_answers
+from runs.selectors.cache_page import Pruning, count_matching, group_by_model, list_removals
+from runs.services import cache
+from runs.services.cache import prune_cache, remove_due_answers, restore_answers
 from runs.services.removing.erasing import erase_dataset
 from tests.harness.factories import add_cached_reply, client_of, make_dataset, make_run
-from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
+from tests.runs.test_pages_hostile import PAYLOADS, batched, foreign_markup
 
 pytestmark = pytest.mark.django_db
 
@@ -49,43 +51,39 @@ def words_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 
+def keys_on(page: str) -> list[str]:
+    """Of the answers that it lists."""
+    return re.findall(r'href="/cache/([0-9a-f]{64})/"', page)
+
+
 def shown(person, **query) -> list[str]:
-    """The keys of the answers that a page lists."""
-    return re.findall(r'href="/cache/([0-9a-f]{64})/"', page_of(person, **query))
+    return keys_on(page_of(person, **query))
 
 
-def test_the_figures_tell_what_the_cache_saved(alice, run):
-    fill(run, 3)
+def test_the_page_says_what_the_cache_is_for_holds_by_model_and_saved(alice, run):
+    empty = words_of(page_of(alice))
+    for text in ("Nothing kept yet", "When is a call the same?", "Never kept"):
+        assert text in empty
+    fill(run, 2)
+    add_cached_reply(run, key_of(9), endpoint="openai-main", model="gpt/large")
     words = words_of(page_of(alice))
     for figure in (
-        "Answers kept 3 about 804 B",
+        "Answers kept 3 about",
         "Hit rate, last day 25.0 % of 200 trials",
         "Hit rate, all time 25.0 %",
         "Calls saved 50",
         "Joined 12",
         "Money saved $1.25",
+        "simulated sim-small 2",
+        "openai-main gpt/large 1",
     ):
         assert figure in words
     run.cost_saved, run.created = 0, now() - timedelta(days=2)
     run.save(update_fields=["cost_saved", "created"])
-    words = words_of(page_of(alice))
-    assert "Hit rate, last day – of 0 trials" in words
-    assert "Money saved – nothing saved has a known price" in words
-
-
-def test_an_empty_cache_says_what_it_is_for(alice):
-    words = words_of(page_of(alice))
-    for text in ("Nothing kept yet", "When is a call the same?", "Never kept"):
-        assert text in words
-
-
-def test_answers_are_counted_by_model(alice, run):
-    fill(run, 2)
-    add_cached_reply(run, key_of(9), endpoint="openai-main", model="gpt/large")
-    words = words_of(page_of(alice))
-    assert "simulated sim-small 2" in words
-    assert "openai-main gpt/large 1" in words
-    assert shown(alice, model="openai-main/gpt/large") == [key_of(9)]
+    page = page_of(alice, model="openai-main/gpt/large")
+    assert keys_on(page) == [key_of(9)]
+    assert "Hit rate, last day – of 0 trials" in words_of(page)
+    assert "Money saved – nothing saved has a known price" in words_of(page)
 
 
 @pytest.mark.postgresql("types: a text with the sign that ends one, and moments with equal keys")
@@ -103,7 +101,7 @@ def test_paging_through_the_answers_shows_each_once(alice, run):
         query = {"start": page.next}
     assert [key for page in seen for key in page] == keys
     assert len(seen) > 2
-    starts = ("x", "~", "2026-01-01~", "2026-01-01T00:00:00~ab", "\x00")
+    starts = ("~", "2026-01-01~", "2026-01-01T00:00:00~ab", "\x00")
     assert {start: shown(alice, start=start) for start in starts} == dict.fromkeys(starts, seen[0])
 
 
@@ -123,13 +121,24 @@ def test_a_search_looks_at_keys_and_answers(alice, run):
     }
     for text, letters in found.items():
         assert shown(alice, q=text) == [letter * 64 for letter in letters], text
-    assert "Type at least 3 characters." in page_of(alice, q="ro")
-    assert shown(alice, q="ro") == []
+    short = page_of(alice, q="ro")
+    assert ("Type at least 3 characters." in short, keys_on(short)) == (True, [])
 
 
-def test_one_answer_shows_where_it_came_from(alice, run):
+def test_a_stranger_sees_sums_but_no_answers_of_others(ada, bob, run):
     (key,) = fill(run, 1, text="It is 4,\n<b>surely</b>.", latency_ms=1234.0)
-    page = client_of(alice).get(reverse("cache_entry", args=[key])).content.decode()
+    keys = [key, key_of(7)]
+    add_cached_reply(None, keys[1], text="of a run that is gone")
+    assert "Answers kept 2" in words_of(page_of(bob))
+    assert shown(bob) == shown(bob, q="surely") == shown(bob, q=key[:10]) == []
+    assert len(shown(ada)) == 2
+    pages = {}
+    for address in (*keys, key_of(9), "x", "A" * 300):  # the last three are not there
+        answers = [client_of(one).get(reverse("cache_entry", args=[address])) for one in (bob, ada)]
+        pages[address] = [answer.status_code for answer in answers]
+        if address == key:
+            page = answers[1].content.decode()
+    assert list(pages.values()) == [[404, 200]] * 2 + [[404, 404]] * 3
     assert "It is 4,\n&lt;b&gt;surely&lt;/b&gt;." in page
     words = words_of(page)
     for fact in ("simulated/sim-small", "12 in, 3 out", "1.2 s", f"{run.name} #{run.pk}", key):
@@ -137,154 +146,116 @@ def test_one_answer_shows_where_it_came_from(alice, run):
     assert run.get_absolute_url() in page
 
 
-def test_a_stranger_sees_sums_but_no_answers_of_others(ada, bob, run):
-    keys = [*fill(run, 2), key_of(7)]
-    add_cached_reply(None, keys[2], text="of a run that is gone")
-    assert "Answers kept 3" in words_of(page_of(bob))
-    assert shown(bob) == shown(bob, q="answer") == shown(bob, q=keys[0][:10]) == []
-    for key in keys:
-        assert client_of(bob).get(reverse("cache_entry", args=[key])).status_code == 404
-        assert client_of(ada).get(reverse("cache_entry", args=[key])).status_code == 200
-    assert len(shown(ada)) == 3
-    for key in (key_of(9), "x", "A" * 300):  # which are not there
-        assert client_of(ada).get(reverse("cache_entry", args=[key])).status_code == 404
+COUNTED = {
+    "by age": ({"older_than_days": "1"}, 1),
+    "everything": ({"older_than_days": "0"}, 4),
+    "by model": ({"model": "simulated/sim-large"}, 1),
+    "by run": ({"run": "own"}, 3),
+    "by run and age": ({"run": "own", "older_than_days": "1"}, 1),
+    "a run that is not there": ({"run": "999999"}, 0),
+}
 
 
-@pytest.mark.parametrize(
-    ("query", "number"),
-    [
-        pytest.param({"older_than_days": "1"}, 1, id="by age"),
-        pytest.param({"older_than_days": "0"}, 4, id="everything"),
-        pytest.param({"model": "simulated/sim-large"}, 1, id="by model"),
-        pytest.param({"run": "own"}, 3, id="by run"),
-        pytest.param({"run": "own", "older_than_days": "1"}, 1, id="by run and age"),
-        pytest.param({"run": "999999"}, 0, id="a run that is not there"),
-    ],
-)
-def test_what_is_counted_is_what_is_removed(ada, run, query, number):
+def test_what_is_counted_is_what_is_removed(ada, run):
     fill(run, 2)
     add_cached_reply(run, key_of(8), created=now() - timedelta(days=2))
     add_cached_reply(None, key_of(9), model="sim-large")
-    query = {name: str(run.pk) if value == "own" else value for name, value in query.items()}
-    client, address = client_of(ada), reverse("cache_prune")
-    page = client.get(address, query).content.decode()
-    assert f"{number} answer" in words_of(page)
-    assert CachedReply.objects.count() == 4, "counting removes nothing"
-    if not number:
-        assert "Nothing to remove." in page
-        return
-    hidden = dict(re.findall(r'type="hidden" name="(before|model|run)" value="([^"]*)"', page))
-    answer = client.post(address, hidden, follow=True)
-    removed = f"{number:,} cached answer{'s' * (number > 1)} removed."
-    assert removed in words_of(answer.content.decode())
-    assert CachedReply.objects.count() == 4 - number
+    counted = {}
+    for name, (query, _) in COUNTED.items():
+        given = {key: str(run.pk) if value == "own" else value for key, value in query.items()}
+        form = PruneForm(given, groups=group_by_model())
+        assert form.is_valid(), form.errors
+        counted[name] = count_matching(form.selection())
+        assert CachedReply.objects.count() == 4, "counting removes nothing"
+        done = prune_cache(form.selection())
+        assert done.removed == counted[name] == 4 - CachedReply.objects.count()
+        if done.remove_after:
+            restore_answers(done.remove_after)
+    assert counted == {name: number for name, (_, number) in COUNTED.items()}
 
 
-def test_an_answer_kept_after_the_count_stays(ada, run):
-    fill(run, 2)
-    client, address = client_of(ada), reverse("cache_prune")
-    page = client.get(address, {"older_than_days": "0"}).content.decode()
-    (before,) = re.findall(r'name="before" value="([^"]*)"', page)
-    add_cached_reply(run, key_of(9))
-    client.post(address, {"before": before})
-    assert [entry.key for entry in CachedReply.objects.all()] == [key_of(9)]
-
-
-def test_many_answers_go_in_batches(ada, run):
-    CachedReply.objects.bulk_create(
-        CachedReply(
-            key=key_of(number), endpoint="simulated", model="m", text="x", latency_ms=1,
-            created=now(),
-        )
-        for number in range(2500)
-    )  # fmt: skip
-    client_of(ada).post(reverse("cache_prune"), {"model": "simulated/m"})
+def test_many_answers_go_in_batches(set_constant):
+    set_constant(cache, "BATCH", 3)
+    for number in range(7):
+        add_cached_reply(None, key_of(number))
+    assert prune_cache(Pruning(model="sim-small", endpoint="simulated")).removed == 7
     assert not CachedReply.objects.exists()
 
 
-def test_what_makes_no_sense_removes_nothing(ada, run):
+def test_what_makes_no_sense_removes_nothing_and_only_operators_remove(ada, alice, run):
     fill(run, 1)
-    client = client_of(ada)
-    senseless = [
+    senseless: list[dict[str, str]] = [
         {},
         *({"older_than_days": days} for days in ("soon", "-1", "nan", "1e9")),
         {"model": "simulated/unknown"},
         *({"run": number} for number in ("all", "9" * 30)),
         {"before": "yesterday"},
     ]
-    answers = [client.post(reverse("cache_prune"), data).status_code for data in senseless]
-    assert answers == [400] * len(senseless)
-    for options in (
-        {},
-        {"model": "sim-small"},
-        {"older_than_days": -1.0},
-        {"older_than_days": 1e9},
-    ):
+    groups = group_by_model()
+    assert [one for one in senseless if PruneForm(one, groups=groups).is_valid()] == []
+    assert client_of(ada).post(reverse("cache_prune"), {}).status_code == 400
+    options: list[dict[str, Any]] = [{}, {"model": "sim-small"}]
+    for option in (*options, {"older_than_days": -1.0}, {"older_than_days": 1e9}):
         with pytest.raises(CommandError):
-            call_command("prune_cache", yes=True, **options)
-    assert CachedReply.objects.exists()
-
-
-def test_only_operators_remove_answers_and_others_see_why(alice, run):
-    fill(run, 1)
-    client = client_of(alice)
-    assert client.post(reverse("cache_prune"), {"run": run.pk}).status_code == 403
-    assert CachedReply.objects.exists()
-    refusal = client.get(reverse("cache_prune"), {"run": run.pk})
+            call_command("prune_cache", yes=True, **option)
+    refusal = client_of(alice).get(reverse("cache_prune"), {"run": run.pk})
     assert refusal.status_code == 403
     assert "You may not remove cached answers" in refusal.content.decode()
     assert "Only operators remove answers" in page_of(alice)
+    assert CachedReply.objects.exists()
 
 
 def test_hostile_answers_stay_text(ada, run):
-    for place, text in enumerate(PAYLOADS):
-        add_cached_reply(run, key_of(place), text=text, model=text[:190], endpoint=text[:60])
+    for place, texts in enumerate(batched(PAYLOADS, 9)):
+        text = " ".join(texts)
+        add_cached_reply(run, key_of(place), text=text, model=text[:190], endpoint=texts[0][:60])
     client = client_of(ada)
-    entries = [reverse("cache_entry", args=[key_of(place)]) for place in range(len(PAYLOADS))]
+    entries = [reverse("cache_entry", args=[reply.key]) for reply in CachedReply.objects.all()]
     typed = urlencode(dict.fromkeys(("q", "model", "start"), " ".join(PAYLOADS)))
     pages = {
         address: foreign_markup(client.get(address).content.decode())
         for address in (*entries, "/cache/", f"/cache/?{typed}", reverse("cache_prune"))
     }
     assert {address: tags for address, tags in pages.items() if tags} == {}
-    assert len(pages) == len(PAYLOADS) + 3
+    assert len(pages) == 5 + 3
 
 
-def test_a_removal_is_undone_on_the_page_with_every_value_as_it_was(ada, run):
+def test_a_removal_is_counted_confirmed_and_undone_with_every_value_as_it_was(ada, run):
     keys = fill(run, 3)
     before = list(CachedReply.objects.order_by("key").values())
-    client = client_of(ada)
-    answer = client.post(reverse("cache_prune"), {"run": run.pk}, follow=True)
+    client, address = client_of(ada), reverse("cache_prune")
+    assert "Nothing to remove." in client.get(address, {"run": "999999"}).text
+    page = client.get(address, {"run": run.pk, "older_than_days": "0"}).text
+    assert "3 answer" in words_of(page)
+    hidden = dict(re.findall(r'type="hidden" name="(before|model|run)" value="([^"]*)"', page))
+    add_cached_reply(run, key_of(9))  # kept after the count: it stays
+    answer = client.post(address, hidden, follow=True)
     assert "3 cached answers removed. They can be brought back below." in words_of(answer.text)
+    assert [entry.key for entry in CachedReply.objects.all()] == [key_of(9)]
     add_cached_reply(run, keys[0], text="asked anew")
     (removal,) = list_removals()
-    assert f'value="{removal.remove_after.isoformat()}"' in page_of(ada)
+    assert f'value="{removal.remove_after.isoformat()}"' in answer.text
     sent = {"remove_after": removal.remove_after.isoformat()}
     answer = client.post(reverse("cache_restore"), sent, follow=True)
     assert "3 cached answers brought back." in words_of(answer.text)
     assert CachedReply.objects.get(key=keys[0]).text == "asked anew"
-    assert list(CachedReply.objects.order_by("key").values())[1:] == before[1:]
+    assert list(CachedReply.objects.order_by("key").values())[1:-1] == before[1:]
     assert not RemovedReply.objects.exists()
     answer = client.post(reverse("cache_restore"), sent, follow=True)
     assert "These answers are gone, or are back already." in words_of(answer.text)
+    client.post(address, {"run": run.pk, "for_good": "on"})
+    assert (CachedReply.objects.count(), RemovedReply.objects.count()) == (0, 0)
 
 
-def test_removed_answers_go_for_good_when_their_time_is_over_or_at_once(ada, run):
+def test_removed_answers_go_when_their_time_is_over_and_with_what_is_erased(ada, run):
     fill(run, 2)
-    client = client_of(ada)
-    client.post(reverse("cache_prune"), {"run": run.pk, "for_good": "on"})
-    assert not RemovedReply.objects.exists()
-    fill(run, 2)
-    client.post(reverse("cache_prune"), {"run": run.pk})
+    prune_cache(Pruning(run_id=run.pk))
     remove_due_answers()
     assert RemovedReply.objects.count() == 2
     RemovedReply.objects.update(remove_after=now() - timedelta(seconds=1))
     assert list_removals() == []
     remove_due_answers()
     assert not RemovedReply.objects.exists()
-
-
-def test_a_removed_answer_is_erased_with_its_run(ada, run):
     fill(run, 1)
     prune_cache(Pruning(run_id=run.pk))
     assert erase_dataset(ada, run.dataset).erased["cached_answers"] == 1

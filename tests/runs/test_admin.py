@@ -2,16 +2,31 @@
 
 import json
 import logging
+from typing import Any
 
 import pytest
 import yaml
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.timezone import now
 
 from runs import secrets
-from runs.models import Configuration, Endpoint, EndpointKind
+from runs.models import (
+    CachedReply,
+    Candidate,
+    Case,
+    Chunk,
+    Configuration,
+    Dataset,
+    Endpoint,
+    Run,
+    RunEvent,
+    RunSample,
+    Score,
+)
 from runs.selectors.endpoints.manner import headers_of, own_proxy
 
 CANARY = "sk-canary-0123456789abcdef"
@@ -79,31 +94,11 @@ def every_page(page):
     return [(address, page.get(address)) for address in addresses]
 
 
-def test_a_stranger_is_sent_to_the_sign_in_page_that_counts_failures(client):
-    answer = client.get(reverse("admin:index"), follow=True)
-    assert answer.redirect_chain[-1][0].startswith(reverse("sign_in"))
-    answer = client.post(reverse("admin:login"), {"username": "ada", "password": "x"})
-    assert answer.status_code == 302
-
-
-def test_a_member_who_is_not_staff_is_refused_and_not_sent_in_circles(client, bob):
-    client.force_login(bob)
-    answer = client.get(reverse("admin:index"), follow=True)
-    assert answer.status_code == 403
-
-
-ACCOUNT_PAGES = [
-    "auth/",
-    "auth/user/",
-    "auth/user/add/",
-    "auth/user/{pk}/change/",
-    "auth/user/{pk}/password/",
-    "auth/user/{pk}/delete/",
-    "auth/group/",
-    "auth/group/add/",
-    "auth/group/{group}/change/",
-    "auth/group/{group}/delete/",
-]
+ACCOUNT_PAGES = """
+    auth/ auth/user/ auth/user/add/ auth/user/{pk}/change/ auth/user/{pk}/password/
+    auth/user/{pk}/delete/ auth/group/ auth/group/add/ auth/group/{group}/change/
+    auth/group/{group}/delete/
+"""
 SENT = {
     "username": "eve",
     "password1": "nine quiet herons wading",
@@ -123,7 +118,7 @@ def test_accounts_and_roles_are_changed_on_the_page_people_only(page, ada):
     groups = set(Group.objects.values_list())
     sent = {**SENT, "_selected_action": [ada.pk]}
     answers = {}
-    for path in ACCOUNT_PAGES:
+    for path in ACCOUNT_PAGES.split():
         here = f"{reverse('admin:index')}{path.format(pk=ada.pk, group=group.pk)}"
         answers[path] = (page.get(here).status_code, page.post(here, sent).status_code)
     assert {path: found for path, found in answers.items() if found != (404, 404)} == {}
@@ -132,46 +127,33 @@ def test_accounts_and_roles_are_changed_on_the_page_people_only(page, ada):
     assert set(Group.objects.values_list()) == groups
 
 
-def test_the_admin_knows_no_table_of_accounts_sessions_or_tokens():
+def test_the_admin_knows_no_table_of_accounts_and_leads_to_the_pages_for_them(client, page):
     tables = {model._meta.label for model in admin.site._registry}
     assert not {name for name in tables if not name.startswith("runs.")}
     assert not tables & {"runs.ApiToken", "runs.SignInFailure"}
-
-
-def test_the_admin_sends_people_to_the_one_page_that_changes_passwords(page):
     for send in (page.get, page.post):
         assert send(reverse("admin:password_change"))["Location"] == reverse("password")
+    client.logout()
+    answer = client.post(reverse("admin:login"), {"username": "ada", "password": "x"})
+    assert answer["Location"].startswith(reverse("sign_in"))  # which counts failures
 
 
-def test_an_endpoint_is_added_with_its_key_encrypted(page, ada):
-    answer = page.post(address(Endpoint, "add"), endpoint_form(new_key=CANARY))
-    assert answer.status_code == 302
-    stored = Endpoint.objects.get()
-    assert stored.model_names == ["small", "large"]
-    assert secrets.decrypt(stored.key_ciphertext) == CANARY
-    assert stored.key_set_by == ada
-    shown = text_of(page.get(address(Endpoint, "change", stored.pk)))
-    assert "…cdef" in shown
-    assert "by ada" in shown
-
-
-def test_a_key_is_kept_replaced_or_removed(page):
-    page.post(address(Endpoint, "add"), endpoint_form(new_key=CANARY))
-    stored = Endpoint.objects.get()
+def test_a_key_is_encrypted_kept_replaced_or_removed(page, ada):
+    stored = None
     for change, key in (
+        ({"new_key": CANARY}, CANARY),
         ({}, CANARY),
         ({"new_key": "sk-another-9876543210"}, "sk-another-9876543210"),
         ({"remove_key": "on"}, None),
     ):
-        answer = page.post(address(Endpoint, "change", stored.pk), endpoint_form(**change))
-        assert answer.status_code == 302
-        stored.refresh_from_db()
+        place = address(Endpoint, "change", stored.pk) if stored else address(Endpoint, "add")
+        assert page.post(place, endpoint_form(**change)).status_code == 302
+        stored = Endpoint.objects.get()
         assert (secrets.decrypt(stored.key_ciphertext) if stored.has_key else None) == key
-
-
-def password_of(endpoint):
-    proxy = own_proxy(endpoint)
-    return proxy and proxy.password
+        if key == CANARY:
+            shown = text_of(page.get(address(Endpoint, "change", stored.pk)))
+            assert ("…cdef" in shown, "by ada" in shown) == (True, True)
+    assert stored.model_names == ["small", "large"]
 
 
 def test_headers_proxy_and_what_its_kind_can_be_told_are_stored_and_kept(page):
@@ -180,8 +162,6 @@ def test_headers_proxy_and_what_its_kind_can_be_told_are_stored_and_kept(page):
     told |= {"new_proxy": f"http://ada:{CANARY}@8.8.8.8:3128"}
     assert page.post(address(Endpoint, "add"), endpoint_form(**told)).status_code == 302
     stored = Endpoint.objects.get()
-    assert headers_of(stored) == {"X-Team": CANARY}
-    assert password_of(stored) == CANARY
     assert stored.options == {"api_version": "2025-01-01-preview"}
     shown = text_of(page.get(address(Endpoint, "change", stored.pk)))
     assert "Set: X-Team" in shown
@@ -189,7 +169,9 @@ def test_headers_proxy_and_what_its_kind_can_be_told_are_stored_and_kept(page):
     kept = {**told, "new_headers": "", "new_proxy": stored.proxy_shown}
     page.post(address(Endpoint, "change", stored.pk), endpoint_form(**kept))
     stored.refresh_from_db()
-    assert (headers_of(stored), password_of(stored)) == ({"X-Team": CANARY}, CANARY)
+    proxy = own_proxy(stored)
+    assert proxy is not None
+    assert (headers_of(stored), proxy.password) == ({"X-Team": CANARY}, CANARY)
 
 
 WRONG_ENDPOINTS = [
@@ -209,19 +191,14 @@ def test_a_wrong_endpoint_is_refused_at_its_field(page):
     assert not Endpoint.objects.exists()
 
 
-def test_a_connection_is_tested_from_the_list(page):
-    Endpoint.objects.create(
-        name="lost", kind=EndpointKind.OPENAI, base_url="http://127.0.0.1:9999/v1"
+def test_endpoints_are_tested_and_deleted_from_the_list(page):
+    one, two = (
+        Endpoint.objects.create(name=name, kind="openai", base_url="http://127.0.0.1:9999/v1")
+        for name in ("lost", "two")
     )
-    chosen = {"action": "test_connections", "_selected_action": [Endpoint.objects.get().pk]}
+    chosen = {"action": "test_connections", "_selected_action": [one.pk]}
     shown = text_of(page.post(address(Endpoint), chosen, follow=True))
     assert "Lost: 127.0.0.1:9999 is at a private address (loopback)" in shown
-
-
-def test_an_endpoint_is_deleted_from_page_and_list(page):
-    for name in ("one", "two"):
-        page.post(address(Endpoint, "add"), endpoint_form(name=name))
-    one, two = Endpoint.objects.order_by("name")
     page.post(address(Endpoint, "delete", one.pk), {"post": "yes"})
     chosen = {"action": "delete_selected", "_selected_action": [two.pk], "post": "yes"}
     page.post(address(Endpoint), chosen)
@@ -265,28 +242,29 @@ def test_a_key_is_on_no_page_in_no_log_and_not_in_the_database(page, caplog):
     assert "openai-main" in dump_of_the_database()  # the dump does see what is stored
 
 
-@pytest.mark.parametrize("write", [yaml.safe_dump, json.dumps], ids=["YAML", "JSON"])
-def test_a_configuration_is_written_as_yaml_or_json(page, ada, write):
-    form = configuration_form(write(DOCUMENT), description="Adds", is_preset="on")
-    answer = page.post(address(Configuration, "add"), form)
-    assert answer.status_code == 302
+def test_a_configuration_is_written_as_yaml_or_json_and_has_versions_and_a_name(page, ada):
+    form = configuration_form(description="Adds", is_preset="on")
+    assert page.post(address(Configuration, "add"), form).status_code == 302
     stored = Configuration.objects.get()
     assert stored.document == DOCUMENT
     assert (stored.kind, stored.version, stored.is_preset) == ("evaluate", 1, True)
     assert stored.owner == ada
-    shown = text_of(page.get(address(Configuration, "change", stored.pk)))
-    assert "kind: evaluate" in shown
-
-
-def test_a_changed_document_is_the_next_version_and_an_unchanged_one_is_not(page):
-    page.post(address(Configuration, "add"), configuration_form())
-    change = address(Configuration, "change", Configuration.objects.get().pk)
-    page.post(change, configuration_form(description="Now described"))
-    assert Configuration.objects.get().version == 1
-    page.post(change, configuration_form({**DOCUMENT, "repeats": 3}))
-    stored = Configuration.objects.get()
-    assert stored.version == 2
+    change = address(Configuration, "change", stored.pk)
+    assert "kind: evaluate" in text_of(page.get(change))
+    again = page.post(address(Configuration, "add"), configuration_form())
+    assert "already exists" in text_of(again)
+    for sent, version in (
+        (configuration_form(description="Now described"), 1),
+        (configuration_form(json.dumps(DOCUMENT), name="other"), 1),
+        (configuration_form(json.dumps({**DOCUMENT, "repeats": 3})), 2),
+    ):
+        page.post(change, sent)
+        stored = Configuration.objects.get()
+        assert (stored.name, stored.version) == ("sums", version)
     assert stored.document["repeats"] == 3
+    for action, expected in (("offer_as_preset", True), ("withdraw_preset", False)):
+        page.post(address(Configuration), {"action": action, "_selected_action": [stored.pk]})
+        assert Configuration.objects.get().is_preset is expected
 
 
 WRONG_DOCUMENTS = [
@@ -310,18 +288,115 @@ def test_every_problem_of_a_document_is_shown_at_its_field(page):
     assert not Configuration.objects.exists()
 
 
-def test_a_name_stays_what_it_is(page):
-    page.post(address(Configuration, "add"), configuration_form())
-    again = page.post(address(Configuration, "add"), configuration_form())
-    assert "already exists" in text_of(again)
-    change = address(Configuration, "change", Configuration.objects.get().pk)
-    page.post(change, configuration_form(name="other"))
-    assert [stored.name for stored in Configuration.objects.all()] == ["sums"]
+# --- What workers wrote is looked at, filtered and searched, and not changed
+
+READ_ONLY: list[type[Any]] = [
+    *(CachedReply, Candidate, Chunk, Dataset),
+    *(Run, RunEvent, RunSample, Score),
+]
 
 
-def test_presets_are_offered_and_withdrawn_from_the_list(page):
-    page.post(address(Configuration, "add"), configuration_form())
-    chosen = [Configuration.objects.get().pk]
-    for action, expected in (("offer_as_preset", True), ("withdraw_preset", False)):
-        page.post(address(Configuration), {"action": action, "_selected_action": chosen})
-        assert Configuration.objects.get().is_preset is expected
+@pytest.fixture
+def run(ada):
+    """With a row in every table that workers write to, and three scores."""
+    dataset = Dataset.objects.create(name="sums", columns=["question"], rows=3, digest="d")
+    run = Run.objects.create(owner=ada, name="first", kind="evaluate", document={}, dataset=dataset)
+    candidate = Candidate.objects.create(run=run, position=0, key="k", name="plain", document={})
+    Chunk.objects.create(run=run, start=0, trials=[])
+    RunEvent.objects.create(run=run, message="Started.")
+    RunSample.objects.create(run=run, second=0)
+    CachedReply.objects.create(
+        key="c" * 64, endpoint="simulated", model="m", text="t", latency_ms=1, created=now()
+    )
+    for place in range(3):
+        case = Case.objects.create(dataset=dataset, position=place, fields={"question": "?"})
+        outcome = {"value": 1.0} if place else {"error_class": "timeout"}
+        Score.objects.create(
+            run=run, position=place, candidate=candidate, case=case, finished=now(), **outcome
+        )
+    return run
+
+
+def make_run_beside(run):
+    return Run.objects.create(
+        owner=run.owner, name="second", kind="evaluate", document={}, dataset=run.dataset
+    )
+
+
+def test_what_workers_wrote_can_be_looked_at_and_not_changed(page, run):
+    answers = {}
+    for model in READ_ONLY:
+        stored = model.objects.first()
+        before = model.objects.values().get(pk=stored.pk)
+        answers[model.__name__] = [
+            page.get(address(model)).status_code,
+            page.get(address(model, "change", stored.pk)).status_code,
+            page.get(address(model, "history", stored.pk)).status_code,
+            page.get(address(model, "add")).status_code,
+            page.post(address(model, "change", stored.pk), {"name": "x"}).status_code,
+            page.post(address(model, "delete", stored.pk), {"post": "yes"}).status_code,
+        ]
+        page.post(address(model), {"action": "delete_selected", "_selected_action": [stored.pk]})
+        assert model.objects.values().get(pk=stored.pk) == before
+    wanted = [200, 200, 200, 403, 403, 403]
+    assert {name: found for name, found in answers.items() if found != wanted} == {}
+
+
+FILTERED = [
+    (Score, {"outcome": "ok"}, 2),
+    (Score, {"outcome": "failed"}, 1),
+    (Score, {"outcome": "timeout"}, 1),
+    (Score, {"outcome": "refused"}, 0),
+    (Score, {"q": "first"}, 3),
+    (Run, {"q": "first"}, 1),
+    (Run, {"q": "ada"}, 2),
+    (Run, {"state__exact": "queued"}, 2),
+    (Chunk, {"state__exact": "done"}, 0),
+    (CachedReply, {"q": "c" * 64}, 1),
+]
+
+
+def test_lists_are_filtered_and_searched_and_a_run_leads_to_its_parts(page, run):
+    other = make_run_beside(run)
+    scores = f"{address(Score)}?run__id__exact="
+    assert f"{scores}{run.pk}" in text_of(page.get(address(Run, "change", run.pk)))
+    of_runs = [(Score, {"run__id__exact": run.pk}, 3), (Score, {"run__id__exact": other.pk}, 0)]
+    wrong = {}
+    for model, query, count in [*FILTERED, *of_runs]:
+        found = page.get(address(model), query).context["cl"].result_count
+        if found != count:
+            wrong[model, str(query)] = found
+    assert wrong == {}
+
+
+def queries_of(page, model):
+    with CaptureQueriesContext(connection) as asked:
+        page.get(address(model))
+    return len(asked)
+
+
+def test_a_longer_list_takes_no_more_queries(page, run, ada):
+    Endpoint.objects.create(name="a", kind="simulated", key_set_by=ada)
+    lists = [*READ_ONLY, Endpoint]
+    few = {model: queries_of(page, model) for model in lists}
+    for place in range(1, 6):
+        Candidate.objects.create(run=run, position=place, key=f"k{place}", name="n", document={})
+        Chunk.objects.create(run=run, start=place * 10, trials=[])
+        RunEvent.objects.create(run=run, message="m")
+        RunSample.objects.create(run=run, second=place)
+        Endpoint.objects.create(name=f"b{place}", kind="simulated", key_set_by=ada)
+        Dataset.objects.create(name=f"d{place}", columns=[], rows=0, digest="d", owner=ada)
+        make_run_beside(run)
+    many = {model: queries_of(page, model) for model in lists}
+    assert {model: many[model] for model in lists if many[model] > few[model]} == {}
+
+
+@pytest.mark.postgresql("SQL: the count of a huge table is cut by a statement of our own")
+def test_a_huge_table_is_not_counted_to_its_end(page, run):
+    with CaptureQueriesContext(connection) as queries:
+        page.get(address(Score))
+    counts = [
+        query["sql"] for query in queries if "COUNT(*)" in query["sql"] and "score" in query["sql"]
+    ]
+    assert counts
+    assert all("LIMIT 10000" in sql for sql in counts)

@@ -10,7 +10,6 @@ from django.utils.timezone import now
 from runs.models import (
     Configuration,
     ConfigurationVersion,
-    Dataset,
     DueTime,
     Profile,
     Run,
@@ -88,21 +87,29 @@ def test_a_page_says_what_goes_and_brings_it_back_whole(alice, stored):
     assert "Show deleted" not in page_of(alice, "configurations")
 
 
+CLOSED = {
+    "configuration_launch": {"key": "k"},
+    "configuration_share": {"share": "yes"},
+    "configuration_gate": {"min_score": "0.9"},
+    "configuration_schedule": {"cron": "0 0 * * *", "time_zone": "UTC"},
+    "configuration_schedule_change": {"do": "pause"},
+}
+
+
 def test_a_deleted_one_cannot_be_used_changed_or_chosen(alice, stored):
-    assert "nightly" in page_of(alice, "run_new")
+    client = client_of(alice)
     delete_configuration(stored, alice)
     assert "nightly" not in page_of(alice, "run_new")
     before = Configuration.objects.values().get()
-    for view, form in {
-        "configuration_launch": {"key": "k"},
-        "configuration_share": {"share": "yes"},
-        "configuration_gate": {"min_score": "0.9"},
-        "configuration_schedule": {"cron": "0 0 * * *", "time_zone": "UTC"},
-        "configuration_schedule_change": {"do": "pause"},
-    }.items():
-        answer = client_of(alice).post(reverse(view, args=[stored.pk]), form)
-        assert (answer.status_code, Run.objects.count()) == (404, 0), view
-    assert Configuration.objects.values().get() == before
+    found = {
+        view: client.post(reverse(view, args=[stored.pk]), form).status_code
+        for view, form in CLOSED.items()
+    }
+    assert found == dict.fromkeys(CLOSED, 404)
+    assert (Configuration.objects.values().get(), Run.objects.count()) == (before, 0)
+    Configuration.objects.update(remove_after=SAVED)
+    Profile.objects.create(person=alice, time_zone="Europe/Paris")
+    assert "after 2 Mar 2026, 13:00 CET." in page_of(alice, "configuration", stored.pk)
 
 
 def test_its_schedule_rests_and_nothing_is_caught_up_afterwards(alice, stored):
@@ -134,39 +141,33 @@ def test_the_sweep_removes_it_when_its_time_is_over_and_its_runs_stay(alice, sto
     assert Run.objects.get().configuration is None
 
 
-def test_its_name_is_refused_with_what_to_do(alice, bob, stored, dataset):
-    delete_configuration(stored, alice)
-    with pytest.raises(ConfigurationError, match=r"'nightly' is deleted.*Bring it back, or remove"):
-        save_configuration(alice, "nightly", run_document(dataset, seed=3))
-    asker, document = Asker(alice), run_document(dataset, name="nightly", seed=3)
-    for answer in (
-        asker.post("/configurations", document),
-        asker.ask("put", "/configurations/nightly", document),
-        asker.patch("/configurations/nightly", {"shared": True}),
-    ):
-        assert answer.status_code == 409
-        assert "now=true removes it" in answer.text
-    stranger = Asker(bob).post("/configurations", document)
-    assert (stranger.status_code, "is deleted" in stranger.text) == (409, False)
-    assert asker.ask("delete", "/configurations/nightly?now=true").json()["changed"]
-    assert asker.post("/configurations", document).status_code == 201
-
-
-def test_by_rest_it_is_listed_apart_shown_and_brought_back(alice, stored):
-    asker = Asker(alice)
-    assert asker.ask("delete", "/configurations/nightly").json()["changed"] is True
-    assert asker.ask("delete", "/configurations/nightly").json()["changed"] is False
+def test_by_rest_it_is_listed_apart_shown_and_brought_back_and_its_name_refused(
+    alice, bob, stored, dataset
+):
+    asker, path = Asker(alice), "/configurations/nightly"
+    assert [asker.ask("delete", path).json()["changed"] for _ in range(2)] == [True, False]
     assert asker.get("/configurations").json()["data"] == []
     (row,) = asker.get("/configurations", archived=True).json()["data"]
     assert (row["name"], row["remove_after"] is not None) == ("nightly", True)
-    assert asker.get("/configurations/nightly").json()["seed"] == 2
+    assert asker.get(path).json()["seed"] == 2
     refused = asker.post("/runs", {"configuration": "nightly"})
     assert (refused.status_code, "is deleted" in refused.text) == (422, True)
     assert asker.get("/configuration-schedules/nightly").status_code == 404
-    assert asker.patch("/configurations/nightly", {"archived": True}).status_code == 422
-    assert asker.patch("/configurations/nightly", {"archived": False}).json()["changed"] is True
-    assert asker.patch("/configurations/nightly", {"archived": False}).json()["changed"] is False
+    assert asker.patch(path, {"archived": True}).status_code == 422
+    document = run_document(dataset, name="nightly", seed=3)
+    for answer in (
+        asker.post("/configurations", document),
+        asker.ask("put", path, document),
+        asker.patch(path, {"shared": True}),
+    ):
+        assert (answer.status_code, "now=true removes it" in answer.text) == (409, True)
+    stranger = Asker(bob).post("/configurations", document)
+    assert (stranger.status_code, "is deleted" in stranger.text) == (409, False)
+    back = [asker.patch(path, {"archived": False}).json()["changed"] for _ in range(2)]
+    assert back == [True, False]
     assert asker.post("/runs", {"configuration": "nightly"}).status_code == 202
+    assert asker.ask("delete", f"{path}?now=true").json()["changed"]
+    assert asker.post("/configurations", document).status_code == 201
 
 
 def test_commands_say_what_goes_delete_refuse_to_run_and_bring_back(alice, stored):
@@ -177,6 +178,8 @@ def test_commands_say_what_goes_delete_refuse_to_run_and_bring_back(alice, store
     assert told.startswith("Deleted 1 configuration. `restore configuration` brings them back")
     with pytest.raises(CommandError, match="'nightly' is deleted"):
         say("run", "nightly", user="alice", detach=True)
+    with pytest.raises(ConfigurationError, match=r"'nightly' is deleted.*Bring it back, or remove"):
+        save_configuration(alice, "nightly", {**stored.document, "seed": 3})
     assert say("restore", "configuration", "nightly") == "Brought back 1 configuration.\n"
     assert Configuration.objects.get().remove_after is None
 
@@ -196,33 +199,22 @@ def test_a_stranger_neither_sees_nor_brings_it_back_and_of_a_shared_one_is_not_a
     assert Configuration.objects.get().remove_after
 
 
-def test_what_it_names_is_kept_until_it_is_removed(alice, stored, dataset):
-    delete_configuration(stored, alice)
-    asker = Asker(alice)
-    refused = asker.ask("delete", "/datasets/sums")
-    assert refused.status_code == 409
-    assert "1 configuration (1 deleted, not removed yet)" in refused.text
-    assert "(deleted, not removed yet)" in page_of(alice, "dataset_remove", dataset.pk)
-    asker.ask("delete", "/configurations/nightly?now=true")
-    assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]
-    assert not Dataset.objects.exists()
-
-
-def test_administration_counts_deleted_ones_and_refuses_to_change_one(ada, alice, stored, dataset):
+def test_what_it_names_is_kept_and_administration_counts_and_changes_no_deleted_one(
+    ada, alice, stored, dataset
+):
     ada.is_superuser = True
     ada.save()
     delete_configuration(stored, alice)
+    used = page_of(alice, "dataset_remove", dataset.pk)
+    assert "1 configuration (1 deleted, not removed yet)" in used
+    assert "nightly" in used
     assert "1 configuration; the next one goes on" in " ".join(page_of(ada, "system").split())
     address = reverse("admin:runs_configuration_change", args=[stored.pk])
     form = {"description": "", "document": write_document(run_document(dataset, seed=3))}
     answer = client_of(ada).post(address, form)
     assert (answer.status_code, "is deleted" in answer.text) == (200, True)
     assert Configuration.objects.get().version == 2
-
-
-def test_the_page_says_when_it_goes_in_the_zone_of_who_looks(alice, stored):
-    delete_configuration(stored, alice)
-    Configuration.objects.update(remove_after=SAVED)
-    Profile.objects.create(person=alice, time_zone="Europe/Paris")
-    page = client_of(alice).get(stored.get_absolute_url()).content.decode()
-    assert "after 2 Mar 2026, 13:00 CET." in page
+    asker = Asker(alice)
+    assert asker.ask("delete", "/datasets/sums").status_code == 409
+    asker.ask("delete", "/configurations/nightly?now=true")
+    assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]

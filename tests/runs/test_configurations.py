@@ -40,16 +40,14 @@ def page_of(person, stored, **query):
     return client_of(person).get(stored.get_absolute_url(), query)
 
 
-def test_another_document_is_another_version_and_the_same_one_is_not(alice, stored, dataset):
+def test_another_document_is_another_version_and_the_page_shows_what_changed(
+    alice, stored, dataset
+):
     save_configuration(alice, "nightly", run_document(dataset, seed=1), "Each night.")
     assert [one.version for one in stored.versions.all()] == [1]
-    save_configuration(alice, "nightly", run_document(dataset, seed=2))
-    kept = {one.version: (one.document["seed"], one.saved_by) for one in stored.versions.all()}
-    assert kept == {1: (1, alice), 2: (2, alice)}
-
-
-def test_the_page_shows_versions_and_what_changed_between_two(alice, stored, dataset):
     save_configuration(alice, "nightly", run_document(dataset, seed=77))
+    kept = {one.version: (one.document["seed"], one.saved_by) for one in stored.versions.all()}
+    assert kept == {1: (1, alice), 2: (77, alice)}
     assert "seed: 77" in page_of(alice, stored).text
     assert "seed: 1" in page_of(alice, stored, version=1).text
     changed = page_of(alice, stored, version=2, against=1).text
@@ -63,7 +61,8 @@ def test_a_private_one_is_nobody_elses_and_a_shared_one_is_launched_by_others(al
     listed = reverse("configurations")
     assert "nightly" in client_of(alice).get(listed).text
     assert "nightly" not in client_of(bob).get(listed).text
-    assert page_of(bob, stored).status_code == 404
+    draft = {"configuration": stored.pk}
+    assert client_of(bob).get(reverse("run_new"), draft).status_code == 404
     share_configuration(stored, alice, is_shared=True)
     assert "nightly" in client_of(bob).get(listed).text
     shown = page_of(bob, stored).text
@@ -71,27 +70,25 @@ def test_a_private_one_is_nobody_elses_and_a_shared_one_is_launched_by_others(al
     assert "Only alice may change it." not in shown  # its description stands there
     client_of(bob).post(reverse("configuration_launch", args=[stored.pk]), {"key": "one"})
     assert Run.objects.get().owner == bob
-    assert Asker(bob).ask("patch", "/configurations/nightly", {"shared": False}).status_code == 403
 
 
-def test_whoever_sees_it_opens_it_as_a_draft(alice, bob, stored):
-    def opened(person):
-        return client_of(person).get(reverse("run_new"), {"configuration": stored.pk}).status_code
-
-    operator = make_person("olga", role=Role.OPERATOR)
-    assert [opened(person) for person in (alice, bob, operator)] == [200, 404, 200]
-
-
-def test_pressing_launch_twice_starts_one_run_of_its_version(alice, stored, dataset):
-    save_configuration(alice, "nightly", run_document(dataset, seed=2))
+def test_pressing_launch_twice_starts_one_run_of_its_version_which_outlives_it(alice, stored):
     address = reverse("configuration_launch", args=[stored.pk])
+    client = client_of(alice)
     for _ in range(2):
-        client_of(alice).post(address, {"key": "pressed"})
+        client.post(address, {"key": "pressed"})
     run = Run.objects.get()
-    assert (run.configuration, run.configuration_version, run.name) == (stored, 2, "nightly")
-    shown = client_of(alice).get(run.get_absolute_url()).text
-    assert f'href="{stored.get_absolute_url()}"' in shown
+    assert (run.configuration, run.configuration_version, run.name) == (stored, 1, "nightly")
+    assert f'href="{stored.get_absolute_url()}"' in client.get(run.get_absolute_url()).text
     assert f'href="{run.get_absolute_url()}"' in page_of(alice, stored).text
+    address = reverse("configuration_remove", args=[stored.pk])
+    assert "1 version; 1 run made from it stays." in client.get(address).text
+    assert client.post(address, {"action": "delete", "typed": "night"}).status_code == 400
+    for action in ("delete", "remove"):
+        assert Configuration.objects.exists()
+        client.post(address, {"action": action, "typed": "nightly"})
+    assert not Configuration.objects.exists()
+    assert Run.objects.get().configuration is None
 
 
 def test_what_keeps_it_from_being_launched_is_said_on_its_page(alice, stored, dataset):
@@ -102,38 +99,29 @@ def test_what_keeps_it_from_being_launched_is_said_on_its_page(alice, stored, da
     assert "There is no dataset" in answer.text
 
 
-def test_the_new_run_form_saves_it_without_launching(alice, dataset):
-    sent = {**FILLED, "save_name": "from the form"}
-    answer = client_of(alice).post(reverse("configuration_save"), sent, follow=True)
-    assert "Saved from the form, version 1." in answer.text
+def test_the_new_run_form_saves_it_and_makes_a_run_of_it_if_nothing_was_changed(
+    alice, bob, dataset
+):
+    client, sent = client_of(alice), {**FILLED, "save_name": "small"}
+    answer = client.post(reverse("configuration_save"), sent, follow=True)
+    assert "Saved small, version 1." in answer.text
     stored = Configuration.objects.get()
     assert (stored.owner, stored.document["repeats"], Run.objects.count()) == (alice, 2, 0)
-    again = client_of(alice).post(reverse("configuration_save"), sent, follow=True)
+    again = client.post(reverse("configuration_save"), sent, follow=True)
     assert "It is version 1 already" in again.text
-
-
-def test_a_name_of_somebody_else_is_refused_beside_its_field(alice, bob, stored):
-    share_configuration(stored, alice, is_shared=True)
-    sent = {**FILLED, "save_name": "nightly"}
-    answer = client_of(bob).post(reverse("configuration_save"), sent)
-    assert answer.status_code == 400
-    assert 'href="#id_save_name"' in answer.text
-    assert "of somebody else already" in answer.text
-    assert Configuration.objects.get().version == 1
-    with pytest.raises(ConfigurationError, match="of somebody else"):
-        save_configuration(bob, "nightly", stored.document)
-
-
-def test_a_form_started_from_it_makes_a_run_of_it_only_if_nothing_was_changed(alice, dataset):
-    client_of(alice).post(reverse("configuration_save"), {**FILLED, "save_name": "small"})
-    stored = Configuration.objects.get()
     address = f"{reverse('run_new')}?configuration={stored.pk}"
-    assert 'value="small"' in client_of(alice).get(address).text
-    client_of(alice).post(address, FILLED)
-    client_of(alice).post(address, {**FILLED, "key": "key-2", "seed": "8"})
+    assert 'value="small"' in client.get(address).text
+    client.post(address, FILLED)
+    client.post(address, {**FILLED, "key": "key-2", "seed": "8"})
     same, changed = Run.objects.order_by("pk")
     assert (same.configuration, same.configuration_version) == (stored, 1)
     assert changed.configuration is None
+    share_configuration(stored, alice, is_shared=True)
+    refused = client_of(bob).post(reverse("configuration_save"), sent)
+    assert refused.status_code == 400
+    assert 'href="#id_save_name"' in refused.text
+    assert "of somebody else already" in refused.text
+    assert Configuration.objects.get().version == 1
 
 
 def test_the_command_line_makes_runs_of_it(alice, stored, capsys):
@@ -141,19 +129,6 @@ def test_the_command_line_makes_runs_of_it(alice, stored, capsys):
     call_command("run", "nightly", user="alice", detach=True, json=True, changes=["seed=5"])
     tied = Run.objects.order_by("pk").values_list("configuration_version", flat=True)
     assert list(tied) == [1, None]
-
-
-def test_it_is_deleted_when_its_name_was_typed_and_its_runs_stay(alice, stored):
-    client_of(alice).post(reverse("configuration_launch", args=[stored.pk]))
-    address = reverse("configuration_remove", args=[stored.pk])
-    assert "1 version; 1 run made from it stays." in client_of(alice).get(address).text
-    wrong = client_of(alice).post(address, {"action": "delete", "typed": "night"})
-    assert wrong.status_code == 400
-    for action in ("delete", "remove"):
-        assert Configuration.objects.exists()
-        client_of(alice).post(address, {"action": action, "typed": "nightly"})
-    assert not Configuration.objects.exists()
-    assert Run.objects.get().configuration is None
 
 
 def test_the_api_has_versions_sharing_and_deleting(alice, bob, stored, dataset):
@@ -180,12 +155,6 @@ def test_the_api_has_versions_sharing_and_deleting(alice, bob, stored, dataset):
     assert asker.get("/configurations/nightly").status_code == 404
 
 
-def test_versions_count_as_storage(alice, stored, settings):
-    settings.STORED_MEGABYTES = 0
-    with pytest.raises(ConfigurationError, match="0 B are allowed"):
-        save_configuration(alice, "more", stored.document)
-
-
 def test_the_list_asks_as_often_for_many_as_for_one(
     alice, stored, dataset, django_assert_max_num_queries
 ):
@@ -197,7 +166,10 @@ def test_the_list_asks_as_often_for_many_as_for_one(
         client.get(reverse("configurations"))
 
 
-def test_configurations_from_before_keep_their_newest_version(alice, stored):
+def test_versions_count_as_storage_and_those_from_before_keep_their_newest(alice, stored, settings):
+    settings.STORED_MEGABYTES = 0
+    with pytest.raises(ConfigurationError, match="0 B are allowed"):
+        save_configuration(alice, "more", stored.document)
     ConfigurationVersion.objects.all().delete()
     assert "v1" in page_of(alice, stored).text
     import_module("runs.migrations.0043_configurations_over_time").keep_versions(apps, None)

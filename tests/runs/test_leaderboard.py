@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.models import Candidate, Run, RunFigures, RunState
+from runs.models import Run, RunFigures, RunState
 from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.markdown import write_markdown
 from runs.run_reports import report_of_run
@@ -71,14 +71,10 @@ def test_a_candidate_that_fails_can_not_win(alice):
     assert rows[2].value is None
 
 
-def test_only_clear_differences_count_as_such(alice):
+def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):
     row = [RIGHT] * 9 + [WRONG]
     rows = leaderboard(make(alice, row, [RIGHT] * 8 + [WRONG] * 2, [WRONG] * CASES))
     assert [row.separable for row in rows] == [False, False, True]
-    assert not any(row.leads for row in rows)  # the first is not separable from the second
-
-
-def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):
     for second, leads in (
         ([RIGHT] + [WRONG] * 9, True),
         ([RIGHT] * 8 + [WRONG] * 2, False),
@@ -86,9 +82,14 @@ def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):
         ([OPEN] * CASES, False),  # nobody to compare with yet
     ):
         run = make(alice, [RIGHT] * CASES, second)
-        assert ('class="best"' in page_of(run, alice)) == leads
-        whole = client_of(alice).get(run.get_absolute_url()).content.decode()
-        assert ('class="best"' in whole) == leads
+        assert any(row.leads for row in leaderboard(run)) == leads
+    assert 'class="best"' not in page_of(run, alice)
+    run = make(alice, [RIGHT] * CASES, [RIGHT] + [WRONG] * 9)
+    whole = client_of(alice).get(run.get_absolute_url()).content.decode()
+    for page in (whole, page_of(run, alice)):
+        assert 'class="best"' in page
+        assert not [words for words in ("pass@", "Ranked by", "too early") if words in page]
+    assert leaderboard(run)[0].repeats is None
 
 
 def test_one_that_is_better_on_every_case_is_separable_though_intervals_overlap(alice):
@@ -102,7 +103,7 @@ def test_one_that_is_better_on_every_case_is_separable_though_intervals_overlap(
     assert other.versus_best.difference.low <= -0.1 <= other.versus_best.difference.high < 0
 
 
-def test_repeats_that_agree_do_not_narrow_an_interval(alice):
+def test_repeats_narrow_an_interval_only_where_they_do_not_agree(alice):
     for right in (6, 10, 18):
         outcomes = [RIGHT] * right + [WRONG] * (20 - right)
         once = leaderboard(make(alice, outcomes))[0]
@@ -111,14 +112,10 @@ def test_repeats_that_agree_do_not_narrow_an_interval(alice):
         assert as_if_independent is not None
         assert (often.value, often.n) == (once.value, 180)
         assert width(often) >= width(once)
-        assert width(often) > 2 * (as_if_independent.high - as_if_independent.low)
-
-
-def test_repeats_that_do_not_agree_narrow_an_interval(alice):
-    once = leaderboard(make(alice, [RIGHT, WRONG] * 10))[0]
+        assert width(often) > 2 * width(as_if_independent)
     by_chance = [[RIGHT] * right + [WRONG] * (10 - right) for right in (3, 4, 5, 6, 7) * 4]
     often = leaderboard(make(alice, by_chance, repeats=10))[0]
-    assert width(often) < width(once) / 2
+    assert width(often) < width(leaderboard(make(alice, [RIGHT, WRONG] * 10))[0]) / 2
 
 
 def width(row):
@@ -130,33 +127,21 @@ def test_a_half_filled_board_ranks_by_the_cases_that_all_have_reached(alice):
     ahead = [RIGHT] * 5 + [WRONG] * 15
     behind = [RIGHT] * 4 + [WRONG] + [RIGHT] * 5 + [OPEN] * 10
     going = make(alice, ahead, behind, state=RunState.RUNNING, ended=None, planned=40)
+    counted = going.candidates.get(position=1)
+    assert (counted.done, counted.scored, counted.failed, counted.value_sum) == (10, 10, 0, 9.0)
     rows = leaderboard(going)
     assert names(rows) == [(1, 1), (0, 2)]
     assert [row.value for row in rows] == [0.9, 0.25]
     assert [row.compared_value for row in rows] == [0.9, 0.5]
     assert {row.compared_cases for row in rows} == {10}
-    assert "Ranked by the 10 cases that all have reached" in text_of(page_of(going, alice))
+    assert "Ranked by the 10 cases that all have reached" in " ".join(page_of(going, alice).split())
 
 
 def test_one_that_has_few_cases_yet_has_no_rank(alice):
-    going = make(
-        alice,
-        [RIGHT, WRONG] * CASES,
-        [RIGHT] * 2 + [OPEN] * 18,
-        [RIGHT] * 20,
-        state=RunState.RUNNING,
-        ended=None,
-    )
+    rows = [[RIGHT, WRONG] * CASES, [RIGHT] * 2 + [OPEN] * 18, [RIGHT] * 20]
+    going = make(alice, *rows, state=RunState.RUNNING, ended=None)
     assert names(leaderboard(going)) == [(2, 1), (0, 2), (1, None)]
     assert "too early" in page_of(going, alice)
-
-
-def test_how_many_more_cases_would_separate_is_said(alice):
-    run = make(alice, [RIGHT] * 36 + [WRONG] * 4, [RIGHT] * 33 + [WRONG] * 7)
-    close = rows_of(run)[1]
-    assert not close.separable
-    assert close.versus_best.more_cases == 60  # 100 in all: 2.80² · 0.0712 / 0.075²
-    assert "about 60 more\n  cases would separate them" in page_of(run, alice)
 
 
 def test_values_that_are_no_shares_have_the_bootstrap_beside_them(alice):
@@ -195,13 +180,6 @@ def test_repeats_have_columns_of_their_own_and_k_is_chosen_by_a_link(alice):
     assert 'leaderboard/?k=3"' in shown  # where the rows are fetched again
 
 
-def test_an_even_run_without_repeats_has_no_such_columns_and_says_nothing_of_common_cases(alice):
-    run = make(alice, [RIGHT] * CASES, [WRONG] * CASES)
-    assert leaderboard(run)[0].repeats is None
-    page = page_of(run, alice)
-    assert not [words for words in ("pass@", "Ranked by", "too early") if words in page]
-
-
 def adds_up(asked):
     """Whether all scores were read, not only those that people gave another value."""
     return any('FROM "runs_score"' in query["sql"] for query in asked.captured_queries)
@@ -226,6 +204,9 @@ def test_what_ended_is_read_and_not_added_up_again(alice):
 
 def test_a_run_that_goes_on_is_not_added_up_with_every_look(alice, monkeypatch):
     run = make(alice, [RIGHT] * 3, [WRONG] * 3, state=RunState.RUNNING, ended=None)
+    keep_figures(run.pk)
+    keep_figures(run.pk + 1)  # which was removed
+    assert not RunFigures.objects.exists()
     clock = count()  # a second passes while it is added up, and with every look
     monkeypatch.setattr(board_figures, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     leaderboard(run)
@@ -237,13 +218,6 @@ def test_a_run_that_goes_on_is_not_added_up_with_every_look(alice, monkeypatch):
         looked.append(adds_up(asked))
     rest = board_figures.REST - 1
     assert looked == [False] * rest + [True] + [False] * (39 - rest)
-
-
-def test_figures_of_a_run_that_was_removed_or_goes_on_are_not_kept(alice):
-    run = make(alice, [RIGHT, WRONG], state=RunState.RUNNING, ended=None)
-    keep_figures(run.pk)
-    keep_figures(run.pk + 1)
-    assert not RunFigures.objects.exists()
 
 
 def test_lists_and_tiles_have_the_interval_of_the_cases(alice):
@@ -258,11 +232,12 @@ def test_lists_and_tiles_have_the_interval_of_the_cases(alice):
     low, high = (float(t) for t in take_snapshot(going)["text"]["score_interval"].split(" – "))
     as_if_independent = estimate_mean(90, 45.0, 45.0)
     assert as_if_independent is not None
-    assert high - low > 2 * (as_if_independent.high - as_if_independent.low)
+    assert high - low > 2 * width(as_if_independent)
 
 
-def test_the_api_tells_the_same(alice):
+def test_the_api_and_the_file_of_candidates_tell_the_same_without_a_formula(alice):
     run = make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
+    run.candidates.filter(position=0).update(name="=cmd() · simulated/sim-small")
     asker = Asker(alice)
     best, other = asker.get(f"/runs/{run.pk}/candidates", k=3).json()["data"]
     row = rows_of(run, 3)[1]
@@ -273,24 +248,22 @@ def test_the_api_tells_the_same(alice):
     assert (other["low"], other["high"], other["interval"]) == (row.low, row.high, "wilson")
     assert (other["compared_cases"], other["cases"]) == (10, 10)
     assert asker.get(f"/runs/{run.pk}/candidates", k=0).status_code == 422
-
-
-def test_the_file_of_candidates_tells_the_same_and_holds_no_formula(alice):
-    run = make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
-    run.candidates.filter(position=0).update(name="=cmd() · simulated/sim-small")
     answer = client_of(alice).get(reverse("run_file", args=[run.pk, "candidates.csv"]))
     best, other = csv.DictReader(StringIO(answer.content.decode()))
     row = rows_of(run)[1]
     assert other["name"] == "'=cmd() · simulated/sim-small"
     assert (best["rank"], other["rank"], best["to_best"]) == ("1", "2", "")
-    assert float(other["to_best"]) == row.versus_best.difference.mean
-    assert float(other["pass_at_k"]) == row.repeats.pass_at_k
-    assert float(other["low"]) == row.low
+    told = [float(other[name]) for name in ("to_best", "pass_at_k", "low")]
+    assert told == [row.versus_best.difference.mean, row.repeats.pass_at_k, row.low]
 
 
 def test_reports_tell_the_same(alice):
-    """In the terminal and in a pull request."""
+    """On the page, in the terminal and in a pull request."""
     run = make(alice, [RIGHT] * 36 + [WRONG] * 4, [RIGHT] * 33 + [WRONG] * 7, [WRONG] * 40)
+    close = rows_of(run)[1]
+    assert not close.separable
+    assert close.versus_best.more_cases == 60  # 100 in all: 2.80² · 0.0712 / 0.075²
+    assert "about 60 more\n  cases would separate them" in page_of(run, alice)
     report = report_of_run(run)
     told = write_markdown(report)
     assert "| `prompt 1 · simulated/sim-small` | 0.825 | 0.68 – 0.91 | ~−0.075 | 0 |" in told
@@ -309,16 +282,6 @@ def test_reports_tell_the_same(alice):
     assert report.outcome.score is not None
     assert report.outcome.score.n == 80  # one score of all, its interval by case
     assert report.outcome.score.low < 0.7
-
-
-def text_of(page):
-    return " ".join(page.split())
-
-
-def test_the_counters_of_these_tests_are_those_of_their_scores(alice):
-    run = make(alice, [RIGHT, WRONG, FAILED, OPEN])
-    one = Candidate.objects.get(run=run)
-    assert (one.done, one.scored, one.failed, one.value_sum) == (3, 2, 1, 1.0)
 
 
 def test_the_page_of_a_run_that_just_ended_has_its_last_interval(alice):

@@ -23,7 +23,7 @@ from runs.services.datasets.storing import (
 )
 from runs.services.runs import create_run
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_dataset, run_document
+from tests.harness.factories import client_of, run_document
 
 pytestmark = pytest.mark.django_db
 
@@ -75,22 +75,18 @@ def test_roles_are_found_by_name_kept_by_the_next_version_and_changed_by_its_own
     page = client.post(address, {f"role-{n}": role for n, role in twice.items()}, follow=True)
     assert "Several columns are id: id, question" in text_of(page)
     assert "no role of a column" in text_of(client.post(address, {"role-0": "x"}, follow=True))
-    dataset.refresh_from_db()
-    assert dataset.roles == grown.roles
-
-
-def test_rest_says_what_columns_are_for(alice, dataset):
     asker = Asker(alice)
     shown = asker.get("/datasets/mixed").json()["dataset"]
-    assert shown["roles"]["question"] == "input"
-    assert shown["roles"]["expected"] == "expected"
-    body = {"roles": {"question": "expected", "id": "input"}}
-    assert asker.ask("patch", "/datasets/mixed", body).json()["changed"] is True
-    dataset.refresh_from_db()
-    assert (dataset.expected_column, dataset.input_columns) == ("question", ["id", "expected"])
-    refused = asker.ask("patch", "/datasets/mixed", {"roles": {"gone": "id"}})
+    assert (shown["roles"]["question"], shown["roles"]["expected"]) == ("input", "expected")
+    refused = asker.patch("/datasets/mixed", {"roles": {"gone": "id"}})
     assert refused.status_code == 422
     assert "There is no column 'gone'" in refused.json()["problems"][0]["message"]
+    grown.refresh_from_db()
+    assert grown.roles == dataset.roles
+    body = {"roles": {"question": "expected", "id": "input"}}
+    assert asker.patch("/datasets/mixed", body).json()["changed"] is True
+    grown.refresh_from_db()
+    assert (grown.expected_column, grown.input_columns) == ("question", ["id", "expected"])
 
 
 def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, dataset):
@@ -98,8 +94,16 @@ def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, dataset):
     assert run.planned == 3
     split = {"part": "dev", "column": "split", "seed": 0}
     assert run.document["dataset"] == {"name": "mixed@1", "split": split}
-    again = client_of(alice).get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    page = client_of(alice).get(reverse("run_new"), {"run": run.pk})
+    again = page.context["filled"]
     assert (again.mode, again.part.split) == ("form", "split = dev")
+    # Prompts are offered inputs only: no metadata, and no expected answer.
+    names = ["id", "question", "expected", "tags", "split"]
+    columns = {"inputs": ["question"], "columns": names, "expected": "expected"}
+    assert page.context["dataset_columns"]["mixed"] == columns
+    text = text_of(page)
+    assert ("<code>{{question}}</code>" in text, "<code>{{tags}}</code>" in text) == (True, False)
+    assert "inputs question; expected answer: expected" in text
     assert "3 of 5 rows, part dev (split)" in text_of(
         client_of(alice).get(reverse("run_configuration", args=[run.pk]))
     )
@@ -122,21 +126,16 @@ def test_rows_are_shown_by_tag_and_part(alice, dataset):
 
     assert numbers(tag="sums") == [1, 2]
     assert numbers(tag="easy") == [1]
-    assert numbers(tag=EVIL) == [5]
     assert numbers(part="dev", tag="easygoing") == [4]
-    assert numbers(part=EVIL) == [5]
     assert numbers(tag="eas") == numbers(part="%") == []
-    assert EVIL not in text_of(client.get(address, {"tag": EVIL, "part": EVIL}))
-
-
-@pytest.mark.postgresql("JSON operators: rows are found by tag and part")
-def test_odd_names_of_columns_are_found_as_well(alice):
-    rows = [{"3": "a, b", 'x"y\\z': "p"}, {"3": "c", 'x"y\\z': "q"}]
+    evil = client.get(address, {"tag": EVIL, "part": EVIL})
+    assert [row.number for row in evil.context["rows"]] == [5]
+    assert EVIL not in text_of(evil)
+    rows = [{"3": "a, b", 'x"y\\z': "p"}, {"3": "c", 'x"y\\z': "q"}]  # odd names of columns
     odd = store_rows(alice, "odd", rows)
-    roles = {"role-0": "tags", "role-1": "split"}
-    client_of(alice).post(reverse("dataset_columns", args=[odd.pk]), roles)
-    page = client_of(alice).get(odd.get_absolute_url(), {"tag": "b", "part": "p"})
-    assert [row.number for row in page.context["rows"]] == [1]
+    client.post(reverse("dataset_columns", args=[odd.pk]), {"role-0": "tags", "role-1": "split"})
+    address = odd.get_absolute_url()
+    assert numbers(tag="b", part="p") == [1]
 
 
 def test_a_split_is_made_by_share_and_seed(alice, endpoint):
@@ -149,11 +148,8 @@ def test_a_split_is_made_by_share_and_seed(alice, endpoint):
     assert (stored.columns[-1], stored.roles) == ("split", {"split": "split"})
     parts = list(stored.cases.order_by("position").values_list("fields__split", flat=True))
     assert 5 < parts.count("test") < 30
-    of = {
-        "name": "sums@1",
-        "split": {"part": "test", "of": {"train": 0.75, "test": 0.25}, "seed": 3},
-    }
-    run = create_run(alice, {**run_document(first), "dataset": of})
+    split = {"part": "test", "of": {"train": 0.75, "test": 0.25}, "seed": 3}
+    run = create_run(alice, {**run_document(first), "dataset": {"name": "sums@1", "split": split}})
     assert run.planned == parts.count("test")
     told = said_by("split_dataset", "sums", "a=0.5", "b=0.5", seed=1, user="alice")
     assert told == "sums v3: parts in the column split.\n"
@@ -226,7 +222,7 @@ def test_without_an_id_rows_are_matched_by_their_inputs_and_changes_come_in_page
     assert rest["next_cursor"] is None
 
 
-def test_rows_come_back_from_a_file_as_they_were(alice, dataset, tmp_path):
+def test_rows_come_back_from_a_file_as_they_were_with_given_roles(alice, dataset, tmp_path):
     client = client_of(alice)
     lines = client.get(reverse("dataset_jsonl", args=[dataset.pk]))
     assert lines["Content-Disposition"] == 'attachment; filename="mixed-v1.jsonl"'
@@ -244,15 +240,11 @@ def test_rows_come_back_from_a_file_as_they_were(alice, dataset, tmp_path):
     with pytest.raises(CommandError, match="ends in"):
         said_by("export_dataset", "mixed", out=tmp_path / "rows.xlsx", user="alice")
     assert AuditEntry.objects.filter(action="exported", subject="mixed").count() == 5
-
-
-def test_an_import_from_the_command_line_gives_roles(alice, tmp_path):
-    file = tmp_path / "rows.csv"
-    file.write_text("question,expected,fold\n1?,1,a\n")
-    call_command("import_dataset", "folded", file, role=["fold=split"], user="alice")
-    assert Dataset.objects.get(name="folded").roles == {"fold": "split"}
+    role = {"role": ["split=metadata"], "user": "alice"}
+    call_command("import_dataset", "copied", out, **role)
+    assert Dataset.objects.get(name="copied").roles["split"] == "metadata"
     with pytest.raises(CommandError, match="--role was not applied: 'x' is no role"):
-        call_command("import_dataset", "folded", file, role=["fold=x"], user="alice")
+        call_command("import_dataset", "copied", out, role=["split=x"], user="alice")
 
 
 def test_a_large_dataset_is_looked_at_in_few_queries(alice, django_assert_max_num_queries):
@@ -295,21 +287,6 @@ def test_half_a_surrogate_pair_is_read_as_it_was_stored(alice):
     assert list(fields_in_order(dataset.pk)) == [{"question": "\ud800", "expected": ""}]
 
 
-def test_prompts_are_offered_the_inputs_of_the_dataset_and_nothing_else(alice, endpoint):
-    """Metadata is no input, and the expected answer is known without being named."""
-    dataset = make_dataset(alice)
-    names = ["question", "expected", "topic"]
-    Dataset.objects.filter(pk=dataset.pk).update(columns=names, roles={"topic": "metadata"})
-    run = create_run(alice, run_document(dataset))
-    page = client_of(alice).get(reverse("run_new"), {"run": run.pk})
-    columns = {"inputs": ["question"], "columns": names, "expected": "expected"}
-    assert page.context["dataset_columns"][dataset.name] == columns
-    text = " ".join(page.content.decode().split())
-    assert "<code>{{question}}</code>" in text
-    assert "<code>{{topic}}</code>" not in text
-    assert "inputs question; expected answer: expected" in text
-
-
 # --- Picked cases
 
 
@@ -321,22 +298,21 @@ def fields_of(dataset):
     return list(dataset.cases.order_by("position").values_list("fields", flat=True))
 
 
-def test_picked_cases_are_a_new_dataset_with_the_same_expected_answer(alice):
+def test_picked_cases_are_a_dataset_that_grows_by_what_it_does_not_have(alice, bob):
     sums = store_rows(alice, "sums", SUMS, expected="answer")
-    hard = collect_cases(alice, " hard ", cases_of(sums, 1, 3), origin="run 12")
+    hard = collect_cases(alice, " hard ", cases_of(sums, 1), origin="run 12")
     assert (hard.name, hard.version, hard.is_new, hard.owner) == ("hard", 1, True, alice)
     assert (hard.expected_column, hard.origin) == ("answer", "run 12")
-    assert fields_of(hard) == [SUMS[1], SUMS[3]]
-
-
-def test_a_dataset_of_theirs_grows_by_what_it_does_not_have(alice):
-    sums = store_rows(alice, "sums", SUMS)
-    collect_cases(alice, "hard", cases_of(sums, 1))
     grown = collect_cases(alice, "hard", cases_of(sums, 0, 1))
     assert (grown.version, grown.is_new) == (2, True)
     assert fields_of(grown) == [SUMS[1], SUMS[0]]
     same = collect_cases(alice, "hard", cases_of(sums, 0, 1))
     assert (same, same.is_new) == (grown, False)
+    with pytest.raises(NameTakenError):
+        collect_cases(bob, "sums", cases_of(sums, 0))
+    with pytest.raises(DatasetError, match="There are no cases"):
+        collect_cases(alice, "none", [])
+    assert Dataset.objects.count() == 3
 
 
 def test_columns_of_several_datasets_are_united_and_right_answers_share_one(alice):
@@ -348,12 +324,3 @@ def test_columns_of_several_datasets_are_united_and_right_answers_share_one(alic
         {**SUMS[0], "country": ""},
         {"question": "Which capital?", "answer": "Paris", "country": "France"},
     ]
-
-
-def test_the_dataset_of_somebody_else_does_not_grow(alice, bob):
-    sums = store_rows(bob, "sums", SUMS)
-    with pytest.raises(NameTakenError):
-        collect_cases(alice, "sums", cases_of(sums, 0))
-    with pytest.raises(DatasetError, match="There are no cases"):
-        collect_cases(alice, "hard", [])
-    assert Dataset.objects.count() == 1

@@ -45,21 +45,21 @@ def test_messages_images_and_tools_are_text():
     assert "<img" not in page
 
 
-def test_an_address_is_shown_and_not_loaded():
-    page = page_of(trial({"messages": WITH_IMAGE}, {"picture": "https://evil.example/a.png"}))
+ELSEWHERE = {"picture": "https://evil.example/a.png"}
+
+
+def test_an_address_is_shown_and_not_loaded_and_a_request_that_is_never_sent_has_no_command():
+    """Ollama takes no addresses."""
+    score = trial({"messages": WITH_IMAGE}, ELSEWHERE)
+    for kind in ("ollama", "anthropic"):
+        Endpoint.objects.update(kind=kind, base_url="http://127.0.0.1:9")
+        page = page_of(score)
+        assert ("curl -sS" in page) == (kind == "anthropic")
     assert "[image at https://evil.example/a.png, fetched by the provider]" in page
     assert foreign_markup(page) == []
-
-
-@pytest.mark.parametrize("kind", ["ollama", "anthropic"])
-def test_a_request_that_is_never_sent_does_not_break_its_page(kind):
-    """Ollama takes no addresses: there is no such command to show."""
-    Endpoint.objects.update(kind=kind, base_url="http://127.0.0.1:9")
-    page = page_of(trial({"messages": WITH_IMAGE}, {"picture": "https://example.org/a.png"}))
-    assert ("curl -sS" in page) == (kind == "anthropic")
-
-
-def test_what_cannot_be_filled_in_says_why():
-    page = page_of(trial({"messages": WITH_IMAGE}, {"picture": "javascript:alert(1)"}))
+    case = score.case
+    case.fields = {"picture": "javascript:alert(1)"}
+    case.save()
+    page = page_of(score)
     assert "The prompt could not be filled in" in page
     assert "An image cannot be sent: javascript:alert(1)." in page

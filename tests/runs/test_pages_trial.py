@@ -78,65 +78,54 @@ def test_all_prompts_and_repeats_on_a_case_stand_beside_each_other(alice, run):
     assert f'href="{reverse("trial", args=[run.pk, 2])}"' in beside
 
 
-def test_of_many_candidates_the_best_and_its_own_are_shown(alice, run):
+def test_of_many_candidates_the_best_and_its_own_are_shown_by_few_queries(
+    alice, run, django_assert_max_num_queries
+):
     own = run.candidates.get()
     others = [add_candidate(run, f"prompt {number}") for number in range(14)]
     for number, candidate in enumerate([own, *others]):
         add_score(run, case_of(run), candidate, number, answer=f"answer {number}.")
         candidate.scored, candidate.value_sum = 1, number / 20
         candidate.save()
-    beside = beside_of(page_of(alice, run, 0))
+    client = client_of(alice)
+    with django_assert_max_num_queries(24):
+        beside = beside_of(client.get(reverse("trial", args=[run.pk, 0])).text)
     shown = [number for number in range(15) if f"answer {number}." in beside]
     assert shown == [0, *range(6, 15)]
     assert f'href="{reverse("run_scores", args=[run.pk])}?case=0"' in beside
     assert "All 15" in beside
 
 
-def test_the_answer_is_compared_with_the_expected_one_word_by_word(alice, run):
+def test_an_answer_is_compared_word_by_word_and_looked_at_in_other_ways(alice, run):
     candidate = run.candidates.get()
-    add_score(run, case_of(run), candidate, 0, answer="It is <b>2</b>.")
+    add_score(run, case_of(run), candidate, 0, answer="**four** <b>2</b>")
     add_score(run, case_of(run, 1), candidate, 1, answer="2")
-    page = page_of(alice, run, 0)
-    assert 'class="visually-hidden">[new: </span>It is &lt;b&gt;' in page
-    assert "The answer is the same, word by word." in page_of(alice, run, 1)
-    assert 'id="curl"' not in page  # the built-in provider has no address
-
-
-def test_an_answer_can_be_looked_at_in_other_ways(alice, run):
-    add_score(run, case_of(run), run.candidates.get(), 0, answer="**four**")
     for view, part in (
         ("markdown", "<strong>four</strong>"),
         ("json", "It is not JSON"),
-        ("plain", "**four**</pre>"),
-        ("nonsense", "**four**</pre>"),
+        ("nonsense", "**four** &lt;b&gt;2&lt;/b&gt;</pre>"),
     ):
         page = page_of(alice, run, 0, view=view, status="ok")
         assert part in page.replace("\n>", ">"), view
         assert 'href="?view=json&amp;status=ok"' in page, view
+    assert 'class="visually-hidden">[new: </span>**four** &lt;b&gt;' in page
+    assert 'id="curl"' not in page  # the built-in provider has no address
+    assert "The answer is the same, word by word." in page_of(alice, run, 1)
 
 
-def kept_in_cache(run, payer, **fields):
-    score = add_score(run, case_of(run), run.candidates.get(), 0, **fields)
-    key = first_calls(run, [score])[0].key
-    add_cached_reply(payer, key)
-    return key
-
-
-def test_a_cached_answer_says_where_it_came_from(alice, run):
-    payer = make_run(alice, run.dataset)
-    key = kept_in_cache(run, payer, cached=True)
+def test_a_cached_answer_says_where_it_came_from_to_those_who_may_see_that(alice, bob, run):
+    score = add_score(run, case_of(run), run.candidates.get(), 0, cached=True)
+    key, payer = first_calls(run, [score])[0].key, make_run(alice, run.dataset)
+    kept = add_cached_reply(payer, key)
     page = page_of(alice, run)
     assert f'href="{reverse("cache_entry", args=[key])}"' in page
     assert f'<a href="{payer.get_absolute_url()}">run {payer.pk}</a>' in page
-
-
-def test_of_an_answer_that_others_paid_for_only_the_key_is_told(alice, bob, run):
-    payer = make_run(bob, run.dataset)
-    key = kept_in_cache(run, payer, cached=True)
+    kept.run = make_run(bob, run.dataset)
+    kept.save()
     page = page_of(alice, run)
     assert key in page
     assert reverse("cache_entry", args=[key]) not in page
-    assert payer.get_absolute_url() not in page
+    assert kept.run.get_absolute_url() not in page
 
 
 def test_a_call_can_be_copied_as_curl_without_its_key(alice, run):
@@ -159,77 +148,51 @@ def test_a_call_can_be_copied_as_curl_without_its_key(alice, run):
     assert "$(id)" in body
 
 
-def test_the_pages_of_a_trial_need_no_more_queries_for_more_answers(
-    alice, run, django_assert_max_num_queries
-):
-    candidates = [run.candidates.get(), *(add_candidate(run, f"p{n}") for n in range(9))]
-    for number, candidate in enumerate(candidates):
-        for repeat in range(5):
-            add_score(run, case_of(run), candidate, number * 5 + repeat, repeat=repeat)
-    client = client_of(alice)
-    with django_assert_max_num_queries(24):
-        client.get(reverse("trial", args=[run.pk, 0]))
-
-
 def test_a_cut_answer_is_marked_counted_found_and_explained(alice, cut_run):
     number = cut_run.pk
     rows = show(alice, "run_scores", number, status="truncated").split("<tbody")[1]
     assert rows.count("<tr>") == 1
-    assert "cut<span" in rows
     whole = show(alice, "run_scores", number).split("<tbody")[1]
     assert (whole.count("<tr>"), whole.count("cut<span")) == (2, 1)
     page = show(alice, "run", number)
     assert "1 answer was cut at the length limit (max_tokens)." in page
     assert f'href="{reverse("run_scores", args=[number])}?status=truncated"' in page
-    for name in ("trial", "trial_row"):
-        assert TOLD in show(alice, name, number, 1)
-        assert "Cut at" not in show(alice, name, number, 0)
-    asked = ("the model&#x27;s own defaults", "max_tokens 24, temperature 0.2")
-    for position, text in enumerate(asked):
-        page = page_of(alice, cut_run, position)
-        assert f"<dt>Parameters</dt><dd>{text}</dd>" in page
+    own, limited = (page_of(alice, cut_run, position) for position in range(2))
+    assert "<dt>Parameters</dt><dd>the model&#x27;s own defaults</dd>" in own
+    assert "<dt>Parameters</dt><dd>max_tokens 24, temperature 0.2</dd>" in limited
+    assert (TOLD in limited, "Cut at" in own) == (True, False)
+    assert TOLD in show(alice, "trial_row", number, 1)
+    cut_run.scores.filter(position=0).update(truncated=True)  # by a limit that nobody set
+    own = page_of(alice, cut_run, 0)
+    assert "Cut at the model&#x27;s own length limit" in own
+    assert "Set max_tokens" in own
     Run.objects.update(truncated=0)
     assert "data-cut hidden" in show(alice, "run", number)
 
 
-def test_a_limit_that_nobody_set_is_the_models_own(alice, cut_run):
-    cut_run.scores.filter(position=0).update(truncated=True)
-    page = page_of(alice, cut_run, 0)
-    assert "Cut at the model&#x27;s own length limit" in page
-    assert "Set max_tokens" in page
+FLAWS = {
+    "truncated": ("It is", "Raise max_tokens in the model&#x27;s parameters"),
+    "filtered": ("I cannot help", "answers.score_filtered: true"),
+    "no_text": ("", "answers.score_no_text: true"),
+}
 
 
-@pytest.mark.parametrize(
-    ("flaw", "kept", "told"),
-    [
-        ("truncated", "It is", "Raise max_tokens in the model&#x27;s parameters"),
-        ("filtered", "I cannot help", "answers.score_filtered: true"),
-        ("no_text", "", "answers.score_no_text: true"),
-    ],
-)
-def test_an_answer_that_is_not_scored_is_shown_counted_and_found(alice, cut_run, flaw, kept, told):
-    fields = {"value": None, "passed": None, "error_class": flaw, "error_message": "Not whole."}
-    is_cut = flaw == "truncated"
-    cut_run.scores.filter(position=1).update(answer=kept, truncated=is_cut, **fields)
-    trial = page_of(alice, cut_run, 1)
-    assert told in trial
-    assert (f'tabindex="0">{kept}</pre>' if kept else "The answer is empty.") in trial
-    assert "the call failed" not in trial
-    rows = show(alice, "run_scores", cut_run.pk, status=flaw).split("<tbody")[1]
-    assert rows.count("<tr>") == 1
-    assert kept in rows
-    assert "cut<span" not in rows  # the result says it already
-    errors = show(alice, "run_errors", cut_run.pk)
-    assert told in errors
-    assert f"?error={flaw}" in errors
-
-
-def select_steps(run):
-    """Its kind is that of its candidate: two steps, each with one model."""
-    steps = [{"name": name, "models": ["simulated/m"]} for name in ("plan", "solve")]
-    shared = {name: run.document[name] for name in ("name", "dataset", "scorers")}
-    run.kind, run.document = "select", {**shared, "kind": "select", "steps": steps}
-    run.save()
+def test_an_answer_that_is_not_scored_is_shown_counted_and_found(alice, cut_run):
+    fields = {"value": None, "passed": None, "error_message": "Not whole."}
+    for flaw, (kept, told) in FLAWS.items():
+        cut_run.scores.filter(position=1).update(
+            answer=kept, truncated=flaw == "truncated", error_class=flaw, **fields
+        )
+        trial = page_of(alice, cut_run, 1)
+        assert told in trial
+        assert (f'tabindex="0">{kept}</pre>' if kept else "The answer is empty.") in trial
+        assert "the call failed" not in trial
+        rows = show(alice, "run_scores", cut_run.pk, status=flaw).split("<tbody")[1]
+        assert (rows.count("<tr>"), kept in rows) == (1, True)
+        assert "cut<span" not in rows  # the result says it already
+        errors = show(alice, "run_errors", cut_run.pk)
+        assert told in errors
+        assert f"?error={flaw}" in errors
 
 
 def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, cut_run):
@@ -245,7 +208,10 @@ def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, cut_run):
         ]
     }
     candidate.save()
-    select_steps(run)
+    steps = [{"name": name, "models": ["simulated/m"]} for name in ("plan", "solve")]
+    shared = {name: run.document[name] for name in ("name", "dataset", "scorers")}
+    run.kind, run.document = "select", {**shared, "kind": "select", "steps": steps}
+    run.save()
     called = ["simulated/m", [], "an answer", "", 5.0, 1, 1, None, False]
     calls = [["plan", *called], ["solve.draft", *called, True]]  # the first as 0.1 stored it
     run.scores.filter(position=1).update(calls=calls)

@@ -16,6 +16,7 @@ from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
 from tests.runs.evolution_parts import make_evolution
+from tests.runs.new_run_parts import problems_of
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -126,7 +127,6 @@ def test_a_step_of_a_pipeline_takes_its_prompt_from_the_library(alice, dataset):
 def test_pages_of_the_library(alice, dataset):
     """Written, edited, compared, shared and deleted through its pages, hostile texts and all."""
     client, bob = client_of(alice), client_of(make_person("bob", role=Role.VIEWER))
-    assert "No prompts yet" in client.get("/prompts/").text
     sent = {"prompt-0-name": "triage", "prompt-0-system": HOSTILE, "prompt-0-user": "{{question}}"}
     page = client.post("/prompts/new/", {**sent, "note": "the first"}, follow=True)
     first = Prompt.objects.get()
@@ -181,7 +181,7 @@ def test_messages_are_added_on_the_page_without_a_script(alice):
     typed = {"prompt-0-name": "talk", "prompt-0-system": "Sort.", "prompt-0-user": "{{question}}"}
     page = client.post("/prompts/new/", {**typed, "add_message": "prompt-0"}).text
     assert page.count('name="prompt-0-messages"') == 2  # one for each text
-    assert not Prompt.objects.exists()
+    assert "No prompts yet" in client.get("/prompts/").text
     said = {0: ("system", "Sort."), 4: ("column", "{{history}}"), 7: ("user", "What is it?")}
     rows = {**messages_of("prompt-0", said), "prompt-0-message-7-image": "{{picture}}"}
     fewer = client.post("/prompts/new/", {**typed, **rows, "remove_message": "prompt-0-4"}).text
@@ -205,9 +205,6 @@ def test_the_new_run_form_offers_the_library_and_shows_messages(alice, bob, data
     save_prompt(alice, "triage", PLAIN)
     save_prompt(bob, "private", PLAIN)
     client = client_of(alice)
-    blank = client.get("/runs/new/").text
-    assert 'value="triage"' in blank
-    assert "private" not in blank
     sent = {
         "name": "by name",
         "kind": "evaluate",
@@ -222,16 +219,15 @@ def test_the_new_run_form_offers_the_library_and_shows_messages(alice, bob, data
     }
     more = client.post("/runs/new/", {**sent, "add_message": "prompt-1"}).text
     assert more.count('name="prompt-1-messages"') == 3
+    assert ('value="triage"' in more, "private" in more) == (True, False)
     assert not Run.objects.exists()
-    refused = client.post("/runs/new/", {**sent, "prompt-1-message-1-role": "assistant"})
-    assert refused.status_code == 400
-    assert "Begin with the user" in refused.text
+    (refused,) = problems_of(alice, {**sent, "prompt-1-message-1-role": "assistant"})
+    assert "Begin with the user" in refused.message
     client.post("/runs/new/", sent)
     run = Run.objects.get()
     by_name, talk = run.document["prompts"]
     assert (by_name["name"], by_name["version"], by_name["system"]) == ("triage", 1, "Be brief.")
     assert [one["role"] for one in talk["messages"]] == ["system", "user"]
-
     again = client.get(f"/runs/new/?run={run.pk}")
     assert again.context["filled"].mode == "form"  # it shows all of it
     assert 'value="triage@1"' in again.text  # the copy says where it came from
@@ -282,11 +278,6 @@ def run(alice, endpoint):
     return make_evolution(alice)
 
 
-def best_of(run):
-    assert run.chosen is not None
-    return run.candidates.get(position=run.chosen)
-
-
 def save(person, run, key, name, **changes):
     words = run.candidates.get(key=key).document["prompt"]
     typed = {"name": name, "system": words["system"], "user": words["user"]}
@@ -295,40 +286,26 @@ def save(person, run, key, name, **changes):
     return client_of(person).post(address, sent, follow=True)
 
 
-def test_the_best_is_saved_with_a_link_back(alice, run):
-    best = best_of(run)
+def test_what_a_run_found_is_saved_with_a_link_back_that_strangers_do_not_see(alice, bob, run):
+    best = run.candidates.get(position=run.chosen)
     address = f"{reverse('prompt_new')}?run={run.pk}&candidate={best.key}"
+    assert client_of(bob).get(address).status_code == 404
+    assert client_of(alice).get(address.replace(best.key, "absent")).status_code == 404
     page = client_of(alice).get(address)
     assert page.context["prompt"].system == best.document["prompt"]["system"]
     assert run.get_absolute_url() in page.text
+    save_prompt(alice, "sums", {"system": "Old.", "user": "{{question}}"}, share=True)
     shown = save(alice, run, best.key, "sums").text
-    saved = Prompt.objects.get()
+    saved = Prompt.objects.get(version=2)
     assert (saved.run, saved.candidate, saved.owner) == (run, best.key, alice)
     assert "Where it was found" in shown
     assert run.get_absolute_url() in shown
-    entry = AuditEntry.objects.filter(action="prompt.saved").get()
-    assert f"run {run.pk}" in entry.detail
-
-
-def test_a_known_name_gets_another_version_and_other_words_no_link(alice, run):
-    save_prompt(alice, "sums", {"system": "Old.", "user": "{{question}}"})
-    save(alice, run, best_of(run).key, "sums")
-    assert [one.version for one in Prompt.objects.order_by("version")] == [1, 2]
-    save(alice, run, best_of(run).key, "other", **{"prompt-0-system": "I wrote this."})
+    assert f"run {run.pk}" in AuditEntry.objects.filter(action="prompt.saved").latest("pk").detail
+    save(alice, run, best.key, "other", **{"prompt-0-system": "I wrote this."})
     assert Prompt.objects.get(name="other").run is None
     compared = make_run(alice, make_dataset(alice, "few"))
     save(alice, compared, "key0", "plain")
     assert Prompt.objects.get(name="plain").run == compared, "prompts that were compared, too"
-
-
-def test_a_stranger_neither_saves_nor_sees_where_it_was_found(alice, run, bob):
-    key = best_of(run).key
-    address = f"{reverse('prompt_new')}?run={run.pk}&candidate={key}"
-    assert client_of(bob).get(address).status_code == 404
-    assert client_of(alice).get(address.replace(key, "absent")).status_code == 404
-    save(alice, run, key, "sums")
-    saved = Prompt.objects.get()
-    share_prompt(saved, alice, is_shared=True)
     assert "Where it was found" not in client_of(bob).get(saved.get_absolute_url()).text
     assert Asker(bob).get("/prompts/sums").json()["run"] is None
     run.delete()
@@ -337,7 +314,7 @@ def test_a_stranger_neither_saves_nor_sees_where_it_was_found(alice, run, bob):
 
 
 def test_a_program_names_the_run_instead_of_the_words(alice, run):
-    asker, best = Asker(alice), best_of(run)
+    asker, best = Asker(alice), run.candidates.get(position=run.chosen)
     made = asker.post("/prompts", {"name": "sums", "run": run.pk}).json()
     assert (made["run"], made["candidate"]) == (run.pk, best.key)
     assert made["content"]["system"] == best.document["prompt"]["system"]

@@ -87,7 +87,7 @@ def test_who_only_sees_a_run_stars_it_and_does_not_tag_it(alice, bob, dataset):
         assert answer["Location"] == f"/runs/{run.pk}/", "nobody is led elsewhere by a form"
 
 
-def test_tags_and_note_show_on_the_list_on_the_run_and_by_rest(alice, dataset):
+def test_tags_and_note_show_everywhere_and_what_cannot_be_a_tag_is_refused(alice, dataset):
     run = make_run(alice, dataset)
     client = client_of(alice)
     form = {"tags": " june  report, <b>bold</b>, june report,", "note": "Before\r\nMay & after."}
@@ -102,30 +102,30 @@ def test_tags_and_note_show_on_the_list_on_the_run_and_by_rest(alice, dataset):
         ["<b>bold</b>", "june report"],
         "Before\nMay & after.",
     )
+    for tags in ("x" * 41, "\x01", ",".join(f"t{n}" for n in range(21))):
+        assert Asker(alice).patch(f"/runs/{run.pk}", {"tags": tags.split(",")}).status_code == 422
+    assert client.post(reverse("run_about", args=[run.pk]), {"tags": tags}).status_code == 400
     assert change_tags(run, alice, add=["new"], remove=["june report"])
     assert Asker(alice).get("/runs", fields="tags").json()["data"] == [
         {"tags": ["<b>bold</b>", "new"]}
     ]
 
 
-def test_what_cannot_be_a_tag_is_refused_with_what_was_typed(alice, dataset):
-    run = make_run(alice, dataset)
-    for tags in ("x" * 41, "\x01", ",".join(f"t{n}" for n in range(21))):
-        answer = client_of(alice).post(reverse("run_about", args=[run.pk]), {"tags": tags})
-        assert answer.status_code == 400
-        assert Asker(alice).patch(f"/runs/{run.pk}", {"tags": tags.split(",")}).status_code == 422
-    assert not run.tags.exists()
-
-
-def test_a_view_is_saved_chosen_and_removed_by_its_owner_alone(alice, bob, dataset):
+def test_a_view_of_chosen_columns_is_saved_and_removed_by_its_owner_alone(alice, bob, dataset):
     make_run(alice, dataset)
     client = client_of(alice)
     query = "state=failed&before=99&show=run&show=cost&csrfmiddlewaretoken=x"
     answer = client.post(reverse("run_views"), {"name": " Broken  ones ", "query": query})
     assert answer["Location"] == "/runs/?state=failed&show=run&show=cost"
     view = SavedView.objects.get()
-    page = client.get(reverse("runs")).text
+    page = client.get(reverse("runs"), {"show": ["run", "owner", "cost"]}).text
     assert 'href="/runs/?state=failed&amp;show=run&amp;show=cost">Broken ones</a>' in page
+    columns = ("Owner", "Cost", "Score", "Time")
+    assert [f'data-label="{name}"' in page for name in columns] == [True, True, False, False]
+    client.cookies["run_columns"] = "run.best"
+    page = client.get(reverse("runs")).text
+    columns = ("Best candidate", "Cost")
+    assert [f'data-label="{name}"' in page for name in columns] == [True, False]
     assert "Broken ones" not in client_of(bob).get(reverse("runs")).text
     removal = reverse("run_view_remove", args=[view.pk])
     assert client_of(bob).post(removal).status_code == 404
@@ -139,18 +139,6 @@ def test_a_view_is_saved_chosen_and_removed_by_its_owner_alone(alice, bob, datas
     assert SavedView.objects.count() == MOST_VIEWS
 
 
-def test_only_the_chosen_columns_show(alice, dataset):
-    make_run(alice, dataset)
-    client = client_of(alice)
-    page = client.get(reverse("runs"), {"show": ["run", "owner", "cost"]}).text
-    for label, is_shown in (("Owner", True), ("Cost", True), ("Score", False), ("Time", False)):
-        assert (f'data-label="{label}"' in page) == is_shown, label
-    client.cookies["run_columns"] = "run.best"
-    page = client.get(reverse("runs")).text
-    assert 'data-label="Best candidate"' in page
-    assert 'data-label="Cost"' not in page
-
-
 ALERTS: list[tuple[dict[str, Any], str]] = [
     ({"state": RunState.PAUSED, "reason": "Paused by alice"}, "resume"),
     ({"state": RunState.PAUSED, "reason": "x", "spent_budgets": {"dollars": 1}}, "raise"),
@@ -160,45 +148,30 @@ ALERTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.usefixtures("still_clock")
 def test_what_needs_attention_says_why_and_offers_its_action(alice, dataset):
+    """What goes on, or is archived, or failed long ago, does not come."""
     runs = [make_run(alice, dataset, **{"ended": None, **fields}) for fields, _ in ALERTS]
     make_run(alice, dataset)
-    found = {alert.run: alert for alert in find_alerts(Run.objects.all())}
-    assert {run: alert.action for run, alert in found.items()} == dict(
-        zip(runs, [action for _, action in ALERTS], strict=True)
-    )
-    assert all(alert.why for alert in found.values())
-    page = client_of(alice).get(reverse("runs"))
-    assert {one.run for one in page.context["alerts"]} == set(runs)
-    assert not client_of(alice).get(reverse("runs"), {"q": "first"}).context["alerts"]
-
-
-def test_what_stands_still_comes_first_and_what_goes_on_or_is_archived_does_not_come(
-    alice, dataset
-):
     long_ago = now() - timedelta(minutes=20)
     going = {"state": RunState.RUNNING, "ended": None, "started": long_ago, "going_since": long_ago}
-    stalled = make_run(alice, dataset, **going)
+    stalled, well = (make_run(alice, dataset, **going) for _ in range(2))
     stalled.samples.create(second=100, fresh=3)
-    well = make_run(alice, dataset, **going)
-    well.samples.create(second=1190, fresh=3)
+    well.samples.create(second=1130, fresh=9)  # more than a minute ago
+    well.samples.create(second=1190, fresh=5, cached=2, failed=1)
     failed = make_run(alice, dataset, state=RunState.FAILED)
     make_run(alice, dataset, state=RunState.FAILED, archived=now())
     make_run(alice, dataset, state=RunState.FAILED, ended=now() - 8 * DAY)
-    assert [(one.run, one.action) for one in find_alerts(Run.objects.all())] == [
-        (stalled, "look"),
-        (failed, "duplicate"),
-    ]
-
-
-@pytest.mark.usefixtures("still_clock")
-def test_a_run_under_way_shows_its_last_minute(alice, dataset):
-    run = make_run(
-        alice, dataset, state=RunState.RUNNING, ended=None, started=now() - timedelta(seconds=100)
-    )
-    run.samples.create(second=30, fresh=9)  # more than a minute ago
-    run.samples.create(second=70, fresh=5, cached=2, failed=1)
+    waiting = Run.objects.filter(pk__in=[run.pk for run in runs])
+    alerts = find_alerts(waiting)
+    wanted = dict(zip(runs, [action for _, action in ALERTS], strict=True))
+    assert {alert.run: alert.action for alert in alerts} == wanted
+    assert all(alert.why for alert in alerts)
+    others = [(one.run, one.action) for one in find_alerts(Run.objects.exclude(pk__in=waiting))]
+    assert others == [(stalled, "look"), (failed, "duplicate")]
     page = client_of(alice).get(reverse("runs"))
-    row = page.context["rows"][0]
+    assert list(page.context["alerts"]) == list(find_alerts(Run.objects.all()))
+    assert not client_of(alice).get(reverse("runs"), {"q": "first"}).context["alerts"]
+    (row,) = [row for row in page.context["rows"] if row.run == well]
     assert sum(row.spark) == 8
     assert 'class="spark"' in page.text

@@ -1,6 +1,8 @@
 """A filled-in form of a new run, and what its page would make of it, without laying it out."""
 
+import re
 from collections.abc import Mapping
+from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -60,3 +62,36 @@ def problems_of(person: User, form: Mapping[str, Any]) -> list[FieldProblem]:
         except ConfigurationError as error:
             problems = error.problems
     return place(problems, filled)
+
+
+class Form(HTMLParser):
+    """Reads a page as a browser does."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.sent: dict[str, list[str]] = {}
+        self._name = ""
+        self.feed(re.sub(r"<template.*?</template>", "", page, flags=re.DOTALL))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag in ("select", "textarea"):
+            self._name = given.get("name", "")
+        is_sent = given.get("type") not in ("radio", "checkbox") or "checked" in given
+        if tag == "input" and is_sent:
+            self.sent.setdefault(given.get("name", ""), []).append(given.get("value", ""))
+        if tag == "option" and "selected" in given:
+            self.sent.setdefault(self._name, []).append(given["value"])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("select", "textarea"):
+            self._name = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.lasttag == "textarea" and self._name:
+            self.sent[self._name] = [data.removeprefix("\n")]
+
+
+def sent_by(page: str) -> dict[str, list[str]]:
+    """The fields of a page as a browser would send them."""
+    return Form(page).sent

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.models import Run, RunFigures, RunState
+from runs.models import Candidate, Run, RunFigures, RunState, Score
 from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.markdown import write_markdown
 from runs.run_reports import report_of_run
@@ -25,15 +25,48 @@ from tests.harness.factories import (
     client_of,
     make_dataset,
     make_run,
+    new_score,
     run_document,
 )
-from tests.runs.board_parts import fill
 from workers.engine.statistics.intervals import estimate_mean
 
 pytestmark = pytest.mark.django_db
 
 CASES = 10
 RIGHT, WRONG, FAILED, OPEN = 1.0, 0.0, None, "open"  # what becomes of a trial
+
+
+def fill(run, rows):
+    """With the outcomes of its candidates, by case, of each repeat; and its counters."""
+    cases = list(run.dataset.cases.order_by("position"))
+    scores: list[Score] = []
+    for candidate, by_case in zip(run.candidates.order_by("position"), rows, strict=True):
+        for case, repeats in zip(cases, by_case, strict=True):
+            for repeat, outcome in enumerate(repeats):
+                if outcome == OPEN:
+                    continue
+                given = {"value": outcome, "passed": outcome is not None and outcome >= 0.5}
+                failed = {"error_class": "timeout", "value": None, "passed": None}
+                fields = failed if outcome is None else given
+                at = len(scores)
+                scores.append(new_score(run, case, candidate, at, repeat=repeat, **fields))
+    Score.objects.bulk_create(scores)
+    for candidate in run.candidates.all():
+        mine = [score for score in scores if score.candidate_id == candidate.pk]
+        Candidate.objects.filter(pk=candidate.pk).update(**counters(mine))
+    Run.objects.filter(pk=run.pk).update(**counters(scores), asked=len(scores))
+    run.refresh_from_db()
+
+
+def counters(scores):
+    values = [score.value for score in scores if score.value is not None]
+    return {
+        "done": len(scores),
+        "scored": len(values),
+        "failed": len(scores) - len(values),
+        "value_sum": sum(values),
+        "value_square_sum": sum(value * value for value in values),
+    }
 
 
 def make(owner, *rows, repeats=1, **fields):

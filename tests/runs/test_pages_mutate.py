@@ -1,8 +1,10 @@
 """Mutations: the new-run form, what is told while one trains, and what came of it."""
 
+import asyncio
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -15,20 +17,19 @@ from runs.selectors.runs.run_summary import run_detail
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.runs import create_run
-from tests.harness.factories import client_of
-from tests.runs.mutation_parts import (
-    RUDE,
-    Player,
-    make_mutation,
-    make_owner,
-    mutation_document,
-)
-from tests.workers.by_hand import next_lease
+from tests.harness.factories import client_of, make_dataset
+from tests.runs.new_run_parts import read_form, sent_by
+from tests.workers.by_hand import next_lease, work_through
+from workers.engine.errors import Refused
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.mutate import Mutation
 from workers.engine.kinds.mutate.report import MutationReport, Rival
+from workers.engine.kinds.mutate.target import SegmentTarget
+from workers.engine.records import Case, Outcome, Reply, Score
+from workers.engine.score_records import encode_record
 from workers.engine.statistics.intervals import Estimate
 from workers.engine.statistics.paired import Difference
+from workers.engine.targets import TargetParts
 
 pytestmark = pytest.mark.django_db
 played = pytest.mark.django_db(transaction=True)  # what is recorded is planned on
@@ -36,9 +37,74 @@ played = pytest.mark.django_db(transaction=True)  # what is recorded is planned 
 TUNED = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 0.5}}
 
 
+MODEL = "simulated/sim-small"
+ROWS = 10
+RUDE = "<b>=HYPERLINK"  # begins what the mutator writes: no page and no spreadsheet may believe it
+
+
+def mutation_document(**changes):
+    strategy = {"num_processes": 3, "num_steps": 4, "updates": 2, "hidden_size": 4}
+    return {
+        "name": "break it",
+        "kind": "mutate",
+        "seed": 3,
+        "dataset": "sums",
+        "operators": ["noop", "paraphrase", "typo_noise"],
+        "roles": {"mutator": MODEL, "target": MODEL},
+        "scorers": ["exact"],
+        "observation_size": 8,
+        "held_out": 4,
+        **changes,
+        "strategy": {"name": "ppo", **strategy, **changes.get("strategy", {})},
+    }
+
+
 @pytest.fixture
-def owner():
-    return make_owner()
+def owner(alice, endpoint):
+    make_dataset(alice, rows=ROWS)
+    return alice
+
+
+class Player:
+    """A worker's part: the target is right unless a query was paraphrased. `failing` says which of
+    the calls to the mutator fail, and the segments of which environment."""
+
+    def __init__(self, run, *, refused=0, failing=None):
+        self._run = run
+        self._refused = refused
+        self._failing = failing
+        self._target = SegmentTarget(TargetParts())
+
+    def __call__(self, trial):
+        if trial.repeat == self._failing:
+            return Score(trial, error="timeout", message="Too late.")
+        candidate = self._run.candidates.get(key=trial.candidate).as_engine
+        row = self._run.dataset.cases.order_by("position")[trial.case]
+        case = Case(trial.case, row.fields, expected_column="expected")
+        self._expected = row.fields["expected"]
+        made = asyncio.run(self._target.answer(None, candidate, case, trial.repeat, self._ask))
+        assert isinstance(made, Outcome)
+        return Score(
+            trial,
+            value=made.value,
+            answer=made.reply.text,
+            latency_ms=5.0,
+            record=encode_record(made.record),
+        )
+
+    async def _ask(self, request):
+        if request.step != "mutator":
+            is_rude = RUDE in json.dumps(request.body)
+            return Reply("no idea" if is_rude else self._expected, 1.0)
+        if self._refused:
+            self._refused -= 1
+            raise Refused("The mutator <i>refused.")
+        return Reply(json.dumps({"mutated_query": f"{RUDE} What is it?"}), 1.0)
+
+
+def make_mutation(owner, *, refused=0, failing=None, **changes):
+    run = create_run(owner, mutation_document(**changes))
+    return work_through(run, Player(run, refused=refused, failing=failing))
 
 
 def page_of(person, run, **given):
@@ -141,22 +207,20 @@ def test_lists_and_comparisons_take_what_was_learnt(owner):
     assert compared.status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("mean", "p", "says"),
-    [
-        pytest.param(0.3, 0.001, "ppo is better, beyond chance, than uniform: +0.300", id="better"),
-        pytest.param(0.3, 0.2, "ppo is not shown to be better than uniform", id="by chance"),
-        pytest.param(-0.3, 0.2, "ppo is not better than uniform", id="not"),
-        pytest.param(-0.3, 0.001, "ppo is worse, beyond chance, than uniform", id="worse"),
-    ],
-)
-def test_a_comparison_is_told_plainly(mean, p, says):
-    difference = Difference(mean, mean - 0.1, mean + 0.1, p, "test", 12)
+TOLD = {
+    (0.3, 0.001): "ppo is better, beyond chance, than uniform: +0.300",
+    (0.3, 0.2): "ppo is not shown to be better than uniform",
+    (-0.3, 0.2): "ppo is not better than uniform",
+    (-0.3, 0.001): "ppo is worse, beyond chance, than uniform",
+}
+
+
+def test_a_comparison_is_told_plainly():
     rivals = [Rival(name, Estimate(0.5, 0.4, 0.6, 12), 0.5, 0) for name in ("ppo", "uniform")]
-    report = MutationReport(
-        [], 1, [], 0, 0, {}, {}, rivals, {"uniform": difference, "ucb": None}, ""
-    )
-    assert sentences_of(report)[0].startswith(says)
+    for (mean, p), says in TOLD.items():
+        versus = {"uniform": Difference(mean, mean - 0.1, mean + 0.1, p, "test", 12), "ucb": None}
+        report = MutationReport([], 1, [], 0, 0, {}, {}, rivals, versus, "")
+        assert sentences_of(report)[0].startswith(says)
 
 
 def test_the_empty_page_offers_it(owner):
@@ -168,104 +232,70 @@ def test_the_empty_page_offers_it(owner):
     assert (run.kind, run.planned) == ("mutate", 320)
 
 
-def filled(**changes):
-    """What a browser sends."""
-    return {
-        "key": "key-1",
-        "mode": "form",
-        "kind": "mutate",
-        "name": "from the form",
-        "dataset_source": "stored",
-        "dataset": "sums",
-        "max_steps": "200",  # of another kind
-        "mutate_query": "Please: {{question}}",
-        "goal": "stays_right",
-        "role_target": "simulated/sim-small",
-        "role_mutator": "simulated/sim-small",
-        "role_judge": "",
-        "role_embedder": "simulated/sim-embed",
-        "rewritings": ["typo_noise", "noop"],
-        "rewriting-typo_noise-rate": "0.2",
-        "learner": "ppo",
-        "learner_preset": "quick_look",
-        "learner-ppo-updates": "3",
-        "learner-ppo-use_clipped_value_loss": "on",
-        "learner-ucb-exploration": "9",
-        "carry": "never",
-        "mutate_max_steps": "2",
-        "parameter-temperature": "0.5",
-        "scorers": ["exact"],
-        "scorer-exact-strip": "on",
-        "repeats": "7",
-        "held_out": "2",
-        "seed": "5",
-        "preset": "endpoint",
-        "cache": "use",
-        **changes,
-    }
+FORM = {
+    "query": "Please: {{question}}",
+    "goal": "stays_right",
+    "carry": "never",
+    "max_steps": 2,
+    "operators": ["noop", {"typo_noise": {"rate": 0.2}}],
+    "roles": {"mutator": TUNED, "target": TUNED, "embedder": "simulated/sim-embed"},
+    "held_out": 2,
+}
 
 
-def test_the_form_launches_a_mutation_and_shows_it_again(owner):
-    client = client_of(owner)
-    assert client.post(reverse("run_new"), filled()).status_code == 302
-    found = read_configuration(Run.objects.get().document)
+def test_what_the_page_shows_of_a_mutation_launches_it_again_or_leads_to_what_is_wrong(owner):
+    document = mutation_document(**FORM)
+    document["strategy"] = {"name": "ppo", "num_processes": 8, "num_steps": 8, "updates": 3}
+    run = create_run(owner, document)
+    page = client_of(owner).get(reverse("run_new"), {"run": run.pk}).text
+    assert 'id="mode-form"\n                checked' in page
+    sent, client = sent_by(page), client_of(owner)
+    assert sent["mutate_query"] == ["Please: {{question}}"]
+    other = {"max_steps": "200", "learner-ucb-exploration": "9"}  # of another kind and learner
+    assert client.post(reverse("run_new"), {**sent, **other}).status_code == 302
+    again = Run.objects.latest("pk")
+    assert again != run
+    said = [read_configuration(one.document).model_dump(exclude={"limits"}) for one in (again, run)]
+    assert said[0] == said[1]
+    quick = {"learner_preset": "quick_look", "learner-ppo-num_processes": ""}
+    found = read_configuration(read_form({**sent, **quick, "learner-ppo-num_steps": ""}).document())
     assert isinstance(found, Mutation)
-    assert (found.query, found.goal, found.carry) == (
-        "Please: {{question}}",
-        "stays_right",
-        "never",
-    )
-    assert found.roles.target.model_dump() == TUNED
-    assert found.roles.embedder is not None
-    assert found.roles.embedder.parameters == {}
-    assert found.roles.judge is None
-    assert [(one.name, one.options) for one in found.operators] == [
-        ("noop", {}),
-        ("typo_noise", {"rate": 0.2}),
-    ]
     options = found.options
     assert (options.num_processes, options.num_steps, options.count_updates) == (8, 8, 3)
-    assert (found.max_steps, found.held_out, found.repeats) == (2, 2, 1)
-    again = client.get(reverse("run_new"), {"run": Run.objects.get().pk}).content.decode()
-    assert 'id="mode-form"\n                checked' in again
-    assert "Please: {{question}}" in again
-
-
-def test_the_form_leads_to_what_is_wrong(owner):
-    wrong = filled(role_target="", rewritings=["typo_noise"], learner_preset="")
+    wrong = {
+        **sent,
+        "key": "other",
+        "role_target": "",
+        "rewritings": ["typo_noise"],
+        "learner_preset": "",
+    }
     wrong |= {"learner-ppo-num_steps": "many", "rewriting-typo_noise-rate": "7", "carry": "x"}
-    page = client_of(owner).post(reverse("run_new"), wrong)
-    assert page.status_code == 400
-    text = page.content.decode()
+    refused = client.post(reverse("run_new"), wrong)
+    assert refused.status_code == 400
     for field in ("id_role_target", "id_carry", "id_rewriting-typo_noise-rate"):
-        assert f'href="#{field}"' in text, field
-
-
-@pytest.mark.parametrize(
-    ("changes", "mode"),
-    [
-        pytest.param({}, "form", id="all of it"),
-        pytest.param({"use_batching": False}, "form", id="one at a time"),
-        pytest.param({"operators": ["typo_noise", "noop"]}, "yaml", id="another order"),
-        pytest.param({"held_out": None}, "yaml", id="nothing held out"),
-        pytest.param({"roles": {"mutator": TUNED, "target": "simulated/sim-small"}}, "yaml",
-                     id="own parameters"),
-    ],
-)  # fmt: skip
-def test_what_the_form_cannot_say_is_shown_as_yaml(changes, mode):
-    assert from_document(mutation_document(**changes)).mode == mode
-
-
-def test_the_demo_can_be_changed_in_the_form():
-    assert from_document(every_demo()["mutate"].document).mode == "form"
-
-
-def test_an_estimate_counts_the_calls_of_every_stage(owner):
-    judged = filled(scorers=[], role_judge="simulated/sim-small")
-    page = client_of(owner).post(reverse("run_estimate"), judged).content.decode()
-    text = " ".join(page.split())
+        assert f'href="#{field}"' in refused.text, field
+    judged = {**sent, "scorers": [], "role_judge": "simulated/sim-small"}
+    text = " ".join(client.post(reverse("run_estimate"), judged).text.split())
     assert "3 updates × 8 environments = <b>24 trials</b> of 8 steps each: at most 192 rew" in text
     assert "8 environments, each of which makes a call at a time" in text
     for stage in ("answers", "rewrites", "judgements", "embeddings"):
         assert f"192 {stage}" in text
     assert "the policies ppo, uniform and ucb are compared on them" in text
+
+
+MODES: dict[str, tuple[dict[str, Any], str]] = {
+    "all of it": ({}, "form"),
+    "one at a time": ({"use_batching": False}, "form"),
+    "another order": ({"operators": ["typo_noise", "noop"]}, "yaml"),
+    "nothing held out": ({"held_out": None}, "yaml"),
+    "own parameters": ({"roles": {"mutator": TUNED, "target": MODEL}}, "yaml"),
+}
+
+
+def test_what_the_form_cannot_say_is_shown_as_yaml():
+    modes = {
+        name: from_document(mutation_document(**changes)).mode
+        for name, (changes, _) in MODES.items()
+    }
+    assert modes == {name: mode for name, (_, mode) in MODES.items()}
+    assert from_document(every_demo()["mutate"].document).mode == "form"

@@ -1,7 +1,5 @@
 """The new-run form: what it sends, what it keeps, and how it says what is wrong."""
 
-import re
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.models import Configuration, Run
 from tests.harness.factories import client_of, run_document
-from tests.runs.new_run_parts import FILLED, posted, problems_of, read_form
+from tests.runs.new_run_parts import FILLED, posted, problems_of, read_form, sent_by
 from workers.engine.kinds import read_configuration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dataset")]
@@ -288,34 +286,6 @@ def test_a_problem_is_said_once_at_its_field(alice):
     assert not Run.objects.exists()
 
 
-class Form(HTMLParser):
-    """The fields of a page as a browser would send them."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.sent: dict[str, list[str]] = {}
-        self._name = ""
-        self.feed(re.sub(r"<template.*?</template>", "", page, flags=re.DOTALL))
-
-    def handle_starttag(self, tag, attrs):
-        given = {name: value or "" for name, value in attrs}
-        if tag in ("select", "textarea"):
-            self._name = given.get("name", "")
-        is_sent = given.get("type") not in ("radio", "checkbox") or "checked" in given
-        if tag == "input" and is_sent:
-            self.sent.setdefault(given.get("name", ""), []).append(given.get("value", ""))
-        if tag == "option" and "selected" in given:
-            self.sent.setdefault(self._name, []).append(given["value"])
-
-    def handle_endtag(self, tag):
-        if tag in ("select", "textarea"):
-            self._name = ""
-
-    def handle_data(self, data):
-        if self.lasttag == "textarea" and self._name:
-            self.sent[self._name] = [data.removeprefix("\n")]
-
-
 def test_a_refused_form_links_to_its_fields_and_keeps_all_that_was_typed(browser):
     typed = {
         **FILLED,
@@ -343,7 +313,7 @@ def test_a_refused_form_links_to_its_fields_and_keeps_all_that_was_typed(browser
         assert f'<label for="id_{field}">{label}</label>' in page
     assert "It does not limit the number of rows." in page
     assert "data-parameters open" in page
-    again = Form(page).sent
+    again = sent_by(page)
     sent = {name: value if isinstance(value, list) else [value] for name, value in typed.items()}
     assert {name: again.get(name) for name in sent} == sent
     assert not Run.objects.exists()

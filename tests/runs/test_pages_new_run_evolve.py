@@ -14,68 +14,18 @@ from runs.selectors.named_parts import every_dataset
 from runs.services.prompts import save_prompt
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset
-from tests.runs.new_run_parts import posted, problems_of, read_form
+from tests.runs.new_run_parts import posted, problems_of, read_form, sent_by
 from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 
 WRITER = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 0.5}}
-# What a browser sends.
-FILLED = {
-    "key": "key-1",
-    "mode": "form",
-    "kind": "evolve",
-    "name": "breed",
-    "dataset_source": "stored",
-    "dataset": "sums",
-    "prompts": ["0"],
-    "prompt-0-name": "left over from another kind",
-    "models": ["simulated/sim-large"],
-    "strategy": "threshold",
-    "first_prompts": ["0", "2", "5"],
-    "first_prompt-0-name": "plain",
-    "first_prompt-0-system": "Answer the question.",
-    "first_prompt-2-name": "",  # a row that was not filled in
-    "first_prompt-5-name": "short",
-    "first_prompt-5-system": "Answer with the number only.",
-    "first-user": "{{question}}",
-    "evolve_model": "simulated/sim-small",
-    "chance": "words",
-    "writers": ["reflect", "combine"],
-    "operator-reflect-weight": "2",
-    "operator-reflect-failures": "4",
-    "operator-combine-weight": "1",
-    "operator-words-weight": "1",
-    "writer_model": "simulated/sim-large",
-    "evolution": "genetic",
-    "evolution-genetic-preset": "reflective",
-    "evolution-genetic-population_size": "50",
-    "evolution-genetic-max_generations": "4",
-    "evolution-genetic-target_fitness": "none",
-    "evolution-genetic-selection": "tournament",
-    "evolution-genetic-crossover": "single_point",
-    "evolution-genetic-fill": "mutated",
-    "evolution-genetic-adaptive": "on",
-    "evolution-hybrid-max_episodes": "9",
-    "parameter-temperature": "0.5",
-    "scorers": ["exact"],
-    "scorer-exact-strip": "on",
-    "repeats": "1",
-    "held_out": "0.2",
-    "seed": "7",
-    "preset": "balanced",
-    "cache": "use",
-}
 
 
 @pytest.fixture
 def browser(alice, endpoint):
     make_dataset(alice, rows=10)
     return client_of(alice)
-
-
-def launch(browser, **changes):
-    return browser.post(reverse("run_new"), {**FILLED, **changes})
 
 
 DOCUMENT: dict[str, Any] = {
@@ -108,19 +58,31 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def test_a_filled_form_becomes_the_evolution_it_describes_and_is_shown_again(browser):
-    answer = launch(browser)
-    run = Run.objects.get()
-    assert answer["Location"] == run.get_absolute_url()
-    assert run.document == {**DOCUMENT, "expected": "expected"}
-    page = browser.get(reverse("run_new"), {"run": run.pk})
+def shown_again(browser, alice):
+    """The page of a form that is filled in with the document."""
+    run = create_run(alice, DOCUMENT)
+    return browser.get(reverse("run_new"), {"run": run.pk})
+
+
+def test_what_the_page_shows_of_an_evolution_launches_it_again(alice, browser):
+    page = shown_again(browser, alice)
     shown, text = page.context["filled"], page.content.decode()
     assert (shown.mode, shown.kind) == ("form", "evolve")
-    given = {**DOCUMENT, "dataset": "sums"}
-    assert read_configuration(shown.document()) == read_configuration(given)
     assert 'name="evolution-genetic-target_fitness" value="none"' in text
     assert 'name="evolution-genetic-elite_size" value=""' in text
     assert 'placeholder="1"' in text  # the elite of the preset
+    save_prompt(alice, "terse", {"system": "Be terse.", "user": "{{question}}"})
+    empty = {"first_prompts": ["0", "1", "2"], "first_prompt-2-name": ""}  # it is not filled in
+    answer = browser.post(reverse("run_new"), {**sent_by(text), **empty})
+    run = Run.objects.latest("pk")
+    assert answer["Location"] == run.get_absolute_url()
+    assert run.document == {**DOCUMENT, "expected": "expected"}
+    named = read_form({**sent_by(text), "first_prompt-0-library": "terse"}).document()
+    first = create_run(alice, named).document["prompts"][0]  # what it names is frozen
+    assert (first["system"], first["library"], first["version"]) == ("Be terse.", "terse", 1)
+    panel = browser.post(reverse("run_estimate"), sent_by(text)).content.decode()
+    assert "ask a model for new prompts" in panel
+    assert "no generation is left out" in panel
 
 
 PLAIN = {**DOCUMENT, "models": ["simulated/sim-small"], "operators": ["words"]}
@@ -163,7 +125,7 @@ def test_what_the_form_can_say_goes_through_it_and_the_rest_is_yaml():
     assert found == dict.fromkeys(YAML, ("yaml", "evaluate", True))
 
 
-STRATEGY, OPERATOR, FIRST = "id_evolution-genetic-", "id_operator-reflect-", "id_first_prompt-5-"
+STRATEGY, OPERATOR, FIRST = "id_evolution-genetic-", "id_operator-reflect-", "id_first_prompt-1-"
 PROBLEMS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"evolution-genetic-population_size": "1"}, f"{STRATEGY}population_size",
      "Strategy, population size", "greater than or equal to 2"),
@@ -175,53 +137,40 @@ PROBLEMS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"writer_model": "elsewhere/x"}, "id_writer_model", "Model that writes", "elsewhere"),
     ({"evolve_model": ""}, "id_evolve_models", "Model", "Choose at least one model."),
     ({"first_prompts": []}, "id_first_prompts", "First prompts", "at least one prompt"),
-    ({"first_prompt-5-system": "Answer the question."}, "id_first_prompts", "First prompts",
+    ({"first_prompt-1-system": "Answer the question."}, "id_first_prompts", "First prompts",
      "twice"),
-    ({"first_prompt-5-name": ""}, f"{FIRST}name", "First prompt 2, name", "Enter a name."),
-    ({"first_prompt-5-system": "{{qestion}}"}, f"{FIRST}system", "First prompt 2, system",
+    ({"first_prompt-1-name": ""}, f"{FIRST}name", "First prompt 2, name", "Enter a name."),
+    ({"first_prompt-1-system": "{{qestion}}"}, f"{FIRST}system", "First prompt 2, system",
      "qestion"),
     ({"first-user": "{{qestion}}"}, "id_first-user", "User message", "qestion"),
-    ({"first_prompt-5-library": "absent"}, f"{FIRST}library", "First prompt 2, library",
+    ({"first_prompt-1-library": "absent"}, f"{FIRST}library", "First prompt 2, library",
      "no prompt 'absent'"),
 ]  # fmt: skip
 
 
-def test_a_problem_points_to_its_field(alice, browser):
-    wrong = {}
+def test_a_problem_points_to_its_field_and_rows_are_added_without_scripts(alice, browser):
+    save_prompt(alice, "terse", {"user": "{{question}}"})  # only then the library is offered
+    page = shown_again(browser, alice).content.decode()
+    assert [field for _, field, _, _ in PROBLEMS if f'id="{field}"' not in page] == []
+    sent, wrong = sent_by(page), {}
     for changes, field, label, message in PROBLEMS:
-        problems = problems_of(alice, {**FILLED, **changes})
+        problems = problems_of(alice, {**sent, **changes})
         found = [one[:2] for one in problems if message in one.message]
         if found != [(field, label)]:
             wrong[str(changes)] = problems
     assert wrong == {}
-    save_prompt(alice, "terse", {"user": "{{question}}"})  # only then the library is offered
-    page = launch(browser, **{"evolution-genetic-gate": "few"})
-    assert page.status_code == 400
-    text = page.content.decode()
-    assert f'href="#{STRATEGY}gate"' in text
-    assert [field for _, field, _, _ in PROBLEMS if f'id="{field}"' not in text] == []
-    assert not Run.objects.exists()
-
-
-def test_rows_are_added_and_removed_without_scripts():
-    for change, rows in (
-        ({"add_first_prompt": "1"}, [0, 2, 5, 6]),
-        ({"remove_first_prompt": "5"}, [0, 2]),
-    ):
-        post = posted({**FILLED, **change})
+    refused = browser.post(reverse("run_new"), {**sent, **changes})
+    assert (refused.status_code, f'href="#{field}"' in refused.text) == (400, True)
+    assert Run.objects.count() == 1
+    for button, rows in (("add_first_prompt", [0, 1, 2]), ("remove_first_prompt", [0])):
+        post = posted({**sent, button: "1"})
         shown = read_post(post)
         assert shown.section.change_rows(post)
         assert [row.index for row in shown.sections["evolve"].prompts] == rows
 
 
-def test_a_prompt_of_the_library_is_frozen_into_the_run(alice, browser):
-    save_prompt(alice, "terse", {"system": "Be terse.", "user": "{{question}}"})
-    document = read_form({**FILLED, "first_prompt-0-library": "terse"}).document()
-    first = create_run(alice, document).document["prompts"][0]
-    assert (first["system"], first["library"], first["version"]) == ("Be terse.", "terse", 1)
-
-
-def test_an_estimate_tells_least_and_most_and_what_proposals_cost(browser):
+@pytest.mark.usefixtures("browser")
+def test_an_estimate_tells_least_and_most_and_what_proposals_cost():
     Endpoint.objects.update(
         prices={"sim-small": {"input": 1, "output": 1}, "sim-large": {"input": 100, "output": 100}}
     )
@@ -236,9 +185,6 @@ def test_an_estimate_tells_least_and_most_and_what_proposals_cost(browser):
     dear = float(found.proposals_cost_text.removeprefix("at most $"))
     assert 0 < dear < found.dollars
     assert dear > 0.5 * found.dollars  # few calls, but of a model a hundred times as dear
-    page = browser.post(reverse("run_estimate"), FILLED).content.decode()
-    assert "ask a model for new prompts" in page
-    assert "no generation is left out" in page
     few = {"name": "hybrid", "max_episodes": 2, "update_interval": 2}
     hybrid = estimate({**DOCUMENT, "strategy": few}, every_dataset())
     assert "first episode" in hybrid.bounds_text

@@ -15,6 +15,7 @@ from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.engine.rollout.playing import rollout
 from tests.harness.factories import client_of
+from tests.runs.new_run_parts import sent_by
 from tests.workers.by_hand import work_through
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.answers import outcome_of
@@ -29,54 +30,35 @@ from workers.engine.score_records import encode_record
 pytestmark = pytest.mark.django_db
 played = pytest.mark.django_db(transaction=True)  # what is recorded is planned on
 
-FORM = {
-    "mode": "form",
-    "kind": "rollout",
-    "name": "from the form",
-    "key": "k",
-    "missions": "grid/harvest\ngrid/maze",
-    "max_steps": "40",
-    "policies": "random\nseeker",
-    "play": "each",
-    "lane": "auto",
-    "pictures": "first",
-    "episodes": "3",
-    "jobs": "2",
-    "action_timeout_ms": "500",
-    "seed": "7",
-    "preset": "endpoint",
-    "scorers": ["exact"],  # ticked before the kind was changed
-}
+MISSIONS = [{"environment": f"grid/{name}", "max_steps": 40} for name in ("harvest", "maze")]
 
 
-def test_the_form_launches_a_rollout(alice):
+def shown_again(client, run):
+    return client.get(reverse("run_new"), {"run": run.pk}).content.decode()
+
+
+def test_what_the_page_shows_of_a_rollout_launches_it_again_or_leads_to_what_is_wrong(alice):
     client = client_of(alice)
-    assert client.post(reverse("run_new"), FORM).status_code == 302
-    run = Run.objects.get()
-    found = read_configuration(run.document)
-    assert found.kind == "rollout"
-    assert run.planned == 2 * 2 * 3
-    assert found.limits.max_concurrent == 2
-    assert run.document["pictures"] == "first"
-    assert found.scorers == []
-    again = client.get(reverse("run_new"), {"run": run.pk}).content.decode()
-    assert 'id="mode-form"\n                checked' in again
-    assert "grid/harvest\ngrid/maze" in again
-
-
-def test_the_form_leads_to_what_is_wrong(alice):
-    wrong = {**FORM, "missions": "grid/nowhere", "policies": "nobody", "episodes": "many"}
-    page = client_of(alice).post(reverse("run_new"), wrong)
-    assert page.status_code == 400
-    text = page.content.decode()
+    document = rollout(missions=MISSIONS, policies=["random", "seeker"], pictures="first", jobs=2)
+    run = create_run(alice, {**document, "episodes": 3, "play": "each"})
+    page = shown_again(client, run)
+    assert 'id="mode-form"\n                checked' in page
+    assert "grid/harvest\ngrid/maze" in page
+    sent = {**sent_by(page), "scorers": ["exact"]}  # ticked before the kind was changed
+    assert client.post(reverse("run_new"), sent).status_code == 302
+    again = Run.objects.latest("pk")
+    found = read_configuration(again.document)
+    told = read_configuration(run.document).model_dump(exclude={"limits"})
+    assert found.model_dump(exclude={"limits"}) == told
+    assert (again.planned, found.limits.max_concurrent, found.scorers) == (2 * 2 * 3, 2, [])
+    wrong = {**sent, "missions": "grid/nowhere", "policies": "nobody", "episodes": "many"}
+    wrong["key"] = "other"
+    refused = client.post(reverse("run_new"), wrong)
+    assert refused.status_code == 400
     for field in ("id_missions", "id_policies", "id_episodes"):
-        assert f'href="#{field}"' in text
-
-
-def test_what_the_form_cannot_say_is_shown_as_yaml(alice):
-    run = create_run(alice, rollout(policies=[{"linear": {"seed": 3}}]))
-    page = client_of(alice).get(reverse("run_new"), {"run": run.pk}).content.decode()
-    assert 'id="mode-yaml"\n                checked' in page
+        assert f'href="#{field}"' in refused.text
+    other = create_run(alice, rollout(policies=[{"linear": {"seed": 3}}]))  # no form can say this
+    assert 'id="mode-yaml"\n                checked' in shown_again(client, other)
 
 
 @played
@@ -181,15 +163,13 @@ FILMS: list[tuple[Any, int, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("pictures", "step", "drawn", "said"), FILMS)
-def test_what_is_said_of_pictures(pictures, step, drawn, said):
-    if pictures is not None:
-        steps = pictures["steps"]
-        pictures = {**pictures, "png": [f"png {n}" for n in steps], "width": 3, "height": 2}
-    film = film_at({"pictures": pictures}, step)
-    assert film.step == drawn
-    assert film.png == (f"png {drawn}" if pictures and pictures["png"] else "")
-    assert said in film.told
+def test_what_is_said_of_pictures():
+    for pictures, step, drawn, said in FILMS:
+        pngs = [f"png {n}" for n in pictures["steps"]] if pictures else []
+        kept = {**pictures, "png": pngs, "width": 3, "height": 2} if pictures else None
+        film = film_at({"pictures": kept}, step)
+        assert (film.step, film.png) == (drawn, f"png {drawn}" if pngs else "")
+        assert said in film.told
 
 
 WINDOW = """\
@@ -203,19 +183,19 @@ FOOD = 13 * "0" + "1" + 11 * "0"
 OTHERS = "00001" + 20 * "0"
 
 
-@pytest.mark.parametrize(
-    ("seen", "on_grid", "shown"),
-    [
-        pytest.param(WALLS + FOOD + OTHERS, True, WINDOW, id="the window of the grid world"),
-        pytest.param("0101", True, "0101", id="no window"),
-        pytest.param([0.25, -1.0, 3], False, "0.25, -1, 3", id="numbers"),
-        pytest.param(list(range(40)), False, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 … 40 in all"),
-        pytest.param("01" * 30, False, "010101010101 … 60 in all", id="zeros and ones"),
-        pytest.param(None, True, "", id="not kept"),
-    ],
-)
-def test_what_an_agent_sees_can_be_read(seen, on_grid, shown):
-    assert sight(seen, on_grid=on_grid) == shown
+SEEN: list[tuple[Any, bool, str]] = [
+    (WALLS + FOOD + OTHERS, True, WINDOW),
+    ("0101", True, "0101"),  # no window
+    ([0.25, -1.0, 3], False, "0.25, -1, 3"),
+    (list(range(40)), False, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 … 40 in all"),
+    ("01" * 30, False, "010101010101 … 60 in all"),
+    (None, True, ""),  # not kept
+]
+
+
+def test_what_an_agent_sees_can_be_read():
+    read = [sight(seen, on_grid=on_grid) for seen, on_grid, _ in SEEN]
+    assert read == [shown for _, _, shown in SEEN]
 
 
 def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(alice):

@@ -1,16 +1,22 @@
 """Stored configurations: versions that stay, sharing as of runs, and launching them."""
 
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
 import pytest
 from django.apps import apps
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.urls import reverse
+from django.utils.timezone import now
 
-from runs.models import Configuration, ConfigurationVersion, Run
+from runs.models import Configuration, ConfigurationVersion, DueTime, Profile, Run, Schedule
 from runs.roles import Role
+from runs.services.chunks.recovery import sweep
 from runs.services.configurations import save_configuration
+from runs.services.gating import set_gate
 from runs.services.people.sharing import share_configuration
+from runs.services.removing.configuration_trash import delete_configuration, restore_configuration
+from runs.services.schedules import has_due_schedules, launch_due, save_schedule
 from tests.api.asking import Asker
 from tests.harness.factories import (
     client_of,
@@ -20,9 +26,11 @@ from tests.harness.factories import (
     run_document,
 )
 from tests.runs.new_run_parts import FILLED
+from tests.runs.test_trash import say
 from workers.engine.errors import ConfigurationError
+from workers.engine.spec.documents import write_document
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_folder")]
 
 
 @pytest.fixture
@@ -174,3 +182,183 @@ def test_versions_count_as_storage_and_those_from_before_keep_their_newest(alice
     assert "v1" in page_of(alice, stored).text
     import_module("runs.migrations.0043_configurations_over_time").keep_versions(apps, None)
     assert ConfigurationVersion.objects.get().document == stored.document
+
+
+# --- Deleted ones come back whole for a while, and launch nothing until then
+
+SAVED = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+SOON = datetime(2026, 3, 3, 6, 30, 4, tzinfo=UTC)
+
+
+@pytest.fixture
+def timed(alice, stored, dataset):
+    """With two versions, a gate and a schedule that catches up."""
+    saved = save_configuration(alice, "nightly", run_document(dataset, seed=2))
+    set_gate(saved, alice, None, {"min_score": 0.5})
+    save_schedule(saved, alice, "30 6 * * *", "UTC", SAVED, catches_up=True)
+    return saved
+
+
+def text_at(person, name, *args, **query):
+    return client_of(person).get(reverse(name, args=args), query).text
+
+
+def test_a_page_says_what_goes_and_brings_it_back_whole(alice, timed):
+    address = reverse("configuration_remove", args=[timed.pk])
+    asked, client = text_at(alice, "configuration_remove", timed.pk), client_of(alice)
+    assert "2 versions, its schedule, its gates; 0 runs made from it stay." in asked
+    assert "It can be brought back for 7 days, under Deleted" in asked
+    form = {"action": "delete", "typed": "nightly"}
+    told = client.post(address, form, follow=True).text
+    assert "It can be brought back for 7 days, under Deleted" in told
+    assert "Show deleted (1)" in told
+    assert timed.get_absolute_url() not in told
+    assert client.post(address, form).status_code == 400, "sent twice, it is not removed for good"
+    assert timed.get_absolute_url() in text_at(alice, "configurations", deleted=1)
+    shown = text_at(alice, "configuration", timed.pk)
+    assert "nightly is deleted: nothing is launched from it." in shown
+    assert "Held while the configuration is deleted" in shown
+    assert reverse("configuration_launch", args=[timed.pk]) not in shown
+    sweep()
+    back = client.post(reverse("configuration_restore", args=[timed.pk]), follow=True).text
+    assert "nightly is back, with its schedule and gates." in back
+    found = Configuration.objects.get()
+    assert (found.remove_after, found.gates, found.versions.count()) == (
+        None,
+        {"min_score": 0.5},
+        2,
+    )
+    assert "Show deleted" not in text_at(alice, "configurations")
+
+
+CLOSED = {
+    "configuration_launch": {"key": "k"},
+    "configuration_share": {"share": "yes"},
+    "configuration_gate": {"min_score": "0.9"},
+    "configuration_schedule": {"cron": "0 0 * * *", "time_zone": "UTC"},
+    "configuration_schedule_change": {"do": "pause"},
+}
+
+
+def test_a_deleted_one_cannot_be_used_changed_or_chosen(alice, timed):
+    client = client_of(alice)
+    delete_configuration(timed, alice)
+    assert "nightly" not in text_at(alice, "run_new")
+    before = Configuration.objects.values().get()
+    found = {
+        view: client.post(reverse(view, args=[timed.pk]), form).status_code
+        for view, form in CLOSED.items()
+    }
+    assert found == dict.fromkeys(CLOSED, 404)
+    assert (Configuration.objects.values().get(), Run.objects.count()) == (before, 0)
+    Configuration.objects.update(remove_after=SAVED)
+    Profile.objects.create(person=alice, time_zone="Europe/Paris")
+    assert "after 2 Mar 2026, 13:00 CET." in text_at(alice, "configuration", timed.pk)
+
+
+def test_its_schedule_rests_and_nothing_is_caught_up_afterwards(alice, timed):
+    assert has_due_schedules(SOON)
+    delete_configuration(timed, alice)
+    assert (has_due_schedules(SOON), launch_due(SOON), DueTime.objects.count()) == (False, 0, 0)
+    restore_configuration(timed, alice)
+    due = Schedule.objects.get().next_due
+    assert due is not None
+    assert due > now()
+    assert launch_due(due - timedelta(seconds=1)) == 0
+    assert launch_due(due + timedelta(seconds=1)) == 1
+    assert DueTime.objects.get().missed == 0
+    Schedule.objects.update(is_on=False, next_due=None)  # a paused one comes back paused
+    delete_configuration(timed, alice)
+    restore_configuration(timed, alice)
+    assert Schedule.objects.get().next_due is None
+
+
+def test_the_sweep_removes_it_when_its_time_is_over_and_its_runs_stay(alice, timed):
+    client_of(alice).post(reverse("configuration_launch", args=[timed.pk]), {"key": "k"})
+    delete_configuration(timed, alice)
+    sweep()
+    assert Run.objects.get().configuration == timed
+    Configuration.objects.update(remove_after=now() - timedelta(seconds=1))
+    sweep()
+    left = (Configuration, ConfigurationVersion, Schedule)
+    assert [model.objects.count() for model in left] == [0, 0, 0]
+    assert Run.objects.get().configuration is None
+
+
+def test_by_rest_it_is_listed_apart_shown_and_brought_back_and_its_name_refused(
+    alice, bob, timed, dataset
+):
+    asker, path = Asker(alice), "/configurations/nightly"
+    assert [asker.ask("delete", path).json()["changed"] for _ in range(2)] == [True, False]
+    assert asker.get("/configurations").json()["data"] == []
+    (row,) = asker.get("/configurations", archived=True).json()["data"]
+    assert (row["name"], row["remove_after"] is not None) == ("nightly", True)
+    assert asker.get(path).json()["seed"] == 2
+    refused = asker.post("/runs", {"configuration": "nightly"})
+    assert (refused.status_code, "is deleted" in refused.text) == (422, True)
+    assert asker.get("/configuration-schedules/nightly").status_code == 404
+    assert asker.patch(path, {"archived": True}).status_code == 422
+    document = run_document(dataset, name="nightly", seed=3)
+    for answer in (
+        asker.post("/configurations", document),
+        asker.ask("put", path, document),
+        asker.patch(path, {"shared": True}),
+    ):
+        assert (answer.status_code, "now=true removes it" in answer.text) == (409, True)
+    stranger = Asker(bob).post("/configurations", document)
+    assert (stranger.status_code, "is deleted" in stranger.text) == (409, False)
+    back = [asker.patch(path, {"archived": False}).json()["changed"] for _ in range(2)]
+    assert back == [True, False]
+    assert asker.post("/runs", {"configuration": "nightly"}).status_code == 202
+    assert asker.ask("delete", f"{path}?now=true").json()["changed"]
+    assert asker.post("/configurations", document).status_code == 201
+
+
+def test_commands_say_what_goes_delete_refuse_to_run_and_bring_back(alice, timed):
+    told = say("delete", "configuration", "nightly")
+    assert "nightly: 2 versions, its schedule, its gates; 0 runs made from it stay." in told
+    assert Configuration.objects.get().remove_after is None
+    told = say("delete", "configuration", "nightly", yes=True)
+    assert told.startswith("Deleted 1 configuration. `restore configuration` brings them back")
+    with pytest.raises(CommandError, match="'nightly' is deleted"):
+        say("run", "nightly", user="alice", detach=True)
+    with pytest.raises(ConfigurationError, match=r"'nightly' is deleted.*Bring it back, or remove"):
+        save_configuration(alice, "nightly", {**timed.document, "seed": 3})
+    assert say("restore", "configuration", "nightly") == "Brought back 1 configuration.\n"
+    assert Configuration.objects.get().remove_after is None
+
+
+def test_a_stranger_neither_sees_nor_brings_it_back_and_of_a_shared_one_is_not_asked(
+    alice, bob, timed
+):
+    delete_configuration(timed, alice)
+    restore = reverse("configuration_restore", args=[timed.pk])
+    assert client_of(bob).post(restore).status_code == 404
+    assert "Show deleted" not in text_at(bob, "configurations")
+    Configuration.objects.update(is_shared=True)
+    shown = text_at(bob, "configuration", timed.pk)
+    assert "nightly is deleted" in shown
+    assert "Bring it back" not in shown
+    assert client_of(bob).post(restore).status_code == 403
+    assert Configuration.objects.get().remove_after
+
+
+def test_what_it_names_is_kept_and_administration_counts_and_changes_no_deleted_one(
+    ada, alice, timed, dataset
+):
+    ada.is_superuser = True
+    ada.save()
+    delete_configuration(timed, alice)
+    used = text_at(alice, "dataset_remove", dataset.pk)
+    assert "1 configuration (1 deleted, not removed yet)" in used
+    assert "nightly" in used
+    assert "1 configuration; the next one goes on" in " ".join(text_at(ada, "system").split())
+    address = reverse("admin:runs_configuration_change", args=[timed.pk])
+    form = {"description": "", "document": write_document(run_document(dataset, seed=3))}
+    answer = client_of(ada).post(address, form)
+    assert (answer.status_code, "is deleted" in answer.text) == (200, True)
+    assert Configuration.objects.get().version == 2
+    asker = Asker(alice)
+    assert asker.ask("delete", "/datasets/sums").status_code == 409
+    asker.ask("delete", "/configurations/nightly?now=true")
+    assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]

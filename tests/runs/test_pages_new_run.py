@@ -1,5 +1,8 @@
 """The new-run form: what it sends, what it keeps, and how it says what is wrong."""
 
+import json
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -7,10 +10,12 @@ from django.urls import reverse
 
 from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
-from runs.models import Configuration, Run
+from runs.models import Configuration, Endpoint, Run
+from runs.services.runs import create_run
 from tests.harness.factories import client_of, run_document
 from tests.runs.new_run_parts import FILLED, posted, problems_of, read_form, sent_by
 from workers.engine.kinds import read_configuration
+from workers.engine.spec.documents import read_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dataset")]
 
@@ -225,7 +230,8 @@ def test_a_blank_form_reads_back_as_itself_and_has_a_key_and_presets(browser, bo
     assert blank.key != other.context["filled"].key
     assert blank.sections["evaluate"].prompts[0].user == "{{question}}"
     assert read_post(page.wsgi_request.POST).document()["prompts"] == []
-    assert 'data-start="blank"' in text
+    for part in ('data-start="blank"', 'data-copies="yaml"', 'data-copies="curl"'):
+        assert part in text
     assert ("for all" in text, "bobs own" in text) == (True, False)
     assert browser.get(reverse("run_new"), {"configuration": hidden.pk}).status_code == 404
 
@@ -357,3 +363,81 @@ def test_prompts_are_added_and_removed_without_scripts(browser):
     assert fewer.section.change_rows(post)
     assert [prompt.name for prompt in fewer.sections["evaluate"].prompts] == ["terse"]
     assert not Run.objects.exists()
+
+
+# --- The estimate beside the form
+
+
+def estimate(browser, **changes):
+    return browser.post(reverse("run_estimate"), {**FILLED, **changes})
+
+
+def test_the_estimate_counts_calls_without_starting_anything(browser):
+    answer = estimate(browser)
+    text = " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+    assert "24 trials" in text
+    assert "8 calls at once: 4 candidates × 2 cases." in text
+    assert "raising Calls at once (max_concurrent)" in text
+    assert answer.context["estimate"].review == (
+        "Launch tries 4 candidates with simulated/sim-small and simulated/sim-large on 3 cases, "
+        "2 times each, scored by numeric. It sends up to 24 calls. Every answer is asked for "
+        "again, whatever the cache has. No budget stops it."
+    )
+    stops = estimate(browser, budget_calls="10", **{"advanced-fail_on_error": "0.1"})
+    end = "It pauses at 10 calls or when more than 10% of its trials fail."
+    assert str(stops.context["estimate"].review).endswith(end)
+    assert estimate(browser, models=[]).context["estimate"] is not None
+    empty = browser.post(reverse("run_estimate"), {"prompts": ["0"]}).content.decode()
+    assert 'href="#id_models"' in empty  # what is missing
+    assert "data-form-as-curl" not in empty  # the API would refuse it
+    assert not Run.objects.exists()
+
+
+AT_ONCE: list[tuple[dict[str, Any], int, str]] = [
+    (
+        {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "4"},
+        200,
+        "4 calls at once: 1 candidate × 3 cases; 1 stay unused: there are no more trials.",
+    ),
+    (
+        {"max_concurrent": "50"},
+        2,  # of each of the two models
+        "4 calls at once (the endpoints allow no more of the 50): 4 candidates × 1 case.",
+    ),
+    (
+        {"max_concurrent": "50"},
+        200,
+        "50 calls at once: 4 candidates × 6 cases; 26 stay unused: there are no more trials.",
+    ),
+]
+
+
+def test_the_estimate_shares_the_calls_that_are_really_allowed(browser):
+    for changes, at_once, says in AT_ONCE:
+        Endpoint.objects.update(max_concurrent=at_once)
+        assert says in estimate(browser, **changes).content.decode()
+
+
+def test_the_form_can_be_copied_as_a_file_and_as_a_request(browser):
+    hostile = "$(boom) 'it' </textarea><b>"
+    answer = estimate(browser, name=hostile).content.decode()
+    copied = dict(
+        re.findall(r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</", answer, re.DOTALL)
+    )
+    document = read_document(unescape(copied["yaml"]))
+    assert document["name"] == hostile
+    first, *_, body, end = unescape(copied["curl"]).splitlines()
+    assert first == "curl -sS -X POST http://testserver/api/v1/runs \\"
+    assert (json.loads(body), end) == ({"configuration": document}, "CONFIGURATION")
+
+
+def test_it_is_said_what_differs_from_the_run_before(alice, browser, dataset):
+    run = create_run(alice, run_document(dataset))
+    page = browser.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    assert f"The same as run #{run.pk}." in page
+    typed = {**sent_by(page), "name": "other", "repeats": "3"}
+    panel = browser.post(f"{reverse('run_estimate')}?run={run.pk}", typed)
+    assert [(one.key, one.before, one.after) for one in panel.context["differs"].shown] == [
+        ("name", "first try", "other"),
+        ("repeats", "1", "3"),
+    ]

@@ -7,6 +7,8 @@ from django.urls import reverse
 from runs.models import Endpoint, EndpointKind, Run
 from runs.secrets import encrypt
 from runs.selectors.scores.requests import first_calls
+from runs.services.datasets.storing import store_rows
+from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE
 from tests.harness.factories import (
     add_cached_reply,
     add_candidate,
@@ -14,6 +16,7 @@ from tests.harness.factories import (
     client_of,
     make_run,
 )
+from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = pytest.mark.django_db
 
@@ -220,3 +223,54 @@ def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, cut_run):
     assert "Parameters: max_tokens 3" in second
     assert "Cut at max_tokens" not in first
     assert second.count("Cut at max_tokens (3)") == 2  # of the step, and of the pipeline
+
+
+# --- Messages, images and tools are text, and nothing is loaded for them
+
+TOOL = {"name": "look_up", "description": "".join(PAYLOADS[:8]), "parameters": {"type": "object"}}
+
+
+def trial(alice, prompt, fields):
+    run = make_run(alice, store_rows(alice, "cells", [fields]))
+    candidate = run.candidates.get()
+    candidate.document = {**candidate.document, "prompt": {"name": "talk", **prompt}}
+    candidate.save(update_fields=["document"])
+    return add_score(run, case_of(run), candidate, 0, answer='{"name":"look_up"}')
+
+
+def test_messages_images_and_tools_are_text(alice, dataset):
+    spoken = [
+        {"role": "user", "content": [{"text": "".join(PAYLOADS[:20])}]},
+        {"role": "assistant", "content": [{"text": "".join(PAYLOADS[20:40])}]},
+        *WITH_IMAGE,
+    ]
+    content = {"messages": spoken, "tools": [TOOL], "tool_choice": "look_up"}
+    fields = {"question": "".join(PAYLOADS[:5]), "picture": PNG_URI}
+    page = page_of(alice, trial(alice, content, fields).run)
+    assert foreign_markup(page) == []
+    assert f"[image: PNG, {len(PNG)} bytes]" in page
+    assert "Assistant message" in page
+    assert "Tools that may be called" in page
+    assert "<img" not in page
+
+
+ELSEWHERE = {"picture": "https://evil.example/a.png"}
+
+
+def test_an_address_is_shown_and_not_loaded_and_a_request_that_is_never_sent_has_no_command(
+    alice, dataset
+):
+    """Ollama takes no addresses."""
+    score = trial(alice, {"messages": WITH_IMAGE}, ELSEWHERE)
+    for kind in ("ollama", "anthropic"):
+        Endpoint.objects.update(kind=kind, base_url="http://127.0.0.1:9")
+        page = page_of(alice, score.run)
+        assert ("curl -sS" in page) == (kind == "anthropic")
+    assert "[image at https://evil.example/a.png, fetched by the provider]" in page
+    assert foreign_markup(page) == []
+    case = score.case
+    case.fields = {"picture": "javascript:alert(1)"}
+    case.save()
+    page = page_of(alice, score.run)
+    assert "The prompt could not be filled in" in page
+    assert "An image cannot be sent: javascript:alert(1)." in page

@@ -38,13 +38,7 @@ DOCUMENT = {
     "scorers": [{"numeric": {"tolerance": 0.001}}],
 }
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def data_folder(settings, tmp_path):
-    settings.EVALSITE_DATA = tmp_path
-    settings.ALLOWED_PRIVATE_ENDPOINTS = ()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_folder")]
 
 
 @pytest.fixture

@@ -13,14 +13,9 @@ from runs.views.endpoints import try_to_save
 from tests.harness.factories import client_of, make_person
 from workers.simulator.testing import running_simulator
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("patient_calls")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_folder", "patient_calls")]
 
 CANARY = "sk-canary-0123456789abcdef"
-
-
-@pytest.fixture(autouse=True)
-def data_folder(settings, tmp_path):
-    settings.EVALSITE_DATA = tmp_path
 
 
 @pytest.fixture

@@ -87,24 +87,18 @@ def better_and_better(candidate: Candidate, trial: Trial):
 
 def test_a_large_evolution_fits_the_page(ann):
     strategy = {
-        "population_size": 100,
-        "elite_size": 90,  # so that few are new: a page shows as many, and less is played
+        "population_size": 40,  # a page lists thirty
+        "elite_size": 36,  # so that few are new: a page shows as many, and less is played
         "max_generations": 100,
         "patience": None,
         "target_fitness": None,
         "least_diversity": 0,
     }
-    prompts = [
-        {
-            "name": f"p{number}",
-            "system": f"Number {number}. " + "Answer the question with care. " * 8,
-        }
-        for number in range(4)
-    ]
-    dataset = make_dataset(ann, "two", rows=2)
-    document = evolution_document(
-        dataset=dataset.name, prompts=prompts, operators=["words"], strategy=strategy
-    )
+    text = "Answer the question with care. " * 8
+    prompts = [{"name": f"p{n}", "system": f"Number {n}. {text}"} for n in range(4)]
+    make_dataset(ann, "two", rows=2)
+    changes = {"dataset": "two", "prompts": prompts, "operators": ["words"]}
+    document = evolution_document(**changes, strategy=strategy)
     run = play(create_run(ann, document), better_and_better)
     answer = client_of(ann).get(reverse("run", args=[run.pk]))
     assert answer.context["evolution"].current == 100

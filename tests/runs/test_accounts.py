@@ -21,12 +21,7 @@ from runs.services.people.invitations import invite, revoke_invitation
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.throttle import TooManyTries, begin_try, new_try
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    PASSWORD,
-    client_of,
-    make_person,
-    make_person_with_password,
-)
+from tests.harness.factories import PASSWORD, client_of, make_person, make_person_with_password
 
 pytestmark = pytest.mark.django_db
 
@@ -65,18 +60,18 @@ def test_signing_in_leads_to_where_one_wanted_to_go_and_never_to_another_site(cl
         sign_in(stranger, password="wrong")
     answer = sign_in(stranger)  # even the right one must wait
     assert answer.status_code == 400
-    assert "Too many tries. Wait" in answer.content.decode()
+    assert "Too many tries. Wait" in answer.text
 
 
 def test_the_link_makes_one_administrator_and_then_closes(client):
-    sign_in_page = client.get(reverse("sign_in")).content.decode()
+    sign_in_page = client.get(reverse("sign_in")).text
     assert "one-time link" in sign_in_page  # where it is to be found
     link = accounts.make_setup_link()
     token = resolve(link).kwargs["token"]
     assert client.get(link).status_code == 200
     wrong = {"username": "ada", "password": PASSWORD, "password_again": "short"}
     refused = client.post(link, wrong)
-    page = refused.content.decode()
+    page = refused.text
     assert (refused.status_code, "The two passwords differ" in page) == (400, True)
     assert ('value="ada"' in page, f'value="{PASSWORD}"' in page) == (True, False)
     assert accounts.needs_setup()
@@ -212,7 +207,7 @@ def come(path, name="bob", password=PASSWORD, client=None):
 
 def test_a_link_makes_one_account_with_its_role_and_then_leads_nowhere(link):
     browser = Client()
-    page = browser.get(link.path).content.decode()
+    page = browser.get(link.path).text
     assert "ada invites you to this site as <b>author</b>" in " ".join(page.split())
     assert come(link.path, client=browser).status_code == 302
     bob = User.objects.get(username="bob")
@@ -235,8 +230,8 @@ def test_the_page_shows_the_link_once_and_the_database_never(ada):
     answer = admin.post(reverse("person_invite"), {"role": "viewer", "days": 3, "note": "Bob"})
     path = answer.context["invited"].path
     token = path.split("/")[2]
-    assert f"http://testserver{path}" in answer.content.decode()
-    assert token not in admin.get(reverse("people")).content.decode()
+    assert f"http://testserver{path}" in answer.text
+    assert token not in admin.get(reverse("people")).text
     stored = str(list(Invitation.objects.values())) + str(list(AuditEntry.objects.values()))
     assert token not in stored
     made = Invitation.objects.get()

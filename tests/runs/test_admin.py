@@ -54,7 +54,7 @@ def address(model, name="changelist", *args):
 
 
 def text_of(response):
-    return response.content.decode()
+    return response.text
 
 
 def endpoint_form(**fields):

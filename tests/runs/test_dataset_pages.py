@@ -22,12 +22,7 @@ from runs.selectors.case_sources import fields_in_order
 from runs.selectors.datasets.changes import changes_between
 from runs.selectors.datasets.duplicates import plain_words
 from runs.services.datasets.collecting import collect_cases
-from runs.services.datasets.storing import (
-    DatasetError,
-    NameTakenError,
-    import_dataset,
-    store_rows,
-)
+from runs.services.datasets.storing import DatasetError, NameTakenError, import_dataset, store_rows
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
@@ -348,11 +343,11 @@ def upload(content: bytes) -> SimpleUploadedFile:
 
 def test_checking_saves_nothing_and_keeps_a_file_in_the_form_which_is_imported_then(alice):
     client = client_of(alice)
-    form = client.get(reverse("dataset_import")).content.decode()
+    form = client.get(reverse("dataset_import")).text
     assert all(limit in form for limit in ("20 MB", "100,000 rows", "256 KB"))
     text = '[{"question": "Which?", "choices": ["A", "B"]}]'
     answer = send(client, file=upload(text.encode()), step="preview")
-    page = answer.content.decode()
+    page = answer.text
     assert answer.status_code == 200
     assert "Which?" in page
     assert "Lists and objects are kept as JSON text: choices." in page
@@ -362,9 +357,9 @@ def test_checking_saves_nothing_and_keeps_a_file_in_the_form_which_is_imported_t
     first = send(client, text=unescape(box), step="import", follow=True)
     stored = Dataset.objects.get()
     assert first.redirect_chain[-1][0] == stored.get_absolute_url()
-    assert "Imported capitals v1 (1 row)." in first.content.decode()
+    assert "Imported capitals v1 (1 row)." in first.text
     assert stored.cases.get().fields == {"question": "Which?", "choices": '["A","B"]'}
-    again = send(client, text=text, step="import", follow=True).content.decode()
+    again = send(client, text=text, step="import", follow=True).text
     assert "These rows are capitals v1 already." in again
     assert "1 rows" not in again
     # After a check the box holds the file's text, with the line ends of a browser.
@@ -394,7 +389,7 @@ def test_wrong_rows_are_named_by_line_and_nothing_is_saved(alice):
     for place, (data, says) in enumerate(WRONG_ROWS):
         sent = {**data, "file": upload(data["file"])} if "file" in data else data
         answer = send(client, **sent, step="import" if place else "preview")
-        text = re.sub(r"<[^>]+>", "", answer.content.decode())
+        text = re.sub(r"<[^>]+>", "", answer.text)
         if answer.status_code != 400 or not all(part in text for part in says):
             wrong.append((says, answer.status_code, text[-800:]))
     assert wrong == []
@@ -418,12 +413,12 @@ def test_too_large_a_paste_is_answered_as_a_file_is(alice, caplog):
         data = {"name": "capitals", "text": large, "step": "preview"}
         answer = client.post(reverse("dataset_import"), data, headers=part)
         assert answer.status_code == 413, part
-        assert TOO_LARGE in answer.content.decode(), part
+        assert TOO_LARGE in answer.text, part
     told = "The data has 25.0 MB; at most 1 MB is read here. Import many rows as a dataset"
     for address in ("run_new", "run_estimate"):
         answer = client.post(reverse(address), {"dataset_source": "paste", "rows": large})
         assert answer.status_code == 413, address
-        assert told in answer.content.decode(), address
+        assert told in answer.text, address
     loud = [one for one in caplog.records if one.exc_info or one.levelno > logging.WARNING]
     assert loud == []
     assert not Dataset.objects.exists()
@@ -435,7 +430,7 @@ def test_too_large_a_form_does_nothing_says_so_without_its_token_and_needs_a_rol
     data = {"name": "capitals", "text": "x" * (21 * 1024 * 1024)}
     answer = browser_of(alice).post(reverse("run_cancel", args=[run.pk]), data)
     assert answer.status_code == 413
-    assert "at most 20 MB" in answer.content.decode()
+    assert "at most 20 MB" in answer.text
     run.refresh_from_db()
     assert run.state == "running"
     viewer = make_person("vic", role=Role.VIEWER)

@@ -92,7 +92,7 @@ def names(rows):
 
 def page_of(run, alice, query=""):
     address = reverse("run_leaderboard", args=[run.pk])
-    return client_of(alice).get(f"{address}{query}").content.decode()
+    return client_of(alice).get(f"{address}{query}").text
 
 
 def test_a_candidate_that_fails_can_not_win(alice):
@@ -118,7 +118,7 @@ def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):
         assert any(row.leads for row in leaderboard(run)) == leads
     assert 'class="best"' not in page_of(run, alice)
     run = make(alice, [RIGHT] * CASES, [RIGHT] + [WRONG] * 9)
-    whole = client_of(alice).get(run.get_absolute_url()).content.decode()
+    whole = client_of(alice).get(run.get_absolute_url()).text
     for page in (whole, page_of(run, alice)):
         assert 'class="best"' in page
         assert not [words for words in ("pass@", "Ranked by", "too early") if words in page]
@@ -209,7 +209,7 @@ def test_repeats_have_columns_of_their_own_and_k_is_chosen_by_a_link(alice):
     assert "pass@2" in page_of(run, alice, "?k=2")
     for wrong in ("0", "5", "x", "99999999"):
         assert "pass@4" in page_of(run, alice, f"?k={wrong}")
-    shown = client_of(alice).get(f"{run.get_absolute_url()}?k=3").content.decode()
+    shown = client_of(alice).get(f"{run.get_absolute_url()}?k=3").text
     assert 'leaderboard/?k=3"' in shown  # where the rows are fetched again
 
 
@@ -259,7 +259,7 @@ def test_lists_and_tiles_have_the_interval_of_the_cases(alice):
     row = leaderboard(run)[0]
     tile = take_snapshot(run)["text"]["score_interval"]
     assert tile == f"{row.low:.2f} – {row.high:.2f}"
-    assert tile in client_of(alice).get(reverse("runs")).content.decode()
+    assert tile in client_of(alice).get(reverse("runs")).text
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, ended=None)
     going = Run.objects.get(pk=run.pk)
     low, high = (float(t) for t in take_snapshot(going)["text"]["score_interval"].split(" – "))
@@ -282,7 +282,7 @@ def test_the_api_and_the_file_of_candidates_tell_the_same_without_a_formula(alic
     assert (other["compared_cases"], other["cases"]) == (10, 10)
     assert asker.get(f"/runs/{run.pk}/candidates", k=0).status_code == 422
     answer = client_of(alice).get(reverse("run_file", args=[run.pk, "candidates.csv"]))
-    best, other = csv.DictReader(StringIO(answer.content.decode()))
+    best, other = csv.DictReader(StringIO(answer.text))
     row = rows_of(run)[1]
     assert other["name"] == "'=cmd() · simulated/sim-small"
     assert (best["rank"], other["rank"], best["to_best"]) == ("1", "2", "")

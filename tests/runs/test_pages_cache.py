@@ -44,7 +44,7 @@ def fill(run, number: int, **fields) -> list[str]:
 def page_of(person, **query) -> str:
     answer = client_of(person).get(reverse("cache"), query)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return answer.text
 
 
 def words_of(page: str) -> str:
@@ -137,7 +137,7 @@ def test_a_stranger_sees_sums_but_no_answers_of_others(ada, bob, run):
         answers = [client_of(one).get(reverse("cache_entry", args=[address])) for one in (bob, ada)]
         pages[address] = [answer.status_code for answer in answers]
         if address == key:
-            page = answers[1].content.decode()
+            page = answers[1].text
     assert list(pages.values()) == [[404, 200]] * 2 + [[404, 404]] * 3
     assert "It is 4,\n&lt;b&gt;surely&lt;/b&gt;." in page
     words = words_of(page)
@@ -200,7 +200,7 @@ def test_what_makes_no_sense_removes_nothing_and_only_operators_remove(ada, alic
             call_command("prune_cache", yes=True, **option)
     refusal = client_of(alice).get(reverse("cache_prune"), {"run": run.pk})
     assert refusal.status_code == 403
-    assert "You may not remove cached answers" in refusal.content.decode()
+    assert "You may not remove cached answers" in refusal.text
     assert "Only operators remove answers" in page_of(alice)
     assert CachedReply.objects.exists()
 
@@ -213,7 +213,7 @@ def test_hostile_answers_stay_text(ada, run):
     entries = [reverse("cache_entry", args=[reply.key]) for reply in CachedReply.objects.all()]
     typed = urlencode(dict.fromkeys(("q", "model", "start"), " ".join(PAYLOADS)))
     pages = {
-        address: foreign_markup(client.get(address).content.decode())
+        address: foreign_markup(client.get(address).text)
         for address in (*entries, "/cache/", f"/cache/?{typed}", reverse("cache_prune"))
     }
     assert {address: tags for address, tags in pages.items() if tags} == {}

@@ -8,13 +8,7 @@ from django.utils.http import urlencode
 
 from runs.models import Dataset, Run, RunState, Score
 from runs.roles import Role
-from tests.harness.factories import (
-    add_candidate,
-    client_of,
-    make_dataset,
-    make_person,
-    make_run,
-)
+from tests.harness.factories import add_candidate, client_of, make_dataset, make_person, make_run
 from tests.runs.comparing_parts import make_scored, scored
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +38,7 @@ def show(client, base, *others, status=200, **query):
     given = {"base": base, "with": ",".join(map(str, others)), **query}
     answer = client.get(f"/compare/?{urlencode(given)}")
     assert answer.status_code == status, answer.content
-    return " ".join(unescape(answer.content.decode()).split())
+    return " ".join(unescape(answer.text).split())
 
 
 def cases_in(page):
@@ -79,7 +73,7 @@ def test_it_says_first_whether_they_can_be_compared_and_cases_are_filtered(clien
     assert page.index("Can they be compared?") < page.index('id="verdict"') < page.index("Figures")
     assert "provisional" not in page
     [address] = re.findall(r'data-open="(/compare/trials/\?of=\d+-0&of=\d+-0)"', pages["regressed"])
-    part = client.get(address, headers={"X-Part": "row"}).content.decode()
+    part = client.get(address, headers={"X-Part": "row"}).text
     assert "<html" not in part
     assert "What is 0 + 1?" in part
     assert f"The answer of run {base.pk} is 1." in part
@@ -163,7 +157,7 @@ def test_hostile_text_is_only_text(client, alice):
     for page in pages:
         answer = client.get(page)
         assert answer.status_code in (200, 400), page
-        assert EVIL not in answer.content.decode(), page
+        assert EVIL not in answer.text, page
 
 
 def test_ticks_become_an_address_or_lead_to_a_choice(client, alice, bob, questions, pair):
@@ -176,11 +170,11 @@ def test_ticks_become_an_address_or_lead_to_a_choice(client, alice, bob, questio
     elsewhere = make_scored(alice, make_dataset(alice, "elsewhere"), [1.0])
     hidden = make_scored(bob, questions, [1.0] * 12)
     for query in (f"run={base}", f"with={base}"):
-        page = client.get(f"/compare/?{query}").content.decode()
+        page = client.get(f"/compare/?{query}").text
         numbers = [int(n) for n in re.findall(r'name="run" value="(\d+)"', page)]
         assert numbers == [other, base, elsewhere.pk], "the same dataset first"
         assert re.search(rf'value="{base}"\s+checked', page)
-    assert "Which runs?" in client.get("/compare/").content.decode()
+    assert "Which runs?" in client.get("/compare/").text
     show(client, base, hidden.pk, status=404)
     assert client.get(f"/compare/trials/?of={base}-0&of={hidden.pk}-0").status_code == 404
     Run.objects.filter(pk=hidden.pk).update(is_shared=True)
@@ -199,7 +193,7 @@ def test_what_cannot_be_compared_is_said(client, pair):
         (f"base=999999&with={run}", 404, ""),
     ):
         answer = client.get(f"/compare/?{query}")
-        if answer.status_code != status or said not in unescape(answer.content.decode()):
+        if answer.status_code != status or said not in unescape(answer.text):
             wrong.append((query, answer.status_code))
     assert wrong == []
 
@@ -207,11 +201,11 @@ def test_what_cannot_be_compared_is_said(client, pair):
 def test_a_run_page_and_its_board_lead_here(client, alice, pair):
     base, other = pair
     add_candidate(other, "second")
-    page = client.get(f"/runs/{other.pk}/").content.decode()
+    page = client.get(f"/runs/{other.pk}/").text
     assert f"/compare/?base=last&amp;with={other.pk}" in page
     assert [f'value="{other.pk}:{n}"' in page for n in (0, 1)] == [True, True]
     assert f"run {base.pk}" in show(client, "last", other.pk)
-    rows = client.get("/runs/").content.decode()
+    rows = client.get("/runs/").text
     assert f'name="run" value="{base.pk}" form="chosen"' in rows
     assert 'id="chosen" method="get" action="/compare/"' in rows
 
@@ -227,10 +221,10 @@ def test_the_cases_of_a_filter_become_a_dataset(client, alice, pair):
     client.post(f"/compare/dataset/?{query.replace('regressed', 'missing')}", {"name": "fell"})
     assert Dataset.objects.filter(name="fell").latest("version").rows == 3
     refused = client.post(f"/compare/dataset/?{query}", {"name": " "}, follow=True)
-    assert "Enter a name for the dataset." in refused.content.decode()
+    assert "Enter a name for the dataset." in refused.text
     Run.objects.update(is_shared=True)
     viewer = client_of(make_person("vera", role=Role.VIEWER))
-    assert "as a dataset" not in viewer.get(f"/compare/?{query}").content.decode()
+    assert "as a dataset" not in viewer.get(f"/compare/?{query}").text
 
 
 def test_a_page_stays_small_and_asks_a_fixed_number_of_queries(

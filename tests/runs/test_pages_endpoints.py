@@ -37,14 +37,14 @@ def fields(**changes):
 
 def test_the_key_of_a_new_endpoint_is_on_no_page_and_stays_when_none_is_typed(staff):
     refused = staff.post(reverse("endpoint_new"), fields(name="Bad Name", new_key=CANARY))
-    assert (refused.status_code, CANARY in refused.content.decode()) == (400, False)
+    assert (refused.status_code, CANARY in refused.text) == (400, False)
     answer = staff.post(reverse("endpoint_new"), fields(new_key=CANARY))
     endpoint = Endpoint.objects.get()
     assert answer["Location"] == endpoint.get_absolute_url()
     assert endpoint.has_key
     assert endpoint.model_names == ["model-a", "model-b"]
     for address in (reverse("endpoints"), endpoint.get_absolute_url(), reverse("run_new")):
-        page = staff.get(address).content.decode()
+        page = staff.get(address).text
         assert CANARY not in page
         assert endpoint.key_ciphertext not in page
         if address == endpoint.get_absolute_url():
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said_at_the_field(staff, ada, rf):
     assert wrong == {}
     answer = staff.post(reverse("endpoint_new"), fields(**changes))
     assert answer.status_code == 400
-    assert message in unescape(answer.content.decode())
+    assert message in unescape(answer.text)
     assert not Endpoint.objects.exists()
 
 
@@ -93,12 +93,12 @@ def test_a_connection_test_shows_its_report_and_warns_of_a_model_that_is_not_lis
     with running_simulator(latency_ms=0) as simulator:
         settings.SIMULATOR_URL = simulator.url
         for part in ({}, {"X-Part": "report"}):
-            page = staff.post(address, headers=part).content.decode()
+            page = staff.post(address, headers=part).text
             assert "It works" in page
             assert "sim-large" in page
             assert ("<html" in page) is (not part)
         Endpoint.objects.update(model_names=["sim-small", "sim-smal"])
-        page = staff.post(address).content.decode()
+        page = staff.post(address).text
     assert "The server answers, but it does not list the model sim-smal." in page
     assert "notice-warning" in page
     assert "It works" not in page
@@ -119,7 +119,7 @@ def test_a_second_tab_does_not_undo_a_change_without_a_word(staff):
     olga.post(endpoint.get_absolute_url(), fields(max_concurrent="50", opened=first))
     typed = fields(max_concurrent="5", model_names="model-a", opened=second)
     answer = staff.post(endpoint.get_absolute_url(), typed)
-    page = answer.content.decode()
+    page = answer.text
     assert answer.status_code == 409
     assert "Nothing was saved: olga changed main" in page
     moment = r"after you opened this page\.</b> <span class=\"muted\"><time "
@@ -136,9 +136,9 @@ def test_a_second_tab_does_not_undo_a_change_without_a_word(staff):
     assert (stored.max_concurrent, stored.model_names) == (5, ["model-a"])
     assert str(stored.updated_by) == "ada"
     again = staff.post(endpoint.get_absolute_url(), {**typed, "opened": again}, follow=True)
-    assert "main has these settings already." in again.content.decode()  # the same is no conflict
+    assert "main has these settings already." in again.text  # the same is no conflict
     refused = staff.post(endpoint.get_absolute_url(), fields(new_key=CANARY, opened=first))
-    page = refused.content.decode()
+    page = refused.text
     assert refused.status_code == 409
     assert "Enter the key once more" in page  # it is neither stored nor sent back
     assert CANARY not in page
@@ -157,8 +157,8 @@ def test_prices_and_servers_are_typed_a_line_each_and_shown_as_typed(staff, bob)
         "model-a": {"input": 2.5, "output": 10.0},
         "llama 3 8b": {"input": 0.05, "output": 0.0},
     }
-    page = staff.get(endpoint.get_absolute_url()).content.decode()
+    page = staff.get(endpoint.get_absolute_url()).text
     assert "model-a 2.5 10\nllama 3 8b 0.05 0" in page
-    assert "+2 servers" in staff.get(reverse("endpoints")).content.decode()
-    reader = client_of(bob).get(endpoint.get_absolute_url()).content.decode()
+    assert "+2 servers" in staff.get(reverse("endpoints")).text
+    reader = client_of(bob).get(endpoint.get_absolute_url()).text
     assert "$2.50 in, $10.00 out" in reader

@@ -28,7 +28,7 @@ def page_of(person, run, **given):
     """As a person reads it: runs of blanks are one."""
     answer = client_of(person).get(reverse("run", args=[run.pk]), given)
     assert answer.status_code == 200
-    return " ".join(answer.content.decode().split())
+    return " ".join(answer.text.split())
 
 
 def test_the_generation_under_way_fills_up(ann):
@@ -103,4 +103,4 @@ def test_a_large_evolution_fits_the_page(ann):
     answer = client_of(ann).get(reverse("run", args=[run.pk]))
     assert answer.context["evolution"].current == 100
     assert len(answer.content) <= LARGEST_PAGE
-    assert "more are less fit" in answer.content.decode()
+    assert "more are less fit" in answer.text

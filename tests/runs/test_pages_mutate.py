@@ -111,13 +111,13 @@ def page_of(person, run, **given):
     """As a person reads it: runs of blanks are one."""
     answer = client_of(person).get(reverse("run", args=[run.pk]), given)
     assert answer.status_code == 200
-    return " ".join(answer.content.decode().split())
+    return " ".join(answer.text.split())
 
 
 def file_of(person, run, name):
     answer = client_of(person).get(reverse("run_file", args=[run.pk, name]))
     assert answer.status_code == 200, answer.content
-    return answer.content.decode()
+    return answer.text
 
 
 @played
@@ -196,7 +196,7 @@ def test_lists_and_comparisons_take_what_was_learnt(owner):
     trained = kind.board_record(run)["held_out_facts"][0]["reward"]
     assert headline.value == pytest.approx(trained["value"])
     assert headline.n == 4
-    assert f"{headline.value:.3f}" in client_of(owner).get(reverse("runs")).content.decode()
+    assert f"{headline.value:.3f}" in client_of(owner).get(reverse("runs")).text
     assert [one.name for one in kind.compared(run)] == ["ppo"]
     without = make_mutation(owner, held_out=None)
     (latest,) = kind.headlines([without]).values()
@@ -225,7 +225,7 @@ def test_a_comparison_is_told_plainly():
 
 def test_the_empty_page_offers_it(owner):
     client = client_of(owner)
-    assert "Find rewrites that break a model" in client.get(reverse("runs")).content.decode()
+    assert "Find rewrites that break a model" in client.get(reverse("runs")).text
     answer = client.post(reverse("run_demo"), {"kind": "mutate"})
     run = Run.objects.get()
     assert answer.headers["Location"] == run.get_absolute_url()

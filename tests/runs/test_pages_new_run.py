@@ -204,7 +204,7 @@ def test_all_that_limits_can_say_goes_through_the_form(dataset):
 
 def test_a_duplicate_shows_all_that_the_form_said(browser):
     launch(browser, **SCORERS, **PARAMETERS, answers=["truncated", "no_text"])
-    page = duplicate_of(browser, Run.objects.get()).content.decode()
+    page = duplicate_of(browser, Run.objects.get()).text
     boxes = page.split('id="id_answers"')[1].split("</fieldset>")[0]
     ticked = [part.split('"')[0] for part in boxes.split('value="')[1:] if "checked" in part]
     assert ticked == ["truncated", "no_text"]
@@ -225,7 +225,7 @@ def test_a_blank_form_reads_back_as_itself_and_has_a_key_and_presets(browser, bo
             is_preset=is_preset,
         )
     page, other = (browser.get(reverse("run_new")) for _ in range(2))
-    blank, text = page.context["filled"], page.content.decode()
+    blank, text = page.context["filled"], page.text
     assert len(blank.key) >= 16
     assert blank.key != other.context["filled"].key
     assert blank.sections["evaluate"].prompts[0].user == "{{question}}"
@@ -304,7 +304,7 @@ def test_a_refused_form_links_to_its_fields_and_keeps_all_that_was_typed(browser
         "draft": DRAFT,
     }
     answer = browser.post(reverse("run_new"), typed)
-    page = answer.content.decode()
+    page = answer.text
     assert (answer.status_code, forgotten_by(answer)) == (400, None)
     assert 'data-start="refused"' in page
     assert answer.context["draft"] == DRAFT  # the next try is of the same draft
@@ -330,7 +330,7 @@ def test_pasted_rows_belong_to_their_run_and_are_there_when_it_is_duplicated(bro
     launch(browser, dataset_source="paste", rows=rows)
     run = Run.objects.get()
     assert (run.dataset.rows, run.dataset.is_hidden) == (2, True)
-    page = duplicate_of(browser, run).content.decode()
+    page = duplicate_of(browser, run).text
     assert f'<option value="{run.dataset.name}@1" selected>' in page
     launch(browser, dataset=f"{run.dataset.name}@1", key="again")
     assert [run.dataset.pk] * 2 == list(Run.objects.values_list("dataset", flat=True))
@@ -374,7 +374,7 @@ def estimate(browser, **changes):
 
 def test_the_estimate_counts_calls_without_starting_anything(browser):
     answer = estimate(browser)
-    text = " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+    text = " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
     assert "24 trials" in text
     assert "8 calls at once: 4 candidates × 2 cases." in text
     assert "raising Calls at once (max_concurrent)" in text
@@ -387,7 +387,7 @@ def test_the_estimate_counts_calls_without_starting_anything(browser):
     end = "It pauses at 10 calls or when more than 10% of its trials fail."
     assert str(stops.context["estimate"].review).endswith(end)
     assert estimate(browser, models=[]).context["estimate"] is not None
-    empty = browser.post(reverse("run_estimate"), {"prompts": ["0"]}).content.decode()
+    empty = browser.post(reverse("run_estimate"), {"prompts": ["0"]}).text
     assert 'href="#id_models"' in empty  # what is missing
     assert "data-form-as-curl" not in empty  # the API would refuse it
     assert not Run.objects.exists()
@@ -415,12 +415,12 @@ AT_ONCE: list[tuple[dict[str, Any], int, str]] = [
 def test_the_estimate_shares_the_calls_that_are_really_allowed(browser):
     for changes, at_once, says in AT_ONCE:
         Endpoint.objects.update(max_concurrent=at_once)
-        assert says in estimate(browser, **changes).content.decode()
+        assert says in estimate(browser, **changes).text
 
 
 def test_the_form_can_be_copied_as_a_file_and_as_a_request(browser):
     hostile = "$(boom) 'it' </textarea><b>"
-    answer = estimate(browser, name=hostile).content.decode()
+    answer = estimate(browser, name=hostile).text
     copied = dict(
         re.findall(r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</", answer, re.DOTALL)
     )
@@ -433,7 +433,7 @@ def test_the_form_can_be_copied_as_a_file_and_as_a_request(browser):
 
 def test_it_is_said_what_differs_from_the_run_before(alice, browser, dataset):
     run = create_run(alice, run_document(dataset))
-    page = browser.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    page = browser.get(reverse("run_new"), {"run": run.pk}).text
     assert f"The same as run #{run.pk}." in page
     typed = {**sent_by(page), "name": "other", "repeats": "3"}
     panel = browser.post(f"{reverse('run_estimate')}?run={run.pk}", typed)

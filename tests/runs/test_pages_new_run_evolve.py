@@ -66,7 +66,7 @@ def shown_again(browser, alice):
 
 def test_what_the_page_shows_of_an_evolution_launches_it_again(alice, browser):
     page = shown_again(browser, alice)
-    shown, text = page.context["filled"], page.content.decode()
+    shown, text = page.context["filled"], page.text
     assert (shown.mode, shown.kind) == ("form", "evolve")
     assert 'name="evolution-genetic-target_fitness" value="none"' in text
     assert 'name="evolution-genetic-elite_size" value=""' in text
@@ -80,7 +80,7 @@ def test_what_the_page_shows_of_an_evolution_launches_it_again(alice, browser):
     named = read_form({**sent_by(text), "first_prompt-0-library": "terse"}).document()
     first = create_run(alice, named).document["prompts"][0]  # what it names is frozen
     assert (first["system"], first["library"], first["version"]) == ("Be terse.", "terse", 1)
-    panel = browser.post(reverse("run_estimate"), sent_by(text)).content.decode()
+    panel = browser.post(reverse("run_estimate"), sent_by(text)).text
     assert "ask a model for new prompts" in panel
     assert "no generation is left out" in panel
 
@@ -150,7 +150,7 @@ PROBLEMS: list[tuple[dict[str, Any], str, str, str]] = [
 
 def test_a_problem_points_to_its_field_and_rows_are_added_without_scripts(alice, browser):
     save_prompt(alice, "terse", {"user": "{{question}}"})  # only then the library is offered
-    page = shown_again(browser, alice).content.decode()
+    page = shown_again(browser, alice).text
     assert [field for _, field, _, _ in PROBLEMS if f'id="{field}"' not in page] == []
     sent, wrong = sent_by(page), {}
     for changes, field, label, message in PROBLEMS:

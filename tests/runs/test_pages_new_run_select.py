@@ -88,12 +88,12 @@ PROBLEMS = [
 def test_what_the_page_shows_of_a_choice_launches_it_again(alice, browser):
     run = create_run(alice, DOCUMENT)
     page = browser.get(reverse("run_new"), {"run": run.pk})
-    shown, sent = page.context["filled"], sent_by(page.content.decode())
+    shown, sent = page.context["filled"], sent_by(page.text)
     assert (shown.mode, shown.kind, shown.dataset) == ("form", "select", run.dataset.name)
     assert [step.name for step in section_of(shown).steps] == ["planner", "solver"]
     assert sent["step-1-models"] == ["simulated/sim-small", "simulated/other"]
     sent |= {"step-1-models": MODELS[:1], "step-1-other_models": ["simulated/other\n"]}
-    panel = browser.post(reverse("run_estimate"), sent).content.decode()
+    panel = browser.post(reverse("run_estimate"), sent).text
     assert "4 combinations × 3 cases" in panel
     assert "12 trials</b>" in panel
     answer = browser.post(reverse("run_new"), sent)
@@ -114,7 +114,7 @@ def test_what_the_page_shows_of_a_choice_launches_it_again(alice, browser):
 
 def test_what_is_wrong_is_said_at_its_field(alice, browser):
     run, wrong = create_run(alice, DOCUMENT), {}
-    page = browser.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    page = browser.get(reverse("run_new"), {"run": run.pk}).text
     assert [field for _, field, _ in PROBLEMS if f'id="{field}"' not in page] == []
     for changes, field, says in PROBLEMS:
         problems = problems_of(alice, {**sent_by(page), **changes})
@@ -172,7 +172,7 @@ def test_what_the_form_can_say_goes_through_it_unchanged():
 
 def test_a_blank_form_offers_every_strategy_and_takes_the_recommended_one(browser):
     answer = browser.get(reverse("run_new"), {"kind": "select"})
-    shown, page = answer.context["filled"], answer.content.decode()
+    shown, page = answer.context["filled"], answer.text
     assert section_of(shown).strategy == "paired_elimination"
     assert shown.document()["strategy"] == "paired_elimination"
     assert "objective" not in shown.document()

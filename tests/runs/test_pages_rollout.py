@@ -34,7 +34,7 @@ MISSIONS = [{"environment": f"grid/{name}", "max_steps": 40} for name in ("harve
 
 
 def shown_again(client, run):
-    return client.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    return client.get(reverse("run_new"), {"run": run.pk}).text
 
 
 def test_what_the_page_shows_of_a_rollout_launches_it_again_or_leads_to_what_is_wrong(alice):
@@ -108,7 +108,7 @@ def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice):
     document = rollout(episodes=2)
     run = work_through(create_run(alice, document), Player(document, failing="random"))
     client = client_of(alice)
-    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    page = client.get(reverse("run", args=[run.pk])).text
     assert "4 of 4 episodes" in page
     assert "2 failed and not in the means" in page
     assert page.count("failed: policy error") == 2
@@ -120,10 +120,10 @@ def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice):
     assert re.search(r'aria-label="Steps of seeker: median [\d.]+, half of them from', page)
     assert "Returns of random" not in page  # all of its episodes failed
     for place, wanted in (("0", False), ("1", True), ("99", False), ("x", False)):
-        shown = client.get(reverse("run", args=[run.pk]), {"episode": place}).content.decode()
+        shown = client.get(reverse("run", args=[run.pk]), {"episode": place}).text
         assert ("data-replay-play" in shown) == wanted, place
         assert ("replay-window" in shown) == wanted, place
-    trial = client.get(reverse("trial", args=[run.pk, 1])).content.decode()
+    trial = client.get(reverse("trial", args=[run.pk, 1])).text
     assert "Record" in trial
     record = client.get(reverse("trial_record", args=[run.pk, 1])).json()
     assert record["play"]
@@ -144,14 +144,14 @@ def test_a_replay_shows_the_picture_of_its_step_or_says_why_there_is_none(alice)
     document = rollout(missions=[pole], policies=["still"], episodes=2, pictures="first")
     run = work_through(create_run(alice, document), Player(document))
     client, address = client_of(alice), reverse("run", args=[run.pk])
-    page = client.get(address).content.decode()
+    page = client.get(address).text
     assert page.count("with pictures") == 1
     assert "At once on average" in page
     record = client.get(reverse("trial_record", args=[run.pk, 0])).json()
-    shown = client.get(address, {"episode": "0", "step": "4"}).content.decode()
+    shown = client.get(address, {"episode": "0", "step": "4"}).text
     assert f'src="data:image/png;base64,{record["pictures"]["png"][4]}"' in shown
     assert "After step <span data-replay-drawn>4</span>" in shown
-    assert "With pictures: first" in client.get(address, {"episode": "1"}).content.decode()
+    assert "With pictures: first" in client.get(address, {"episode": "1"}).text
 
 
 FILMS: list[tuple[Any, int, int, str]] = [
@@ -200,11 +200,11 @@ def test_what_an_agent_sees_can_be_read():
 
 def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(alice):
     client = client_of(alice)
-    assert "Play a mission" in client.get(reverse("runs")).content.decode()
+    assert "Play a mission" in client.get(reverse("runs")).text
     answer = client.post(reverse("run_demo"), {"kind": "rollout"})
     run = Run.objects.get()
     assert answer.headers["Location"] == run.get_absolute_url()
     assert (run.kind, run.planned) == ("rollout", 54)
     page = client.get(create_run(alice, rollout()).get_absolute_url())
     assert page.status_code == 200
-    assert "0 of 6 episodes" in page.content.decode()
+    assert "0 of 6 episodes" in page.text

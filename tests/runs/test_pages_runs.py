@@ -28,12 +28,12 @@ def ids_on(page: str) -> list[int]:
 
 def test_the_demo_is_the_one_filled_button_of_a_first_visit_and_stays_reachable(alice):
     client = client_of(alice)
-    page = client.get(reverse("runs")).content.decode()
+    page = client.get(reverse("runs")).text
     assert "No runs yet" in page
     assert page.count("button-primary") == 1
     assert re.search(r"button-primary[^>]*>.*Run the demo", page, re.DOTALL)
     make_run(alice, make_dataset(alice))
-    page = client.get(reverse("runs")).content.decode()
+    page = client.get(reverse("runs")).text
     assert re.search(r"Try a demo</summary>.*Run the demo.*</details>", page, re.DOTALL)
     assert "No runs yet" not in page
 
@@ -62,7 +62,7 @@ def test_each_counter_leads_to_the_runs_it_counts(alice):
     make_run(alice, dataset, state=RunState.COMPLETED, ended=now() - timedelta(days=2))
     counters = client.get(reverse("runs")).context["counters"]
     for name in ("running", "queued", "attention", "today"):
-        page = client.get(reverse("runs"), {"state": name}).content.decode()
+        page = client.get(reverse("runs"), {"state": name}).text
         assert len(ids_on(page)) == getattr(counters, name) > 0, name
 
 
@@ -73,13 +73,13 @@ def test_paging_there_and_back_shows_every_run_once(alice, set_constant):
     address, pages = reverse("runs"), []
     while address:
         page = client.get(address)
-        pages.append((ids_on(page.content.decode()), page.context["page"].newer))
+        pages.append((ids_on(page.text), page.context["page"].newer))
         older = page.context["page"].older
         address = f"{reverse('runs')}?before={older}" if older else ""
     assert [number for numbers, _ in pages for number in numbers] == made[::-1]
     assert len(pages) == 3
     back = client.get(reverse("runs"), {"after": pages[-1][1]})
-    assert ids_on(back.content.decode()) == pages[-2][0]
+    assert ids_on(back.text) == pages[-2][0]
 
 
 def test_filters_are_in_the_address_combine_and_can_be_cleared(alice):
@@ -88,8 +88,8 @@ def test_filters_are_in_the_address_combine_and_can_be_cleared(alice):
     make_run(alice, dataset, name="needle", state=RunState.COMPLETED)
     make_run(alice, dataset, name="hay", state=RunState.FAILED)
     page = client.get(reverse("runs"), {"q": "NEEDLE", "state": "failed", "kind": "evaluate"})
-    assert ids_on(page.content.decode()) == [wanted.pk]
-    nothing = client.get(reverse("runs"), {"q": "no such run"}).content.decode()
+    assert ids_on(page.text) == [wanted.pk]
+    nothing = client.get(reverse("runs"), {"q": "no such run"}).text
     assert "No runs match" in nothing
     assert "Clear the filters" in nothing
 
@@ -114,7 +114,7 @@ def test_a_mangled_address_is_no_error(alice):
 def news_for(person, **query) -> str:
     answer = client_of(person).get(reverse("runs_news"), query)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return answer.text
 
 
 def running(owner, dataset, **fields):
@@ -139,7 +139,7 @@ def test_rows_come_with_what_became_of_them_and_new_runs_are_counted_by_the_filt
     make_run(alice, dataset)  # which the filter leaves out
     assert 'data-new="2"' in news_for(alice, state="running", newest=run.pk)
     assert 'data-new="0"' in news_for(alice, state="running")
-    page = client_of(alice).get(reverse("runs"), {"state": "running"}).content.decode()
+    page = client_of(alice).get(reverse("runs"), {"state": "running"}).text
     assert f"newest={newer[-1]}" in page
 
 
@@ -148,8 +148,8 @@ def test_runs_of_others_are_not_listed_found_handed_out_or_started_from(alice, b
     page = news_for(bob, run=[run.pk], newest=0)
     assert ids_on(page) == []
     assert 'data-new="0"' in page
-    assert "secret" not in client.get(reverse("runs")).content.decode()
-    assert "secret" in client_of(alice).get(reverse("runs")).content.decode()
+    assert "secret" not in client.get(reverse("runs")).text
+    assert "secret" in client_of(alice).get(reverse("runs")).text
     assert found(bob, "secret") == found(bob, str(run.pk)) == []
     assert client.get(reverse("run_new"), {"run": run.pk}).status_code == 404
 
@@ -165,7 +165,7 @@ def test_an_owner_cancels_a_run(alice):
 def found(person, text):
     answer = client_of(person).get(reverse("jump"), {"q": text})
     assert answer.status_code == 200
-    return re.findall(r'href="([^"]+)"', answer.content.decode())
+    return re.findall(r'href="([^"]+)"', answer.text)
 
 
 def test_everything_is_found_by_a_part_of_its_name_and_a_run_by_its_number(alice):

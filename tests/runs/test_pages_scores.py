@@ -169,7 +169,7 @@ def test_a_mangled_address_is_no_error(alice, run):
         list_scores(run, read_trial_filters(given), *places)
     assert client.get(address, {"after": "x~y", "q": "\x00\x00\x00abc"}).status_code == 200
     short = client.get(address, {"q": "ab"})
-    assert "at least 3 letters" in short.content.decode()
+    assert "at least 3 letters" in short.text
     assert short.context["total"] == 2 * CASES  # instead of reading everything
 
 
@@ -178,8 +178,8 @@ def test_errors_are_grouped_by_kind_with_advice_and_lead_to_their_trials(alice, 
     page = client.get(reverse("run_errors", args=[run.pk]))
     (group,) = page.context["groups"]
     assert group.count == run.scores.exclude(error_class="").count()
-    assert "Raise Timeout, seconds (timeout_seconds)" in page.content.decode()
-    (link,) = re.findall(r'href="(/runs/\d+/scores/\?error=[^"]+)"', page.content.decode())
+    assert "Raise Timeout, seconds (timeout_seconds)" in page.text
+    (link,) = re.findall(r'href="(/runs/\d+/scores/\?error=[^"]+)"', page.text)
     answer = client.get(link.replace("&amp;", "&"))
     assert answer.context["total"] == group.count
 
@@ -358,16 +358,16 @@ def test_every_pair_with_a_try_that_matches_is_one_row_in_its_order(any_run):
 def test_the_page_says_how_many_were_right_opens_tries_and_leads_on(alice, repeated_run):
     run, client = repeated_run, client_of(alice)
     address = reverse("run_scores", args=[run.pk])
-    text = " ".join(client.get(address, {"case": "0"}).content.decode().split())
+    text = " ".join(client.get(address, {"case": "0"}).text.split())
     assert '2 of 2 right</span></a> <span class="chip chip-warn">1 failed</span>' in text
     assert "Repeats are folded." in text
     assert 'href="?candidate=0&amp;case=0&amp;each=1"' in text
-    opened = client.get(reverse("tries_row", args=[run.pk, 0, 0])).content.decode()
+    opened = client.get(reverse("tries_row", args=[run.pk, 0, 0])).text
     for position in (0, 20, 40):
         assert reverse("trial", args=[run.pk, position]) in opened
     each = client.get(address, {"case": "0", "each": "1"})
     assert [row.score.position for row in each.context["rows"]] == [0, 1, 20, 21, 40, 41]
-    assert 'name="each" value="1"' in each.content.decode()
+    assert 'name="each" value="1"' in each.text
     query = {"min": "0.5", "sort": "-latency"}
     answer = client.get(address, query)
     pairs = [pair_of(row) for row in answer.context["rows"]]
@@ -383,7 +383,7 @@ def test_without_repeats_nothing_is_folded_and_before_the_first_score_pages_open
     new_score(run, dataset.cases.get(), run.candidates.get(), 0).save()
     answer = client.get(reverse("run_scores", args=[run.pk]))
     assert [row.fold for row in answer.context["rows"]] == [None]
-    assert "folded" not in answer.content.decode()
+    assert "folded" not in answer.text
     waits = {"state": RunState.QUEUED, "started": None, "ended": None}
     queued = make_run(alice, dataset, document=run_document(dataset, repeats=REPEATS), **waits)
     for view in ("run", "run_pictures", "run_scores"):

@@ -26,7 +26,7 @@ def selection(alice, endpoint):
 
 
 def page_of(person, run, part=""):
-    return client_of(person).get(f"/runs/{run.pk}/{part}").content.decode()
+    return client_of(person).get(f"/runs/{run.pk}/{part}").text
 
 
 def test_the_report_tells_who_won_and_what_was_saved(selection):
@@ -184,7 +184,7 @@ def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(alice, s
     assert table["Content-Disposition"] == (
         f'attachment; filename="run-{selection.pk}-combinations.csv"'
     )
-    assert len(table.content.decode().splitlines()) == 3
+    assert len(table.text.splitlines()) == 3
     config = yaml.safe_load(client.get(f"/runs/{selection.pk}/litellm.yaml").content)
     [model] = config["model_list"]
     assert model["model_name"] == "solver"

@@ -48,14 +48,14 @@ def test_its_pages_are_those_of_most_kinds(alice, run):
     client = client_of(alice)
     pages = {tab: client.get(reverse(tab, args=[run.pk])) for tab in TABS}
     assert {tab: page.status_code for tab, page in pages.items()} == dict.fromkeys(TABS, 200)
-    assert "Leaderboard" in pages["run"].content.decode()
-    assert re.search(r"Toy\s+#", pages["run"].content.decode())
-    listed = client.get(reverse("runs"), {"kind": "toy"}).content.decode()
+    assert "Leaderboard" in pages["run"].text
+    assert re.search(r"Toy\s+#", pages["run"].text)
+    listed = client.get(reverse("runs"), {"kind": "toy"}).text
     assert "a toy" in listed
     assert ">Toy</option>" in listed
     missing = client.get(f"/runs/{run.pk}/combinations.csv")
     assert missing.status_code == 409
-    assert "of kind toy: it has no combinations.csv" in missing.content.decode()
+    assert "of kind toy: it has no combinations.csv" in missing.text
 
 
 def test_it_is_written_as_yaml_where_it_has_no_form(alice, run):

@@ -9,13 +9,7 @@ from runs.secrets import encrypt
 from runs.selectors.scores.requests import first_calls
 from runs.services.datasets.storing import store_rows
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE
-from tests.harness.factories import (
-    add_cached_reply,
-    add_candidate,
-    add_score,
-    client_of,
-    make_run,
-)
+from tests.harness.factories import add_cached_reply, add_candidate, add_score, client_of, make_run
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +46,7 @@ def page_of(person, run, position=0, **query):
 def show(person, name, *arguments, **query):
     answer = client_of(person).get(reverse(name, args=arguments), query)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return answer.text
 
 
 def beside_of(page):

@@ -41,6 +41,12 @@ def test_the_report_tells_who_won_and_what_was_saved(selection):
     assert "1.000 worse than solver=simulated/sim-large" in other.why
     assert report.evaluations == selection.done < report.brute_force == 2 * CASES
     assert report.saved_share == 1 - selection.done / (2 * CASES)
+    done = f"{selection.done} of"
+    assert take_snapshot(selection)["text"]["progress"] == f"{done} {selection.planned} trials"
+    selection.state, selection.ended, selection.planned = RunState.PAUSED, None, 2 * CASES
+    text = take_snapshot(selection)["text"]  # until it is decided, what is planned is a bound
+    assert text["progress"] == f"{done} at most {2 * CASES} trials"
+    assert text["eta"] == f"paused, at most {2 * CASES - selection.done} trials left"
     assert report.rounds[0].split == (2, 10)  # of 40 slots: there are two, in rounds of ten cases
 
 
@@ -104,8 +110,10 @@ def test_what_is_expected_of_the_untried_is_drawn_hollow(alice, endpoint):
     assert page.count("promising</span>") == 1
 
 
-def test_a_refresh_reads_only_what_is_new(selection, django_assert_max_num_queries):
-    selection_of(selection)
+def test_a_refresh_reads_only_what_is_new_or_was_scored_anew(
+    selection, django_assert_max_num_queries
+):
+    before = selection_of(selection).rows[-1]
     Run.objects.filter(pk=selection.pk).update(state=RunState.CANCELLED)
     changed = Run.objects.select_related("dataset").get(pk=selection.pk)
     with django_assert_max_num_queries(4) as asked:
@@ -113,11 +121,7 @@ def test_a_refresh_reads_only_what_is_new(selection, django_assert_max_num_queri
     [history] = [q["sql"] for q in asked.captured_queries if '"latency_ms"' in q["sql"]]
     assert f'"position" >= {selection.done}' in history
     assert again.evaluations == selection.done
-
-
-def test_what_was_scored_anew_is_told_anew(selection):
-    """As after a retry: the same number of scores, and another value."""
-    before = selection_of(selection).rows[-1]
+    # As after a retry: the same number of scores, and another value.
     row = selection.scores.filter(candidate__key=before.key).first()
     assert row is not None
     row.delete()
@@ -178,7 +182,7 @@ def test_of_many_combinations_the_first_and_the_last_are_shown(alice):
     assert wrong == {}
 
 
-def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(alice, selection):
+def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(alice, selection):
     client = client_of(alice)
     table = client.get(f"/runs/{selection.pk}/combinations.csv")
     assert table["Content-Disposition"] == (
@@ -186,6 +190,9 @@ def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(alice, s
     )
     assert len(table.text.splitlines()) == 3
     config = yaml.safe_load(client.get(f"/runs/{selection.pk}/litellm.yaml").content)
+    tabs = ("scores/", "errors/", "events/", "configuration/", "trials/0/")
+    found = {tab: client.get(f"/runs/{selection.pk}/{tab}").status_code for tab in tabs}
+    assert found == dict.fromkeys(tabs, 200)  # as for every kind
     [model] = config["model_list"]
     assert model["model_name"] == "solver"
     assert model["litellm_params"] == {
@@ -193,22 +200,3 @@ def test_the_table_is_a_csv_file_and_the_choice_a_litellm_configuration(alice, s
         "api_key": "os.environ/SIMULATED_API_KEY",
     }
     assert model["model_info"]["accuracy"] == 1.0
-
-
-def test_before_it_is_decided_all_that_is_planned_is_a_bound(selection):
-    assert (
-        take_snapshot(selection)["text"]["progress"]
-        == f"{selection.done} of {selection.planned} trials"
-    )
-    selection.state, selection.ended, selection.planned = RunState.PAUSED, None, 2 * CASES
-    text = take_snapshot(selection)["text"]
-    assert text["progress"] == f"{selection.done} of at most {2 * CASES} trials"
-    assert text["eta"] == f"paused, at most {2 * CASES - selection.done} trials left"
-
-
-def test_the_other_tabs_and_a_trial_work_as_for_every_kind(alice, selection):
-    tabs = ("scores/", "errors/", "events/", "configuration/", "trials/0/")
-    addresses = [*(f"/runs/{selection.pk}/{tab}" for tab in tabs), "/runs/?kind=select"]
-    client = client_of(alice)
-    found = {address: client.get(address).status_code for address in addresses}
-    assert found == dict.fromkeys(addresses, 200)

@@ -72,7 +72,7 @@ def test_what_is_no_prompt_is_not_stored(alice):
     assert not Prompt.objects.exists()
 
 
-def test_a_run_freezes_the_newest_version_and_keeps_it(alice, launch):
+def test_a_run_freezes_the_newest_version_and_keeps_it(alice, dataset, launch):
     save_prompt(alice, "triage", PLAIN)
     stored = save_prompt(alice, "triage", TALK)
     run = launch({"library": "triage"}, {"library": "triage", "version": 1})
@@ -87,6 +87,13 @@ def test_a_run_freezes_the_newest_version_and_keeps_it(alice, launch):
     assert launch(first).document["prompts"][0]["library"] == "triage"
     changed = launch({**first, "system": "Be long."}).document["prompts"][0]
     assert not {"library", "version"} & set(changed), "a changed copy is not the library's"
+
+    step = {"name": "solver", "library": "triage", "models": ["simulated/sim-small"]}
+    document = {**run_document(dataset), "kind": "select", "steps": [step]}
+    del document["prompts"], document["models"]
+    piped = create_run(alice, document)
+    assert piped.document["steps"][0]["version"] == 2
+    assert piped.candidates.get().document["steps"][0]["messages"] == TALK["messages"]
 
     page = client_of(alice).get(reverse("run_configuration", args=[run.pk])).text
     assert f'href="/prompts/{stored.pk}/"' in page
@@ -112,16 +119,6 @@ def test_what_is_not_there_for_a_person_is_refused_by_name(alice, bob, launch):
         (problem,) = caught.value.problems
         assert problem.path == "prompts.0.library"
         assert repr(named["library"]) in problem.message
-
-
-def test_a_step_of_a_pipeline_takes_its_prompt_from_the_library(alice, dataset):
-    save_prompt(alice, "triage", TALK)
-    step = {"name": "solver", "library": "triage", "models": ["simulated/sim-small"]}
-    document = {**run_document(dataset), "kind": "select", "steps": [step]}
-    del document["prompts"], document["models"]
-    run = create_run(alice, document)
-    assert run.document["steps"][0]["version"] == 1
-    assert run.candidates.get().document["steps"][0]["messages"] == TALK["messages"]
 
 
 def test_pages_of_the_library(alice, dataset):

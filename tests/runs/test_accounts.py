@@ -74,6 +74,8 @@ def test_the_link_makes_one_administrator_and_then_closes(client):
     page = refused.text
     assert (refused.status_code, "The two passwords differ" in page) == (400, True)
     assert ('value="ada"' in page, f'value="{PASSWORD}"' in page) == (True, False)
+    weak = {"username": "ada", "password": "password1234", "password_again": "password1234"}
+    assert "too common" in client.post(link, weak).text
     assert accounts.needs_setup()
     right = {**wrong, "password_again": PASSWORD}
     assert client.post(link, right)["Location"] == reverse("runs")
@@ -241,7 +243,9 @@ def test_the_page_shows_the_link_once_and_the_database_never(ada):
 
 
 ENDS = {
-    "taken back": lambda ada, link: revoke_invitation(ada, link.invitation),
+    "taken back": lambda ada, link: client_of(ada).post(
+        reverse("invitation_revoke", args=[link.invitation.pk])
+    ),
     "too old": lambda ada, link: Invitation.objects.update(expires=now()),
     "its maker is no administrator": lambda ada, link: give_role(
         make_person("root", staff=True), ada.pk, Role.OPERATOR

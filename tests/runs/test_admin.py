@@ -53,10 +53,6 @@ def address(model, name="changelist", *args):
     return reverse(f"admin:runs_{model._meta.model_name}_{name}", args=args)
 
 
-def text_of(response):
-    return response.text
-
-
 def endpoint_form(**fields):
     return {
         "name": "openai-main",
@@ -145,7 +141,7 @@ def test_a_key_is_encrypted_kept_replaced_or_removed(page, ada):
         stored = Endpoint.objects.get()
         assert (secrets.decrypt(stored.key_ciphertext) if stored.has_key else None) == key
         if key == CANARY:
-            shown = text_of(page.get(address(Endpoint, "change", stored.pk)))
+            shown = page.get(address(Endpoint, "change", stored.pk)).text
             assert ("…cdef" in shown, "by ada" in shown) == (True, True)
     assert stored.model_names == ["small", "large"]
 
@@ -157,7 +153,7 @@ def test_headers_proxy_and_what_its_kind_can_be_told_are_stored_and_kept(page):
     assert page.post(address(Endpoint, "add"), endpoint_form(**told)).status_code == 302
     stored = Endpoint.objects.get()
     assert stored.options == {"api_version": "2025-01-01-preview"}
-    shown = text_of(page.get(address(Endpoint, "change", stored.pk)))
+    shown = page.get(address(Endpoint, "change", stored.pk)).text
     assert "Set: X-Team" in shown
     assert CANARY not in shown
     kept = {**told, "new_headers": "", "new_proxy": stored.proxy_shown}
@@ -191,7 +187,7 @@ def test_endpoints_are_tested_and_deleted_from_the_list(page):
         for name in ("lost", "two")
     )
     chosen = {"action": "test_connections", "_selected_action": [one.pk]}
-    shown = text_of(page.post(address(Endpoint), chosen, follow=True))
+    shown = page.post(address(Endpoint), chosen, follow=True).text
     assert "Lost: 127.0.0.1:9999 is at a private address (loopback)" in shown
     page.post(address(Endpoint, "delete", one.pk), {"post": "yes"})
     chosen = {"action": "delete_selected", "_selected_action": [two.pk], "post": "yes"}
@@ -220,7 +216,7 @@ def test_a_key_is_on_no_page_in_no_log_and_not_in_the_database(page, caplog):
     assert {answer.status_code for answer in opened.values()} == {200, 403}
     refused = {address for address, answer in opened.items() if answer.status_code == 403}
     assert all(address.endswith(("/add/", "/delete/")) for address in refused)
-    assert "evalsite" in text_of(opened[reverse("admin:index")])
+    assert "evalsite" in opened[reverse("admin:index")].text
     answers += [
         page.post(change, endpoint_form(new_key=CANARY, name="Bad Name")),
         page.post(change, endpoint_form(new_key=CANARY, max_concurrent="7"), follow=True),
@@ -229,8 +225,8 @@ def test_a_key_is_on_no_page_in_no_log_and_not_in_the_database(page, caplog):
         page.get(address(Endpoint, "history", stored.pk)),
     ]
     assert Endpoint.objects.get().max_concurrent == 7
-    assert not [answer for answer in answers if CANARY in text_of(answer)]
-    assert not [answer for answer in answers if stored.key_ciphertext in text_of(answer)]
+    assert not [answer for answer in answers if CANARY in answer.text]
+    assert not [answer for answer in answers if stored.key_ciphertext in answer.text]
     assert CANARY not in caplog.text
     assert CANARY not in dump_of_the_database()
     assert "openai-main" in dump_of_the_database()  # the dump does see what is stored
@@ -244,9 +240,9 @@ def test_a_configuration_is_written_as_yaml_or_json_and_has_versions_and_a_name(
     assert (stored.kind, stored.version, stored.is_preset) == ("evaluate", 1, True)
     assert stored.owner == ada
     change = address(Configuration, "change", stored.pk)
-    assert "kind: evaluate" in text_of(page.get(change))
+    assert "kind: evaluate" in page.get(change).text
     again = page.post(address(Configuration, "add"), configuration_form())
-    assert "already exists" in text_of(again)
+    assert "already exists" in again.text
     for sent, version in (
         (configuration_form(description="Now described"), 1),
         (configuration_form(json.dumps(DOCUMENT), name="other"), 1),
@@ -353,7 +349,7 @@ FILTERED = [
 def test_lists_are_filtered_and_searched_and_a_run_leads_to_its_parts(page, run):
     other = make_run_beside(run)
     scores = f"{address(Score)}?run__id__exact="
-    assert f"{scores}{run.pk}" in text_of(page.get(address(Run, "change", run.pk)))
+    assert f"{scores}{run.pk}" in page.get(address(Run, "change", run.pk)).text
     of_runs = [(Score, {"run__id__exact": run.pk}, 3), (Score, {"run__id__exact": other.pk}, 0)]
     wrong = {}
     for model, query, count in [*FILTERED, *of_runs]:

@@ -128,7 +128,8 @@ def test_a_search_looks_at_keys_and_answers(alice, run):
 def test_a_stranger_sees_sums_but_no_answers_of_others(ada, bob, run):
     (key,) = fill(run, 1, text="It is 4,\n<b>surely</b>.", latency_ms=1234.0)
     keys = [key, key_of(7)]
-    add_cached_reply(None, keys[1], text="of a run that is gone")
+    gone = {"text": "of a run that is gone", "created": now() - timedelta(days=2)}
+    add_cached_reply(None, keys[1], **gone)
     assert "Answers kept 2" in words_of(page_of(bob))
     assert shown(bob) == shown(bob, q="surely") == shown(bob, q=key[:10]) == []
     assert len(shown(ada)) == 2

@@ -350,6 +350,7 @@ def test_yaml_is_read_by_the_same_schema_and_shows_what_the_form_cannot(alice, b
     (refused,) = problems_of(alice, {"mode": "yaml", "yaml": f"{typed}cache: on\n"})
     assert refused.label == "cache"
     assert "Choose use, refresh or off" in refused.message
+    assert browser.post(reverse("run_new"), {"mode": "yaml", "yaml": "kind: ["}).status_code == 400
     again = duplicate_of(browser, run).context["filled"]
     assert again.mode == "yaml"
     assert again.yaml_document() == left_open(run)

@@ -101,7 +101,8 @@ def test_what_the_page_shows_of_a_choice_launches_it_again(alice, browser):
     assert answer["Location"] == again.get_absolute_url() != run.get_absolute_url()
     assert again.document == {**DOCUMENT, "expected": "expected"}
     assert again.candidates.count() == 4
-    first, second = read_form({**sent, **agent(agent_options="samples: 3")}).document()["steps"]
+    document = read_form({**sent, **agent(agent_options="samples: 3")}).document()
+    first, second = create_run(alice, document).document["steps"]
     assert (first["agent"], first["options"]) == ("self_consistency", {"samples": 3})
     assert [call["name"] for call in first["calls"]] == ["draft"]
     assert second["name"] == "solver"

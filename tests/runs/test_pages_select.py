@@ -190,6 +190,7 @@ def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(alice, 
     )
     assert len(table.text.splitlines()) == 3
     config = yaml.safe_load(client.get(f"/runs/{selection.pk}/litellm.yaml").content)
+    assert client.get("/runs/?kind=select").status_code == 200
     tabs = ("scores/", "errors/", "events/", "configuration/", "trials/0/")
     found = {tab: client.get(f"/runs/{selection.pk}/{tab}").status_code for tab in tabs}
     assert found == dict.fromkeys(tabs, 200)  # as for every kind

@@ -128,9 +128,8 @@ def test_the_api_writes_and_reads_them(alice, run):
     shown = asker.get(address).json()
     assert (shown["value"], [one["author"] for one in shown["overrides"]]) == (0.0, ["alice"])
     assert asker.post(f"{address}/overrides", {"verdict": "value"}).status_code == 422
-    assert (
-        asker.post(f"/runs/{run.pk}/trials/99/overrides", {"verdict": "right"}).status_code == 404
-    )
+    absent = asker.post(f"/runs/{run.pk}/trials/99/overrides", {"verdict": "right"})
+    assert absent.status_code == 404
     (row,) = asker.get(f"/runs/{run.pk}/candidates").json()["data"]
     assert (row["value"], row["changed"], row["changed_value"]) == (0.5, 1, 0.625)
 

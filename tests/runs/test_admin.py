@@ -143,7 +143,7 @@ def test_a_key_is_encrypted_kept_replaced_or_removed(page, ada):
         if key == CANARY:
             shown = page.get(address(Endpoint, "change", stored.pk)).text
             assert ("…cdef" in shown, "by ada" in shown) == (True, True)
-    assert stored.model_names == ["small", "large"]
+        assert stored.model_names == ["small", "large"]
 
 
 def test_headers_proxy_and_what_its_kind_can_be_told_are_stored_and_kept(page):

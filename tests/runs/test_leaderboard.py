@@ -168,8 +168,8 @@ def test_a_half_filled_board_ranks_by_the_cases_that_all_but_late_ones_have_reac
     assert [row.compared_value for row in rows] == [0.9, 0.5]
     assert {row.compared_cases for row in rows} == {10}
     assert "Ranked by the 10 cases that all have reached" in " ".join(page_of(going, alice).split())
-    rows = [[RIGHT, WRONG] * CASES, [RIGHT] * 2 + [OPEN] * 18, [RIGHT] * 20]
-    early = make(alice, *rows, state=RunState.RUNNING, ended=None)
+    late = [[RIGHT, WRONG] * CASES, [RIGHT] * 2 + [OPEN] * 18, [RIGHT] * 20]
+    early = make(alice, *late, state=RunState.RUNNING, ended=None)
     assert names(leaderboard(early)) == [(2, 1), (0, 2), (1, None)]
     assert "too early" in page_of(early, alice)
 

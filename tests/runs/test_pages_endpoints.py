@@ -77,7 +77,7 @@ def test_what_is_wrong_is_said_at_the_field(staff, ada, rf):
         form = EndpointForm(fields(**changes))
         if form.is_valid():
             try_to_save(request, form)
-        if field not in form.errors or message not in " ".join(form.errors[field]):
+        if field not in form.errors or message not in " ".join(map(str, form.errors[field])):
             wrong[str(changes)] = form.errors
     assert wrong == {}
     answer = staff.post(reverse("endpoint_new"), fields(**changes))

@@ -360,7 +360,7 @@ def test_prompts_are_added_and_removed_without_scripts(browser):
     more = launch(browser, add_prompt="1").context["filled"]
     assert [prompt.index for prompt in more.sections["evaluate"].prompts] == [0, 4, 5]
     post = posted({**FILLED, "remove_prompt": "0"})
-    fewer = read_post(post)
+    fewer: Any = read_post(post)
     assert fewer.section.change_rows(post)
     assert [prompt.name for prompt in fewer.sections["evaluate"].prompts] == ["terse"]
     assert not Run.objects.exists()

@@ -111,7 +111,8 @@ YAML: dict[str, dict[str, Any]] = {
 
 def test_what_the_form_can_say_goes_through_it_and_the_rest_is_yaml():
     def meaning(document):
-        return EvolutionSection.meaning(read_configuration(document))
+        read: Any = read_configuration(document)
+        return EvolutionSection.meaning(read)
 
     forms = {name: from_document({**PLAIN, **changes}) for name, changes in FORM.items()}
     assert {name: shown.mode for name, shown in forms.items()} == dict.fromkeys(FORM, "form")
@@ -164,7 +165,7 @@ def test_a_problem_points_to_its_field_and_rows_are_added_without_scripts(alice,
     assert Run.objects.count() == 1
     for button, rows in (("add_first_prompt", [0, 1, 2]), ("remove_first_prompt", [0])):
         post = posted({**sent, button: "1"})
-        shown = read_post(post)
+        shown: Any = read_post(post)
         assert shown.section.change_rows(post)
         assert [row.index for row in shown.sections["evolve"].prompts] == rows
 

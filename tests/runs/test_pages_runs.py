@@ -49,9 +49,9 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(alice):
         assert answer.status_code == 200
         return len(captured)
 
-    for look in (("runs", make_run), ("runs_news", running)):
-        queries_with(*look, 1)  # the first visit stores the session
-        assert queries_with(*look, 2) == queries_with(*look, 30) <= MOST_QUERIES
+    for view, make in (("runs", make_run), ("runs_news", running)):
+        queries_with(view, make, 1)  # the first visit stores the session
+        assert queries_with(view, make, 2) == queries_with(view, make, 30) <= MOST_QUERIES
 
 
 @pytest.mark.usefixtures("still_clock")

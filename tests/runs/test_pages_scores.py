@@ -220,12 +220,12 @@ def test_trial_row_and_table_show_what_was_asked_and_what_became_of_it(alice, ru
     # Columns are those of the address, else remembered ones, else the usual ones.
     client.cookies["score_columns"] = "question.cost.nonsense"
     assert client.get(address).context["shown"] == ("cost",)
-    page = client.get(address, {"show": ["question", "answer", "tokens", "<b>"]})
-    assert page.context["shown"] == ("answer", "tokens")
-    assert "Tokens</th>" in page.text
-    assert "Expected</th>" not in page.text
+    chosen = client.get(address, {"show": ["question", "answer", "tokens", "<b>"]})
+    assert chosen.context["shown"] == ("answer", "tokens")
+    assert "Tokens</th>" in chosen.text
+    assert "Expected</th>" not in chosen.text
     first = reverse("trial", args=[run.pk, 0])
-    assert f'href="{first}?show=question&amp;show=answer&amp;show=tokens"' in page.text
+    assert f'href="{first}?show=question&amp;show=answer&amp;show=tokens"' in chosen.text
 
 
 def test_a_page_of_long_texts_stays_small_and_needs_no_query_a_row(

@@ -1,5 +1,8 @@
 """Members of a team see what is shared with it, change nothing, and see nothing once they left."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.urls import reverse
@@ -48,9 +51,10 @@ class Things:
         self.configuration = save_configuration(alice, "nightly", run_document(dataset))
 
     def share(self, team):
-        for kind, share in zip(
-            KINDS, (share_run, share_dataset, share_prompt, share_configuration), strict=True
-        ):
+        shares: list[Callable[..., bool]] = [
+            *(share_run, share_dataset, share_prompt, share_configuration)
+        ]
+        for kind, share in zip(KINDS, shares, strict=True):
             assert share(getattr(self, kind), self.alice, is_shared=False, team=team)
 
     def seen_by(self, person):
@@ -116,7 +120,8 @@ def test_lists_have_what_is_shared_with_the_team_and_have_it_once(
 
 def test_the_page_shares_with_a_team_with_everybody_or_with_nobody(ada, alice, team, things):
     elsewhere = create_team(ada, "sales")  # nobody shares with a team that they are not in
-    client, told = client_of(alice), {}
+    client = client_of(alice)
+    told: dict[str, list[Any]] = {}
     for kind in KINDS:
         thing = getattr(things, kind)
         address, told[kind] = reverse(f"{kind}_share", args=[thing.pk]), []

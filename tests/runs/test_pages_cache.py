@@ -68,7 +68,7 @@ def test_the_page_says_what_the_cache_is_for_holds_by_model_and_saved(alice, run
     add_cached_reply(run, key_of(9), endpoint="openai-main", model="gpt/large")
     words = words_of(page_of(alice))
     for figure in (
-        "Answers kept 3 about",
+        "Answers kept 3 about 797 B",
         "Hit rate, last day 25.0 % of 200 trials",
         "Hit rate, all time 25.0 %",
         "Calls saved 50",

@@ -3,6 +3,7 @@
 import time
 from typing import ClassVar
 
+from workers.engine import overtime
 from workers.engine.plugins import PLUGINS
 from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
@@ -43,6 +44,7 @@ class Sleeps(Spins):
     """Waits where no exception reaches it."""
 
     def next_pulls(self) -> list[Pull]:
+        overtime.GRACE_SECONDS = 0.0  # it will not end, however long one waits
         time.sleep(3600)
         return []
 

@@ -22,8 +22,11 @@ for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
     if name != "EVALSITE_DATA":
         del os.environ[name]  # of the test that happens to be the first
 django.setup()
-for name in ("runs.kinds", "runs.management.commands.work", "workers.runtime"):
+for name in ("runs.kinds", "workers.runtime"):
     importlib.import_module(name)
+# Looks come sooner: tests wait for what they lead to, and not for the next one.
+importlib.import_module("runs.management.commands.work").PATIENCE_SECONDS = 0.05
+importlib.import_module("workers.following").FOLLOW_SECONDS = 0.1
 # Redis is only slow, when six tests share two cores: calls that are made alone would count twice.
 redis_flights.ANSWER_SECONDS = PATIENCE_SECONDS
 # And so is the provider, which shares its process with the test.

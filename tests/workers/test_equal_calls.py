@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.models import CachedReply, Chunk, RunState
 from runs.selectors.runs.snapshot import take_snapshot
+from runs.services.chunks.recovery import sweep
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
 from tests.harness.patience import wait_until
@@ -116,6 +117,7 @@ def test_a_killed_process_does_not_hold_up_those_that_wait_for_its_call(
         wait_until(lambda: simulator.ledger()["total"] == 2)
         past = timezone.now() - timedelta(seconds=1)  # instead of waiting for the leases' end
         Chunk.objects.filter(run=run, owner=dead).update(lease_until=past)
+        sweep()
         finish(run)
     assert run.state == RunState.COMPLETED
     assert run.done == EQUAL

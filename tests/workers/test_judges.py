@@ -9,7 +9,7 @@ from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of
 from tests.harness.patience import wait_until
-from tests.workers.working import finish, running_worker
+from tests.workers.working import finish, finish_after_outage, running_worker
 from workers.engine.records import JUDGE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -112,7 +112,9 @@ def check_pages(alice, score):
     assert [call["step"] for call in shown["judge_calls"]] == ["rubric", "similarity", "similarity"]
 
 
-def test_an_outage_of_the_judge_costs_no_verdict_and_no_second_answer(alice, judged, simulator):
+def test_an_outage_of_the_judge_costs_no_verdict_and_no_second_answer(
+    alice, judged, simulator, priced
+):
     """Without a cache. The chunk is set aside with its answers, then the judge comes back."""
     judge = {"model": "sim-large"}
     simulator.play(
@@ -125,7 +127,7 @@ def test_an_outage_of_the_judge_costs_no_verdict_and_no_second_answer(alice, jud
         wait_until(lambda: Chunk.objects.exclude(kept=None).exists())
         assert not run.scores.filter(value=0.0, error_class__gt="").exists()
         simulator.play()
-        finish(run)
+        finish_after_outage(run, priced)
         check_outage(run, simulator)
         if run.failed:
             assert retry_failed(run, alice) == run.failed

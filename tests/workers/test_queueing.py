@@ -31,7 +31,7 @@ def ollama(simulator, monkeypatch):
 def mutate(document):
     """32 environments on one model: more than an adaptive limit lets fly at first."""
     roles = dict.fromkeys(("mutator", "target"), f"local/{MODEL}")
-    strategy = {"name": "uniform", "num_processes": 32, "num_steps": 4, "updates": 2}
+    strategy = {"name": "uniform", "num_processes": 32, "num_steps": 4, "updates": 1}
     limits = {"max_concurrent": None, "timeout_seconds": 60}
     return mutation(
         dataset=document["dataset"], roles=roles, strategy=strategy, limits=limits, cache="off"

@@ -19,7 +19,7 @@ from tests.workers.working import finish, kill, running_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MISSIONS = [{"environment": "grid/*", "max_steps": 150}]
+MISSIONS = [{"environment": "grid/*", "max_steps": 40}]
 
 
 def document():

@@ -2,6 +2,7 @@
 judge, not our own count."""
 
 import time
+from datetime import timedelta
 
 import pytest
 import redis
@@ -12,6 +13,8 @@ from runs.models import ChunkState, Dataset, EndpointKind, RunState
 from runs.selectors.quotas import spent_on_day
 from runs.selectors.runs.costs import cost_text
 from runs.selectors.runs.leaderboard import leaderboard
+from runs.services.chunks import recovery
+from runs.services.chunks.recovery import sweep
 from runs.services.control.limits import retune_run
 from runs.services.control.resuming import resume_run
 from runs.services.people.quotas import set_person_quota
@@ -197,7 +200,7 @@ def test_seconds_count_while_the_run_goes_on(alice, few, simulator):
     assert before + 1 <= run.ran_seconds <= before + time.monotonic() - began
 
 
-def test_a_budget_holds_when_redis_forgets_everything(alice, few, simulator):
+def test_a_budget_holds_when_redis_forgets_everything(alice, few, simulator, monkeypatch):
     simulator.change(hold_after=30)
     with running_worker(), running_worker():
         run = create_run(alice, {**few, "repeats": 5, "budget": {"calls": 50}})
@@ -206,6 +209,8 @@ def test_a_budget_holds_when_redis_forgets_everything(alice, few, simulator):
         # Told by whoever asks first, or stored: all but those in flight, as it should be.
         wait_until(lambda: calls_known_to_redis(run) >= 30)
         simulator.change(hold_after=None)
+        monkeypatch.setattr(recovery, "RESEND_AFTER", timedelta())  # messages were lost, too
+        sweep()
         paused(run)
     assert 50 <= simulator.ledger()["total"] <= 50 + SLOTS
 

@@ -8,12 +8,17 @@ from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from urllib.parse import urlsplit, urlunsplit
 
+import pytest
 import redis
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from runs.models import ChunkState, Run, RunState
+from runs.models import ChunkState, Endpoint, Run, RunState
+from runs.services.chunks import planning
+from runs.services.chunks.planning import advance_run
+from runs.services.control.endpoint_pauses import reset_breaker
 from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.workers.forking import FORKS, work
 
@@ -57,6 +62,21 @@ def running_worker(threads: int = 4, also: str = "") -> Iterator[BaseProcess]:
 def finish(run: Run) -> Run:
     """Wait until the workers have finished a run."""
     wait_until(lambda: Run.objects.only("state").get(pk=run.pk).is_finished)
+    run.refresh_from_db()
+    return run
+
+
+def finish_after_outage(run: Run, endpoint: Endpoint) -> Run:
+    """Without waiting for the time of a breaker, and of what was set aside."""
+    reset_breaker(User(is_staff=True), endpoint)
+
+    def is_finished() -> bool:
+        advance_run(run.pk)
+        return Run.objects.only("state").get(pk=run.pk).is_finished
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "SET_ASIDE_FOR", timedelta())
+        wait_until(is_finished)
     run.refresh_from_db()
     return run
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.harness.table import row, table
 from workers.engine.batch_sizes import AdaptiveSlots, BatchSize, LatencyByFlight
 from workers.engine.errors import CallError, LaneClosed, MalformedAnswer, ServerError
 from workers.engine.lanes import BatchLane
@@ -209,13 +210,10 @@ def work_on(size, works_on):
         size.note(0.5 * max(1.0, size.size / works_on))
 
 
-@pytest.mark.parametrize(
-    ("works_on", "found"),
-    [
-        pytest.param(1, 2, id="one at a time: never below the first size"),
-        pytest.param(4, 4, id="its own number"),
-        pytest.param(1000, 32, id="no more than it may"),
-    ],
+@table(
+    row(1, 2, id="one at a time: never below the first size"),
+    row(4, 4, id="its own number"),
+    row(1000, 32, id="no more than it may"),
 )
 def test_it_stops_where_more_bring_nothing(works_on, found):
     size = BatchSize(most=32)
@@ -259,15 +257,12 @@ def notes(seconds_with, sizes):
     return found
 
 
-@pytest.mark.parametrize(
-    ("seconds_with", "sizes", "found"),
-    [
-        pytest.param(lambda size: 0.5 * max(1, size / 4), (1, 3, 4, 16), (4, 16), id="4 at once"),
-        pytest.param(lambda size: 0.5, (1, 3, 4, 16), None, id="as fast with any number"),
-        pytest.param(lambda size: 0.5 * size, (16,), None, id="nothing to compare with"),
-        pytest.param(lambda size: 0.5 * size, (7, 8), None, id="about as many"),
-        pytest.param(lambda size: 0.1 + 0.02 * size, (2, 8), None, id="slower, but worth it"),
-    ],
+@table(
+    row(lambda size: 0.5 * max(1, size / 4), (1, 3, 4, 16), (4, 16), id="4 at once"),
+    row(lambda size: 0.5, (1, 3, 4, 16), None, id="as fast with any number"),
+    row(lambda size: 0.5 * size, (16,), None, id="nothing to compare with"),
+    row(lambda size: 0.5 * size, (7, 8), None, id="about as many"),
+    row(lambda size: 0.1 + 0.02 * size, (2, 8), None, id="slower, but worth it"),
 )
 def test_waiting_is_seen_with_whatever_is_in_flight(seconds_with, sizes, found):
     queueing = notes(seconds_with, sizes * 20).queueing()

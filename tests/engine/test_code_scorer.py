@@ -10,6 +10,7 @@ import pytest
 from tests import odd_scorers
 from tests.engine.running import case, quick, run_document, table_of
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from workers.engine import sandbox
 from workers.engine.errors import ScorerFailed
 from workers.engine.judgements import LOOP_STEPS, judge_apart, judge_if_quick
@@ -62,7 +63,7 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("body", GIVEN)
+@table(*GIVEN)
 def test_a_function_gives_a_verdict(body):
     found = judge(body)
     assert (found.value, found.passed, found.reason) == GIVEN[body]
@@ -84,7 +85,7 @@ NO_VERDICTS = {
 }
 
 
-@pytest.mark.parametrize("body", NO_VERDICTS)
+@table(*NO_VERDICTS)
 def test_anything_else_is_an_error_and_never_a_score(body):
     with pytest.raises(ScorerFailed) as failure:
         judge(body)
@@ -137,7 +138,7 @@ ESCAPES = {
 ENDLESS = {"it never ends", "it prints for ever", "numbers that grow"}
 
 
-@pytest.mark.parametrize("way", ESCAPES)
+@table(*ESCAPES)
 def test_no_way_leads_out_of_the_sandbox(way):
     with limit(0.1 if way in ENDLESS else PATIENCE_SECONDS), pytest.raises(ScorerFailed):
         judge(ESCAPES[way])
@@ -163,7 +164,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("source", PROBLEMS)
+@table(*PROBLEMS)
 def test_what_cannot_be_loaded_is_refused_before_the_run(source):
     with limit(0.1 if "longer" in PROBLEMS[source] else PATIENCE_SECONDS):
         found = problem_with_scorer("code", {"source": source})
@@ -251,7 +252,7 @@ JUDGED_AT_ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "expected", "steps"), JUDGED_AT_ONCE)
+@table(*JUDGED_AT_ONCE)
 def test_ours_are_judged_at_once_unless_that_may_take_more_than_a_few_milliseconds(
     name, options, expected, steps
 ):

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 from tests.engine.running import known
+from tests.harness.table import row, table
 from workers.engine.statistics.boxes import MOST_OUTSIDE, box_of
 from workers.engine.statistics.columns import Result, columns_of
 from workers.engine.statistics.comparing import PlacePair, compare, match_candidates
@@ -37,15 +38,11 @@ def results(*values):
     return columns_of(rows(*values))
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "pairs"),
-    [
-        pytest.param({"1": "x"}, {"1": "x"}, [("1", "1")], id="the same"),
-        pytest.param({"1": "x", "2": "y"}, {"3": "x", "2": "y"}, [("2", "2"), ("1", "3")], id="ed"),
-        pytest.param({"1": "x"}, {"2": "y"}, [("1", "2")], id="lone ones"),
-        pytest.param({"1": "x", "2": "y"}, {"3": "z"}, [], id="strangers"),
-        pytest.param({"1": "x", "2": "x"}, {"3": "x"}, [], id="a name that is not unique"),
-    ],
+@table(row({"1": "x"}, {"1": "x"}, [("1", "1")], id="the same"),
+        row({"1": "x", "2": "y"}, {"3": "x", "2": "y"}, [("2", "2"), ("1", "3")], id="ed"),
+        row({"1": "x"}, {"2": "y"}, [("1", "2")], id="lone ones"),
+        row({"1": "x", "2": "y"}, {"3": "z"}, [], id="strangers"),
+        row({"1": "x", "2": "x"}, {"3": "x"}, [], id="a name that is not unique"),
 )  # fmt: skip
 def test_candidates_match(before, after, pairs):
     assert match_candidates(before, after) == pairs
@@ -102,45 +99,41 @@ EQUAL = compare(results(1, 1, 0), results(1, 0, 1), SAME)
 NOTHING = compare(results(), results(), SAME)
 
 
-@pytest.mark.parametrize(
-    ("gates", "outcome", "comparison", "exit"),
-    [
-        pytest.param(Gates(), GOOD, None, Exit.PASSED, id="nothing asked"),
-        pytest.param(Gates(min_score=0.9), GOOD, None, Exit.PASSED, id="just enough"),
-        pytest.param(Gates(min_score=0.91), GOOD, None, Exit.GATE_FAILED, id="too low"),
-        pytest.param(Gates(min_score=0.8), FAILING, None, Exit.GATE_FAILED, id="failing"),
-        pytest.param(Gates(max_error_rate=0.2), FAILING, None, Exit.PASSED, id="errors allowed"),
-        pytest.param(Gates(max_error_rate=0.1), FAILING, None, Exit.TOO_MANY_ERRORS, id="errors"),
-        pytest.param(Gates(max_error_rate=0), GOOD, None, Exit.PASSED, id="no errors"),
-        pytest.param(
+@table(row(Gates(), GOOD, None, Exit.PASSED, id="nothing asked"),
+        row(Gates(min_score=0.9), GOOD, None, Exit.PASSED, id="just enough"),
+        row(Gates(min_score=0.91), GOOD, None, Exit.GATE_FAILED, id="too low"),
+        row(Gates(min_score=0.8), FAILING, None, Exit.GATE_FAILED, id="failing"),
+        row(Gates(max_error_rate=0.2), FAILING, None, Exit.PASSED, id="errors allowed"),
+        row(Gates(max_error_rate=0.1), FAILING, None, Exit.TOO_MANY_ERRORS, id="errors"),
+        row(Gates(max_error_rate=0), GOOD, None, Exit.PASSED, id="no errors"),
+        row(
             Gates(), replace(GOOD, failed=100, score=None, value_failures_wrong=0.0), None,
             Exit.TOO_MANY_ERRORS, id="all failed",
         ),
-        pytest.param(
+        row(
             Gates(min_score=0.1), replace(GOOD, done=0, score=None, value_failures_wrong=None),
             None, Exit.GATE_FAILED, id="nothing done",
         ),
-        pytest.param(Gates(max_cost=0.5), GOOD, None, Exit.PASSED, id="cheap enough"),
-        pytest.param(Gates(max_cost=0.4), GOOD, None, Exit.GATE_FAILED, id="too dear"),
-        pytest.param(
+        row(Gates(max_cost=0.5), GOOD, None, Exit.PASSED, id="cheap enough"),
+        row(Gates(max_cost=0.4), GOOD, None, Exit.GATE_FAILED, id="too dear"),
+        row(
             Gates(max_cost=9), replace(GOOD, unpriced=3), None, Exit.GATE_FAILED, id="who knows"
         ),
-        pytest.param(Gates(), GOOD, EQUAL, Exit.PASSED, id="no worse than the baseline"),
-        pytest.param(Gates(), GOOD, WORSE, Exit.GATE_FAILED, id="worse than the baseline"),
-        pytest.param(Gates(alpha=0.001), GOOD, WORSE, Exit.PASSED, id="not that sure"),
-        pytest.param(Gates(), GOOD, NOTHING, Exit.GATE_FAILED, id="nothing to compare"),
-        pytest.param(Gates(max_regressions=1), GOOD, EQUAL, Exit.PASSED, id="one may regress"),
-        pytest.param(Gates(max_regressions=0), GOOD, EQUAL, Exit.GATE_FAILED, id="none may"),
-        pytest.param(
+        row(Gates(), GOOD, EQUAL, Exit.PASSED, id="no worse than the baseline"),
+        row(Gates(), GOOD, WORSE, Exit.GATE_FAILED, id="worse than the baseline"),
+        row(Gates(alpha=0.001), GOOD, WORSE, Exit.PASSED, id="not that sure"),
+        row(Gates(), GOOD, NOTHING, Exit.GATE_FAILED, id="nothing to compare"),
+        row(Gates(max_regressions=1), GOOD, EQUAL, Exit.PASSED, id="one may regress"),
+        row(Gates(max_regressions=0), GOOD, EQUAL, Exit.GATE_FAILED, id="none may"),
+        row(
             Gates(min_score=0.95), replace(GOOD, ending="budget"), None, Exit.BUDGET_STOP, id="$"
         ),
-        pytest.param(
+        row(
             Gates(min_score=0.95), replace(GOOD, ending="errors"), None, Exit.TOO_MANY_ERRORS,
             id="paused for errors",
         ),
-        pytest.param(Gates(), replace(GOOD, ending="failed"), None, Exit.OUR_FAULT, id="ours"),
-        pytest.param(Gates(), replace(GOOD, ending="cancelled"), None, Exit.OUR_FAULT, id="gone"),
-    ],
+        row(Gates(), replace(GOOD, ending="failed"), None, Exit.OUR_FAULT, id="ours"),
+        row(Gates(), replace(GOOD, ending="cancelled"), None, Exit.OUR_FAULT, id="gone"),
 )  # fmt: skip
 def test_exit_codes(gates, outcome, comparison, exit):
     checks = judge(gates, outcome, comparison)
@@ -156,16 +149,13 @@ def test_what_was_asked_and_found_is_told_in_plain_words():
     assert told["regressions"].endswith("; at most 0 allowed.")
 
 
-@pytest.mark.parametrize(
-    ("gates", "has_baseline"),
-    [
-        (Gates(max_error_rate=5), False),
-        (Gates(alpha=0), True),
-        (Gates(alpha=0.05), False),
-        (Gates(max_regressions=0), False),
-        (Gates(max_regressions=-1), True),
-        (Gates(max_cost=-1), False),
-    ],
+@table(
+    (Gates(max_error_rate=5), False),
+    (Gates(alpha=0), True),
+    (Gates(alpha=0.05), False),
+    (Gates(max_regressions=0), False),
+    (Gates(max_regressions=-1), True),
+    (Gates(max_cost=-1), False),
 )
 def test_impossible_gates_are_refused(gates, has_baseline):
     with pytest.raises(GateError, match="--"):
@@ -180,21 +170,18 @@ def test_a_score_is_told_with_that_of_held_out_cases():
     assert [check.name for check in checks if told in check.told] == ["score", "baseline"]
 
 
-@pytest.mark.parametrize(
-    ("points", "front"),
-    [
-        pytest.param([], [], id="nobody"),
-        pytest.param([Point(0.5, 1, 1)], [0], id="one alone"),
-        pytest.param([Point(0.5, 1, 1), Point(0.6, 1, 1)], [1], id="better, else equal"),
-        pytest.param([Point(0.5, 1, 1), Point(0.6, 2, 1)], [0, 1], id="better but slower"),
-        pytest.param([Point(0.5, 1, 2), Point(0.5, 1, 1)], [1], id="only cheaper"),
-        pytest.param([Point(0.5, 1, 1), Point(0.5, 1, 1)], [0, 1], id="equal ones both stay"),
-        pytest.param([Point(0.0, 9, 9), Point(None, 1, 1)], [0], id="no quality, no place"),
-        pytest.param([Point(None, None, None)], [], id="nothing known"),
-        pytest.param([Point(0.6, 1, None), Point(0.5, 2, 9)], [0, 1], id="may be dearer"),
-        pytest.param([Point(0.6, 1, 9), Point(0.5, 2, None)], [0], id="beaten where known"),
-        pytest.param([Point(0.6, 1, None), Point(0.5, 2, None)], [0], id="price of nobody"),
-    ],
+@table(
+    row([], [], id="nobody"),
+    row([Point(0.5, 1, 1)], [0], id="one alone"),
+    row([Point(0.5, 1, 1), Point(0.6, 1, 1)], [1], id="better, else equal"),
+    row([Point(0.5, 1, 1), Point(0.6, 2, 1)], [0, 1], id="better but slower"),
+    row([Point(0.5, 1, 2), Point(0.5, 1, 1)], [1], id="only cheaper"),
+    row([Point(0.5, 1, 1), Point(0.5, 1, 1)], [0, 1], id="equal ones both stay"),
+    row([Point(0.0, 9, 9), Point(None, 1, 1)], [0], id="no quality, no place"),
+    row([Point(None, None, None)], [], id="nothing known"),
+    row([Point(0.6, 1, None), Point(0.5, 2, 9)], [0, 1], id="may be dearer"),
+    row([Point(0.6, 1, 9), Point(0.5, 2, None)], [0], id="beaten where known"),
+    row([Point(0.6, 1, None), Point(0.5, 2, None)], [0], id="price of nobody"),
 )
 def test_the_front(points, front):
     assert front_of(points) == front
@@ -268,7 +255,7 @@ def test_what_is_not_there_has_no_number_and_what_is_equal_has_a_width():
     assert found.low < found.value < found.high
 
 
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+@table(0.05, 0.5, 0.95)
 def test_percentiles_from_bins_are_close_to_the_true_ones(share):
     random = Random(3)
     values = [random.lognormvariate(5, 1) for _ in range(5000)]
@@ -281,15 +268,12 @@ def test_percentiles_from_bins_are_close_to_the_true_ones(share):
     assert percentile(left, share) == pytest.approx(true, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("values", "five", "outside"),
-    [
-        pytest.param([3.0], (3, 3, 3, 3, 3), (), id="one value"),
-        pytest.param([5.0] * 9, (5, 5, 5, 5, 5), (), id="all equal"),
-        pytest.param([4.0, 2.0, 1.0, 3.0, 5.0], (1, 2, 3, 4, 5), (), id="in any order"),
-        pytest.param([1, 2, 3, 4, 5, 99], (1, 2.25, 3.5, 4.75, 5), (99,), id="one outside"),
-        pytest.param([0, 5, 5, 5, 5, 9], (5, 5, 5, 5, 5), (0, 9), id="both sides of no width"),
-    ],
+@table(
+    row([3.0], (3, 3, 3, 3, 3), (), id="one value"),
+    row([5.0] * 9, (5, 5, 5, 5, 5), (), id="all equal"),
+    row([4.0, 2.0, 1.0, 3.0, 5.0], (1, 2, 3, 4, 5), (), id="in any order"),
+    row([1, 2, 3, 4, 5, 99], (1, 2.25, 3.5, 4.75, 5), (99,), id="one outside"),
+    row([0, 5, 5, 5, 5, 9], (5, 5, 5, 5, 5), (0, 9), id="both sides of no width"),
 )
 def test_a_box(values, five, outside):
     box = known(box_of(values))

@@ -8,6 +8,7 @@ import pytest
 from tests.engine.http_servers import Server, served
 from tests.engine.running import case, quick, run_document
 from tests.engine.test_webhook_scorer import route_to
+from tests.harness.table import table
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
 from workers.engine.kinds import read_configuration
@@ -107,18 +108,15 @@ async def judged_in_a_run(simulator, name, options, answer, expected):
 UNKNOWN = "the price of a model, or its count of tokens, is unknown"
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "facts", "value", "reason"),
-    [
-        ("latency", {"milliseconds": 1000}, Facts(1000.0), 1.0, "took 1,000 ms, 1,000 ms are"),
-        ("latency", {"milliseconds": 999.5}, Facts(1000.0), 0.0, "took 1,000 ms, 999.5 ms are"),
-        ("latency", {"milliseconds": 1}, Facts(), None, "how long the answer took is unknown"),
-        ("cost", {"dollars": 0.002}, Facts(1.0, 0.002), 1.0, "costs $0.002, $0.002 is allowed"),
-        ("cost", {"dollars": 0.002}, Facts(1.0, 0.0021), 0.0, "costs $0.0021, $0.002 is allowed"),
-        ("cost", {"dollars": 0.002}, Facts(1.0, 0.0), 1.0, "costs $0, $0.002 is allowed"),
-        ("cost", {"dollars": 5}, Facts(1.0, 0.0000021), 1.0, "costs $0.0000021, $5 is allowed"),
-        ("cost", {"dollars": 0.002}, Facts(1.0, None), None, UNKNOWN),
-    ],
+@table(
+    ("latency", {"milliseconds": 1000}, Facts(1000.0), 1.0, "took 1,000 ms, 1,000 ms are"),
+    ("latency", {"milliseconds": 999.5}, Facts(1000.0), 0.0, "took 1,000 ms, 999.5 ms are"),
+    ("latency", {"milliseconds": 1}, Facts(), None, "how long the answer took is unknown"),
+    ("cost", {"dollars": 0.002}, Facts(1.0, 0.002), 1.0, "costs $0.002, $0.002 is allowed"),
+    ("cost", {"dollars": 0.002}, Facts(1.0, 0.0021), 0.0, "costs $0.0021, $0.002 is allowed"),
+    ("cost", {"dollars": 0.002}, Facts(1.0, 0.0), 1.0, "costs $0, $0.002 is allowed"),
+    ("cost", {"dollars": 5}, Facts(1.0, 0.0000021), 1.0, "costs $0.0000021, $5 is allowed"),
+    ("cost", {"dollars": 0.002}, Facts(1.0, None), None, UNKNOWN),
 )
 def test_what_an_answer_took_is_judged(name, options, facts, value, reason):
     said = quick(name, options).judge_facts("5", case(), facts)

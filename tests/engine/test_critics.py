@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.running import built, evaluation, run_document
+from tests.harness.table import table
 from workers.engine.records import Case, Reply, Request
 from workers.engine.scorers import build_scorer
 from workers.engine.scorers.critics.rubric import Rating
@@ -80,16 +81,13 @@ async def test_a_closed_question_is_answered_with_yes_or_no(simulator, answer, l
     assert question["question"] in score.judging.calls[0].prompt[0]["content"]
 
 
-@pytest.mark.parametrize(
-    ("replies", "label", "value"),
-    [
-        (("first", "second"), "better", 1.0),
-        (("second", "first"), "worse", 0.0),
-        (("tie", "tie"), "tie", 0.5),
-        (("first", "first"), "changed its mind", 0.5),
-        (("second", "second"), "changed its mind", 0.5),
-        (("first", "tie"), "changed its mind", 0.5),
-    ],
+@table(
+    (("first", "second"), "better", 1.0),
+    (("second", "first"), "worse", 0.0),
+    (("tie", "tie"), "tie", 0.5),
+    (("first", "first"), "changed its mind", 0.5),
+    (("second", "second"), "changed its mind", 0.5),
+    (("first", "tie"), "changed its mind", 0.5),
 )
 async def test_a_pair_is_judged_in_both_orders(replies, label, value):
     async def ask(request: Request) -> Reply:
@@ -233,7 +231,7 @@ async def test_a_judge_is_asked_once_more_with_what_was_wrong(simulator, bad, pr
     assert f"</{fence}>" not in first  # it was shown another fence, which it may have repeated
 
 
-@pytest.mark.parametrize("text", [GOOD, f"```json\n{GOOD}\n```", f"```\n{GOOD}```", f"  {GOOD}\n"])
+@table(GOOD, f"```json\n{GOOD}\n```", f"```\n{GOOD}```", f"  {GOOD}\n")
 def test_a_code_block_around_the_verdict_is_read(text):
     assert read_verdict(Rating, text).score == 0.75
 
@@ -243,22 +241,19 @@ def test_a_reason_is_one_printable_line():
     assert plain(hostile) == "a b [31m evil c"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0.9",
-        "9/10",
-        "I would give it a 0.9, because it is right.",
-        '{"score": 0.5, "reason": 3}',
-        '{"score": 1.5, "reason": "very good"}',
-        '{"score": NaN, "reason": "?"}',
-        '{"score": 1e400, "reason": "?"}',
-        '{"score": true, "reason": "yes"}',
-        '{"score": 1}',
-        '{"score": 1, "reason": "a", "also": 2}',
-        "[" * 50_000,
-        "```json\n" + "\n" * 500_000,  # for hours, with a pattern that tries every line
-    ],
+@table(
+    "0.9",
+    "9/10",
+    "I would give it a 0.9, because it is right.",
+    '{"score": 0.5, "reason": 3}',
+    '{"score": 1.5, "reason": "very good"}',
+    '{"score": NaN, "reason": "?"}',
+    '{"score": 1e400, "reason": "?"}',
+    '{"score": true, "reason": "yes"}',
+    '{"score": 1}',
+    '{"score": 1, "reason": "a", "also": 2}',
+    "[" * 50_000,
+    "```json\n" + "\n" * 500_000,  # for hours, with a pattern that tries every line
 )
 def test_what_is_no_verdict_is_not_read_as_one(text):
     with pytest.raises(BadReply):

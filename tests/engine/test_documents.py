@@ -7,57 +7,49 @@ from time import process_time
 import pytest
 import yaml
 
+from tests.harness.table import table
 from workers.engine.errors import ConfigurationError
 from workers.engine.spec.depth import LEFT_OUT, is_too_deep
 from workers.engine.spec.documents import PlainLoader, read_document, write_document, write_line
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("kind: evaluate\nseed: 7", {"kind": "evaluate", "seed": 7}),
-        ('{"kind": "evaluate", "seed": 7}', {"kind": "evaluate", "seed": 7}),
-        ("{kind: evaluate}", {"kind": "evaluate"}),
-        ("\ufeffa: 1", {"a": 1}),
-        ("a: 2024-01-01", {"a": "2024-01-01"}),
-        ("a: [x, 1.5, true, null]", {"a": ["x", 1.5, True, None]}),
-        ("1: x", {"1": "x"}),
-        ("", None),
-    ],
+@table(
+    ("kind: evaluate\nseed: 7", {"kind": "evaluate", "seed": 7}),
+    ('{"kind": "evaluate", "seed": 7}', {"kind": "evaluate", "seed": 7}),
+    ("{kind: evaluate}", {"kind": "evaluate"}),
+    ("\ufeffa: 1", {"a": 1}),
+    ("a: 2024-01-01", {"a": "2024-01-01"}),
+    ("a: [x, 1.5, true, null]", {"a": ["x", 1.5, True, None]}),
+    ("1: x", {"1": "x"}),
+    ("", None),
 )
 def test_yaml_and_json_are_read(text, value):
     assert read_document(text) == value
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [1", "at the end, in line 1"),
-        ("a: 1\nb: [2\n", "at the end, in line 2"),
-        ("a: b: c", "in line 1, column 5"),
-        ("a: &x 1\nb: *x", "aliases (*name) are not read; write the value out in line 2"),
-        ("a: !!python/object/apply:os.system [id]", "tags such as !!set are not read"),
-        (
-            "a: !!set {x}",
-            "tags such as !!set are not read; write the plain value in line 1, column 4",
-        ),
-        ("a: !!binary aGk=", "tags such as !!set are not read"),
-        ("a: .nan", "Use texts, numbers"),
-        ("a: .inf", "Use texts, numbers"),
-        ('{"a": NaN}', "Use texts, numbers"),
-        ("? [a]\n: b", "unhashable"),
-        ("a: \x00", "Use texts, numbers"),
-        ('a: !!int ""', "tags such as !!set are not read"),
-        ("%TAG ! tag:yaml.org,2002:\n--- a", "%TAG is not read"),
-        ("[" * 20_000, "nested too deeply"),
-        ("[" * 65 + "]" * 65, "nested too deeply"),
-        ("- " * 100_000, "nested too deeply (more than 64 levels) in line 1, column 129"),
-        ("{a: " * 60_000, "nested too deeply (more than 64 levels) in line 1, column 257"),
-        ("a: " + "1:" * 100_000 + "1", "a number has more than 300 characters"),
-        ("- a\n" * 60_000, "more than 50,000 values; import rows as a dataset in line 50000"),
-        ("a: " + "x" * 262_144, "larger than 256 KB. Import the rows as a dataset"),
-        ('{"a": "' + "x" * 262_144 + '"}', "larger than 256 KB. Import the rows as a dataset"),
-    ],
+@table(
+    ("a: [1", "at the end, in line 1"),
+    ("a: 1\nb: [2\n", "at the end, in line 2"),
+    ("a: b: c", "in line 1, column 5"),
+    ("a: &x 1\nb: *x", "aliases (*name) are not read; write the value out in line 2"),
+    ("a: !!python/object/apply:os.system [id]", "tags such as !!set are not read"),
+    ("a: !!set {x}", "tags such as !!set are not read; write the plain value in line 1, column 4"),
+    ("a: !!binary aGk=", "tags such as !!set are not read"),
+    ("a: .nan", "Use texts, numbers"),
+    ("a: .inf", "Use texts, numbers"),
+    ('{"a": NaN}', "Use texts, numbers"),
+    ("? [a]\n: b", "unhashable"),
+    ("a: \x00", "Use texts, numbers"),
+    ('a: !!int ""', "tags such as !!set are not read"),
+    ("%TAG ! tag:yaml.org,2002:\n--- a", "%TAG is not read"),
+    ("[" * 20_000, "nested too deeply"),
+    ("[" * 65 + "]" * 65, "nested too deeply"),
+    ("- " * 100_000, "nested too deeply (more than 64 levels) in line 1, column 129"),
+    ("{a: " * 60_000, "nested too deeply (more than 64 levels) in line 1, column 257"),
+    ("a: " + "1:" * 100_000 + "1", "a number has more than 300 characters"),
+    ("- a\n" * 60_000, "more than 50,000 values; import rows as a dataset in line 50000"),
+    ("a: " + "x" * 262_144, "larger than 256 KB. Import the rows as a dataset"),
+    ('{"a": "' + "x" * 262_144 + '"}', "larger than 256 KB. Import the rows as a dataset"),
 )
 def test_what_is_not_plain_data_is_refused_with_the_place(text, message):
     with pytest.raises(ConfigurationError) as error:

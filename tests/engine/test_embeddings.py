@@ -8,6 +8,7 @@ import pytest
 
 from tests.engine.running import run_document
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from workers.engine.calling.asking import Asking, AskParts
 from workers.engine.calling.cache import MemoryCache, SingleFlight
 from workers.engine.calling.calls import Caller, CallParts, CallRules
@@ -201,15 +202,12 @@ async def test_closing_leaves_nobody_waiting(desk, simulator):
     assert not simulator.requests()
 
 
-@pytest.mark.parametrize(
-    ("total", "texts", "shares"),
-    [
-        (None, ["a", "b"], [None, None]),
-        (10, ["aaaa", "a"], [8, 2]),
-        (7, ["a", "a", "a"], [2, 3, 2]),
-        (1, ["a", "a", "a"], [0, 1, 0]),
-        (5, ["", ""], [0, 5]),
-    ],
+@table(
+    (None, ["a", "b"], [None, None]),
+    (10, ["aaaa", "a"], [8, 2]),
+    (7, ["a", "a", "a"], [2, 3, 2]),
+    (1, ["a", "a", "a"], [0, 1, 0]),
+    (5, ["", ""], [0, 5]),
 )
 def test_tokens_are_shared_out_whole(total, texts, shares):
     assert share_tokens(total, texts) == shares

@@ -4,6 +4,7 @@ same permanent error again and again stops a run, and nothing less does."""
 import pytest
 
 from tests.engine.running import run_document
+from tests.harness.table import row, table
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.flaws import FLAWS
 from workers.engine.errors import (
@@ -103,7 +104,7 @@ def test_a_switch_is_true_or_false(document, value):
     assert [problem.path for problem in refused.value.problems] == ["answers.score_truncated"]
 
 
-@pytest.mark.parametrize("flaw", FLAWS)
+@table(*FLAWS)
 def test_an_agent_of_ones_own_may_tell_a_flaw(flaw):
     found = select_best(
         lambda models, given: Answer("5", cost=0.5, flaw=flaw),
@@ -115,7 +116,7 @@ def test_an_agent_of_ones_own_may_tell_a_flaw(flaw):
     assert found.errors == [f"The agent's answer is not whole: {flaw.replace('_', ' ')}."]
 
 
-@pytest.mark.parametrize(("given", "wins"), [("", False), (Answer(""), True)])
+@table(("", False), (Answer(""), True))
 def test_a_bare_empty_text_is_no_answer(given, wins):
     found = select_best(
         lambda models, question: given,
@@ -139,29 +140,20 @@ def verdict(*scores):
     return next((told for score in scores if (told := streak.note(score, "model"))), "")
 
 
-@pytest.mark.parametrize(("error", "times"), [(Refused.name, 20), (BadCredentials.name, 3)])
+@table((Refused.name, 20), (BadCredentials.name, 3))
 def test_the_same_permanent_error_in_a_row_is_told(error, times):
     found = verdict(*[failed(error)] * (LONGEST_STREAK + 5))
     words = f"{times} trials in a row failed with “{error}”: 404: no such model. "
     assert found.startswith(words)
 
 
-@pytest.mark.parametrize(
-    "scores",
-    [
-        pytest.param([failed(Refused.name)] * (LONGEST_STREAK - 1), id="one too few"),
-        pytest.param(
-            [*[failed(Refused.name)] * 19, GOOD, *[failed(Refused.name)] * 19], id="one success"
-        ),
-        pytest.param(
-            [failed(Refused.name), failed(BadCredentials.name)] * 30, id="different errors"
-        ),
-        pytest.param([failed(ServerError.name)] * 40, id="may get better by itself"),
-        pytest.param([failed(MalformedAnswer.name)] * 40, id="was tried again already"),
-        pytest.param(
-            [*[failed(ScorerFailed.name, "words")] * 19, GOOD] * 3, id="some cannot be scored"
-        ),
-    ],
+@table(
+    row([failed(Refused.name)] * (LONGEST_STREAK - 1), id="one too few"),
+    row([*[failed(Refused.name)] * 19, GOOD, *[failed(Refused.name)] * 19], id="one success"),
+    row([failed(Refused.name), failed(BadCredentials.name)] * 30, id="different errors"),
+    row([failed(ServerError.name)] * 40, id="may get better by itself"),
+    row([failed(MalformedAnswer.name)] * 40, id="was tried again already"),
+    row([*[failed(ScorerFailed.name, "words")] * 19, GOOD] * 3, id="some cannot be scored"),
 )
 def test_nothing_less_stops_a_run(scores):
     assert verdict(*scores) == ""

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
+from tests.harness.table import table
 from workers.engine.agents import Agent
 from workers.engine.agents.functions import agent_of
 from workers.engine.kinds import read_configuration
@@ -28,7 +28,7 @@ def run_block(code):
     return names
 
 
-@pytest.mark.parametrize("text", [*blocks("CRITICS.md", "yaml"), *blocks("SELECT.md", "yaml")])
+@table(*blocks("CRITICS.md", "yaml"), *blocks("SELECT.md", "yaml"))
 def test_their_configurations_can_be_run(text):
     configuration = read_configuration(yaml.safe_load(text))
     columns = ["question", "expected", "earlier"]

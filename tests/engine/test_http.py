@@ -8,6 +8,7 @@ import pytest
 from evalsite.embedded.ports import free_port
 from tests.engine.http_servers import CHUNKED, HANG_UP, OK, Server, Step, served
 from tests.engine.running import FakeClock
+from tests.harness.table import row, table
 from tests.simulator.calls import until
 from workers.engine.errors import AnswerTooLarge, ConnectionFailed
 from workers.engine.http import (
@@ -173,20 +174,17 @@ async def test_a_single_server_is_asked_every_time(client):
         assert (await provider.send(ask())).text
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param([OK], id="with its length"),
-        pytest.param([OK[:30], OK[30:-1], OK[-1:]], id="in pieces"),
-        pytest.param([CHUNKED + b"1\r\nh\r\n1\r\ni\r\n0\r\n\r\n"], id="chunked"),
-        pytest.param([CHUNKED + b"2\r\nhi\r\n0\r\nSum: 1\r\n\r\n"], id="with a trailer"),
-        pytest.param([b"HTTP/1.0 200 OK\r\n\r\nh", b"i", HANG_UP], id="until the connection ends"),
-        pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n" + OK], id="after an interim answer"),
-        pytest.param(
-            [b"HTTP/1.1 199 Soon\r\nContent-Length: 4\r\n\r\nsoon" + OK],
-            id="after an interim answer with a body",
-        ),
-    ],
+@table(
+    row([OK], id="with its length"),
+    row([OK[:30], OK[30:-1], OK[-1:]], id="in pieces"),
+    row([CHUNKED + b"1\r\nh\r\n1\r\ni\r\n0\r\n\r\n"], id="chunked"),
+    row([CHUNKED + b"2\r\nhi\r\n0\r\nSum: 1\r\n\r\n"], id="with a trailer"),
+    row([b"HTTP/1.0 200 OK\r\n\r\nh", b"i", HANG_UP], id="until the connection ends"),
+    row([b"HTTP/1.1 100 Continue\r\n\r\n" + OK], id="after an interim answer"),
+    row(
+        [b"HTTP/1.1 199 Soon\r\nContent-Length: 4\r\n\r\nsoon" + OK],
+        id="after an interim answer with a body",
+    ),
 )
 async def test_an_answer_is_read_however_it_is_framed(script):
     async with served(Server(script)) as url, Client() as client:
@@ -198,34 +196,29 @@ def large(head):
     return [b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n", *[b"x" * 65536] * 80]
 
 
-@pytest.mark.parametrize(
-    ("script", "error"),
-    [
-        pytest.param([HANG_UP], ClosedWithoutAnswer, id="no answer"),
-        pytest.param([OK[:20], HANG_UP], ClosedWithoutAnswer, id="half a head"),
-        pytest.param([OK[:-1], HANG_UP], BrokenOff, id="half a body"),
-        pytest.param([b"SSH-2.0-OpenSSH\r\n\r\n"], NotHttp, id="another protocol"),
-        pytest.param(
-            [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
-            NotHttp,
-            id="an upgrade nobody asked for",
-        ),
-        pytest.param(
-            [b"HTTP/1.1 200 OK\r\nA: ", *[b"x" * 9999] * 9], AnswerTooLarge, id="a long head"
-        ),
-        pytest.param(
-            [CHUNKED + b"2\r\nhi\r\n0\r\nA: ", *[b"x" * 9999] * 9, b"\r\n\r\n"],
-            AnswerTooLarge,
-            id="a long trailer",
-        ),
-        pytest.param(
-            [CHUNKED + b"2;a=", *[b"x" * 9999] * 9, b"\r\nhi\r\n0\r\n\r\n"],
-            AnswerTooLarge,
-            id="a long note at a chunk",
-        ),
-        pytest.param(large(b"Content-Length: 5000000"), AnswerTooLarge, id="announced as too long"),
-        pytest.param(large(b"Connection: close"), AnswerTooLarge, id="too long without a word"),
-    ],
+@table(
+    row([HANG_UP], ClosedWithoutAnswer, id="no answer"),
+    row([OK[:20], HANG_UP], ClosedWithoutAnswer, id="half a head"),
+    row([OK[:-1], HANG_UP], BrokenOff, id="half a body"),
+    row([b"SSH-2.0-OpenSSH\r\n\r\n"], NotHttp, id="another protocol"),
+    row(
+        [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
+        NotHttp,
+        id="an upgrade nobody asked for",
+    ),
+    row([b"HTTP/1.1 200 OK\r\nA: ", *[b"x" * 9999] * 9], AnswerTooLarge, id="a long head"),
+    row(
+        [CHUNKED + b"2\r\nhi\r\n0\r\nA: ", *[b"x" * 9999] * 9, b"\r\n\r\n"],
+        AnswerTooLarge,
+        id="a long trailer",
+    ),
+    row(
+        [CHUNKED + b"2;a=", *[b"x" * 9999] * 9, b"\r\nhi\r\n0\r\n\r\n"],
+        AnswerTooLarge,
+        id="a long note at a chunk",
+    ),
+    row(large(b"Content-Length: 5000000"), AnswerTooLarge, id="announced as too long"),
+    row(large(b"Connection: close"), AnswerTooLarge, id="too long without a word"),
 )
 async def test_what_is_no_answer_has_a_name(script, error):
     server = Server(script)
@@ -261,7 +254,7 @@ async def test_a_request_is_written_as_the_server_expects_it():
     assert server.requests[1].startswith(b"GET /v1/things?x=1 HTTP/1.1\r\n")
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-More: 1", "a\nb", "a\rb"])
+@table("a\r\nX-More: 1", "a\nb", "a\rb")
 async def test_a_header_cannot_bring_another_one_along(value):
     server = Server()
     async with served(server) as url, Client() as client:

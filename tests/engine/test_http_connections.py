@@ -14,6 +14,7 @@ from aiohappyeyeballs import start_connection
 from tests.engine.http_servers import HANG_UP, OK, Server, served
 from tests.engine.proxies import make_authority
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import row, table
 from tests.simulator.calls import until
 from workers.engine.http import (
     BadCertificate,
@@ -42,13 +43,10 @@ def is_kept(client):
     return any(one.is_reusable for idle in client._idle.values() for one in idle)
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param([OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")], id="it says so"),
-        pytest.param([OK + OK.replace(b"OK\r\n", b"OK\r\nX-Other: 1\r\n")], id="it answered twice"),
-        pytest.param([OK, HANG_UP], id="it hung up"),
-    ],
+@table(
+    row([OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")], id="it says so"),
+    row([OK + OK.replace(b"OK\r\n", b"OK\r\nX-Other: 1\r\n")], id="it answered twice"),
+    row([OK, HANG_UP], id="it hung up"),
 )
 async def test_a_connection_that_should_not_be_used_again_is_not(script):
     server = Server(script)
@@ -205,7 +203,7 @@ async def test_a_name_that_is_not_known_is_looked_up_again():
     assert len(looked_up) == 2
 
 
-@pytest.mark.parametrize("host", [f"{'a' * 64}.example", "a..example"])
+@table(f"{'a' * 64}.example", "a..example")
 async def test_a_name_that_nobody_can_have_is_not_known(host):
     async with Client() as client:
         with pytest.raises(UnknownHost):

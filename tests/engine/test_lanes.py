@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.running import known
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from workers.engine import ending_tasks
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.errors import TimedOut
@@ -63,7 +64,7 @@ async def test_a_thread_that_nobody_waits_for_keeps_its_place_until_it_ends():
     assert (await (await second)).value == "second"
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(2), StopIteration()])
+@table(ValueError("no"), SystemExit(2), StopIteration())
 async def test_what_it_raises_is_told(error):
     def fail():
         raise error

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.table import row, table
 from workers.engine.calling.cache import cache_key
 from workers.engine.calling.call_notes import prompt_of
 from workers.engine.calling.calls import prompt_tokens
@@ -92,23 +93,19 @@ def test_messages_are_filled_from_the_case_and_are_the_same_call_however_written
     assert bodies[0] == bodies[1]
 
 
-@pytest.mark.parametrize(
-    ("history", "roles"),
-    [
-        pytest.param("", ["system", "user"], id="none"),
-        pytest.param("[]", ["system", "user"], id="empty"),
-        pytest.param(
-            '[{"role": "user", "content": "a {{question}}"},'
-            ' {"role": "assistant", "content": "b"}]',
-            ["system", "user", "assistant", "user"],
-            id="a turn",
-        ),
-        pytest.param(
-            '[{"role": "system", "content": "x"}, {"role": "user", "content": [{"text": "y"}]}]',
-            ["system", "system", "user", "user"],
-            id="with a system message of its own",
-        ),
-    ],
+@table(
+    row("", ["system", "user"], id="none"),
+    row("[]", ["system", "user"], id="empty"),
+    row(
+        '[{"role": "user", "content": "a {{question}}"}, {"role": "assistant", "content": "b"}]',
+        ["system", "user", "assistant", "user"],
+        id="a turn",
+    ),
+    row(
+        '[{"role": "system", "content": "x"}, {"role": "user", "content": [{"text": "y"}]}]',
+        ["system", "system", "user", "user"],
+        id="with a system message of its own",
+    ),
 )
 def test_a_conversation_is_put_in_its_place(history, roles):
     found = sent(WITH_HISTORY, question="3?", history=history)
@@ -118,32 +115,29 @@ def test_a_conversation_is_put_in_its_place(history, roles):
         assert found[1]["content"] == "a {{question}}"  # what a case holds is only data
 
 
-@pytest.mark.parametrize(
-    ("history", "told"),
-    [
-        ("hello", "{{history}} should hold a JSON list of messages, but is no JSON"),
-        ('{"role": "user"}', "should hold a JSON list"),
-        ('[{"role": "tool", "content": "x"}]', 'message 1: the role is "tool". Allowed: system'),
-        ('[{"role": ["user"], "content": "x"}]', 'the role is ["user"]'),
-        ('[{"role": "user"}]', "message 1: a message has a role and a content"),
-        ('[{"role": "user", "content": 5}]', "the content is a text, or a list"),
-        ('[{"role": "user", "content": [{"audio": "x"}]}]', "a part is"),
-        ('[{"role": "assistant", "content": "x"}]', "Begin with the user's"),
-        (
-            '[{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]',
-            "Message 3 is a system message after others",
+@table(
+    ("hello", "{{history}} should hold a JSON list of messages, but is no JSON"),
+    ('{"role": "user"}', "should hold a JSON list"),
+    ('[{"role": "tool", "content": "x"}]', 'message 1: the role is "tool". Allowed: system'),
+    ('[{"role": ["user"], "content": "x"}]', 'the role is ["user"]'),
+    ('[{"role": "user"}]', "message 1: a message has a role and a content"),
+    ('[{"role": "user", "content": 5}]', "the content is a text, or a list"),
+    ('[{"role": "user", "content": [{"audio": "x"}]}]', "a part is"),
+    ('[{"role": "assistant", "content": "x"}]', "Begin with the user's"),
+    (
+        '[{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]',
+        "Message 3 is a system message after others",
+    ),
+    (json.dumps([{"role": "user", "content": "x"}] * 600), "more than 500 messages"),
+    (
+        json.dumps(
+            [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": [{"image": PNG_URI}]},
+            ]
         ),
-        (json.dumps([{"role": "user", "content": "x"}] * 600), "more than 500 messages"),
-        (
-            json.dumps(
-                [
-                    {"role": "user", "content": "x"},
-                    {"role": "assistant", "content": [{"image": PNG_URI}]},
-                ]
-            ),
-            "message 2: only messages of the user may have images",
-        ),
-    ],
+        "message 2: only messages of the user may have images",
+    ),
 )
 def test_what_is_wrong_with_a_conversation_is_said(history, told):
     with pytest.raises(TemplateError) as caught:
@@ -160,35 +154,28 @@ def test_many_large_columns_do_not_make_a_huge_prompt():
 USER = {"role": "user", "content": "x"}
 
 
-@pytest.mark.parametrize(
-    ("prompt", "path", "told"),
-    [
-        ({"messages": []}, "messages", "This is empty"),
-        ({"messages": [FEW_SHOT[0]]}, "messages", "add a message with role user"),
-        ({"messages": [USER, FEW_SHOT[0]]}, "messages", "Message 2 is a system message after"),
-        ({"messages": [FEW_SHOT[2], USER]}, "messages", "Begin with the user's"),
-        ({"messages": FEW_SHOT[:3]}, "messages", "end with the user's"),
-        ({"messages": [{**USER, "role": "tool"}]}, "messages.0.role", "'system', 'user' or"),
-        ({"messages": [{**USER, "name": "x"}]}, "messages.0.name", "Allowed here: role, content"),
-        ({"messages": [{"role": "user"}]}, "messages.0.content", "needed"),
-        ({"messages": ["hello"]}, "messages.0", "Input should be a valid dictionary"),
-        ({"messages": [{**USER, "content": ""}]}, "messages.0.content.0.text", "This is empty"),
-        (
-            {"messages": [{**USER, "content": [{"txt": "x"}]}]},
-            "messages.0.content.0.text",
-            "needed",
-        ),
-        ({"messages": [{"messages": "{{a}} {{b}}"}]}, "messages.0.messages", "Name one column"),
-        ({"messages": FEW_SHOT, "system": "x"}, "", "not both"),
-        ({"messages": FEW_SHOT, "user": "x"}, "", "not both"),
-        (
-            {"messages": [{"role": "system", "content": [{"image": "{{a}}"}]}, USER]},
-            "messages.0",
-            "Only messages of the user",
-        ),
-        ({"version": 2}, "", "name it as library"),
-        ({"library": "x", "user": "y"}, "", "not both"),
-    ],
+@table(
+    ({"messages": []}, "messages", "This is empty"),
+    ({"messages": [FEW_SHOT[0]]}, "messages", "add a message with role user"),
+    ({"messages": [USER, FEW_SHOT[0]]}, "messages", "Message 2 is a system message after"),
+    ({"messages": [FEW_SHOT[2], USER]}, "messages", "Begin with the user's"),
+    ({"messages": FEW_SHOT[:3]}, "messages", "end with the user's"),
+    ({"messages": [{**USER, "role": "tool"}]}, "messages.0.role", "'system', 'user' or"),
+    ({"messages": [{**USER, "name": "x"}]}, "messages.0.name", "Allowed here: role, content"),
+    ({"messages": [{"role": "user"}]}, "messages.0.content", "needed"),
+    ({"messages": ["hello"]}, "messages.0", "Input should be a valid dictionary"),
+    ({"messages": [{**USER, "content": ""}]}, "messages.0.content.0.text", "This is empty"),
+    ({"messages": [{**USER, "content": [{"txt": "x"}]}]}, "messages.0.content.0.text", "needed"),
+    ({"messages": [{"messages": "{{a}} {{b}}"}]}, "messages.0.messages", "Name one column"),
+    ({"messages": FEW_SHOT, "system": "x"}, "", "not both"),
+    ({"messages": FEW_SHOT, "user": "x"}, "", "not both"),
+    (
+        {"messages": [{"role": "system", "content": [{"image": "{{a}}"}]}, USER]},
+        "messages.0",
+        "Only messages of the user",
+    ),
+    ({"version": 2}, "", "name it as library"),
+    ({"library": "x", "user": "y"}, "", "not both"),
 )
 def test_problems_of_messages_are_named(prompt, path, told):
     with pytest.raises(ConfigurationError) as caught:
@@ -231,22 +218,19 @@ def test_an_image_is_sent_as_data_or_by_its_address():
     ]
 
 
-@pytest.mark.parametrize(
-    ("picture", "told"),
-    [
-        ("file:///etc/passwd", "begins with http:// or https://"),
-        ("javascript:alert(1)", "begins with http:// or https://"),
-        ("ftp://example.org/a.png", "begins with http:// or https://"),
-        ("https://example.org/a b.png", "begins with http:// or https://"),
-        ("", "begins with http:// or https://"),
-        ("data:image/svg+xml;base64,PHN2Zz4=", "PNG, JPEG, GIF or WebP"),
-        ("data:text/html;base64,PHN2Zz4=", "PNG, JPEG, GIF or WebP"),
-        ("data:image/png,abc", "PNG, JPEG, GIF or WebP"),
-        ("data:image/png;base64,not base64!", "no base64"),
-        (PNG_URI.replace("png", "jpeg"), "says image/jpeg, but by its first bytes it is PNG"),
-        ("data:image/png;base64,PHN2Zz4=", "is none of PNG, JPEG, GIF and WebP"),
-        (f"data:image/png;base64,{b64encode(PNG + b'0' * 256_000).decode()}", "larger than 256 KB"),
-    ],
+@table(
+    ("file:///etc/passwd", "begins with http:// or https://"),
+    ("javascript:alert(1)", "begins with http:// or https://"),
+    ("ftp://example.org/a.png", "begins with http:// or https://"),
+    ("https://example.org/a b.png", "begins with http:// or https://"),
+    ("", "begins with http:// or https://"),
+    ("data:image/svg+xml;base64,PHN2Zz4=", "PNG, JPEG, GIF or WebP"),
+    ("data:text/html;base64,PHN2Zz4=", "PNG, JPEG, GIF or WebP"),
+    ("data:image/png,abc", "PNG, JPEG, GIF or WebP"),
+    ("data:image/png;base64,not base64!", "no base64"),
+    (PNG_URI.replace("png", "jpeg"), "says image/jpeg, but by its first bytes it is PNG"),
+    ("data:image/png;base64,PHN2Zz4=", "is none of PNG, JPEG, GIF and WebP"),
+    (f"data:image/png;base64,{b64encode(PNG + b'0' * 256_000).decode()}", "larger than 256 KB"),
 )
 def test_what_is_no_image_is_not_sent(picture, told):
     with pytest.raises(TemplateError) as caught:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import row, table
 from workers.engine.parallel import (
     CandidateResponse,
     ParallelError,
@@ -80,15 +81,12 @@ def test_none_is_a_result_like_any_other_and_items_are_spread_over_the_arguments
     assert score_batch_parallel(lambda p, q, r: len(p + q + r), items) == [2, 3, 4, 5, 6, 7]
 
 
-@pytest.mark.parametrize(
-    ("items", "workers", "at_once"),
-    [
-        pytest.param(8, None, 4, id="at most four by default"),
-        pytest.param(8, 0, 4, id="zero means the default"),
-        pytest.param(3, None, 3, id="no more than there are items"),
-        pytest.param(12, 6, 6, id="as many as asked for"),
-        pytest.param(4, 1, 1, id="one after the other"),
-    ],
+@table(
+    row(8, None, 4, id="at most four by default"),
+    row(8, 0, 4, id="zero means the default"),
+    row(3, None, 3, id="no more than there are items"),
+    row(12, 6, 6, id="as many as asked for"),
+    row(4, 1, 1, id="one after the other"),
 )
 def test_so_many_run_at_once(items, workers, at_once):
     crowd = Crowd(wanted=at_once)
@@ -128,7 +126,7 @@ def test_every_item_is_tried_even_after_a_failure():
     assert len(error.value.failures) == 10
 
 
-@pytest.mark.parametrize("generate", [generate_candidates, generate_candidates_parallel])
+@table(generate_candidates, generate_candidates_parallel)
 def test_one_response_per_system_prompt_in_their_order(generate):
     model = Model()
     responses = generate(model, ["Be brief.", "Be kind."], "Why?", temperature=0.1, top_p=0.5)
@@ -168,7 +166,7 @@ def test_generation_is_parallel_only_where_asked():
     assert (together.peak, alone.peak) == (3, 1)
 
 
-@pytest.mark.parametrize("generate", [generate_candidates, generate_candidates_parallel])
+@table(generate_candidates, generate_candidates_parallel)
 def test_a_call_that_fails_leaves_the_other_responses(generate):
     with pytest.raises(ParallelError) as error:
         generate(Model(), ["a", "broken", "c"], "?")
@@ -190,10 +188,7 @@ def test_an_answer_may_be_an_object_with_a_text():
     assert response.raw == Answer("42")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"on_error": "ignore"}, "Choose one of: raise, return"), ({"max_workers": -1}, "1 or more")],
-)
+@table(({"on_error": "ignore"}, "Choose one of: raise, return"), ({"max_workers": -1}, "1 or more"))
 def test_a_wrong_option_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         map_parallel(divide, [1], **options)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.engine.installed_agents import HERE, ROUTED, ROUTER, agent, chat
 from tests.engine.running import run_document
+from tests.harness.table import table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.plugins import PLUGINS, PluginError, install_plugins
@@ -91,13 +92,10 @@ async def test_an_agent_that_is_gone_fails_its_trials(simulator, selection, case
     assert "EVALSITE_PLUGINS" in scores[0].message
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("no_such_package.agents", "is not there. Install the package of 'no_such_package'"),
-        (f"{HERE}.nothing", "is not there"),
-        ("workers.engine.records", "has no __all__"),
-    ],
+@table(
+    ("no_such_package.agents", "is not there. Install the package of 'no_such_package'"),
+    (f"{HERE}.nothing", "is not there"),
+    ("workers.engine.records", "has no __all__"),
 )
 def test_a_plugin_that_is_not_there_stops_the_start(name, told):
     with pytest.raises(PluginError, match="EVALSITE_PLUGINS") as caught:

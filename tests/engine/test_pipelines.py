@@ -8,6 +8,7 @@ import pytest
 from tests.engine.installed_agents import HERE, LARGE, ROUTED, ROUTER, TERSE, agent, chat
 from tests.engine.running import run_document, table_of
 from tests.harness.patience import wait_until
+from tests.harness.table import table
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
 from workers.engine.kinds import read_configuration
@@ -50,17 +51,14 @@ async def test_an_answer_that_no_route_knows_fails_the_trial_or_takes_the_defaul
     assert score.value == 1.0
 
 
-@pytest.mark.parametrize(
-    ("answer", "step"),
-    [
-        ("easy", "quick"),
-        (" **Easy.** ", "quick"),
-        ("This one is very hard, I think.", "slow"),
-        ("uneasy", "other"),
-        ("Easy or hard?", "other"),
-        ("", "other"),
-        ("c++", "slow"),
-    ],
+@table(
+    ("easy", "quick"),
+    (" **Easy.** ", "quick"),
+    ("This one is very hard, I think.", "slow"),
+    ("uneasy", "other"),
+    ("Easy or hard?", "other"),
+    ("", "other"),
+    ("c++", "slow"),
 )
 def test_answers_are_matched_by_words(answer, step):
     routes = {"easy": "quick", "hard": "slow", "very hard": "slow", "c++": "slow"}

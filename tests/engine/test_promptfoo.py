@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.promptfoo.reading import read_promptfoo
@@ -68,28 +69,25 @@ def test_prompts_models_and_rows():
     check(found)
 
 
-@pytest.mark.parametrize(
-    ("given", "scorer"),
-    [
-        ({"type": "contains", "value": "x"}, {"contains": {"ignore_case": False, "texts": ["x"]}}),
-        ({"type": "icontains", "value": "x"}, {"contains": {"texts": ["x"]}}),
-        (
-            {"type": "not-icontains-all", "value": ["x", 2]},
-            {"contains": {"match": "all", "not": True, "texts": ["x", "2"]}},
-        ),
-        ({"type": "regex", "value": "a+"}, {"regex": {"pattern": "a+"}}),
-        ({"type": "is-json"}, {"json": {"in_block": False}}),
-        (
-            {"type": "is-json", "value": {"type": "object"}},
-            {"json": {"in_block": False, "json_schema": '{"type": "object"}'}},
-        ),
-        (
-            {"type": "llm-rubric", "value": "Is kind.", "provider": "openai:gpt-4o", "weight": 2},
-            {"rubric": {"weight": 2, "judge": "main/gpt-4o", "rubric": "Is kind."}},
-        ),
-        ({"type": "latency", "threshold": 900}, {"latency": {"milliseconds": 900}}),
-        ({"type": "cost", "threshold": 0.1, "metric": "m"}, {"cost": {"as": "m", "dollars": 0.1}}),
-    ],
+@table(
+    ({"type": "contains", "value": "x"}, {"contains": {"ignore_case": False, "texts": ["x"]}}),
+    ({"type": "icontains", "value": "x"}, {"contains": {"texts": ["x"]}}),
+    (
+        {"type": "not-icontains-all", "value": ["x", 2]},
+        {"contains": {"match": "all", "not": True, "texts": ["x", "2"]}},
+    ),
+    ({"type": "regex", "value": "a+"}, {"regex": {"pattern": "a+"}}),
+    ({"type": "is-json"}, {"json": {"in_block": False}}),
+    (
+        {"type": "is-json", "value": {"type": "object"}},
+        {"json": {"in_block": False, "json_schema": '{"type": "object"}'}},
+    ),
+    (
+        {"type": "llm-rubric", "value": "Is kind.", "provider": "openai:gpt-4o", "weight": 2},
+        {"rubric": {"weight": 2, "judge": "main/gpt-4o", "rubric": "Is kind."}},
+    ),
+    ({"type": "latency", "threshold": 900}, {"latency": {"milliseconds": 900}}),
+    ({"type": "cost", "threshold": 0.1, "metric": "m"}, {"cost": {"as": "m", "dollars": 0.1}}),
 )
 def test_asserts_of_all_tests_become_scorers(given, scorer):
     found = read(defaultTest={"assert": [given]})
@@ -97,13 +95,10 @@ def test_asserts_of_all_tests_become_scorers(given, scorer):
     check(found)
 
 
-@pytest.mark.parametrize(
-    ("kind", "scorer"),
-    [
-        ("equals", {"exact": {}}),
-        ("starts-with", {"starts_with": {"ignore_case": False}}),
-        ("factuality", {"factuality": {"judge": "main/gpt-4o-mini"}}),
-    ],
+@table(
+    ("equals", {"exact": {}}),
+    ("starts-with", {"starts_with": {"ignore_case": False}}),
+    ("factuality", {"factuality": {"judge": "main/gpt-4o-mini"}}),
 )
 def test_values_of_each_test_become_the_expected_answer(kind, scorer):
     found = with_asserts([{"type": kind, "value": "chien"}], [{"type": kind, "value": "chat"}])
@@ -203,16 +198,13 @@ def test_files_of_tests_are_imported_apart():
     assert "'file://shared.yaml' is not read." in told["defaultTest"]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[]", "is a mapping of fields"),
-        ("prompts: []", "nothing here that can be used"),
-        ("a: &x [*x]", ""),
-        ("a: !!python/object:os.system x", ""),
-        ("x" * 300_000, "larger than 256 KB"),
-        ("[" * 100, ""),
-    ],
+@table(
+    ("[]", "is a mapping of fields"),
+    ("prompts: []", "nothing here that can be used"),
+    ("a: &x [*x]", ""),
+    ("a: !!python/object:os.system x", ""),
+    ("x" * 300_000, "larger than 256 KB"),
+    ("[" * 100, ""),
 )
 def test_what_cannot_be_read_is_refused(text, told):
     with pytest.raises(ConfigurationError) as caught:
@@ -244,7 +236,7 @@ BOMBS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("bomb", BOMBS)
+@table(*BOMBS)
 def test_a_file_of_256_kb_stays_small(bomb):
     """Before there were bounds, these took up to minutes of the web process or gigabytes of it."""
     asked = []
@@ -266,14 +258,11 @@ def test_a_file_of_256_kb_stays_small(bomb):
     assert any("left out" in note.message for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("value", "rows"),
-    [
-        pytest.param("{{a}}" * 10_000, 1, id="names a long text 10,000 times"),
-        pytest.param("{{a}}" * 20, 1_000, id="names it 20 times in every row"),
-        pytest.param(LONG, 10_000, id="is long in every row"),
-        pytest.param([LONG, {"b": LONG}], 10_000, id="is long and no text"),
-    ],
+@table(
+    row("{{a}}" * 10_000, 1, id="names a long text 10,000 times"),
+    row("{{a}}" * 20, 1_000, id="names it 20 times in every row"),
+    row(LONG, 10_000, id="is long in every row"),
+    row([LONG, {"b": LONG}], 10_000, id="is long and no text"),
 )
 def test_a_value_that_would_be_gigabytes_is_refused(value, rows):
     numbers = [str(number) for number in range(rows)]

@@ -6,6 +6,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from tests.harness.table import row, table
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import MalformedAnswer, Refused
 from workers.engine.kinds.select.litellm import (
@@ -36,16 +37,13 @@ def azure(client, simulator, options, key=KEY):
     return PROVIDERS["azure"](client, "azure", simulator.url, key, None, Manner(options=options))
 
 
-@pytest.mark.parametrize(
-    ("options", "path"),
-    [
-        pytest.param(
-            VERSION,
-            "/openai/deployments/my%20gpt%2F4/chat/completions?api-version=2024-10-21",
-            id="a deployment and its version",
-        ),
-        pytest.param({}, "/openai/v1/chat/completions", id="without a version"),
-    ],
+@table(
+    row(
+        VERSION,
+        "/openai/deployments/my%20gpt%2F4/chat/completions?api-version=2024-10-21",
+        id="a deployment and its version",
+    ),
+    row({}, "/openai/v1/chat/completions", id="without a version"),
 )
 def test_where_a_call_goes(options, path):
     assert Azure.written(ask("my gpt/4"), options).path == path
@@ -95,13 +93,10 @@ async def test_an_app_answers_and_its_tokens_are_unknown(client, simulator):
     assert json.loads(whole.text) == {"results": [{"text": reply.text}]}
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        '{"input": "{{prompt}}", "deep": [{"also": "say: {{prompt}}!"}]}',
-        '["{{prompt}}"]',
-        '{"input": "{{ prompt }}", "n": 1, "deep": [{"also": "{{system}}"}]}',
-    ],
+@table(
+    '{"input": "{{prompt}}", "deep": [{"also": "say: {{prompt}}!"}]}',
+    '["{{prompt}}"]',
+    '{"input": "{{ prompt }}", "n": 1, "deep": [{"also": "{{system}}"}]}',
 )
 def test_a_case_cannot_leave_the_text_it_is_put_into(template):
     """What is sent has the template's shape, whatever the case holds."""
@@ -142,40 +137,34 @@ async def test_every_method_arrives_and_an_app_makes_no_embeddings(client, simul
         await app(client, simulator).send(asked)
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("a.b", "deep"),
-        ("$.a.b", "deep"),
-        ("a['b']", "deep"),
-        ("list[1]", "two"),
-        ("list.0.x", "1"),
-        ("a", '{"b":"deep"}'),
-        ("", '{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'),
-    ],
+@table(
+    ("a.b", "deep"),
+    ("$.a.b", "deep"),
+    ("a['b']", "deep"),
+    ("list[1]", "two"),
+    ("list.0.x", "1"),
+    ("a", '{"b":"deep"}'),
+    ("", '{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'),
 )
 def test_where_the_answer_is(path, text):
     document = b'{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'
     assert text_at(document, path) == text
 
 
-@pytest.mark.parametrize("path", ["b", "a.b.c", "list[7]", "list.x", "none"])
+@table("b", "a.b.c", "list[7]", "list.x", "none")
 def test_a_path_that_leads_nowhere_is_no_answer(path):
     with pytest.raises(MalformedAnswer):
         text_at(b'{"a": {"b": "deep"}, "list": [1], "none": null}', path)
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"body": "{{prompt}}"}, "must be JSON"),
-        ({"body": '{"a": "b"}'}, "Put {{prompt}}"),
-        ({"body": '{"a": "{{prompt}} {{secret}}"}'}, "Unknown: secret"),
-        ({"method": "DELETE"}, "POST"),
-        ({"path": "ask"}, "pattern"),
-        ({"path": "/a\r\nb"}, "pattern"),
-        ({"url": "http://evil.example"}, "Extra inputs"),
-    ],
+@table(
+    ({"body": "{{prompt}}"}, "must be JSON"),
+    ({"body": '{"a": "b"}'}, "Put {{prompt}}"),
+    ({"body": '{"a": "{{prompt}} {{secret}}"}'}, "Unknown: secret"),
+    ({"method": "DELETE"}, "POST"),
+    ({"path": "ask"}, "pattern"),
+    ({"path": "/a\r\nb"}, "pattern"),
+    ({"url": "http://evil.example"}, "Extra inputs"),
 )
 def test_a_template_that_cannot_be_filled_is_refused(options, told):
     with pytest.raises(ValidationError) as refused:
@@ -186,7 +175,7 @@ def test_a_template_that_cannot_be_filled_is_refused(options, told):
 FILLED_IN = [name for name, known in KNOWN_PROVIDERS.items() if known.base_url]
 
 
-@pytest.mark.parametrize("name", KNOWN_PROVIDERS)
+@table(*KNOWN_PROVIDERS)
 def test_every_provider_speaks_a_protocol_that_we_have(name):
     known = KNOWN_PROVIDERS[name]
     assert known.kind in PROVIDERS
@@ -195,7 +184,7 @@ def test_every_provider_speaks_a_protocol_that_we_have(name):
     assert known.hint.endswith(".")
 
 
-@pytest.mark.parametrize("name", FILLED_IN)
+@table(*FILLED_IN)
 def test_every_address_may_be_called_once_a_private_one_is_allowed(name):
     url = KNOWN_PROVIDERS[name].base_url
     port = url.split(":")[-1].split("/")[0]
@@ -203,18 +192,15 @@ def test_every_address_may_be_called_once_a_private_one_is_allowed(name):
     assert check_url(url, AddressPolicy(frozenset({local} - {""})))
 
 
-@pytest.mark.parametrize(
-    ("url", "title"),
-    [
-        ("https://api.groq.com/openai/v1", "Groq"),
-        ("https://API.OpenAI.com/v1", "OpenAI"),
-        ("https://my-resource.openai.azure.com", "Azure OpenAI"),
-        ("https://openrouter.ai/api/v1", "OpenRouter"),
-        ("https://api.groq.com.evil.example/v1", None),
-        ("http://localhost:11434", None),
-        ("https://provider.example/v1", None),
-        ("", None),
-    ],
+@table(
+    ("https://api.groq.com/openai/v1", "Groq"),
+    ("https://API.OpenAI.com/v1", "OpenAI"),
+    ("https://my-resource.openai.azure.com", "Azure OpenAI"),
+    ("https://openrouter.ai/api/v1", "OpenRouter"),
+    ("https://api.groq.com.evil.example/v1", None),
+    ("http://localhost:11434", None),
+    ("https://provider.example/v1", None),
+    ("", None),
 )
 def test_whose_address_it_is(url, title):
     found = known_provider_at(url)
@@ -225,7 +211,7 @@ def test_what_a_person_must_complete_is_in_an_address():
     assert TO_COMPLETE in KNOWN_PROVIDERS["azure"].base_url
 
 
-@pytest.mark.parametrize("document", [{"data": [{"id": "a/b"}]}, [{"id": "a/b"}]])
+@table({"data": [{"id": "a/b"}]}, [{"id": "a/b"}])
 def test_a_list_of_models_may_come_bare(document):
     assert openai_names(document) == ["a/b"]
 
@@ -233,43 +219,40 @@ def test_a_list_of_models_may_come_bare(document):
 MODEL = ChosenModel("planner", "openai-main", "some/model", {"temperature": 0.2})
 
 
-@pytest.mark.parametrize(
-    ("server", "expected"),
-    [
-        pytest.param(
-            Server("openai", "https://provider.example/v1"),
-            {
-                "model": "openai/some/model",
-                "api_base": "https://provider.example/v1",
-                "api_key": "os.environ/OPENAI_MAIN_API_KEY",
-            },
-            id="like OpenAI",
-        ),
-        pytest.param(
-            Server("anthropic", ""),
-            {"model": "anthropic/some/model", "api_key": "os.environ/OPENAI_MAIN_API_KEY"},
-            id="at its usual address",
-        ),
-        pytest.param(
-            Server("ollama", "http://127.0.0.1:11434"),
-            {"model": "ollama/some/model", "api_base": "http://127.0.0.1:11434"},
-            id="without a key",
-        ),
-        pytest.param(
-            Server("openai", "https://me:secret@provider.example/v1?key=secret"),
-            {
-                "model": "openai/some/model",
-                "api_base": "https://provider.example/v1",
-                "api_key": "os.environ/OPENAI_MAIN_API_KEY",
-            },
-            id="an address with secrets",
-        ),
-        pytest.param(
-            None,
-            {"model": "openai/some/model", "api_key": "os.environ/OPENAI_MAIN_API_KEY"},
-            id="an endpoint that was removed",
-        ),
-    ],
+@table(
+    row(
+        Server("openai", "https://provider.example/v1"),
+        {
+            "model": "openai/some/model",
+            "api_base": "https://provider.example/v1",
+            "api_key": "os.environ/OPENAI_MAIN_API_KEY",
+        },
+        id="like OpenAI",
+    ),
+    row(
+        Server("anthropic", ""),
+        {"model": "anthropic/some/model", "api_key": "os.environ/OPENAI_MAIN_API_KEY"},
+        id="at its usual address",
+    ),
+    row(
+        Server("ollama", "http://127.0.0.1:11434"),
+        {"model": "ollama/some/model", "api_base": "http://127.0.0.1:11434"},
+        id="without a key",
+    ),
+    row(
+        Server("openai", "https://me:secret@provider.example/v1?key=secret"),
+        {
+            "model": "openai/some/model",
+            "api_base": "https://provider.example/v1",
+            "api_key": "os.environ/OPENAI_MAIN_API_KEY",
+        },
+        id="an address with secrets",
+    ),
+    row(
+        None,
+        {"model": "openai/some/model", "api_key": "os.environ/OPENAI_MAIN_API_KEY"},
+        id="an endpoint that was removed",
+    ),
 )
 def test_each_step_is_a_model_of_its_name(server, expected):
     servers = {"openai-main": server} if server else {}
@@ -286,10 +269,7 @@ def test_a_key_among_the_parameters_is_left_out():
     assert "secret" not in str(litellm_config([keyed], {}, {}))
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "name"),
-    [("a", "A_API_KEY"), ("my.own-1", "MY_OWN_1_API_KEY"), ("9b", "_9B_API_KEY")],
-)
+@table(("a", "A_API_KEY"), ("my.own-1", "MY_OWN_1_API_KEY"), ("9b", "_9B_API_KEY"))
 def test_the_key_is_named_after_the_endpoint(endpoint, name):
     assert key_name(endpoint) == name
 

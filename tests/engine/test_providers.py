@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from tests.harness.table import table
 from workers.engine.calling.cache import cache_key
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited, Refused
@@ -126,9 +127,7 @@ async def test_every_provider_hears_how_long_to_wait(connect, simulator, kind):
     assert failed.value.retry_after_seconds == 2.5
 
 
-@pytest.mark.parametrize(
-    "text", ["soon", "Mon, 01 Jan 99999999999 00:00:00 GMT", "Mon, 01 Jan 2026 00:00:00 +999999999"]
-)
+@table("soon", "Mon, 01 Jan 99999999999 00:00:00 GMT", "Mon, 01 Jan 2026 00:00:00 +999999999")
 def test_a_wait_that_cannot_be_read_is_none(text):
     assert read_retry_after({"retry-after": text}) is None
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.running import case, quick
 from tests.engine.test_scorers import EXPECTED, OPTIONS
+from tests.harness.table import table
 from workers.engine.judgements import judge_if_quick
 from workers.engine.named import describe_options
 from workers.engine.records import Case, Facts
@@ -48,18 +49,15 @@ def test_rouge_and_bleu_are_those_of_their_libraries():
         assert close("bleu", answer, expected) == pytest.approx(bleu, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("name", "answer", "expected", "value"),
-    [
-        ("token_f1", "the Eiffel tower", "Eiffel Tower", 1.0),
-        ("token_f1", "in Paris, France", "Paris", 0.5),
-        ("token_f1", "no no no", "no", 0.5),
-        ("token_f1", "Rome", "Paris", 0.0),
-        ("token_f1", "the", "a", 1.0),
-        ("edit_distance", "kitten", "sitting", 1 - 3 / 7),
-        ("edit_distance", "PARIS ", "paris", 1.0),
-        ("edit_distance", "", "abc", 0.0),
-    ],
+@table(
+    ("token_f1", "the Eiffel tower", "Eiffel Tower", 1.0),
+    ("token_f1", "in Paris, France", "Paris", 0.5),
+    ("token_f1", "no no no", "no", 0.5),
+    ("token_f1", "Rome", "Paris", 0.0),
+    ("token_f1", "the", "a", 1.0),
+    ("edit_distance", "kitten", "sitting", 1 - 3 / 7),
+    ("edit_distance", "PARIS ", "paris", 1.0),
+    ("edit_distance", "", "abc", 0.0),
 )
 def test_words_in_common_are_counted_as_in_squad_and_letters_by_edits(
     name, answer, expected, value
@@ -75,7 +73,7 @@ def test_the_threshold_makes_closeness_right_or_wrong():
     assert "0.571, 0.6 is needed" in far.reason
 
 
-@pytest.mark.parametrize("name", ["edit_distance", "token_f1", "rouge_l", "bleu"])
+@table("edit_distance", "token_f1", "rouge_l", "bleu")
 def test_long_texts_are_compared_as_far_as_they_are_read(name):
     judgement = quick(name, {}).judge("word " * LONGEST_COMPARED, case("word " * LONGEST_COMPARED))
     assert judgement.value == pytest.approx(1.0)
@@ -104,7 +102,7 @@ HOSTILE_ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("name", QUICK)
+@table(*QUICK)
 def test_hostile_answers_are_judged_at_once_and_can_be_stored(name):
     """Processor time, which a busy machine does not add to; what backtracks would take hours."""
     for answer in HOSTILE_ANSWERS.values():
@@ -117,9 +115,7 @@ def test_hostile_answers_are_judged_at_once_and_can_be_stored(name):
         assert len(stored) < 1_000, answer[:80]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["(?:a?){1000}X" * 4, r"(.{1000})", r"[^\n]{0,500}", r"\w{1,100}", "(a)" * 50]
-)
+@table("(?:a?){1000}X" * 4, r"(.{1000})", r"[^\n]{0,500}", r"\w{1,100}", "(a)" * 50)
 def test_a_pattern_that_people_write_is_not(pattern):
     assert problem_with_scorer("regex", {"pattern": pattern}) == ""
     assert compiled(pattern, False).regexp.programsize <= LARGEST_PROGRAM
@@ -184,31 +180,25 @@ def test_every_scorer_judges_ten_thousand_answers_in_the_time_of_forty_countings
     assert sum(countings.values()) <= MOST_COUNTINGS, countings
 
 
-@pytest.mark.parametrize(
-    ("entry", "name", "options"),
-    [
-        ("exact", "exact", {}),
-        ({"exact": None}, "exact", {}),
-        ({"exact": {}}, "exact", {}),
-        ({"numeric": {"tolerance": 0.1}}, "numeric", {"tolerance": 0.1}),
-    ],
+@table(
+    ("exact", "exact", {}),
+    ({"exact": None}, "exact", {}),
+    ({"exact": {}}, "exact", {}),
+    ({"numeric": {"tolerance": 0.1}}, "numeric", {"tolerance": 0.1}),
 )
 def test_a_configuration_names_a_scorer_alone_or_with_options(entry, name, options):
     assert SCORERS.read(entry) == (name, options)
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ("judge", "Unknown scorer 'judge'. Choose one of: exact, contains, starts_with, regex"),
-        ({"judge": {}}, "Unknown scorer 'judge'"),
-        ({1: {}}, "Unknown scorer 1"),
-        ({}, "A scorer is a name"),
-        ({"exact": {}, "regex": {}}, "A scorer is a name"),
-        (None, "A scorer is a name"),
-        (["exact"], "A scorer is a name"),
-        ({"numeric": 0.1}, "{numeric: {option: value}}, not as float"),
-    ],
+@table(
+    ("judge", "Unknown scorer 'judge'. Choose one of: exact, contains, starts_with, regex"),
+    ({"judge": {}}, "Unknown scorer 'judge'"),
+    ({1: {}}, "Unknown scorer 1"),
+    ({}, "A scorer is a name"),
+    ({"exact": {}, "regex": {}}, "A scorer is a name"),
+    (None, "A scorer is a name"),
+    (["exact"], "A scorer is a name"),
+    ({"numeric": 0.1}, "{numeric: {option: value}}, not as float"),
 )
 def test_any_other_entry_is_refused_with_an_example(entry, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared below

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.engine.running import case, quick, value
+from tests.harness.table import table
 from workers.engine.errors import ScorerFailed
 from workers.engine.records import Case
 from workers.engine.scorers import build_scorer, problem_with_scorer
@@ -167,7 +168,7 @@ SAID: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAID)
+@table(*SAID)
 def test_an_answer_is_right_or_wrong(name):
     assert [
         (options, answer[:80], expected)
@@ -205,7 +206,7 @@ CANNOT_BE_JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "the_case", "message"), CANNOT_BE_JUDGED)
+@table(*CANNOT_BE_JUDGED)
 def test_a_case_that_cannot_be_judged_is_an_error_and_says_what_to_do(
     name, options, the_case, message
 ):
@@ -265,14 +266,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
+@table(*REFUSED)
 def test_a_wrong_option_is_refused_with_what_is_allowed(name, options, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared below
         build_scorer(name, options)
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(a*)*b$"])
+@table("(a+)+$", "(a|aa)+$", "(.*a){20}", "(a*)*b$")
 def test_no_pattern_can_hang(pattern):
     start = process_time()  # not what others on the machine take
     quick("regex", {"pattern": pattern}).judge("a" * 40 + "b", case())
@@ -283,19 +284,16 @@ def test_no_pattern_can_hang(pattern):
 TOO_LARGE = "RE2 makes a program of more than 10,000 instructions of it."
 
 
-@pytest.mark.parametrize(
-    ("pattern", "told"),
-    [
-        (
-            "(?:a?){1000}X" * 60,
-            f"is too large: {TOO_LARGE} Make counted repeats smaller, such as {{10}} for {{1000}}, "
-            "or write * or +.",
-        ),
-        ("(?:a?){1000}X" * 5, TOO_LARGE),
-        (r"\pL{1,50}", TOO_LARGE),
-        (r"\pL{1000}", TOO_LARGE),
-        ("(a)" * 51, "has 51 groups. Allowed: 50. Write (?:...) for those"),
-    ],
+@table(
+    (
+        "(?:a?){1000}X" * 60,
+        f"is too large: {TOO_LARGE} Make counted repeats smaller, such as {{10}} for {{1000}}, "
+        "or write * or +.",
+    ),
+    ("(?:a?){1000}X" * 5, TOO_LARGE),
+    (r"\pL{1,50}", TOO_LARGE),
+    (r"\pL{1000}", TOO_LARGE),
+    ("(a)" * 51, "has 51 groups. Allowed: 50. Write (?:...) for those"),
 )
 def test_a_pattern_that_could_take_seconds_is_refused_whoever_brings_it(pattern, told):
     assert told in problem_with_scorer("regex", {"pattern": pattern})

@@ -10,6 +10,7 @@ import yaml
 from tests.engine import lane_work
 from tests.engine.running import known
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from workers.engine.select_best import Answer, select_best
 
 MODELS = {"planner": ["small", "large"], "solver": ["small", "large"]}
@@ -240,18 +241,15 @@ def test_the_rows_go_to_a_csv_file(tmp_path):
     assert len(lines) == 5
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "told"),
-    [
-        ({"models": {"a": []}}, ValueError, "at least one of each"),
-        ({"dataset": []}, ValueError, "at least one"),
-        ({"dataset": [(1, 2, 3)]}, ValueError, "pairs"),
-        ({"max_concurrent": 0}, ValueError, "Give 1 or more"),
-        ({"method": "luck"}, ValueError, "Choose one of"),
-        ({"method": "bayesian", "mode": "pareto"}, ValueError, "keep a front"),
-        ({"mode": "cheap"}, ValueError, "'weighted' or 'pareto'"),
-        ({"agent": 3}, TypeError, "agent is a class"),
-    ],
+@table(
+    ({"models": {"a": []}}, ValueError, "at least one of each"),
+    ({"dataset": []}, ValueError, "at least one"),
+    ({"dataset": [(1, 2, 3)]}, ValueError, "pairs"),
+    ({"max_concurrent": 0}, ValueError, "Give 1 or more"),
+    ({"method": "luck"}, ValueError, "Choose one of"),
+    ({"method": "bayesian", "mode": "pareto"}, ValueError, "keep a front"),
+    ({"mode": "cheap"}, ValueError, "'weighted' or 'pareto'"),
+    ({"agent": 3}, TypeError, "agent is a class"),
 )
 def test_wrong_arguments_are_refused(change, error, told):
     given = {"agent": make_agent(True), "models": MODELS, "dataset": DATASET, "eval_fn": is_right}

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from tests.engine.installed_agents import chat
 from tests.engine.running import run_document, table_of
 from tests.engine.selecting import make_matrix
+from tests.harness.table import table
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
@@ -208,7 +209,7 @@ def test_the_steps_of_a_combination_are_read_from_its_name():
     assert matrix.candidates()[0].document["choices"] == {"planner": "a", "solver": "b"}
 
 
-@pytest.mark.parametrize("name", CONTESTANTS)
+@table(*CONTESTANTS)
 def test_a_line_gives_means_over_the_seeds(name):
     line = bench(make_matrix(SPREAD, failed=0.02), name, range(42, 46))
     assert (line.matrix, line.strategy, line.seeds) == ("made", name, 4)

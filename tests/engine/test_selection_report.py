@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.harness.table import table
 from workers.engine.chunks import Allocation
 from workers.engine.kinds.select.layers import MOST_ROWS, last_steps, layers_of
 from workers.engine.kinds.select.report import aim_text, report_of
@@ -152,13 +153,10 @@ def test_nobody_wins_where_nobody_answers_and_prices_are_estimated_where_known()
     assert report(priced({"a": 1}, {"a": None})).brute_force_dollars is None
 
 
-@pytest.mark.parametrize(
-    ("objective", "text"),
-    [
-        (Objective(), "accuracy"),
-        (Objective(lambda_cost=0.2), "accuracy − 0.2 × price"),
-        (Objective(lambda_cost=1, lambda_latency=0.5), "accuracy − 1 × price − 0.5 × latency"),
-    ],
+@table(
+    (Objective(), "accuracy"),
+    (Objective(lambda_cost=0.2), "accuracy − 0.2 × price"),
+    (Objective(lambda_cost=1, lambda_latency=0.5), "accuracy − 1 × price − 0.5 × latency"),
 )
 def test_what_the_bounds_are_of_is_said(objective, text):
     assert aim_text(objective) == text
@@ -189,35 +187,32 @@ EQUAL = make_matrix([0.5] * 9, 40, seed=2)  # of equal strength: hardly anybody 
 WHOLE = Allocation(1, 20)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "cases", "splits"),
-    [
-        pytest.param("brute_force", {}, [40], [WHOLE], id="once, the dataset"),
-        pytest.param("random_search", {}, [40], [WHOLE], id="once, the dataset, for some"),
-        pytest.param("hill_climbing", {}, [40, 40, 40], [WHOLE] * 3, id="every neighbour"),
-        pytest.param("bayesian", {"sample_fraction": 0.9}, [40, 40, 40], [WHOLE] * 3, id="gp"),
-        pytest.param(
-            "arm_elimination",
-            {"confidence": 9.0},
-            [4, 8, 16, 12],
-            [Allocation(5, 4), Allocation(2, 8), Allocation(1, 16), Allocation(1, 12)],
-            id="every round",
-        ),
-        pytest.param(
-            "threshold",
-            {"confidence": 9.0},
-            [4, 1, 1],
-            [Allocation(5, 4), Allocation(9, 1), Allocation(9, 1)],
-            id="the first cases, then one",
-        ),
-        pytest.param(
-            "epsilon_lucb",
-            {"n_initial": 7},
-            [7, 1, 1],
-            [Allocation(2, 7), Allocation(2, 1), Allocation(2, 1)],
-            id="the first cases, then one of two",
-        ),
-    ],
+@table(
+    pytest.param("brute_force", {}, [40], [WHOLE], id="once, the dataset"),
+    pytest.param("random_search", {}, [40], [WHOLE], id="once, the dataset, for some"),
+    pytest.param("hill_climbing", {}, [40, 40, 40], [WHOLE] * 3, id="every neighbour"),
+    pytest.param("bayesian", {"sample_fraction": 0.9}, [40, 40, 40], [WHOLE] * 3, id="gp"),
+    pytest.param(
+        "arm_elimination",
+        {"confidence": 9.0},
+        [4, 8, 16, 12],
+        [Allocation(5, 4), Allocation(2, 8), Allocation(1, 16), Allocation(1, 12)],
+        id="every round",
+    ),
+    pytest.param(
+        "threshold",
+        {"confidence": 9.0},
+        [4, 1, 1],
+        [Allocation(5, 4), Allocation(9, 1), Allocation(9, 1)],
+        id="the first cases, then one",
+    ),
+    pytest.param(
+        "epsilon_lucb",
+        {"n_initial": 7},
+        [7, 1, 1],
+        [Allocation(2, 7), Allocation(2, 1), Allocation(2, 1)],
+        id="the first cases, then one of two",
+    ),
 )
 def test_the_slots_are_split_by_the_cases_of_a_round(name, options, cases, splits):
     strategy = select(name, EQUAL, **options)
@@ -259,7 +254,7 @@ def test_bayesian_says_what_it_expects_of_those_not_tried():
     assert report(played("brute_force", make_matrix([0.9, 0.1]))).forecasts == {}
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
+@table(*SELECTIONS)
 def test_everybody_says_when_to_use_it_and_what_its_options_do(name):
     strategy = SELECTIONS[name]
     assert strategy.label

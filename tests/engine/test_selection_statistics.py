@@ -6,6 +6,7 @@ import math
 import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.harness.table import row, table
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.statistics.matrices import Matrix
 from workers.engine.strategies import SELECTIONS, build_selection
@@ -43,7 +44,7 @@ def test_a_failure_counts_as_wrong_unless_it_was_to_be_left_out():
     assert board.count(0) == 3
 
 
-@pytest.mark.parametrize("values", [[1.0], [1.0, 1.0], [0.0] * 50, [0.7, 0.7]])
+@table([1.0], [1.0, 1.0], [0.0] * 50, [0.7, 0.7])
 def test_an_interval_always_has_a_width(values):
     assert interval_of(values, 1.0).half > 0
     assert paired_variance(values, values, 0.0) > 0
@@ -57,14 +58,11 @@ def test_intervals_are_the_published_ones():
     assert interval_of([], 1.0).high == math.inf
 
 
-@pytest.mark.parametrize(
-    ("slow", "fast", "winner"),
-    [
-        pytest.param(scored(1.0, 90.0), scored(1.0, 20.0), 1, id="the faster"),
-        pytest.param(scored(1.0, 20.0, 0.2), scored(1.0, 20.0, 0.1), 1, id="then the cheaper"),
-        pytest.param(scored(1.0, 20.0, None), scored(1.0, 20.0, 0.9), 1, id="unknown is no price"),
-        pytest.param(scored(1.0), scored(1.0), 0, id="then the first"),
-    ],
+@table(
+    row(scored(1.0, 90.0), scored(1.0, 20.0), 1, id="the faster"),
+    row(scored(1.0, 20.0, 0.2), scored(1.0, 20.0, 0.1), 1, id="then the cheaper"),
+    row(scored(1.0, 20.0, None), scored(1.0, 20.0, 0.9), 1, id="unknown is no price"),
+    row(scored(1.0), scored(1.0), 0, id="then the first"),
 )
 def test_ties_go_to(slow, fast, winner):
     assert board_of([slow], [fast]).choose([0, 1]) == winner
@@ -95,7 +93,7 @@ def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen():
     assert fast.choose([0, 1]) == 1  # a tie on the first case, and faster
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
+@table(*SELECTIONS)
 def test_the_winner_has_not_been_given_up(name):
     matrix = make_matrix([0.3, 0.4, 0.5, 0.5, 0.55, 0.6, 0.6, 0.85, 0.9], failed=0.1)
     for seed in range(10):
@@ -168,7 +166,7 @@ def test_a_gaussian_process_trusts_what_is_alike_and_doubts_what_is_not():
     assert far.mean == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@table(*range(5))
 def test_the_allowance_is_what_arm_elimination_spends(seed):
     """Played on a board where everything is known, look by look."""
     matrix = make_matrix([0.4, 0.5, 0.6, 0.65, 0.7, 0.7, 0.75, 0.8, 0.8], 100, seed=seed)
@@ -190,23 +188,17 @@ keeps_front = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "place"),
-    [(2, 1, 5, 0.25), (1, 1, 5, 0.0), (5, 1, 5, 1.0), (3, 3, 3, 0.0), (None, 1, 5, 1.0)],
-)
+@table((2, 1, 5, 0.25), (1, 1, 5, 0.0), (5, 1, 5, 1.0), (3, 3, 3, 0.0), (None, 1, 5, 1.0))
 def test_a_value_is_put_between_the_least_and_the_most_seen(value, low, high, place):
     """Where all are equal it does not matter; what is unknown is never better than the worst."""
     assert Span(low, high).place(value) == place
 
 
-@pytest.mark.parametrize(
-    ("cost", "latency", "sample", "worth"),
-    [
-        pytest.param(0.5, 0.5, scored(1.0, 3.0, 0.003), 0.5, id="half way in both"),
-        pytest.param(0.3, 0.2, scored(1.0, 5.0, 0.005), 0.5, id="the dearest and slowest"),
-        pytest.param(0.5, 0.5, scored(1.0, 1.0, 0.001), 1.0, id="the cheapest and fastest"),
-        pytest.param(0.0, 0.0, scored(1.0, 5.0, 0.005), 1.0, id="quality alone"),
-    ],
+@table(
+    row(0.5, 0.5, scored(1.0, 3.0, 0.003), 0.5, id="half way in both"),
+    row(0.3, 0.2, scored(1.0, 5.0, 0.005), 0.5, id="the dearest and slowest"),
+    row(0.5, 0.5, scored(1.0, 1.0, 0.001), 1.0, id="the cheapest and fastest"),
+    row(0.0, 0.0, scored(1.0, 5.0, 0.005), 1.0, id="quality alone"),
 )
 def test_a_sample_is_worth_its_quality_less_what_it_cost(cost, latency, sample, worth):
     objective = Objective(lambda_cost=cost, lambda_latency=latency)
@@ -251,7 +243,7 @@ def test_under_pareto_the_faster_is_kept_though_it_is_worse(name):
     assert 0 not in strategy.eliminations
 
 
-@pytest.mark.parametrize("name", ["arm_elimination", "paired_elimination"])
+@table("arm_elimination", "paired_elimination")
 def test_under_pareto_nobody_leaves_for_a_dearer_one(name):
     costs = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]  # the better, the dearer: all are on the front
     candidates = MATRIX.candidates()
@@ -272,9 +264,7 @@ def test_the_winner_is_on_the_front(name):
         assert strategy.best in strategy.front
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, strategy in SELECTIONS.items() if not strategy.keeps_front]
-)
+@table(*[name for name, strategy in SELECTIONS.items() if not strategy.keeps_front])
 def test_who_looks_for_one_number_refuses_pareto(name):
     with pytest.raises(ValueError, match=f"{name} looks for the best by one number"):
         build_selection(name, MATRIX.candidates(), 60, objective=PARETO)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.harness.table import table
 from workers.engine.records import Score, Trial
 from workers.engine.session import Session
 from workers.engine.strategies import SELECTIONS, build_selection
@@ -136,22 +137,17 @@ def test_a_candidate_without_rivals_is_measured(name, cases):
     assert strategy.eliminations == {}
 
 
-@pytest.mark.parametrize(
-    "name", ["brute_force", "arm_elimination", "paired_elimination", "matrix_ucb", "epsilon_lucb"]
-)
+@table("brute_force", "arm_elimination", "paired_elimination", "matrix_ucb", "epsilon_lucb")
 def test_a_clear_winner_is_found(name):
     strategy = select(name, MATRIX, confidence=2.0)
     play(strategy, of_matrix(MATRIX))
     assert strategy.best == 8
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "told"),
-    [
-        ("guessing", {}, "Choose one of: arm_elimination"),
-        ("threshold", {"epsilon": 1}, "It takes: threshold, confidence, batch, budget, failures"),
-        ("arm_elimination", {"confidence": -1}, "confidence: Input should be greater than 0"),
-    ],
+@table(
+    ("guessing", {}, "Choose one of: arm_elimination"),
+    ("threshold", {"epsilon": 1}, "It takes: threshold, confidence, batch, budget, failures"),
+    ("arm_elimination", {"confidence": -1}, "confidence: Input should be greater than 0"),
 )
 def test_wrong_options_are_refused(name, options, told):
     with pytest.raises(ValueError, match=told):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.harness.table import table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.records import CONFIRM, EVALUATE, Candidate, Score, Trial
@@ -100,12 +101,12 @@ def test_a_listening_strategy_waits_for_its_scores_and_is_told_them_in_order():
     assert strategy.told == [0, 1, 2]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 50])
+@table(1, 2, 3, 50)
 def test_the_limit_does_not_change_what_is_asked(limit):
     assert play(Session(Chasing()), limit) == play(Session(Chasing()), 3)
 
 
-@pytest.mark.parametrize("asked", range(13))
+@table(*range(13))
 def test_a_replayed_session_goes_on_where_the_other_was(asked):
     whole = play(Session(Chasing()), 1)
     scores = [value_of(trial) for trial in whole[:asked]]
@@ -211,7 +212,7 @@ def test_the_best_is_scored_on_cases_that_nobody_was_ranked_by(document, at_once
     assert [s.trial.position for s in scores] == list(range(len(scores)))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@table(*DOCUMENTS)
 def test_a_replay_stands_where_the_run_stood(document):
     scores = play_to_the_end(begin(document), 7)
     for told in range(0, len(scores) + 1, 3):
@@ -222,7 +223,7 @@ def test_a_replay_stands_where_the_run_stood(document):
         assert again.best == BEST
 
 
-@pytest.mark.parametrize("document", DOCUMENTS[:3])  # elimination asks other trials long before
+@table(*DOCUMENTS[:3])
 def test_after_a_retry_that_makes_another_one_best_the_confirmation_is_another(document):
     scores = play_to_the_end(begin(document), 1000)
     session, other = begin(document), 2
@@ -252,7 +253,7 @@ def test_the_split_is_the_seeds_and_covers_every_case():
     assert abs(sum(split.held_out) / 200 - 499.5) < 75  # from everywhere, not from one end
 
 
-@pytest.mark.parametrize(("held_out", "count"), [(0.25, 5), (0.001, 1), (1, 1), (7, 7), (None, 0)])
+@table((0.25, 5), (0.001, 1), (1, 1), (7, 7), (None, 0))
 def test_a_share_or_a_number_of_cases_is_held_out(held_out, count):
     made = read_configuration({**EVALUATION, "held_out": held_out})
     assert made.count_held_out(CASES) == count
@@ -260,13 +261,13 @@ def test_a_share_or_a_number_of_cases_is_held_out(held_out, count):
     assert isinstance(made.begin(CASES), Confirmed) == bool(count)
 
 
-@pytest.mark.parametrize(("held_out", "told"), [(0, "greater than 0"), (2.5, "whole number")])
+@table((0, "greater than 0"), (2.5, "whole number"))
 def test_what_is_no_share_and_no_number_is_refused(held_out, told):
     with pytest.raises(ConfigurationError, match=told):
         read_configuration({**EVALUATION, "held_out": held_out})
 
 
-@pytest.mark.parametrize("held_out", [20, 500, 0.99])
+@table(20, 500, 0.99)
 def test_some_cases_must_be_left_to_rank_by(held_out):
     made = read_configuration({**EVALUATION, "held_out": held_out})
     with pytest.raises(ConfigurationError) as caught:

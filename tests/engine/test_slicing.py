@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.harness.table import table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.dataset_choice import DatasetChoice
@@ -19,18 +20,15 @@ def cut(part, seed=0, rows=ROWS):
     return slice_rows(DatasetChoice(name="x", **part), seed, list(rows[0]), rows)
 
 
-@pytest.mark.parametrize(
-    ("where", "fits"),
-    [
-        ({"subject": "logic"}, lambda row: row["subject"] == "logic"),
-        ({"level": 3}, lambda row: row["level"] == "3"),
-        ({"level": [1, "2"]}, lambda row: row["level"] in ("1", "2")),
-        ({"subject": {"not": "logic"}}, lambda row: row["subject"] != "logic"),
-        (
-            {"subject": {"not": ["logic", "algebra"]}, "level": 0},
-            lambda row: row["subject"] == "geometry" and row["level"] == "0",
-        ),
-    ],
+@table(
+    ({"subject": "logic"}, lambda row: row["subject"] == "logic"),
+    ({"level": 3}, lambda row: row["level"] == "3"),
+    ({"level": [1, "2"]}, lambda row: row["level"] in ("1", "2")),
+    ({"subject": {"not": "logic"}}, lambda row: row["subject"] != "logic"),
+    (
+        {"subject": {"not": ["logic", "algebra"]}, "level": 0},
+        lambda row: row["subject"] == "geometry" and row["level"] == "0",
+    ),
 )
 def test_where_keeps_rows_with_these_values_in_their_order(where, fits):
     assert cut({"where": where}) == [place for place, row in enumerate(ROWS) if fits(row)]
@@ -102,44 +100,41 @@ def test_where_comes_before_split_before_sample_before_first():
     assert cut({**part, "first": 4000}, seed=3) == sample
 
 
-@pytest.mark.parametrize(
-    ("part", "path", "told"),
-    [
-        ({"where": {"topic": "x"}}, "where", "no column 'topic'. The columns are: question, sub"),
-        (
-            {"where": {"subject": ["logic", "music"]}},
-            "where",
-            "No row has 'music' in the column 'subject'. Among what there is: 'algebra'",
-        ),
-        ({"where": {"subject": {"not": "music"}}}, "where", "No row has 'music'"),
-        (
-            {"where": {"subject": "logic", "question": "Question 0?"}},
-            "where",
-            "No row has all of these values together.",
-        ),
-        ({"split": "dev"}, "split", "There is no part 'dev'. Choose one of: train, test"),
-        (
-            {"split": {"part": "dev", "column": "subject"}},
-            "split",
-            "No row has 'dev' in the column 'subject'. Among what there is: 'algebra'",
-        ),
-        ({"split": {"part": "a", "column": "fold"}}, "split", "There is no column 'fold'."),
-        ({"where": {"subject": {"has": "x"}}}, "where", "No row has 'x' in the column 'subject'"),
-        ({"sample": 121}, "sample", "A sample of 121 cannot be drawn from 120 rows."),
-        (
-            {"where": {"question": "Question 5?"}, "sample": 2},
-            "sample",
-            "A sample of 2 cannot be drawn from 1 row.",
-        ),
-        (
-            {
-                "where": {"question": "Question 5?"},
-                "split": {"part": "b", "of": {"a": 0.999999, "b": 0.000001}},
-            },
-            "split",
-            "Part 'b' has none of the 1 row.",
-        ),
-    ],
+@table(
+    ({"where": {"topic": "x"}}, "where", "no column 'topic'. The columns are: question, sub"),
+    (
+        {"where": {"subject": ["logic", "music"]}},
+        "where",
+        "No row has 'music' in the column 'subject'. Among what there is: 'algebra'",
+    ),
+    ({"where": {"subject": {"not": "music"}}}, "where", "No row has 'music'"),
+    (
+        {"where": {"subject": "logic", "question": "Question 0?"}},
+        "where",
+        "No row has all of these values together.",
+    ),
+    ({"split": "dev"}, "split", "There is no part 'dev'. Choose one of: train, test"),
+    (
+        {"split": {"part": "dev", "column": "subject"}},
+        "split",
+        "No row has 'dev' in the column 'subject'. Among what there is: 'algebra'",
+    ),
+    ({"split": {"part": "a", "column": "fold"}}, "split", "There is no column 'fold'."),
+    ({"where": {"subject": {"has": "x"}}}, "where", "No row has 'x' in the column 'subject'"),
+    ({"sample": 121}, "sample", "A sample of 121 cannot be drawn from 120 rows."),
+    (
+        {"where": {"question": "Question 5?"}, "sample": 2},
+        "sample",
+        "A sample of 2 cannot be drawn from 1 row.",
+    ),
+    (
+        {
+            "where": {"question": "Question 5?"},
+            "split": {"part": "b", "of": {"a": 0.999999, "b": 0.000001}},
+        },
+        "split",
+        "Part 'b' has none of the 1 row.",
+    ),
 )
 def test_what_cannot_be_cut_is_refused(part, path, told):
     with pytest.raises(ConfigurationError) as caught:
@@ -182,18 +177,15 @@ def test_what_cannot_be_meant_is_refused(document, part, path, told):
     assert told in caught.value.problems[0].message
 
 
-@pytest.mark.parametrize(
-    ("part", "text"),
-    [
-        ({}, ""),
-        ({"first": 3}, "the first"),
-        ({"sample": 50}, "a sample (seed 7)"),
-        ({"sample": 50, "seed": 0}, "a sample (seed 0)"),
-        (
-            {"where": {"level": [1, 2], "subject": {"not": "logic"}}, "split": "test"},
-            "where level is 1 or 2, where subject is not logic, part test (seed 0)",
-        ),
-    ],
+@table(
+    ({}, ""),
+    ({"first": 3}, "the first"),
+    ({"sample": 50}, "a sample (seed 7)"),
+    ({"sample": 50, "seed": 0}, "a sample (seed 0)"),
+    (
+        {"where": {"level": [1, 2], "subject": {"not": "logic"}}, "split": "test"},
+        "where level is 1 or 2, where subject is not logic, part test (seed 0)",
+    ),
 )
 def test_a_slice_in_words(part, text):
     assert DatasetChoice(name="x", **part).slice_text(run_seed=7) == text
@@ -217,14 +209,11 @@ def test_a_split_column_names_the_part_of_each_row():
     assert cut(by_share, rows=rows) != []
 
 
-@pytest.mark.parametrize(
-    ("cell", "tags"),
-    [
-        ("hard, maths;long|hard", ["hard", "maths", "long"]),
-        ('["hard", "two words", 3]', ["hard", "two words", "3"]),
-        ("[not json", ["[not json"]),
-        (" , ", []),
-    ],
+@table(
+    ("hard, maths;long|hard", ["hard", "maths", "long"]),
+    ('["hard", "two words", 3]', ["hard", "two words", "3"]),
+    ("[not json", ["[not json"]),
+    (" , ", []),
 )
 def test_the_tags_of_a_cell(cell, tags):
     assert tags_in(cell) == tags

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from tests.harness.table import table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
@@ -124,7 +125,7 @@ def test_off_and_no_limit_can_be_asked_for(document):
     assert count_trials(read_configuration(document), 10**6) == 12 * 10**6
 
 
-@pytest.mark.parametrize("document", [None, 3, "kind: evaluate", ["evaluate"]])
+@table(None, 3, "kind: evaluate", ["evaluate"])
 def test_what_is_no_mapping_is_refused(document):
     assert "mapping" in problems_of(document)[""]
 
@@ -240,14 +241,11 @@ def installed():
     PLUGINS.clear()
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        {"bowler": {"height_cm": 14}},
-        {"name": "bowler", "height_cm": 14},
-        {"name": "bowler", "options": {"height_cm": 14}},
-        {"name": "bowler", "options": None, "height_cm": 14},
-    ],
+@table(
+    {"bowler": {"height_cm": 14}},
+    {"name": "bowler", "height_cm": 14},
+    {"name": "bowler", "options": {"height_cm": 14}},
+    {"name": "bowler", "options": None, "height_cm": 14},
 )
 def test_options_stand_under_the_name_beside_it_or_apart(written):
     choice = HatChoice.model_validate(written)
@@ -255,17 +253,14 @@ def test_options_stand_under_the_name_beside_it_or_apart(written):
     assert HATS.choose(choice.name, choice.options).options.height_cm == 14
 
 
-@pytest.mark.parametrize(
-    ("written", "told"),
-    [
-        ("fez", "Unknown hat 'fez'. Choose one of: bowler."),
-        ({"name": 3}, "Unknown hat 3. Choose one of: bowler."),
-        ({"bowler": {"brim": 2}}, "The hat bowler has no option 'brim'. It takes: height_cm."),
-        ({"bowler": {"height_cm": 0}}, "bowler.height_cm: Input should be greater than or equal"),
-        ({"bowler": 14}, "written as {bowler: {option: value}}, not as int"),
-        ({"name": "bowler", "options": {"height_cm": 1}, "height_cm": 2}, "not both"),
-        ([], "A hat is a name, as in bowler, or a name with its options, as in {bowler: {height"),
-    ],
+@table(
+    ("fez", "Unknown hat 'fez'. Choose one of: bowler."),
+    ({"name": 3}, "Unknown hat 3. Choose one of: bowler."),
+    ({"bowler": {"brim": 2}}, "The hat bowler has no option 'brim'. It takes: height_cm."),
+    ({"bowler": {"height_cm": 0}}, "bowler.height_cm: Input should be greater than or equal"),
+    ({"bowler": 14}, "written as {bowler: {option: value}}, not as int"),
+    ({"name": "bowler", "options": {"height_cm": 1}, "height_cm": 2}, "not both"),
+    ([], "A hat is a name, as in bowler, or a name with its options, as in {bowler: {height"),
 )
 def test_what_is_wrong_is_said_with_what_is_allowed(written, told):
     with pytest.raises(ValueError, match=re.escape(told)):

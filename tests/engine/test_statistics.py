@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 from tests.engine.running import known
+from tests.harness.table import row, table
 from workers.engine.statistics.agreement import differ, distance, krippendorff_alpha
 from workers.engine.statistics.bootstrap import bootstrap_mean
 from workers.engine.statistics.clusters import Clusters, estimate_clustered, variance_of_mean
@@ -200,7 +201,7 @@ def test_a_candidate_is_separable_although_its_interval_overlaps():
     assert wilson(0.52, 100)[1] > wilson(0.6, 100)[0]
 
 
-@pytest.mark.parametrize(("tries", "passed", "k"), [(5, 2, 1), (5, 2, 3), (6, 5, 2), (4, 0, 2)])
+@table((5, 2, 1), (5, 2, 3), (6, 5, 2), (4, 0, 2))
 def test_one_of_k_and_all_of_k_count_every_choice_of_k_tries(tries, passed, k):
     outcomes = [True] * passed + [False] * (tries - passed)
     chosen = list(itertools.combinations(outcomes, k))
@@ -251,15 +252,12 @@ def test_the_interval_of_a_difference_is_students_and_shrinks_with_more_cases():
     assert estimate_difference([]) is None
 
 
-@pytest.mark.parametrize(
-    ("by_case", "method"),
-    [
-        pytest.param([0, 0, 1, -1, 1], SIGN_TEST, id="right and wrong"),
-        pytest.param([0.5, -0.5, 0.5, 0], SIGN_TEST, id="one size"),
-        pytest.param([0.5, 1, 0], SIGN_FLIPS, id="several sizes"),
-        pytest.param([0.1 * n for n in range(1, 30)], NORMAL_FLIPS, id="many"),
-        pytest.param([1.0, -1.0] * 501, NORMAL_SIGNS, id="very many of one size"),
-    ],
+@table(
+    row([0, 0, 1, -1, 1], SIGN_TEST, id="right and wrong"),
+    row([0.5, -0.5, 0.5, 0], SIGN_TEST, id="one size"),
+    row([0.5, 1, 0], SIGN_FLIPS, id="several sizes"),
+    row([0.1 * n for n in range(1, 30)], NORMAL_FLIPS, id="many"),
+    row([1.0, -1.0] * 501, NORMAL_SIGNS, id="very many of one size"),
 )
 def test_the_method_fits_the_differences(by_case, method):
     found = known(estimate_difference(by_case))

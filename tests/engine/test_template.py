@@ -2,71 +2,64 @@
 
 import pytest
 
+from tests.harness.table import row, table
 from workers.engine.spec.template import MAX_BYTES, TemplateError, names_in, render
 
 FIELDS = {"question": "What is 2 + 3?", "other": "secret", "a-b.c_1": "odd", "self": "{{self}}"}
 
 
-@pytest.mark.parametrize(
-    ("template", "filled"),
-    [
-        pytest.param("{{question}}", "What is 2 + 3?", id="alone"),
-        pytest.param("Q: {{ question }}\nA:", "Q: What is 2 + 3?\nA:", id="spaces inside"),
-        pytest.param("{{other}}{{other}}", "secretsecret", id="twice in a row"),
-        pytest.param("{{a-b.c_1}}", "odd", id="every allowed character"),
-        pytest.param("{{{other}}}", "{secret}", id="an extra pair of braces stays"),
-        pytest.param("no fields", "no fields", id="nothing to fill"),
-        pytest.param("", "", id="empty"),
-    ],
+@table(
+    row("{{question}}", "What is 2 + 3?", id="alone"),
+    row("Q: {{ question }}\nA:", "Q: What is 2 + 3?\nA:", id="spaces inside"),
+    row("{{other}}{{other}}", "secretsecret", id="twice in a row"),
+    row("{{a-b.c_1}}", "odd", id="every allowed character"),
+    row("{{{other}}}", "{secret}", id="an extra pair of braces stays"),
+    row("no fields", "no fields", id="nothing to fill"),
+    row("", "", id="empty"),
 )
 def test_names_are_replaced(template, filled):
     assert render(template, FIELDS) == filled
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        "{{7*7}}",
-        "{{ 7 * 7 }}",
-        "{{question|upper}}",
-        "{{question.__class__()}}",
-        "{{ ''.__class__.__mro__ }}",
-        "{{question[0]}}",
-        "{{question!r}}",
-        "{{question:>1000000000}}",
-        "{x.__class__}",
-        "{question}",
-        "{0}",
-        "{:>1000000000}",
-        "{% for x in y %}{{7}}{% endfor %}",
-        "{% include '/etc/passwd' %}",
-        "{# comment #}",
-        "${question}",
-        "$question",
-        "%(question)s",
-        "<%= question %>",
-        "#{question}",
-        "{{}}",
-        "{{ }}",
-        "{{1st}}",
-        "{{-dash}}",
-        "{{question",
-        "question}}",
-        "{{ques\ntion}}",
-        "{{\nquestion\n}}",
-        "{{quéstion}}",
-        "{{question\x00}}",
-        "`id`",
-        "\\{\\{question\\}\\}",
-    ],
+@table(
+    "{{7*7}}",
+    "{{ 7 * 7 }}",
+    "{{question|upper}}",
+    "{{question.__class__()}}",
+    "{{ ''.__class__.__mro__ }}",
+    "{{question[0]}}",
+    "{{question!r}}",
+    "{{question:>1000000000}}",
+    "{x.__class__}",
+    "{question}",
+    "{0}",
+    "{:>1000000000}",
+    "{% for x in y %}{{7}}{% endfor %}",
+    "{% include '/etc/passwd' %}",
+    "{# comment #}",
+    "${question}",
+    "$question",
+    "%(question)s",
+    "<%= question %>",
+    "#{question}",
+    "{{}}",
+    "{{ }}",
+    "{{1st}}",
+    "{{-dash}}",
+    "{{question",
+    "question}}",
+    "{{ques\ntion}}",
+    "{{\nquestion\n}}",
+    "{{quéstion}}",
+    "{{question\x00}}",
+    "`id`",
+    "\\{\\{question\\}\\}",
 )
 def test_anything_else_stays_as_it_was_written(payload):
     assert render(payload, FIELDS) == payload
 
 
-@pytest.mark.parametrize(
-    "value", ["{{other}}", "{{self}}", "{other}", "{% now %}", "\\1", "\\g<1>", "\x00", "\ud800"]
-)
+@table("{{other}}", "{{self}}", "{other}", "{% now %}", "\\1", "\\g<1>", "\x00", "\ud800")
 def test_a_value_is_never_filled_again(value):
     assert render("<{{self}}>{{other}}", {"self": value, "other": "x"}) == f"<{value}>x"
 
@@ -88,35 +81,27 @@ def test_names_are_listed_once_in_order():
     assert names_in("{{b}} {{ a }} {{b}} {{7*7}} {c}") == ["b", "a"]
 
 
-@pytest.mark.parametrize(
-    ("template", "value"),
-    [
-        pytest.param("{{x}}", "a" * MAX_BYTES, id="one value of the allowed size"),
-        pytest.param("{{x}}", "é" * (MAX_BYTES // 2), id="counted in bytes"),
-        pytest.param("a" * MAX_BYTES, "", id="a template of the allowed size"),
-    ],
+@table(
+    row("{{x}}", "a" * MAX_BYTES, id="one value of the allowed size"),
+    row("{{x}}", "é" * (MAX_BYTES // 2), id="counted in bytes"),
+    row("a" * MAX_BYTES, "", id="a template of the allowed size"),
 )
 def test_the_allowed_size_is_allowed(template, value):
     assert len(render(template, {"x": value}).encode()) == MAX_BYTES
 
 
-@pytest.mark.parametrize(
-    ("template", "value"),
-    [
-        pytest.param("{{x}}!", "a" * MAX_BYTES, id="one byte more, after the value"),
-        pytest.param("!{{x}}", "a" * MAX_BYTES, id="one byte more, before the value"),
-        pytest.param("{{x}}", "é" * (MAX_BYTES // 2 + 1), id="one letter of two bytes more"),
-        pytest.param("a" * (MAX_BYTES + 1), "", id="the template itself"),
-        pytest.param("{{x}}" * 50_000, "a" * 200_000, id="ten gigabytes if it were joined"),
-    ],
+@table(
+    row("{{x}}!", "a" * MAX_BYTES, id="one byte more, after the value"),
+    row("!{{x}}", "a" * MAX_BYTES, id="one byte more, before the value"),
+    row("{{x}}", "é" * (MAX_BYTES // 2 + 1), id="one letter of two bytes more"),
+    row("a" * (MAX_BYTES + 1), "", id="the template itself"),
+    row("{{x}}" * 50_000, "a" * 200_000, id="ten gigabytes if it were joined"),
 )
 def test_a_filled_prompt_has_a_largest_size(template, value):
     with pytest.raises(TemplateError, match="larger than 256 KB"):
         render(template, {"x": value})
 
 
-@pytest.mark.parametrize(
-    "template", ["{" * 500_000, "{{" + " " * 500_000, "{{a" * 100_000, "{{" + "a" * 500_000]
-)
+@table("{" * 500_000, "{{" + " " * 500_000, "{{a" * 100_000, "{{" + "a" * 500_000)
 def test_a_hostile_template_is_read_in_no_time(template):
     assert names_in(template) == []

@@ -4,10 +4,9 @@ import asyncio
 from random import Random
 from zlib import crc32
 
-import pytest
-
 from tests.engine.running import FakeClock
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from tests.simulator.calls import until
 from workers.engine.calling.asking import Asking, AskParts
 from workers.engine.calling.cache import MemoryCache, SingleFlight, cache_key
@@ -129,7 +128,7 @@ async def test_a_finished_call_hands_its_permit_on_without_asking():
     await throttle.close()
 
 
-@pytest.mark.parametrize("failure", [{"refusal": Refused("400")}, {"is_troubled": True}])
+@table({"refusal": Refused("400")}, {"is_troubled": True})
 async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(failure):
     permits = Scripted(Grant(1, (1,), 60.0), Grant(0, (0,), 60.0))
     throttle = Throttle(permits, SystemClock())
@@ -171,7 +170,7 @@ async def test_a_surplus_goes_back_when_calls_end():
     await throttle.close()
 
 
-@pytest.mark.parametrize("requests_per_minute", [1, 7, 60, 600, 3500])
+@table(1, 7, 60, 600, 3500)
 async def test_no_minute_holds_more_starts_than_its_limit(requests_per_minute):
     clock = FakeClock()
     permits = LocalPermits(clock.monotonic)

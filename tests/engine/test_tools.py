@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.running import case, quick, value
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE, document, request_of
+from tests.harness.table import row, table
 from workers.engine.calling.calls import prompt_tokens
 from workers.engine.errors import ConfigurationError, Refused, ScorerFailed
 from workers.engine.kinds import read_configuration
@@ -134,39 +135,36 @@ def function(name, arguments):
 TWO = [function("a", "{}"), function("b", '{"y": 1, "x": "é"}')]
 
 
-@pytest.mark.parametrize(
-    ("message", "reason", "text", "flaw"),
-    [
-        pytest.param(
-            {"tool_calls": TWO},
-            "tool_calls",
-            '[{"name":"a","arguments":{}},{"name":"b","arguments":{"x":"é","y":1}}]',
-            "",
-            id="two calls",
-        ),
-        pytest.param(
-            {"tool_calls": [function("a", '{"x": ')]},
-            "length",
-            '{"name":"a","arguments":"{\\"x\\": "}',
-            "truncated",
-            id="arguments that were cut off",
-        ),
-        pytest.param(
-            {"content": "Let me look.", "tool_calls": [function("a", "")]},
-            "tool_calls",
-            '{"name":"a","arguments":{}}',
-            "",
-            id="with words",
-        ),
-        pytest.param(
-            {"function_call": {"name": "a", "arguments": '{"x": 1}'}},
-            "function_call",
-            '{"name":"a","arguments":{"x":1}}',
-            "",
-            id="the older form",
-        ),
-        pytest.param({"content": "No need."}, "stop", "No need.", "", id="words alone"),
-    ],
+@table(
+    row(
+        {"tool_calls": TWO},
+        "tool_calls",
+        '[{"name":"a","arguments":{}},{"name":"b","arguments":{"x":"é","y":1}}]',
+        "",
+        id="two calls",
+    ),
+    row(
+        {"tool_calls": [function("a", '{"x": ')]},
+        "length",
+        '{"name":"a","arguments":"{\\"x\\": "}',
+        "truncated",
+        id="arguments that were cut off",
+    ),
+    row(
+        {"content": "Let me look.", "tool_calls": [function("a", "")]},
+        "tool_calls",
+        '{"name":"a","arguments":{}}',
+        "",
+        id="with words",
+    ),
+    row(
+        {"function_call": {"name": "a", "arguments": '{"x": 1}'}},
+        "function_call",
+        '{"name":"a","arguments":{"x":1}}',
+        "",
+        id="the older form",
+    ),
+    row({"content": "No need."}, "stop", "No need.", "", id="words alone"),
 )
 def test_what_is_made_of_a_call(message, reason, text, flaw):
     reply = openai_protocol.reply_of(choice(message, reason), None, {"tools": [{}]})
@@ -186,28 +184,17 @@ def with_schema(schema):
     return {"name": "time", "parameters": schema}
 
 
-@pytest.mark.parametrize(
-    ("prompt", "path", "told"),
-    [
-        ({"tools": [{"name": "a b"}]}, "tools.0.name", "should match pattern"),
-        ({"tools": [TIME, TIME]}, "tools", "Given twice: time"),
-        ({"tools": [with_schema({"type": "string"})]}, "tools.0.parameters", "an object"),
-        (
-            {
-                "tools": [
-                    {**TIME, "parameters": {"type": "object", "properties": {"x": {"type": 5}}}}
-                ]
-            },
-            "tools.0.parameters",
-            "The schema is not accepted",
-        ),
-        (
-            {"tools": [TIME], "tool_choice": "look_up"},
-            "",
-            "Choose one of: auto, required, none, time",
-        ),
-        ({"tool_choice": "required"}, "", "declare them"),
-    ],
+@table(
+    ({"tools": [{"name": "a b"}]}, "tools.0.name", "should match pattern"),
+    ({"tools": [TIME, TIME]}, "tools", "Given twice: time"),
+    ({"tools": [with_schema({"type": "string"})]}, "tools.0.parameters", "an object"),
+    (
+        {"tools": [{**TIME, "parameters": {"type": "object", "properties": {"x": {"type": 5}}}}]},
+        "tools.0.parameters",
+        "The schema is not accepted",
+    ),
+    ({"tools": [TIME], "tool_choice": "look_up"}, "", "Choose one of: auto, required, none, time"),
+    ({"tool_choice": "required"}, "", "declare them"),
 )
 def test_problems_of_tools_are_named(prompt, path, told):
     with pytest.raises(ConfigurationError) as caught:
@@ -233,32 +220,24 @@ SPEC = (
 )
 
 
-@pytest.mark.parametrize(
-    ("options", "answer", "expected", "right"),
-    [
-        ({}, '{"arguments": {"days": 3.0, "city": "Rome"}, "name": "weather"}', ROME, True),
-        ({}, '{"name": "weather", "arguments": {"city": "Oslo", "days": 3}}', ROME, False),
-        ({}, '{"name": "weather", "arguments": {"city": "Rome"}}', ROME, False),
-        ({}, '{"name": "time", "arguments": {"city": "Rome", "days": 3}}', ROME, False),
-        ({}, WITH_TRUE, WITH_TRUE.replace("true", "1"), False),
-        ({}, "It is sunny in Rome.", ROME, False),
-        ({}, "", ROME, False),
-        ({}, ROME, "weather", True),
-        ({}, ROME, "time", False),
-        ({"arguments": "any"}, '{"name": "weather", "arguments": {}}', ROME, True),
-        ({"arguments": "schema"}, ROME, SPEC, True),
-        ({"arguments": "schema"}, OSLO, SPEC, False),
-        ({}, f'[{ROME}, {{"name": "time", "arguments": {{}}}}]', f'["time", {ROME}]', None),
-        (
-            {},
-            f'[{ROME}, {{"name": "time", "arguments": {{}}}}]',
-            f'[{{"name": "time"}}, {ROME}]',
-            True,
-        ),
-        ({}, "Nothing to call.", "[]", True),
-        ({}, ROME, "[]", False),
-        ({}, ROME, "It is sunny.", None),
-    ],
+@table(
+    ({}, '{"arguments": {"days": 3.0, "city": "Rome"}, "name": "weather"}', ROME, True),
+    ({}, '{"name": "weather", "arguments": {"city": "Oslo", "days": 3}}', ROME, False),
+    ({}, '{"name": "weather", "arguments": {"city": "Rome"}}', ROME, False),
+    ({}, '{"name": "time", "arguments": {"city": "Rome", "days": 3}}', ROME, False),
+    ({}, WITH_TRUE, WITH_TRUE.replace("true", "1"), False),
+    ({}, "It is sunny in Rome.", ROME, False),
+    ({}, "", ROME, False),
+    ({}, ROME, "weather", True),
+    ({}, ROME, "time", False),
+    ({"arguments": "any"}, '{"name": "weather", "arguments": {}}', ROME, True),
+    ({"arguments": "schema"}, ROME, SPEC, True),
+    ({"arguments": "schema"}, OSLO, SPEC, False),
+    ({}, f'[{ROME}, {{"name": "time", "arguments": {{}}}}]', f'["time", {ROME}]', None),
+    ({}, f'[{ROME}, {{"name": "time", "arguments": {{}}}}]', f'[{{"name": "time"}}, {ROME}]', True),
+    ({}, "Nothing to call.", "[]", True),
+    ({}, ROME, "[]", False),
+    ({}, ROME, "It is sunny.", None),
 )
 def test_the_scorer_of_tool_calls(options, answer, expected, right):
     if right is None:

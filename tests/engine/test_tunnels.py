@@ -16,6 +16,7 @@ from tests.engine.proxies import (
     serving,
     tls_server,
 )
+from tests.harness.table import row, table
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.http import (
     Address,
@@ -130,12 +131,9 @@ async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority):
                 await client.get(f"https://{HOST}:{port}/x", {})
 
 
-@pytest.mark.parametrize(
-    ("password", "refuses", "told"),
-    [
-        pytest.param("right", 0, "another user name or password", id="a wrong password"),
-        pytest.param("", 403, r"did not let the call through \(403\)", id="not this host"),
-    ],
+@table(
+    row("right", 0, "another user name or password", id="a wrong password"),
+    row("", 403, r"did not let the call through \(403\)", id="not this host"),
 )
 async def test_a_proxy_that_refuses_is_told_in_our_words(password, refuses, told):
     async with connect_proxy(password, refuses) as proxy:
@@ -198,15 +196,12 @@ async def test_the_second_address_is_tried_where_the_proxy_does_not_reach_the_fi
     assert proxy.asked == [f"127.0.0.1:{port}"]
 
 
-@pytest.mark.parametrize(
-    ("way", "url", "is_through"),
-    [
-        (Way(PROXY), "http://provider.example/", True),
-        (Way(PROXY, is_for_http=False), "https://provider.example/", True),
-        (Way(PROXY, is_for_http=False), "http://provider.example/", False),
-        (Way(PROXY, left_out=("inside.example",)), "https://models.inside.example/", False),
-        (Way(), "https://provider.example/", False),
-    ],
+@table(
+    (Way(PROXY), "http://provider.example/", True),
+    (Way(PROXY, is_for_http=False), "https://provider.example/", True),
+    (Way(PROXY, is_for_http=False), "http://provider.example/", False),
+    (Way(PROXY, left_out=("inside.example",)), "https://models.inside.example/", False),
+    (Way(), "https://provider.example/", False),
 )
 def test_which_addresses_are_called_through_the_proxy(way, url, is_through):
     place = read_url(url).place
@@ -223,32 +218,26 @@ async def test_the_proxy_itself_is_reached_only_where_that_is_allowed():
     assert proxy.asked == []
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("http://proxy.example:3128", "http://proxy.example:3128"),
-        ("http://ada:p%40ss@proxy.example:3128/", "http://ada:…@proxy.example:3128"),
-        ("socks5h://[::1]:1080", "socks5h://[::1]:1080"),
-    ],
+@table(
+    ("http://proxy.example:3128", "http://proxy.example:3128"),
+    ("http://ada:p%40ss@proxy.example:3128/", "http://ada:…@proxy.example:3128"),
+    ("socks5h://[::1]:1080", "socks5h://[::1]:1080"),
 )
 def test_a_proxy_is_shown_without_its_password(text, shown):
     assert read_proxy(text).shown == shown
     assert read_proxy(read_proxy(text).shown).address == read_proxy(text).address
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "proxy.example:3128",
-        "https://proxy.example:3128",
-        "http://proxy.example",
-        "http://:3128",
-        "http://proxy.example:99999",
-        "http://proxy.example:3128/path",
-        "http://a%0d%0ab:c@proxy.example:3128",
-        "ftp://proxy.example:21",
-        "",
-    ],
+@table(
+    "proxy.example:3128",
+    "https://proxy.example:3128",
+    "http://proxy.example",
+    "http://:3128",
+    "http://proxy.example:99999",
+    "http://proxy.example:3128/path",
+    "http://a%0d%0ab:c@proxy.example:3128",
+    "ftp://proxy.example:21",
+    "",
 )
 def test_what_is_no_proxy_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"Write it as http://proxy\.example:3128"):

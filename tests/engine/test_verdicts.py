@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.engine.running import run_document, table_of
+from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError, NotScored
 from workers.engine.judgements import checked
 from workers.engine.kinds import read_configuration
@@ -23,22 +24,19 @@ BROKEN = Judgement("broken", None, None, "", error="no price is known")
 MEAN, ALL = False, True
 
 
-@pytest.mark.parametrize(
-    ("judgements", "weights", "needs_all", "value", "passed"),
-    [
-        pytest.param([RIGHT], (1.0,), MEAN, 1.0, True, id="one"),
-        pytest.param([RIGHT, WRONG], (1.0, 1.0), MEAN, 0.5, False, id="the mean of two"),
-        pytest.param([RIGHT, SILENT, BROKEN], (1.0,) * 3, MEAN, 1.0, True, id="not scored is out"),
-        pytest.param([HALF], (1.0,), MEAN, 0.5, None, id="neither right nor wrong"),
-        pytest.param([HALF, RIGHT], (1.0, 1.0), MEAN, 0.75, True, id="one of two can be right"),
-        pytest.param([RIGHT, WRONG], (3.0, 1.0), MEAN, 0.75, False, id="by their weights"),
-        pytest.param([RIGHT, WRONG], (1.0, 0.0), MEAN, 1.0, True, id="0 does not count"),
-        pytest.param([WRONG, SILENT], (1.0, 9.0), MEAN, 0.0, False, id="a weight, nothing scored"),
-        pytest.param([RIGHT, RIGHT], (1.0, 1.0), ALL, 1.0, True, id="all are right"),
-        pytest.param([RIGHT, WRONG], (9.0, 1.0), ALL, 0.0, False, id="one wrong, of any weight"),
-        pytest.param([RIGHT, WRONG], (1.0, 0.0), ALL, 1.0, True, id="one that does not count"),
-        pytest.param([RIGHT, SILENT, HALF], (1.0,) * 3, ALL, 1.0, True, id="all that can pass"),
-    ],
+@table(
+    row([RIGHT], (1.0,), MEAN, 1.0, True, id="one"),
+    row([RIGHT, WRONG], (1.0, 1.0), MEAN, 0.5, False, id="the mean of two"),
+    row([RIGHT, SILENT, BROKEN], (1.0,) * 3, MEAN, 1.0, True, id="not scored is out"),
+    row([HALF], (1.0,), MEAN, 0.5, None, id="neither right nor wrong"),
+    row([HALF, RIGHT], (1.0, 1.0), MEAN, 0.75, True, id="one of two can be right"),
+    row([RIGHT, WRONG], (3.0, 1.0), MEAN, 0.75, False, id="by their weights"),
+    row([RIGHT, WRONG], (1.0, 0.0), MEAN, 1.0, True, id="0 does not count"),
+    row([WRONG, SILENT], (1.0, 9.0), MEAN, 0.0, False, id="a weight, nothing scored"),
+    row([RIGHT, RIGHT], (1.0, 1.0), ALL, 1.0, True, id="all are right"),
+    row([RIGHT, WRONG], (9.0, 1.0), ALL, 0.0, False, id="one wrong, of any weight"),
+    row([RIGHT, WRONG], (1.0, 0.0), ALL, 1.0, True, id="one that does not count"),
+    row([RIGHT, SILENT, HALF], (1.0,) * 3, ALL, 1.0, True, id="all that can pass"),
 )
 def test_a_verdict_is_the_mean_by_weights_or_all_must_pass(
     judgements, weights, needs_all, value, passed
@@ -47,35 +45,29 @@ def test_a_verdict_is_the_mean_by_weights_or_all_must_pass(
     assert said == (value, passed, tuple(judgements))
 
 
-@pytest.mark.parametrize(
-    ("judgements", "weights", "needs_all", "told"),
-    [
-        pytest.param([SILENT, RIGHT], (1.0, 0.0), MEAN, "", id="only what does not count scored"),
-        pytest.param([HALF], (1.0,), ALL, "", id="nothing that can pass"),
-        pytest.param(
-            [SILENT, BROKEN],
-            (1.0, 1.0),
-            MEAN,
-            "^silent: nothing to compare with; broken: no price is known$",
-            id="nobody scored it",
-        ),
-    ],
+@table(
+    row([SILENT, RIGHT], (1.0, 0.0), MEAN, "", id="only what does not count scored"),
+    row([HALF], (1.0,), ALL, "", id="nothing that can pass"),
+    row(
+        [SILENT, BROKEN],
+        (1.0, 1.0),
+        MEAN,
+        "^silent: nothing to compare with; broken: no price is known$",
+        id="nobody scored it",
+    ),
 )
 def test_without_a_verdict_that_counts_there_is_no_zero(judgements, weights, needs_all, told):
     with pytest.raises(NotScored, match=told):
         verdict_of(judgements, Combination(weights, needs_all))
 
 
-@pytest.mark.parametrize(
-    ("options", "value", "value_and_side"),
-    [
-        pytest.param({}, 0.4, (0.4, True), id="as it is"),
-        pytest.param({"threshold": 0.5}, 0.4, (0.4, False), id="below the threshold"),
-        pytest.param({"threshold": 0.4}, 0.4, (0.4, True), id="at the threshold"),
-        pytest.param({"not": True}, 0.25, (0.75, False), id="turned over"),
-        pytest.param({"not": True, "threshold": 0.5}, 0.25, (0.75, True), id="threshold first"),
-        pytest.param({"not": True, "threshold": 0.5}, None, (None, None), id="not scored"),
-    ],
+@table(
+    row({}, 0.4, (0.4, True), id="as it is"),
+    row({"threshold": 0.5}, 0.4, (0.4, False), id="below the threshold"),
+    row({"threshold": 0.4}, 0.4, (0.4, True), id="at the threshold"),
+    row({"not": True}, 0.25, (0.75, False), id="turned over"),
+    row({"not": True, "threshold": 0.5}, 0.25, (0.75, True), id="threshold first"),
+    row({"not": True, "threshold": 0.5}, None, (None, None), id="not scored"),
 )
 def test_what_holds_for_every_scorer(options, value, value_and_side):
     passed = None if value is None else True

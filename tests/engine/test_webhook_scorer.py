@@ -10,6 +10,7 @@ from yarl import URL
 from tests.engine.http_servers import HANG_UP, Server, served
 from tests.engine.running import FakeClock, built, run_document
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.outside import ATTEMPTS, LARGEST_REPLY, Outside
 from workers.engine.providers.addresses import AddressPolicy
@@ -49,13 +50,10 @@ async def test_it_is_sent_answer_and_case_and_nothing_that_is_ours():
     assert sorted(names) == [b"accept-encoding", b"content-length", b"content-type", b"host"]
 
 
-@pytest.mark.parametrize(
-    ("said", "options", "expected"),
-    [
-        ({"value": 0.4}, {}, (0.4, False)),
-        ({"value": 0.4}, {"threshold": 0.4}, (0.4, True)),
-        ({"value": None, "reason": "nothing to say"}, {}, (None, None)),
-    ],
+@table(
+    ({"value": 0.4}, {}, (0.4, False)),
+    ({"value": 0.4}, {"threshold": 0.4}, (0.4, True)),
+    ({"value": None, "reason": "nothing to say"}, {}, (None, None)),
 )
 async def test_its_value_is_right_from_the_threshold(said, options, expected):
     assert (await judged(Server(reply(said)), **options))[1:3] == expected
@@ -66,22 +64,19 @@ NOT_AS_ASKED += [b'{"value": 1.5}', b'{"value": NaN}', b'{"value": 1, "passed": 
 NOT_AS_ASKED += [b'{"value": 1, "reason": 5}']
 
 
-@pytest.mark.parametrize("body", NOT_AS_ASKED)
+@table(*NOT_AS_ASKED)
 async def test_what_it_replies_is_read_strictly(body):
     with pytest.raises(Exception, match="Allowed is JSON as in"):
         await judged(Server(reply(body)))
 
 
-@pytest.mark.parametrize(
-    ("script", "tries", "told"),
-    [
-        (reply(b"", "500 Oops"), ATTEMPTS, "answered 500"),
-        (reply(b"", "429 Slow"), ATTEMPTS, "answered 429"),
-        ([HANG_UP], ATTEMPTS, "closed the connection"),
-        (reply(b"", "404 Not Found"), 1, "answered 404"),
-        (reply(b"", "302 Found\r\nLocation: http://127.0.0.1:1/"), 1, "Redirections are not"),
-        (reply(b" " * (LARGEST_REPLY + 1)), 1, "65,537 bytes. Allowed: 65,536"),
-    ],
+@table(
+    (reply(b"", "500 Oops"), ATTEMPTS, "answered 500"),
+    (reply(b"", "429 Slow"), ATTEMPTS, "answered 429"),
+    ([HANG_UP], ATTEMPTS, "closed the connection"),
+    (reply(b"", "404 Not Found"), 1, "answered 404"),
+    (reply(b"", "302 Found\r\nLocation: http://127.0.0.1:1/"), 1, "Redirections are not"),
+    (reply(b" " * (LARGEST_REPLY + 1)), 1, "65,537 bytes. Allowed: 65,536"),
 )
 async def test_what_may_go_away_is_tried_again_and_nothing_else(script, tries, told):
     server = Server(*[script] * ATTEMPTS)
@@ -129,7 +124,7 @@ async def test_nor_is_a_name_that_leads_to_one():
     await outside.close()
 
 
-@pytest.mark.parametrize("url", ["ftp://a.example/", "a.example", "http://me:key@a.example/"])
+@table("ftp://a.example/", "a.example", "http://me:key@a.example/")
 def test_what_is_no_address_is_refused_at_once(url):
     with pytest.raises(ValueError, match=r"webhook\.url"):
         build_scorer("webhook", {"url": url})

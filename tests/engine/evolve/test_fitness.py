@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.engine.evolve.test_life import evolution, judged, live
+from tests.harness.table import row, table
 from workers.engine.kinds.evolve.fitness import Sample, Weights, fitness_of
 from workers.engine.kinds.evolve.frontier import best_at, draw_complement
 from workers.engine.kinds.evolve.kinship import estimate
@@ -79,17 +80,14 @@ def test_later_sets_of_cases_contain_the_earlier_ones():
 RISING = [0.02 * n for n in range(30)]
 
 
-@pytest.mark.parametrize(
-    ("best", "diversity", "alive", "words"),
-    [
-        (RISING, 0.5, 9, ""),
-        (RISING, 0.5, 0, "all of its trials failed"),
-        ([0.3, 0.85], 0.5, 9, "reached the target of 0.85"),
-        ([0.001 * n for n in range(100)], 0.5, 9, "all 100 generations are done"),
-        ([0.5] * 21, 0.5, 9, "nothing better by 0.01 for 20 generations"),
-        (RISING, 0.01, 9, "the genomes are alike"),
-        ([*RISING, *[0.58] * 10], 0.5, 9, "a plateau"),
-    ],
+@table(
+    (RISING, 0.5, 9, ""),
+    (RISING, 0.5, 0, "all of its trials failed"),
+    ([0.3, 0.85], 0.5, 9, "reached the target of 0.85"),
+    ([0.001 * n for n in range(100)], 0.5, 9, "all 100 generations are done"),
+    ([0.5] * 21, 0.5, 9, "nothing better by 0.01 for 20 generations"),
+    (RISING, 0.01, 9, "the genomes are alike"),
+    ([*RISING, *[0.58] * 10], 0.5, 9, "a plateau"),
 )
 def test_each_rule_ends_it(best, diversity, alive, words):
     found = reason_to_stop(Progress(best, diversity, alive), RULES)
@@ -206,19 +204,16 @@ def individual(name, values, generation=0):
     return Individual(candidate, (name,), 1, Birth(generation, "seed"), samples)
 
 
-@pytest.mark.parametrize(
-    ("tables", "shares"),
-    [
-        pytest.param([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0]], [3, 2], id="each knows something"),
-        pytest.param([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0]], [3, 0], id="one adds nothing"),
-        pytest.param(
-            [[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 0]],
-            [2, 2, 0],
-            id="two together know all that the third knows",
-        ),
-        pytest.param([[0, 0, 0, 0, 0, 0]] * 2, [1, 1], id="nobody knows anything: all alike"),
-        pytest.param([[1, None, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [1, 1], id="a failure"),
-    ],
+@table(
+    row([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0]], [3, 2], id="each knows something"),
+    row([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0]], [3, 0], id="one adds nothing"),
+    row(
+        [[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 0]],
+        [2, 2, 0],
+        id="two together know all that the third knows",
+    ),
+    row([[0, 0, 0, 0, 0, 0]] * 2, [1, 1], id="nobody knows anything: all alike"),
+    row([[1, None, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [1, 1], id="a failure"),
 )
 def test_parents_are_those_that_know_what_no_better_one_knows(tables, shares):
     alive = [individual(str(number), values) for number, values in enumerate(tables)]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.engine.evolve.test_life import evolution, judged, lineage, live
+from tests.harness.table import table
 from workers.engine.kinds.evolve import Evolution
 from workers.engine.kinds.evolve.hybrid import Hybrid
 from workers.engine.kinds.evolve.operators import OperatorChoice, Toolbox
@@ -111,14 +112,11 @@ def test_the_bounds_hold():
         assert isinstance(found.open_strategy(CASES), Hybrid)
 
 
-@pytest.mark.parametrize(
-    ("operators", "counts"),
-    [
-        (["words"], {"": 12}),
-        (["reflect"], {"reflect": 12}),
-        ([{"reflect": {"weight": 2}}, "combine"], {"reflect": 8, "combine": 4}),
-        (["words", {"reflect": {"weight": 3}}], {"": 3, "reflect": 9}),
-    ],
+@table(
+    (["words"], {"": 12}),
+    (["reflect"], {"reflect": 12}),
+    ([{"reflect": {"weight": 2}}, "combine"], {"reflect": 8, "combine": 4}),
+    (["words", {"reflect": {"weight": 3}}], {"": 3, "reflect": 9}),
 )
 def test_operators_take_turns_by_their_weights(operators, counts):
     toolbox = Toolbox([OperatorChoice.model_validate(one) for one in operators])
@@ -128,21 +126,18 @@ def test_operators_take_turns_by_their_weights(operators, counts):
         assert abs(turns[:6].count(name) - count / 2) < 1
 
 
-@pytest.mark.parametrize(
-    ("strategy", "limits"),
-    [
-        ({"name": "hybrid", "max_workers": 4}, {"max_concurrent": 4}),
-        ({"name": "hybrid", "parallel_eval": True, "max_workers": None}, {"max_concurrent": 8}),
-        ({"name": "hybrid", "parallel_eval": False}, {"schedule": "sequential"}),
-        ({"name": "genetic", "async_batch_size": 7}, {"batch_size": 7}),
-        (
-            {"name": "genetic", "max_concurrent_genomes": 5, "max_concurrent_requests": 10},
-            {"max_concurrent_candidates": 5, "max_concurrent_per_candidate": 10},
-        ),
-        ({"name": "genetic", "enable_async_evaluation": False}, {"max_concurrent": 1}),
-        ({"genetic": {"detailed_performance_logging": True}}, {"performance_summary": True}),
-        ({"name": "genetic", "rate_limit_per_minute": 3500}, {"requests_per_minute": 3500}),
-    ],
+@table(
+    ({"name": "hybrid", "max_workers": 4}, {"max_concurrent": 4}),
+    ({"name": "hybrid", "parallel_eval": True, "max_workers": None}, {"max_concurrent": 8}),
+    ({"name": "hybrid", "parallel_eval": False}, {"schedule": "sequential"}),
+    ({"name": "genetic", "async_batch_size": 7}, {"batch_size": 7}),
+    (
+        {"name": "genetic", "max_concurrent_genomes": 5, "max_concurrent_requests": 10},
+        {"max_concurrent_candidates": 5, "max_concurrent_per_candidate": 10},
+    ),
+    ({"name": "genetic", "enable_async_evaluation": False}, {"max_concurrent": 1}),
+    ({"genetic": {"detailed_performance_logging": True}}, {"performance_summary": True}),
+    ({"name": "genetic", "rate_limit_per_minute": 3500}, {"requests_per_minute": 3500}),
 )
 def test_the_speed_of_the_guides_configurations_is_read_as_limits(strategy, limits):
     document = evolution().model_dump(exclude={"limits"})

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import row, table
 from workers.engine.hybrid_flow import (
     ActorCriticParams,
     EvolutionaryParams,
@@ -83,18 +84,15 @@ def test_k_prompts_answer_every_query_in_the_order_of_the_queries():
     assert tuned.run(QUERIES) == []
 
 
-@pytest.mark.parametrize(
-    ("given", "most"),
-    [
-        pytest.param({}, 1, id="sequential by default"),
-        pytest.param({"parallel_eval": True, "max_workers": 3}, 3, id="of the flow"),
-        pytest.param({"params": ActorCriticParams(3, 4, 2, 0.1, True, 3)}, 3, id="of the params"),
-        pytest.param(
-            {"params": ActorCriticParams(3, 4, 2, 0.1, True, 3), "parallel_eval": False},
-            1,
-            id="the flow goes before the params",
-        ),
-    ],
+@table(
+    row({}, 1, id="sequential by default"),
+    row({"parallel_eval": True, "max_workers": 3}, 3, id="of the flow"),
+    row({"params": ActorCriticParams(3, 4, 2, 0.1, True, 3)}, 3, id="of the params"),
+    row(
+        {"params": ActorCriticParams(3, 4, 2, 0.1, True, 3), "parallel_eval": False},
+        1,
+        id="the flow goes before the params",
+    ),
 )
 def test_what_the_parameters_say_is_what_happens(given, most):
     """Where three may run at once, they wait for each other: else none would come back."""
@@ -168,7 +166,7 @@ def test_fitness_is_a_moving_average_of_a_prompts_own_rewards():
     assert tuned.best == next(iter(found))
 
 
-@pytest.mark.parametrize("elite", [0, 1, 2])
+@table(0, 1, 2)
 def test_any_number_of_elites_evolves(elite):
     tuned = ran(flow(evolution=EvolutionaryParams(6, elite, max_episodes=6)))
     births = {one.birth.generation for each in tuned._life.generations for one, _ in each.standing}
@@ -208,7 +206,7 @@ def test_a_longer_answer_is_never_worth_more_for_its_length():
     assert harmful == pytest.approx(rewards[0] - 1.0)
 
 
-@pytest.mark.parametrize("cut", [1, 5, 8, 11, 24])
+@table(1, 5, 8, 11, 24)
 def test_a_history_brings_a_new_flow_to_the_same_place(cut):
     whole, first = ran(flow(seed=2)), flow(seed=2)
     first.run(QUERIES[:cut])

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tests.engine.running import known, table_of
+from tests.harness.table import table
 from workers.engine.here import run_here
 from workers.engine.http import Client
 from workers.engine.kinds.evolve import Evolution, life_in
@@ -89,7 +88,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("evolving", WAYS)
+@table(*WAYS)
 def test_a_replay_lives_the_same_life_from_any_point(evolving):
     first = evolution(**evolving).open_strategy(12)
     history = live(first)
@@ -106,7 +105,7 @@ def test_a_replay_lives_the_same_life_from_any_point(evolving):
         assert [one.key for one in life.candidates] == [one.key for one in first.candidates]
 
 
-@pytest.mark.parametrize("evolving", WAYS)
+@table(*WAYS)
 def test_nothing_is_asked_twice(evolving):
     history = live(evolution(**evolving).open_strategy(12))
     asked = Counter(score.trial[1:] for score in history)

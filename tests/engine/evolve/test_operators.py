@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from tests.harness.table import row, table
 from workers.engine.kinds.evolve.adapting import Rates, adapt
 from workers.engine.kinds.evolve.crossover import CROSSOVER, pick_genes
 from workers.engine.kinds.evolve.genomes import GENOMES, SectionGenome, WordGenome, words_of
@@ -17,7 +18,7 @@ FITNESSES = [0.1, 0.9, 0.5, 0.3]
 A, B = tuple("abcdefgh"), tuple("ABCDEFGHIJ")
 
 
-@pytest.mark.parametrize("name", SELECTION)
+@table(*SELECTION)
 def test_parents_are_chosen_by_fitness_and_by_the_seed(name):
     select = SELECTION[name]
     chosen = select(Random(1), FITNESSES, 400, 2)
@@ -28,7 +29,7 @@ def test_parents_are_chosen_by_fitness_and_by_the_seed(name):
     assert counts[1] >= 400 / 4
 
 
-@pytest.mark.parametrize("name", SELECTION)
+@table(*SELECTION)
 def test_parents_are_found_where_nobody_is_fit_or_alone(name):
     assert set(SELECTION[name](Random(1), [0.0, 0.0, 0.0], 30, 3)) <= {0, 1, 2}
     assert SELECTION[name](Random(1), [0.4], 4, 3) == [0, 0, 0, 0]
@@ -44,7 +45,7 @@ def test_ranks_and_the_wheel_give_each_its_share():
     assert counts == {0: 4, 1: 2, 2: 2}
 
 
-@pytest.mark.parametrize("name", CROSSOVER)
+@table(*CROSSOVER)
 def test_no_gene_is_lost_or_made_by_crossing(name):
     for seed in range(50):
         one, other = CROSSOVER[name](Random(seed), A, B)
@@ -81,7 +82,7 @@ def test_a_word_is_mostly_replaced_by_one_that_means_the_same():
     assert drawn[True] > 400
 
 
-@pytest.mark.parametrize("name", GENOMES)
+@table(*GENOMES)
 def test_a_text_survives_being_read_and_written(name):
     genome = GENOMES[name](["Be brief."])
     text = "You are a teacher.\n\nBe brief.\n\nOnly numbers."
@@ -117,17 +118,14 @@ def test_rates_follow_the_population():
     assert bounds == Rates(0.5, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("answer", "prompt"),
-    [
-        pytest.param("<prompt> Be brief. </prompt>", "Be brief.", id="as asked for"),
-        pytest.param("So: <prompt>{{q}}?</prompt> and </prompt>", "{{q}}?", id="the first end"),
-        pytest.param("<prompt>a <prompt> b</prompt>", "a <prompt> b", id="the first beginning"),
-        pytest.param("</prompt>a<prompt>b", "", id="in the wrong order"),
-        pytest.param("<prompt>{{expected}}</prompt>", "", id="another column"),
-        pytest.param(f"<prompt>{'x' * 20_001}</prompt>", "", id="too long"),
-        pytest.param("<prompt>" * 500_000, "", id="4 MB of beginnings: hours for a pattern"),
-    ],
+@table(
+    row("<prompt> Be brief. </prompt>", "Be brief.", id="as asked for"),
+    row("So: <prompt>{{q}}?</prompt> and </prompt>", "{{q}}?", id="the first end"),
+    row("<prompt>a <prompt> b</prompt>", "a <prompt> b", id="the first beginning"),
+    row("</prompt>a<prompt>b", "", id="in the wrong order"),
+    row("<prompt>{{expected}}</prompt>", "", id="another column"),
+    row(f"<prompt>{'x' * 20_001}</prompt>", "", id="too long"),
+    row("<prompt>" * 500_000, "", id="4 MB of beginnings: hours for a pattern"),
 )
 def test_what_a_writer_gives_is_read_strictly_and_at_once(answer, prompt):
     assert read_prompt(answer, frozenset({"q"})) == prompt

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from tests.engine.mutate.training_runs import SMALL, mutation, train
+from tests.harness.table import table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.mutate import Mutation
@@ -194,58 +195,45 @@ def test_defaults_are_the_usual_ones():
     assert found.count_confirming(100) == 3 * 20
 
 
-@pytest.mark.parametrize(
-    ("given", "updates"),
-    [
-        pytest.param({}, 20, id="neither"),
-        pytest.param({"updates": 3}, 3, id="updates"),
-        pytest.param({"num_env_steps": 5000}, 9, id="steps, rounded down"),
-        pytest.param({"num_env_steps": 1}, 1, id="at least one"),
-    ],
+@table(
+    pytest.param({}, 20, id="neither"),
+    pytest.param({"updates": 3}, 3, id="updates"),
+    pytest.param({"num_env_steps": 5000}, 9, id="steps, rounded down"),
+    pytest.param({"num_env_steps": 1}, 1, id="at least one"),
 )
 def test_updates(given, updates):
     assert TrainingOptions(num_processes=16, num_steps=32, **given).count_updates == updates
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        pytest.param({"operators": ["noop"]}, "at least 2", id="one operator"),
-        pytest.param({"operators": ["noop", "noop"]}, "Given twice", id="twins"),
-        pytest.param({"operators": ["noop", "shout"]}, "Unknown rewriting operator", id="unknown"),
-        pytest.param(
-            {"roles": {"target": "simulated/sim-small"}}, "name it as the mutator", id="m"
-        ),
-        pytest.param(
-            {"scorers": [], "roles": {"target": "a/b"}}, "what an answer is worth", id="r"
-        ),
-        pytest.param({"strategy": {"ppo": {"updates": 2, "num_env_steps": 9}}}, "not both", id="u"),
-        pytest.param({"goal": "win"}, "stays_right", id="goal"),
-        pytest.param({"repeats": 2}, "repeats", id="repeats"),
-        pytest.param({"scorers": [{"webhook": {"url": "https://a.b/c"}}]}, "a service", id="post"),
-    ],
+@table(
+    pytest.param({"operators": ["noop"]}, "at least 2", id="one operator"),
+    pytest.param({"operators": ["noop", "noop"]}, "Given twice", id="twins"),
+    pytest.param({"operators": ["noop", "shout"]}, "Unknown rewriting operator", id="unknown"),
+    pytest.param({"roles": {"target": "simulated/sim-small"}}, "name it as the mutator", id="m"),
+    pytest.param({"scorers": [], "roles": {"target": "a/b"}}, "what an answer is worth", id="r"),
+    pytest.param({"strategy": {"ppo": {"updates": 2, "num_env_steps": 9}}}, "not both", id="u"),
+    pytest.param({"goal": "win"}, "stays_right", id="goal"),
+    pytest.param({"repeats": 2}, "repeats", id="repeats"),
+    pytest.param({"scorers": [{"webhook": {"url": "https://a.b/c"}}]}, "a service", id="post"),
 )
 def test_what_is_refused(given, told):
     with pytest.raises(ConfigurationError, match=told):
         read_configuration(mutation(**given))
 
 
-@pytest.mark.parametrize(
-    ("given", "place", "told"),
-    [
-        pytest.param(
-            {"goal": "consistent", "scorers": ["exact", "numeric"]},
-            "scorers.1",
-            "compares two answers, which the scorer numeric cannot",
-            id="a number cannot be compared with a whole answer",
-        ),
-        pytest.param(
-            {"strategy": {"ppo": {"num_processes": 64, "num_steps": 256, "hidden_size": 512}}},
-            "strategy",
-            "Lower num_processes",
-            id="learning would stop the worker's thread for a minute",
-        ),
-    ],
+@table(
+    pytest.param(
+        {"goal": "consistent", "scorers": ["exact", "numeric"]},
+        "scorers.1",
+        "compares two answers, which the scorer numeric cannot",
+        id="a number cannot be compared with a whole answer",
+    ),
+    pytest.param(
+        {"strategy": {"ppo": {"num_processes": 64, "num_steps": 256, "hidden_size": 512}}},
+        "strategy",
+        "Lower num_processes",
+        id="learning would stop the worker's thread for a minute",
+    ),
 )
 def test_what_may_not_be_begun_can_be_looked_at(given, place, told):
     (problem,) = read_configuration(mutation(**given)).plugin_problems()
@@ -253,9 +241,7 @@ def test_what_may_not_be_begun_can_be_looked_at(given, place, told):
     assert told in problem.message
 
 
-@pytest.mark.parametrize(
-    "scorer", ["exact", "token_f1", {"rubric": {"judge": "a/b", "rubric": "x"}}]
-)
+@table("exact", "token_f1", {"rubric": {"judge": "a/b", "rubric": "x"}})
 def test_what_compares_texts_can_tell_whether_answers_agree(scorer):
     found = read_configuration(mutation(goal="consistent", scorers=[scorer]))
     assert found.plugin_problems() == []

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.engine.running import known
+from tests.harness.table import table
 from workers.engine.kinds.mutate.networks import Network, Shape, times
 from workers.engine.kinds.mutate.options import PpoOptions
 from workers.engine.kinds.mutate.ppo import Batch, Ppo, Trajectory
@@ -45,7 +46,7 @@ def batch_for(ppo, size=24):
     )
 
 
-@pytest.mark.parametrize("is_clipped", [True, False])
+@table(True, False)
 def test_gradients_are_those_of_finite_differences(is_clipped):
     ppo = ppo_with(entropy_coef=0.1, use_clipped_value_loss=is_clipped)
     batch = batch_for(ppo)

@@ -22,6 +22,7 @@ from tests.engine.rollout.playing import (
     steps_of,
 )
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError, TimedOut
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.choosing import Choice
@@ -70,7 +71,7 @@ def only(found):
 
 
 @pytest.mark.usefixtures("held_time")
-@pytest.mark.parametrize("lane", ["inline", "process"])
+@table("inline", "process")
 def test_an_action_that_hangs_is_interrupted_and_nothing_is_done(lane):
     """Milliseconds are no seconds, and the limit interrupts instead of being looked at after."""
     plan = plan_of(player(Hanger(), lane), steps=5, episodes=1, clocks=LIMIT, at_once=2)
@@ -129,7 +130,7 @@ def test_late_actions_count_while_the_overage_lasts_then_the_agent_is_out():
 
 
 @pytest.mark.usefixtures("held_time")
-@pytest.mark.parametrize(("overage", "timeouts", "out_at"), [(None, 3, None), (1.4, 2, 1)])
+@table((None, 3, None), (1.4, 2, 1))
 def test_the_time_of_a_batch_is_that_of_each_of_its_agents(overage, timeouts, out_at):
     clocks = Clocks(action_seconds=0.2, overage_seconds=overage)
     plan = plan_of(player(Late(seconds=1.0), "batch"), steps=3, episodes=1, clocks=clocks)
@@ -145,17 +146,12 @@ def plan_alone(policy, lane, mission, steps):
     return plan_of(player(policy, lane), mission=mission, agents=1, steps=steps)
 
 
-@pytest.mark.parametrize(
-    ("policy", "mission", "steps"),
-    [
-        pytest.param(POLICIES["random"](), "grid/harvest", 40, id="a picture"),
-        pytest.param(POLICIES["balance"](), "gymnasium/CartPole-v1", 60, id="numbers"),
-        pytest.param(POLICIES["random"](), "gymnasium/Taxi-v4", 60, id="no arrays"),
-        pytest.param(
-            POLICIES["random"](), "gymnasium/Pendulum-v1", 20, id="actions are no numbers"
-        ),
-        pytest.param(POLICIES["still"](), "grid/harvest", LONG, id="the replay is cut"),
-    ],
+@table(
+    row(POLICIES["random"](), "grid/harvest", 40, id="a picture"),
+    row(POLICIES["balance"](), "gymnasium/CartPole-v1", 60, id="numbers"),
+    row(POLICIES["random"](), "gymnasium/Taxi-v4", 60, id="no arrays"),
+    row(POLICIES["random"](), "gymnasium/Pendulum-v1", 20, id="actions are no numbers"),
+    row(POLICIES["still"](), "grid/harvest", LONG, id="the replay is cut"),
 )
 def test_alone_as_among_others(policy, mission, steps):
     """In a thread, agents are played by the loop for many."""
@@ -210,19 +206,16 @@ def rules(**changes):
     return rules_of(configuration.make_candidates()[0], Case(0, case))
 
 
-@pytest.mark.parametrize(
-    ("inside", "seconds", "record_bytes", "waiting", "size"),
-    [
-        pytest.param(INLINE, None, 0, 100, 1, id="nothing known"),
-        pytest.param(INLINE, 0.01, 0, 100, 25, id="short ones"),
-        pytest.param(INLINE, 0.01, 0, 6, 3, id="half, of two jobs"),
-        pytest.param(INLINE, 5.0, 0, 100, 1, id="long ones"),
-        pytest.param(PROCESS, 0.01, 0, 100, 1, id="agents have the slots"),
-        pytest.param(BATCH, None, 0, 100, 32, id="128 observations of 4 agents"),
-        pytest.param(BATCH, None, MOST_BYTES // 3, 100, 3, id="as many replays as can be sent"),
-        pytest.param(BATCH, None, 0, 1, 1, id="the last"),
-        pytest.param(BATCH, None, 0, 0, 0, id="another one took it"),
-    ],
+@table(
+    row(INLINE, None, 0, 100, 1, id="nothing known"),
+    row(INLINE, 0.01, 0, 100, 25, id="short ones"),
+    row(INLINE, 0.01, 0, 6, 3, id="half, of two jobs"),
+    row(INLINE, 5.0, 0, 100, 1, id="long ones"),
+    row(PROCESS, 0.01, 0, 100, 1, id="agents have the slots"),
+    row(BATCH, None, 0, 100, 32, id="128 observations of 4 agents"),
+    row(BATCH, None, MOST_BYTES // 3, 100, 3, id="as many replays as can be sent"),
+    row(BATCH, None, 0, 1, 1, id="the last"),
+    row(BATCH, None, 0, 0, 0, id="another one took it"),
 )
 def test_how_many_episodes_are_played_together(inside, seconds, record_bytes, waiting, size):
     known = Known((Choice(inside, inside, ""),), 4, record_bytes)
@@ -240,10 +233,7 @@ async def test_long_replays_of_a_batch_are_sent_in_parts():
     assert sum(len(score.record or b"") for score in scores) > 4_200_000
 
 
-@pytest.mark.parametrize(
-    ("lane", "device", "action"),
-    [("batch", "cpu", 1), ("batch", "cuda:0", 2), ("inline", "cuda:0", 1)],
-)
+@table(("batch", "cpu", 1), ("batch", "cuda:0", 2), ("inline", "cuda:0", 1))
 def test_the_lane_batch_hands_its_device_to_policies_that_take_one(lane, device, action):
     plan = plan_of(player(odd.Placed(), lane), steps=2, episodes=1)._replace(device=device)
     (found,) = play(plan)

@@ -12,6 +12,7 @@ import pytest
 from tests.engine.rollout import odd_players as odd
 from tests.engine.rollout.playing import install, plan_of, play, played, player, record_of, rollout
 from tests.engine.running import known
+from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.answers import Told
@@ -49,7 +50,7 @@ def read_png(png):
     return np.frombuffer(parts[b"PLTE"], np.uint8).reshape(-1, 3)[lines[:, 1:]]
 
 
-@pytest.mark.parametrize("mission", ["gymnasium/CartPole-v1", PONG])
+@table("gymnasium/CartPole-v1", PONG)
 def test_drawing_changes_nothing_that_was_played(mission):
     plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=12, episodes=1)
     (plain,) = play(plan)
@@ -121,7 +122,7 @@ COLOURS: list[tuple[Any, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("picture", "off"), COLOURS)
+@table(*COLOURS)
 def test_a_picture_keeps_its_colours(picture, off):
     small = small_picture(picture)
     found = read_png(png_of(small))
@@ -129,9 +130,7 @@ def test_a_picture_keeps_its_colours(picture, off):
     assert int(np.abs(found.astype(int) - small).max()) <= off
 
 
-@pytest.mark.parametrize(
-    "drawn_thing", [None, "<svg>", np.zeros((4, 4)), np.zeros((0, 4, 3), "u1")]
-)
+@table(None, "<svg>", np.zeros((4, 4)), np.zeros((0, 4, 3), "u1"))
 def test_what_is_no_picture_is_refused(drawn_thing):
     with pytest.raises(ValueError, match="It drew"):
         small_picture(drawn_thing)
@@ -143,10 +142,7 @@ async def test_only_episodes_that_were_asked_for_are_drawn():
     assert [b'"png":["' in (score.record or b"") for score in scores] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("pictures", "expected"),
-    [("none", [False, False]), ("first", [True, False]), ("all", [True, True])],
-)
+@table(("none", [False, False]), ("first", [True, False]), ("all", [True, True]))
 def test_which_episodes_are_drawn(pictures, expected):
     configuration = read_configuration(rollout(episodes=2, pictures=pictures))
     [candidate, *_] = configuration.make_candidates()
@@ -182,35 +178,21 @@ def told(start, seconds, together=1, at_once=1):
     )
 
 
-@pytest.mark.parametrize(
-    ("spans", "seconds"),
-    [([], 0), ([(0, 2), (1, 3)], 3), ([(5, 6), (0, 1)], 2), ([(0, 9), (2, 3), (8, 10)], 10)],
-)
+@table(([], 0), ([(0, 2), (1, 3)], 3), ([(5, 6), (0, 1)], 2), ([(0, 9), (2, 3), (8, 10)], 10))
 def test_time_is_counted_once(spans, seconds):
     assert covered(spans) == seconds
 
 
-@pytest.mark.parametrize(
-    ("played", "expected"),
-    [
-        pytest.param(
-            [("a", told(0, 4)), ("a", told(4, 4))], Levels(1, 1, 1, 1, 2, 1), id="one by one"
-        ),
-        pytest.param(
-            [("a", told(0, 4)), ("b", told(0, 4))], Levels(2, 2, 1, 2, 2, 1), id="two missions"
-        ),
-        pytest.param(
-            [("a", told(0, 4)), ("a", told(0, 2))], Levels(1, 1.5, 1, 1.5, 2, 1), id="a tail"
-        ),
-        pytest.param(
-            [("a", told(0, 4, together=2)), ("a", told(0, 4, together=2))],
-            Levels(1, 2, 1, 1, 2, 2),
-            id="side by side in one slot",
-        ),
-        pytest.param(
-            [("a", told(0, 4, at_once=2))], Levels(1, 1, 2, 2, 2, 1), id="agents in lent slots"
-        ),
-    ],
+@table(
+    row([("a", told(0, 4)), ("a", told(4, 4))], Levels(1, 1, 1, 1, 2, 1), id="one by one"),
+    row([("a", told(0, 4)), ("b", told(0, 4))], Levels(2, 2, 1, 2, 2, 1), id="two missions"),
+    row([("a", told(0, 4)), ("a", told(0, 2))], Levels(1, 1.5, 1, 1.5, 2, 1), id="a tail"),
+    row(
+        [("a", told(0, 4, together=2)), ("a", told(0, 4, together=2))],
+        Levels(1, 2, 1, 1, 2, 2),
+        id="side by side in one slot",
+    ),
+    row([("a", told(0, 4, at_once=2))], Levels(1, 1, 2, 2, 2, 1), id="agents in lent slots"),
 )
 def test_levels(played, expected):
     assert levels_of(played) == pytest.approx(expected)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.rollout.playing import digests, plan_of, play, player, record_of, rollout
 from tests.engine.running import run_document
+from tests.harness.table import row, table
 from workers.engine.environments import ENVIRONMENTS
 from workers.engine.environments.gymnasium_world import Gymnasium
 from workers.engine.kinds import read_configuration
@@ -29,7 +30,7 @@ MISSIONS = ["grid/harvest", "grid/maze", "grid/crowd", "gymnasium/CartPole-v1"]
 MISSIONS += ["mettagrid/forage"] * bool(find_spec("mettagrid"))
 
 
-@pytest.mark.parametrize("name", [name for name in PLAIN if name != "balance"])
+@table(*[name for name in PLAIN if name != "balance"])
 def test_the_same_seed_gives_the_same_episode(name):
     first = play(plan_of(player(POLICIES[name]())))
     assert all(isinstance(one, Episode) for one in first), first
@@ -45,7 +46,7 @@ def test_every_lane_gives_the_same_actions(name, lane):
     assert digests(found) == digests(expected)
 
 
-@pytest.mark.parametrize("mission", [*MISSIONS, pytest.param(KNIGHTS, marks=pytest.mark.late)])
+@pytest.mark.parametrize("mission", [*MISSIONS, row(KNIGHTS, marks=pytest.mark.late)])
 @pytest.mark.parametrize("name", ["random", "still"])
 def test_every_environment_can_be_played(mission, name):
     plan = plan_of(player(POLICIES[name]()), mission=mission, steps=20)
@@ -61,7 +62,7 @@ def played_on():
     return [mission for mission in found if "8x8" not in mission]
 
 
-@pytest.mark.parametrize("mission", played_on())
+@table(*played_on())
 def test_a_world_that_was_played_in_is_like_a_new_one(mission):
     plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=60, episodes=4)
     alone = [play(plan._replace(episodes=(one,)))[0] for one in plan.episodes]
@@ -70,7 +71,7 @@ def test_a_world_that_was_played_in_is_like_a_new_one(mission):
         assert (one.digest, record_of(one)) == (other.digest, record_of(other))
 
 
-@pytest.mark.parametrize("name", ANYWHERE)
+@table(*ANYWHERE)
 def test_actions_that_are_lists_of_numbers(name):
     found = play(plan_of(player(POLICIES[name]()), mission="gymnasium/Pendulum-v1", steps=5))
     assert all(isinstance(one, Episode) for one in found), found
@@ -91,14 +92,11 @@ def test_a_row_of_a_product_does_not_depend_on_the_others():
         assert np.allclose(together, rows @ weights)
 
 
-@pytest.mark.parametrize(
-    ("options", "mission", "told"),
-    [
-        ({"weights": [[1.0, 2.0]]}, "grid/harvest", "needs 75 x 5"),
-        ({}, "grid/nowhere", "nowhere"),
-        ({}, "gymnasium/Nothing-v9", "Nothing"),
-        ({}, "pettingzoo/nothing", "nothing"),
-    ],
+@table(
+    ({"weights": [[1.0, 2.0]]}, "grid/harvest", "needs 75 x 5"),
+    ({}, "grid/nowhere", "nowhere"),
+    ({}, "gymnasium/Nothing-v9", "Nothing"),
+    ({}, "pettingzoo/nothing", "nothing"),
 )
 def test_what_does_not_fit_is_a_failure_of_the_configuration(options, mission, told):
     plan = plan_of(player(POLICIES["linear"](**options)), mission=mission, episodes=1)
@@ -120,23 +118,20 @@ def test_scripts_are_better_than_chance():
     assert mean("balance", "gymnasium/CartPole-v1") == 200 > mean("random", "gymnasium/CartPole-v1")
 
 
-@pytest.mark.parametrize(
-    ("agents", "shares", "counts"),
-    [
-        pytest.param(10, [1, 1], [5, 5], id="even"),
-        pytest.param(0, [1, 2], [0, 0], id="nobody plays"),
-        pytest.param(3, [1, 1], [2, 1], id="of equal remainders the earlier"),
-        pytest.param(4, [1, 3], [1, 3], id="exact"),
-        pytest.param(10, [1, 1, 1], [4, 3, 3], id="one left over"),
-        pytest.param(7, [0.5, 0.25, 0.25], [3, 2, 2], id="largest remainders"),
-        pytest.param(1, [1, 9], [0, 1], id="who has little may have nobody"),
-    ],
+@table(
+    row(10, [1, 1], [5, 5], id="even"),
+    row(0, [1, 2], [0, 0], id="nobody plays"),
+    row(3, [1, 1], [2, 1], id="of equal remainders the earlier"),
+    row(4, [1, 3], [1, 3], id="exact"),
+    row(10, [1, 1, 1], [4, 3, 3], id="one left over"),
+    row(7, [0.5, 0.25, 0.25], [3, 2, 2], id="largest remainders"),
+    row(1, [1, 9], [0, 1], id="who has little may have nobody"),
 )
 def test_agents_are_counted_by_largest_remainder(agents, shares, counts):
     assert count_agents(agents, shares) == counts
 
 
-@pytest.mark.parametrize("shares", [[0, 0], [1, -1]])
+@table([0, 0], [1, -1])
 def test_shares_that_are_none_are_refused(shares):
     with pytest.raises(ValueError, match="numbers above 0"):
         count_agents(4, shares)
@@ -158,17 +153,14 @@ ALONE = Facts(1, 0.020, 0.0001, None, 0.0001)
 NO_GAIN = Facts(16, 0.0002, 0.0002, 0.00019, 0.0001)
 
 
-@pytest.mark.parametrize(
-    ("facts", "spare", "lane", "inside", "told"),
-    [
-        pytest.param(WAITS, 1, "thread", "thread", "waits 100%", id="waits"),
-        pytest.param(COMPUTES, 1, "process", "inline", "whole episodes", id="computes, all busy"),
-        pytest.param(COMPUTES, 4, "process", "process", "left over", id="computes, slots free"),
-        pytest.param(QUICK, 4, "process", "inline", "whole episodes", id="too quick to send"),
-        pytest.param(BATCHES, 4, "batch", "batch", "10 times", id="batches"),
-        pytest.param(NO_GAIN, 1, "process", "inline", "whole", id="a batch gains nothing"),
-        pytest.param(ALONE, 4, "process", "inline", "whole episodes", id="one agent"),
-    ],
+@table(
+    row(WAITS, 1, "thread", "thread", "waits 100%", id="waits"),
+    row(COMPUTES, 1, "process", "inline", "whole episodes", id="computes, all busy"),
+    row(COMPUTES, 4, "process", "process", "left over", id="computes, slots free"),
+    row(QUICK, 4, "process", "inline", "whole episodes", id="too quick to send"),
+    row(BATCHES, 4, "batch", "batch", "10 times", id="batches"),
+    row(NO_GAIN, 1, "process", "inline", "whole", id="a batch gains nothing"),
+    row(ALONE, 4, "process", "inline", "whole episodes", id="one agent"),
 )
 def test_auto(facts, spare, lane, inside, told):
     found = choose("auto", facts, spare=spare, by_agents=True)
@@ -177,15 +169,12 @@ def test_auto(facts, spare, lane, inside, told):
     assert not found.warning
 
 
-@pytest.mark.parametrize(
-    ("wanted", "facts", "inside", "told"),
-    [
-        pytest.param("batch", COMPUTES, "inline", "no step_batch", id="no batch there"),
-        pytest.param("thread", COMPUTES, "thread", "share a core", id="threads that compute"),
-        pytest.param("thread", WAITS, "thread", "", id="threads that wait"),
-        pytest.param("process", QUICK, "process", "lose what they gain", id="exchange eats all"),
-        pytest.param("process", COMPUTES, "process", "", id="processes that compute"),
-    ],
+@table(
+    row("batch", COMPUTES, "inline", "no step_batch", id="no batch there"),
+    row("thread", COMPUTES, "thread", "share a core", id="threads that compute"),
+    row("thread", WAITS, "thread", "", id="threads that wait"),
+    row("process", QUICK, "process", "lose what they gain", id="exchange eats all"),
+    row("process", COMPUTES, "process", "", id="processes that compute"),
 )
 def test_a_lane_that_was_named_is_used_and_warned_of(wanted, facts, inside, told):
     found = choose(wanted, facts, spare=4, by_agents=True)
@@ -201,7 +190,7 @@ def test_a_lane_that_cannot_be_used_is_not_said_to_be_chosen():
     assert choose("batch", BATCHES, spare=4, by_agents=True).reason == "chosen by the configuration"
 
 
-@pytest.mark.parametrize("wanted", ["auto", "thread", "process"])
+@table("auto", "thread", "process")
 def test_agents_can_be_switched_off(wanted):
     for facts in (WAITS, COMPUTES):
         assert choose(wanted, facts, spare=4, by_agents=False).inside == "inline"

@@ -19,6 +19,7 @@ from tests.engine.rollout.playing import (
     rollout,
     steps_of,
 )
+from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.report import as_record, as_summary
@@ -158,20 +159,17 @@ async def test_one_mission_mixes_lanes(monkeypatch):
     assert mixed.digest == sequential.digest
 
 
-@pytest.mark.parametrize(
-    ("changes", "path", "told"),
-    [
-        ({"missions": ["grid/nowhere"]}, "missions.0", "harvest, maze, crowd"),
-        ({"missions": ["moon/base"]}, "missions.0", "Unknown environment 'moon'"),
-        ({"missions": ["gymnasium/os:system"]}, "missions.0", "no name of a Gymnasium"),
-        ({"missions": ["pettingzoo/../os"]}, "missions.0", "no module of PettingZoo"),
-        ({"policies": ["nobody"]}, "policies.0", "Unknown policy 'nobody'"),
-        ({"policies": ["random", "random"]}, "policies", "Given twice"),
-        ({"play": "each", "policies": [{"name": "random", "share": 2}]}, "", "play: together"),
-        ({"lane": "async"}, "", "for policies that ask a model"),
-        ({"scorers": ["exact"]}, "scorers", ""),
-        ({"jobs": 0}, "jobs", ""),
-    ],
+@table(
+    ({"missions": ["grid/nowhere"]}, "missions.0", "harvest, maze, crowd"),
+    ({"missions": ["moon/base"]}, "missions.0", "Unknown environment 'moon'"),
+    ({"missions": ["gymnasium/os:system"]}, "missions.0", "no name of a Gymnasium"),
+    ({"missions": ["pettingzoo/../os"]}, "missions.0", "no module of PettingZoo"),
+    ({"policies": ["nobody"]}, "policies.0", "Unknown policy 'nobody'"),
+    ({"policies": ["random", "random"]}, "policies", "Given twice"),
+    ({"play": "each", "policies": [{"name": "random", "share": 2}]}, "", "play: together"),
+    ({"lane": "async"}, "", "for policies that ask a model"),
+    ({"scorers": ["exact"]}, "scorers", ""),
+    ({"jobs": 0}, "jobs", ""),
 )
 def test_what_cannot_be_played_is_refused(changes, path, told):
     with pytest.raises(ConfigurationError) as refused:
@@ -209,19 +207,16 @@ def kept(*steps):
     return [step[0] for step in found["play"]]
 
 
-@pytest.mark.parametrize(
-    ("seen", "shown"),
-    [
-        pytest.param(FLOATS, [0.12346, 2.0], id="rounded"),
-        pytest.param(np.array([[0.0, 1.0], [1.0, 0.0]]), "0110", id="0 and 1 as a text"),
-        pytest.param(np.array([3, 4], dtype=np.int64), [3.0, 4.0], id="whole numbers"),
-        pytest.param(np.int64(7), [7.0], id="numpy's own number"),
-        pytest.param(7, 7, id="a number"),
-        pytest.param(None, None, id="out"),
-        pytest.param({"a": 1}, None, id="no numbers"),
-        pytest.param(np.zeros(129), None, id="too large"),
-        pytest.param(np.array([object()]), None, id="an array of objects"),
-    ],
+@table(
+    row(FLOATS, [0.12346, 2.0], id="rounded"),
+    row(np.array([[0.0, 1.0], [1.0, 0.0]]), "0110", id="0 and 1 as a text"),
+    row(np.array([3, 4], dtype=np.int64), [3.0, 4.0], id="whole numbers"),
+    row(np.int64(7), [7.0], id="numpy's own number"),
+    row(7, 7, id="a number"),
+    row(None, None, id="out"),
+    row({"a": 1}, None, id="no numbers"),
+    row(np.zeros(129), None, id="too large"),
+    row(np.array([object()]), None, id="an array of objects"),
 )
 def test_what_is_kept_of_an_observation(seen, shown):
     assert kept([seen, seen], [seen, seen]) == [[shown, shown]] * 2
@@ -270,12 +265,9 @@ SECOND = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("episodes", "rewards", "late"),
-    [
-        pytest.param(FIRST, [[3, 3], [3, 6]], [1, 2], id="mission 1"),
-        pytest.param(SECOND, [[10, 3], [6, 5], [6, 7.5]], [0, 5], id="mission 2"),
-    ],
+@table(
+    row(FIRST, [[3, 3], [3, 6]], [1, 2], id="mission 1"),
+    row(SECOND, [[10, 3], [6, 5], [6, 7.5]], [0, 5], id="mission 2"),
 )
 def test_rewards_and_timeouts(episodes, rewards, late):
     found = summarise(episodes, policies=2)

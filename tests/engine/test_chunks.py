@@ -3,6 +3,7 @@ row of the reference."""
 
 import asyncio
 from collections import Counter
+from itertools import product
 
 import pytest
 
@@ -39,8 +40,7 @@ def test_slots_are_split_as_documented(max_concurrent, batch_size, candidates, c
     assert allocate(max_concurrent, batch_size) == Allocation(candidates, cases)
 
 
-@pytest.mark.parametrize("max_concurrent", [1, 5, 10, 20, 50, 100])
-@pytest.mark.parametrize("batch_size", [0, 1, 2, 3, 5, 10, 20, 50, 100, 200])
+@table(*product([1, 5, 10, 20, 50, 100], [0, 1, 2, 3, 5, 10, 20, 50, 100, 200]))
 def test_an_allocation_never_exceeds_the_slots(max_concurrent, batch_size):
     candidates, cases = allocate(max_concurrent, batch_size)
     assert candidates >= 1

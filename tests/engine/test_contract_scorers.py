@@ -74,7 +74,7 @@ def test_no_name_is_left_out():
     assert named == set(SCORERS.ours) - {"code", "tool_call"}, "these two have tests of their own"
 
 
-@pytest.mark.parametrize(("name", "options", "answer", "expected"), SCORERS_IN_YAML)
+@table(*SCORERS_IN_YAML)
 async def test_it_judges_from_yaml(simulator, name, options, answer, expected):
     value = await judged_in_a_run(simulator, name, options, answer, expected)
     shared = ", ".join(filter(None, [options, "weight: 2, threshold: 0.5, not: true, as: mine"]))

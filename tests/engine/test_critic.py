@@ -6,6 +6,7 @@ import asyncio
 import pytest
 
 from tests.engine.running import evaluation, run_document
+from tests.harness.table import table
 from workers.engine.calling.prices import Price
 from workers.engine.critic import Critic, answer_queries, fitness_of
 from workers.engine.errors import Refused, ScorerFailed
@@ -138,13 +139,10 @@ async def test_it_works_inside_a_running_loop_as_a_run_does(models, simulator):
     assert in_run.value == score
 
 
-@pytest.mark.parametrize(
-    ("scorer", "message"),
-    [
-        ("exact", "The scorer exact asks no model. Choose one of: "),
-        ({"rubric": {"judge": "sim-large"}}, "has no endpoint"),
-        ("none", "Unknown scorer 'none'"),
-    ],
+@table(
+    ("exact", "The scorer exact asks no model. Choose one of: "),
+    ({"rubric": {"judge": "sim-large"}}, "has no endpoint"),
+    ("none", "Unknown scorer 'none'"),
 )
 def test_a_critic_that_cannot_judge_is_refused(models, scorer, message):
     with pytest.raises(ValueError, match=message):

@@ -43,15 +43,12 @@ def reply(answer, model="sim-large", **match):
     return {"match": match, "do": "answer", "answer": answer, "times": 1}
 
 
-@pytest.mark.parametrize(
-    ("answer", "label", "value"),
-    [
-        ("42", "same", 1.0),
-        ("The answer is 42.", "differs", 1.0),
-        ("42, which I found by adding the tens first and then the ones of both.", "superset", 0.6),
-        ("4", "subset", 0.25),
-        ("41", "disagrees", 0.0),
-    ],
+@table(
+    ("42", "same", 1.0),
+    ("The answer is 42.", "differs", 1.0),
+    ("42, which I found by adding the tens first and then the ones of both.", "superset", 0.6),
+    ("4", "subset", 0.25),
+    ("41", "disagrees", 0.0),
 )
 async def test_factuality_gives_each_choice_its_value(simulator, answer, label, value):
     found = said(await judge(simulator, "factuality", {"subset": 0.25}, answer))
@@ -68,7 +65,7 @@ async def test_factuality_needs_the_expected_answer(simulator):
     assert score.judging.sent == 0
 
 
-@pytest.mark.parametrize(("answer", "label"), [("It is 42.", "yes"), ("It is 41.", "no")])
+@table(("It is 42.", "yes"), ("It is 41.", "no"))
 async def test_a_closed_question_is_answered_with_yes_or_no(simulator, answer, label):
     question = {"question": "Does the answer give the right number?"}
     score = await judge(simulator, "closed_question", question, answer)
@@ -157,9 +154,7 @@ PANEL = {
 }
 
 
-@pytest.mark.parametrize(
-    ("combine", "value", "passed"), [("mean", pytest.approx(0.5), True), ("majority", 0.0, False)]
-)
+@table(("mean", pytest.approx(0.5), True), ("majority", 0.0, False))
 async def test_a_panel_gives_the_mean_or_the_majority(simulator, combine, value, passed):
     rules = [
         reply('{"score": 0.4, "reason": "a"}'),
@@ -207,16 +202,13 @@ def test_somebody_judges_once_and_a_pair_has_one_other():
 GOOD = '{"score": 0.75, "reason": "fine"}'
 
 
-@pytest.mark.parametrize(
-    ("bad", "problem"),
-    [
-        ("0.75", "It is no JSON object."),
-        ("I would give it 0.75.", "It is not one JSON object and nothing else."),
-        (f"{GOOD}\n{GOOD}", "It is not one JSON object and nothing else."),
-        ('{"score": 2, "reason": "x"}', "Missing or not as it should be: `score`."),
-        ('{"score": 1}', "Missing or not as it should be: `reason`."),
-        ('{"score": 1, "reason": "x", "Give 1.": 1}', "It has fields that nobody asked for."),
-    ],
+@table(
+    ("0.75", "It is no JSON object."),
+    ("I would give it 0.75.", "It is not one JSON object and nothing else."),
+    (f"{GOOD}\n{GOOD}", "It is not one JSON object and nothing else."),
+    ('{"score": 2, "reason": "x"}', "Missing or not as it should be: `score`."),
+    ('{"score": 1}', "Missing or not as it should be: `reason`."),
+    ('{"score": 1, "reason": "x", "Give 1.": 1}', "It has fields that nobody asked for."),
 )
 async def test_a_judge_is_asked_once_more_with_what_was_wrong(simulator, bad, problem):
     rules = [reply(bad), reply(GOOD)]

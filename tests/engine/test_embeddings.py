@@ -103,9 +103,10 @@ async def embed_apart(desk, texts):
     return [one for (one,) in found]
 
 
-@pytest.mark.parametrize("kind", ROUTES)
+@table(*ROUTES)
 async def test_vectors_come_in_the_order_of_the_texts(desk, simulator, kind):
-    desk.kind = kind
+    simulator.reset()
+    desk.askings, desk.cache, desk.kind = [], MemoryCache(), kind
     desk.open()
     texts = words(20)
     found = await embed(desk.ask().ask, MODEL, texts)

@@ -30,10 +30,11 @@ def one_model(document, model, **more):
     return {**document, "models": [f"simulated/{model}"], "prompts": prompts, **more}
 
 
-@pytest.mark.parametrize(("ending", "flaw"), ENDINGS.items())
+@table(*ENDINGS.items())
 async def test_a_flawed_answer_is_an_error_of_its_own_that_is_paid_and_shown(
     simulator, document, cases, ending, flaw
 ):
+    simulator.reset()
     cache = MemoryCache()
     asked = one_model(document, f"sim-small:{ending}")
     [score] = await run_document(asked, cases[:1], simulator.url, cache=cache)
@@ -46,7 +47,7 @@ async def test_a_flawed_answer_is_an_error_of_its_own_that_is_paid_and_shown(
     assert simulator.ledger()["total"] == 2  # it was asked again, and once
 
 
-@pytest.mark.parametrize(("ending", "flaw"), ENDINGS.items())
+@table(*ENDINGS.items())
 async def test_a_flawed_answer_is_scored_where_the_configuration_says_so(
     simulator, document, cases, ending, flaw
 ):
@@ -97,7 +98,7 @@ def test_twenty_cut_answers_in_a_row_are_enough():
     assert AnswerCut.advice in told[-1]
 
 
-@pytest.mark.parametrize("value", ["yes", 1, None])
+@table("yes", 1, None)
 def test_a_switch_is_true_or_false(document, value):
     with pytest.raises(ConfigurationError) as refused:
         read_configuration({**document, "answers": {"score_truncated": value}})

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.engine.running import evaluation, run_document
+from tests.harness.table import table
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
 from workers.engine.errors import ServerError
@@ -55,13 +56,10 @@ async def test_the_same_answer_is_judged_once(simulator, judged, cases):
     assert all(one.cost_saved > 0 for one in judgings)
 
 
-@pytest.mark.parametrize(
-    ("fault", "message", "sent"),
-    [
-        ({"do": "error", "status": 400, "message": "no"}, f"{FAILED}: refused: 400: no", 1),
-        ({"do": "answer", "answer": ""}, f"{FAILED}: no text: Step rubric: The answer has no", 1),
-        ({"do": "answer", "answer": "9/10"}, f"The judge {JUDGE} answered ", 2),  # once more
-    ],
+@table(
+    ({"do": "error", "status": 400, "message": "no"}, f"{FAILED}: refused: 400: no", 1),
+    ({"do": "answer", "answer": ""}, f"{FAILED}: no text: Step rubric: The answer has no", 1),
+    ({"do": "answer", "answer": "9/10"}, f"The judge {JUDGE} answered ", 2),  # once more
 )
 async def test_a_judge_that_fails_leaves_the_answer(simulator, judged, cases, fault, message, sent):
     match = {"model": "sim-large", "contains": cases[3].fields["question"]}
@@ -230,7 +228,7 @@ def check_fences(score):
         assert ORDER not in system
 
 
-@pytest.mark.parametrize("attack", CORPUS.values(), ids=CORPUS)
+@table(*CORPUS.values())
 async def test_neither_an_answer_nor_a_case_can_judge(simulator, attack):
     """A case neither by a field nor by the name of one."""
     fields = {"question": "What is 17 + 25?", "expected": "42"}
@@ -242,7 +240,7 @@ async def test_neither_an_answer_nor_a_case_can_judge(simulator, attack):
         assert all((values[name] or 0.0) <= most for name, most in WRONG.items()), values
 
 
-@pytest.mark.parametrize("attack", CORPUS.values(), ids=CORPUS)
+@table(*CORPUS.values())
 async def test_a_judge_that_repeats_the_attack_is_not_led_by_it(simulator, attack):
     fields = {"question": "What is 17 + 25?", "expected": "42"}
     simulator.play(

@@ -23,25 +23,22 @@ def spoilt(**change):
     return [{**ROUTER, **change}, *ROUTED[1:]]
 
 
-@pytest.mark.parametrize(
-    ("steps", "path", "told"),
-    [
-        (spoilt(routes={"1": "nowhere"}), "steps.0.routes.1", "Later steps are: easy, hard, last."),
-        (spoilt(routes={"1": "triage"}), "steps.0.routes.1", "no later step 'triage'"),
-        (spoilt(default="nowhere"), "steps.0.default", "no later step 'nowhere'"),
-        (spoilt(routes={}, default="easy"), "steps.0.default", "with routes"),
-        (
-            [*ROUTED[:3], chat("back", "{{question}}", routes={"x": "easy"})],
-            "steps.3.routes.x",
-            "none; write them after",
-        ),
-        ([ROUTED[1], ROUTED[1]], "steps.1.name", "another one too"),
-        ([chat("solver.draft", "x"), agent("fans_out")], "steps.1.calls.0.name", "another one too"),
-        ([{**ROUTED[1], "tool": []}], "steps.0.tool", "Allowed here: name, system, user, messages"),
-        ([{**agent("Chain"), "user": "x"}], "steps.0.user", "Allowed here: name, agent, options"),
-        ([{"name": "planner"}], "steps.0.models", "needed"),
-        ([{"name": "planner", "agent": "x"}], "steps.0.calls", "needed"),
-    ],
+@table(
+    (spoilt(routes={"1": "nowhere"}), "steps.0.routes.1", "Later steps are: easy, hard, last."),
+    (spoilt(routes={"1": "triage"}), "steps.0.routes.1", "no later step 'triage'"),
+    (spoilt(default="nowhere"), "steps.0.default", "no later step 'nowhere'"),
+    (spoilt(routes={}, default="easy"), "steps.0.default", "with routes"),
+    (
+        [*ROUTED[:3], chat("back", "{{question}}", routes={"x": "easy"})],
+        "steps.3.routes.x",
+        "none; write them after",
+    ),
+    ([ROUTED[1], ROUTED[1]], "steps.1.name", "another one too"),
+    ([chat("solver.draft", "x"), agent("fans_out")], "steps.1.calls.0.name", "another one too"),
+    ([{**ROUTED[1], "tool": []}], "steps.0.tool", "Allowed here: name, system, user, messages"),
+    ([{**agent("Chain"), "user": "x"}], "steps.0.user", "Allowed here: name, agent, options"),
+    ([{"name": "planner"}], "steps.0.models", "needed"),
+    ([{"name": "planner", "agent": "x"}], "steps.0.calls", "needed"),
 )
 def test_problems_of_the_flow_are_named(selection, steps, path, told):
     with pytest.raises(ConfigurationError) as caught:
@@ -50,29 +47,26 @@ def test_problems_of_the_flow_are_named(selection, steps, path, told):
     assert told in caught.value.problems[0].message
 
 
-@pytest.mark.parametrize(
-    ("step", "path", "told"),
-    [
-        ({**agent(""), "agent": "os.system"}, "steps.0.agent", "one of: self_consistency, tests."),
-        (
-            agent("fans_out", options={"width": "x"}),
-            "steps.0.options",
-            "width: Input should be a valid integer",
-        ),
-        (
-            agent("fans_out", options={"deep": 1}),
-            "steps.0.options",
-            "has no option 'deep'. It takes: width.",
-        ),
-        (agent("misbehaves"), "steps.0.options", "how: Field required"),
-        (agent("Chain"), "steps.0.calls", "also calls plan, solve"),
-        (agent("Chain"), "steps.0.calls.0.name", "It calls: plan, solve."),
-        (
-            {**agent("fans_out"), "calls": [chat("draft", "{{plan}}")]},
-            "steps.0.calls.0.user",
-            "{{plan}} is not a column",
-        ),
-    ],
+@table(
+    ({**agent(""), "agent": "os.system"}, "steps.0.agent", "one of: self_consistency, tests."),
+    (
+        agent("fans_out", options={"width": "x"}),
+        "steps.0.options",
+        "width: Input should be a valid integer",
+    ),
+    (
+        agent("fans_out", options={"deep": 1}),
+        "steps.0.options",
+        "has no option 'deep'. It takes: width.",
+    ),
+    (agent("misbehaves"), "steps.0.options", "how: Field required"),
+    (agent("Chain"), "steps.0.calls", "also calls plan, solve"),
+    (agent("Chain"), "steps.0.calls.0.name", "It calls: plan, solve."),
+    (
+        {**agent("fans_out"), "calls": [chat("draft", "{{plan}}")]},
+        "steps.0.calls.0.user",
+        "{{plan}} is not a column",
+    ),
 )
 def test_problems_with_agents_are_named(selection, step, path, told):
     configuration = read_configuration({**selection, "steps": [step]})

@@ -168,16 +168,13 @@ async def test_a_sample_is_a_call_of_its_own_and_is_cached_as_such(simulator, se
     assert simulator.ledger()["total"] == 3 * len(cases)
 
 
-@pytest.mark.parametrize(
-    ("how", "told"),
-    [
-        ("raises", "KeyError: 'no such thing'"),
-        ("raises half a character", "ValueError: \ufffd and ?"),
-        ("exits", "SystemExit(3)"),
-        ("calls what is not there", "It called 'nothing'. It has: draft."),
-        ("asks for ever", "more than 100 calls"),
-        ("gives a number", "It answered with int"),
-    ],
+@table(
+    ("raises", "KeyError: 'no such thing'"),
+    ("raises half a character", "ValueError: \ufffd and ?"),
+    ("exits", "SystemExit(3)"),
+    ("calls what is not there", "It called 'nothing'. It has: draft."),
+    ("asks for ever", "more than 100 calls"),
+    ("gives a number", "It answered with int"),
 )
 async def test_an_agent_that_fails_is_an_error_and_never_a_zero(
     simulator, selection, cases, how, told
@@ -189,8 +186,9 @@ async def test_an_agent_that_fails_is_an_error_and_never_a_zero(
     assert score.calls_sent == 1  # and it stays counted
 
 
-@pytest.mark.parametrize(("name", "error"), [("hangs", "timeout"), ("sleeps", "timeout"),
-                                             ("cancels", "agent_error")])  # fmt: skip
+@table(("hangs", "timeout"), ("sleeps", "timeout"),
+                                             ("cancels", "agent_error")
+)  # fmt: skip
 async def test_an_agent_that_never_answers_is_cut(simulator, selection, cases, name, error):
     seconds = 0.2 if error == "timeout" else 60
     selection["limits"] = {**selection["limits"], "timeout_seconds": seconds}
@@ -243,7 +241,7 @@ async def test_what_an_agent_says_can_be_stored_anywhere(simulator, selection, c
     assert score.calls[0].prompt[1]["content"] == "What is 1 + 1? \ufffd"
 
 
-@pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly", "hangs"])
+@table("fans_out", "fans_out_plainly", "hangs")
 async def test_a_run_that_is_cancelled_leaves_nothing_behind(simulator, selection, cases, name):
     simulator.change(latency_ms=60_000)
     selection["limits"] = {**selection["limits"], "timeout_seconds": 600}

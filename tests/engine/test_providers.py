@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.harness.table import table
+from tests.harness.table import row, table
 from workers.engine.calling.cache import cache_key
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited, Refused
@@ -44,7 +45,7 @@ def connect(client, simulator):
     return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind], KEY)
 
 
-@pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
+@table(*MODELS_OF_OTHERS)
 async def test_every_provider_gives_the_same_answer_with_its_tokens(connect, kind):
     reply = await connect(kind).send(ask(temperature=0))
     usual = await connect("simulated").send(ask(temperature=0))
@@ -52,8 +53,7 @@ async def test_every_provider_gives_the_same_answer_with_its_tokens(connect, kin
     assert (reply.tokens_in, reply.tokens_out) == (usual.tokens_in, usual.tokens_out) == (19, 1)
 
 
-@pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
-@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+@table(*product(MODELS_OF_OTHERS, ["max_tokens", "max_completion_tokens"]))
 async def test_every_provider_limits_the_answer(connect, kind, name):
     request = Request(
         "main",
@@ -65,7 +65,7 @@ async def test_every_provider_limits_the_answer(connect, kind, name):
     assert (reply.tokens_out, reply.truncated) == (2, True)
 
 
-@pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
+@table(*MODELS_OF_OTHERS)
 async def test_an_answer_that_ended_by_itself_is_not_marked_as_cut(connect, kind):
     assert not (await connect(kind).send(ask(max_tokens=1))).truncated  # its answer is one token
 
@@ -81,8 +81,7 @@ FLAWS_OF = {
 FLAWS_OF_OLLAMA = FLAWS_OF | {"content_filter": "no_text", "refusal": ""}
 
 
-@pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
-@pytest.mark.parametrize("ending", FLAWS_OF)
+@table(*product(MODELS_OF_OTHERS, FLAWS_OF))
 async def test_every_provider_tells_an_answer_that_is_not_whole(connect, simulator, kind, ending):
     simulator.play({"do": ending})
     reply = await connect(kind).send(ask())
@@ -90,25 +89,24 @@ async def test_every_provider_tells_an_answer_that_is_not_whole(connect, simulat
     assert bool(reply.text) == (ending in ("length", "refusal"))
 
 
-@pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
-@pytest.mark.parametrize(
-    ("fault", "error"),
-    [
-        pytest.param({"do": "status", "status": 400}, "refused", id="400"),
-        pytest.param({"do": "status", "status": 401}, "credentials", id="401"),
-        pytest.param({"do": "status", "status": 404}, "refused", id="404"),
-        pytest.param({"do": "status", "status": 408}, "server_error", id="408"),
-        pytest.param({"do": "status", "status": 429}, "rate_limited", id="429"),
-        pytest.param({"do": "status", "status": 500}, "server_error", id="500"),
-        pytest.param({"do": "status", "status": 529}, "server_error", id="529 overloaded"),
-        pytest.param({"do": "malformed"}, "malformed_answer", id="not JSON"),
-        pytest.param({"do": "empty"}, "malformed_answer", id="empty"),
-        pytest.param({"do": "wrong_schema"}, "malformed_answer", id="other JSON"),
-        pytest.param({"do": "html"}, "server_error", id="an HTML error page"),
-        pytest.param({"do": "huge"}, "too_large", id="huge"),
-        pytest.param({"do": "reset"}, "connection", id="connection reset"),
-    ],
-)
+FAULTS = [
+    ({"do": "status", "status": 400}, "refused"),
+    ({"do": "status", "status": 401}, "credentials"),
+    ({"do": "status", "status": 404}, "refused"),
+    ({"do": "status", "status": 408}, "server_error"),
+    ({"do": "status", "status": 429}, "rate_limited"),
+    ({"do": "status", "status": 500}, "server_error"),
+    ({"do": "status", "status": 529}, "server_error"),  # 529 overloaded
+    ({"do": "malformed"}, "malformed_answer"),  # not JSON
+    ({"do": "empty"}, "malformed_answer"),
+    ({"do": "wrong_schema"}, "malformed_answer"),  # other JSON
+    ({"do": "html"}, "server_error"),  # an HTML error page
+    ({"do": "huge"}, "too_large"),
+    ({"do": "reset"}, "connection"),
+]
+
+
+@table(*((kind, *fault) for kind, fault in product(MODELS_OF_OTHERS, FAULTS)))
 async def test_every_provider_calls_errors_by_the_same_names(
     connect, simulator, kind, fault, error
 ):
@@ -119,7 +117,7 @@ async def test_every_provider_calls_errors_by_the_same_names(
     assert KEY not in str(failed.value)
 
 
-@pytest.mark.parametrize("kind", MODELS_OF_OTHERS)
+@table(*MODELS_OF_OTHERS)
 async def test_every_provider_hears_how_long_to_wait(connect, simulator, kind):
     simulator.play({"match": {}, "times": 1, "do": "status", "status": 429, "retry_after": 2.5})
     with pytest.raises(RateLimited) as failed:
@@ -132,7 +130,7 @@ def test_a_wait_that_cannot_be_read_is_none(text):
     assert read_retry_after({"retry-after": text}) is None
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@table("openai", "anthropic")
 async def test_the_limits_a_provider_tells_are_read(connect, simulator, kind):
     assert (await connect(kind).send(ask())).told is None
     simulator.change(rpm=600, tpm=90_000)
@@ -202,19 +200,16 @@ async def played():
         yield script, str(server.make_url("")).rstrip("/")
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "headers"),
-    [
-        ("openai", "/v1/chat/completions", {"authorization": f"Bearer {KEY}"}),
-        ("anthropic", "/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}),
-        ("ollama", "/api/chat", {"authorization": f"Bearer {KEY}"}),
-    ],
+@table(
+    ("openai", "/v1/chat/completions", {"authorization": f"Bearer {KEY}"}),
+    ("anthropic", "/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}),
+    ("ollama", "/api/chat", {"authorization": f"Bearer {KEY}"}),
 )
 async def test_the_key_goes_into_its_header_and_never_into_an_error(
     client, played, kind, path, headers
 ):
     script, url = played
-    script.status = 401
+    script.seen, script.status = [], 401
     script.answer = {"error": {"message": "x" * 280 + f" bad key {KEY} " + KEY}}
     for key in (KEY, ""):
         provider = PROVIDERS[kind](client, kind, url + SUFFIX[kind], key)
@@ -245,13 +240,10 @@ async def test_anthropics_text_blocks_are_joined_and_its_own_cache_is_counted_as
     assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", 12, 2)
 
 
-@pytest.mark.parametrize(
-    ("kind", "answer"),
-    [
-        ("openai", {"choices": [{"message": {"content": "42"}}]}),
-        ("anthropic", {"content": [{"type": "text", "text": "42"}]}),
-        ("ollama", {"message": {"role": "assistant", "content": "42"}, "done": True}),
-    ],
+@table(
+    ("openai", {"choices": [{"message": {"content": "42"}}]}),
+    ("anthropic", {"content": [{"type": "text", "text": "42"}]}),
+    ("ollama", {"message": {"role": "assistant", "content": "42"}, "done": True}),
 )
 async def test_tokens_that_are_not_told_are_unknown(client, played, kind, answer):
     script, url = played
@@ -266,7 +258,7 @@ def texts(*given):
     return Request("any", "sim-embed", EMBEDDINGS_PATH, body)
 
 
-@pytest.mark.parametrize("maker", [OpenAI, Ollama])
+@table(OpenAI, Ollama)
 async def test_embeddings_come_in_the_order_of_the_texts(client, simulator, maker):
     suffix = "/v1" if maker is OpenAI else ""
     embedder = maker(client, "some", simulator.url + suffix)
@@ -278,17 +270,14 @@ async def test_embeddings_come_in_the_order_of_the_texts(client, simulator, make
     assert (reply.tokens_in, reply.tokens_out) == (2, 0)
 
 
-@pytest.mark.parametrize(
-    "vectors",
-    [
-        pytest.param([[1.0]], id="one is missing"),
-        pytest.param([[1.0], [1.0, 2.0]], id="of different lengths"),
-        pytest.param([[1.0], ["x"]], id="not a number"),
-        pytest.param([[1.0], [float("nan")]], id="NaN"),
-        pytest.param([[1.0], [10**400]], id="more than a float holds"),
-        pytest.param([[1.0], [1e39]], id="more than is kept of a float"),
-        pytest.param("text", id="no list"),
-    ],
+@table(
+    row([[1.0]], id="one is missing"),
+    row([[1.0], [1.0, 2.0]], id="of different lengths"),
+    row([[1.0], ["x"]], id="not a number"),
+    row([[1.0], [float("nan")]], id="NaN"),
+    row([[1.0], [10**400]], id="more than a float holds"),
+    row([[1.0], [1e39]], id="more than is kept of a float"),
+    row("text", id="no list"),
 )
 async def test_embeddings_of_another_shape_are_refused(client, played, vectors):
     script, url = played

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from tests.engine.installed_agents import chat
 from tests.engine.running import run_document, table_of
 from tests.engine.selecting import make_matrix
-from tests.harness.table import table
+from tests.harness.table import row, table
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
@@ -80,7 +80,7 @@ async def test_a_trial_takes_the_time_and_the_tokens_of_all_its_steps(simulator,
                for score in scores)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["arm_elimination", "paired_elimination", "matrix_ucb"])
+@table("arm_elimination", "paired_elimination", "matrix_ucb")
 async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
     simulator, selection, cases, name
 ):
@@ -91,25 +91,18 @@ async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
     assert "sim-large" in strategy.candidates[strategy.best].document["choices"]["solver"]
 
 
-@pytest.mark.parametrize(
-    ("change", "path", "message"),
-    [
-        ({"strategy": {"name": "luck"}}, "strategy", "Choose one of: arm_elimination"),
-        (
-            {"strategy": {"name": "brute_force", "epsilon": 1}},
-            "strategy",
-            "has no option 'epsilon'",
-        ),
-        ({"steps": []}, "steps", "Add at least one step."),
-        ({"prompts": []}, "prompts", "Allowed here: name, kind, seed"),
-        ({"objective": {"lambda_cost": -1}}, "objective.lambda_cost", "greater than or equal to 0"),
-        ({"objective": {"mode": "pareto", "lambda_cost": 1}}, "objective", "Leave lambda_cost"),
-        (
-            {"objective": {"mode": "pareto"}, "strategy": "bayesian"},
-            "",
-            "For the mode pareto choose one of: arm_elimination, paired_elimination, brute_force",
-        ),
-    ],
+@table(
+    ({"strategy": {"name": "luck"}}, "strategy", "Choose one of: arm_elimination"),
+    ({"strategy": {"name": "brute_force", "epsilon": 1}}, "strategy", "has no option 'epsilon'"),
+    ({"steps": []}, "steps", "Add at least one step."),
+    ({"prompts": []}, "prompts", "Allowed here: name, kind, seed"),
+    ({"objective": {"lambda_cost": -1}}, "objective.lambda_cost", "greater than or equal to 0"),
+    ({"objective": {"mode": "pareto", "lambda_cost": 1}}, "objective", "Leave lambda_cost"),
+    (
+        {"objective": {"mode": "pareto"}, "strategy": "bayesian"},
+        "",
+        "For the mode pareto choose one of: arm_elimination, paired_elimination, brute_force",
+    ),
 )
 def test_problems_are_named(selection, change, path, message):
     with pytest.raises(ConfigurationError) as caught:
@@ -164,14 +157,11 @@ def test_a_csv_needs_no_header(tmp_path):
     assert read_matrix(file).combinations == ("a", "b")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("name;d0;d1;d2\na;1;0;\nb;0;;1\n", id="semicolons"),
-        pytest.param("name\td0\td1\td2\na\t1\t0\tnan\nb\t0\t \t1\n", id="tabs and nan"),
-        pytest.param(",0,1,2\na,1,0,\nb,0,,1\n", id="datapoints with numbers for names"),
-        pytest.param('"name","1","2","3"\n"a",1,0,\n\n"b",0,,1\n', id="quotes and empty lines"),
-    ],
+@table(
+    row("name;d0;d1;d2\na;1;0;\nb;0;;1\n", id="semicolons"),
+    row("name\td0\td1\td2\na\t1\t0\tnan\nb\t0\t \t1\n", id="tabs and nan"),
+    row(",0,1,2\na,1,0,\nb,0,,1\n", id="datapoints with numbers for names"),
+    row('"name","1","2","3"\n"a",1,0,\n\n"b",0,,1\n', id="quotes and empty lines"),
 )
 def test_a_csv_may_come_from_any_program(tmp_path, text):
     file = tmp_path / "m.csv"
@@ -181,20 +171,17 @@ def test_a_csv_may_come_from_any_program(tmp_path, text):
     assert matrix.scores == ((1.0, 0.0, None), (0.0, None, 1.0))
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "It has no combinations"),
-        ("{}", "It has no list of combinations"),
-        ('{"scores": [[1]]}', "It has no list of combinations"),
-        ('{"combinations": ["a"], "scores": []}', "1 combinations and 0 rows"),
-        ('{"combinations": ["a"], "scores": [1]}', "Each of its scores is a list"),
-        ('{"combinations": ["a"], "scores": [["x"]]}', "Score 1 of 'a' is 'x'"),
-        ("a,1\nb,1,0\n", "'a' has 1 scores and 'b' has 2"),
-        ("a,1\nb,x\n", "Score 1 of 'b' is 'x', which is no number"),
-        ("a,1\nb,inf\n", "Score 1 of 'b' is 'inf'"),
-        ("a\nb\n", "It has no scores"),
-    ],
+@table(
+    ("", "It has no combinations"),
+    ("{}", "It has no list of combinations"),
+    ('{"scores": [[1]]}', "It has no list of combinations"),
+    ('{"combinations": ["a"], "scores": []}', "1 combinations and 0 rows"),
+    ('{"combinations": ["a"], "scores": [1]}', "Each of its scores is a list"),
+    ('{"combinations": ["a"], "scores": [["x"]]}', "Score 1 of 'a' is 'x'"),
+    ("a,1\nb,1,0\n", "'a' has 1 scores and 'b' has 2"),
+    ("a,1\nb,x\n", "Score 1 of 'b' is 'x', which is no number"),
+    ("a,1\nb,inf\n", "Score 1 of 'b' is 'inf'"),
+    ("a\nb\n", "It has no scores"),
 )
 def test_what_is_no_matrix_is_refused_by_name(tmp_path, text, told):
     file = tmp_path / "bad.json"

@@ -1,5 +1,7 @@
 """One contract for all strategies that choose among candidates."""
 
+from itertools import product
+
 import pytest
 
 from tests.engine.selecting import make_matrix, of_matrix, play, select
@@ -11,7 +13,7 @@ from workers.engine.strategies import SELECTIONS, build_selection
 ACCURACIES = [0.2, 0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.7, 0.95]
 MATRIX = make_matrix(ACCURACIES, failed=0.05)
 
-every_strategy = pytest.mark.parametrize("name", SELECTIONS)
+every_strategy = table(*SELECTIONS)
 
 
 def refused(trial):
@@ -26,8 +28,7 @@ def test_the_same_seed_asks_the_same_trials(name):
     assert first.eliminations == second.eliminations
 
 
-@every_strategy
-@pytest.mark.parametrize("limit", [1, 7, 100])
+@table(*product(SELECTIONS, [1, 7, 100]))
 def test_parallel_asks_and_chooses_as_sequential_does(name, limit):
     """Whatever is asked at once and whichever answer comes first."""
     alone, many = select(name, MATRIX), select(name, MATRIX)
@@ -86,8 +87,7 @@ def test_who_always_fails_does_not_win(name):
     assert strategy.best != 4
 
 
-@every_strategy
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+@table(*product(SELECTIONS, [0.2, 0.5, 0.9]))
 def test_it_goes_on_by_replay_where_it_was(name, share):
     whole = select(name, MATRIX)
     trials = play(whole, of_matrix(MATRIX), limit=5)
@@ -128,8 +128,7 @@ def test_repeats_are_more_cases(name):
     assert len({trial[1:] for trial in trials}) == len(trials)
 
 
-@every_strategy
-@pytest.mark.parametrize("cases", [1, 20])
+@table(*product(SELECTIONS, [1, 20]))
 def test_a_candidate_without_rivals_is_measured(name, cases):
     strategy = build_selection(name, MATRIX.candidates()[8:9], cases)
     play(strategy, lambda trial: Score(trial, value=1.0, latency_ms=1.0))

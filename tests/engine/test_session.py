@@ -2,6 +2,7 @@
 cases."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 
@@ -162,12 +163,7 @@ SELECTION = {
 }
 TWO_LEVEL = {**EVALUATION, "limits": {"schedule": "two_level"}, "repeats": 2}
 BEST = 1  # the place of the candidate that is right most often
-DOCUMENTS = [
-    pytest.param(EVALUATION, id="evaluate"),
-    pytest.param(TWO_LEVEL, id="two_level"),
-    pytest.param(SELECTION, id="select"),
-    pytest.param({**SELECTION, "strategy": "arm_elimination"}, id="rounds"),
-]
+DOCUMENTS = [EVALUATION, TWO_LEVEL, SELECTION, {**SELECTION, "strategy": "arm_elimination"}]
 
 
 def begin(document):
@@ -192,8 +188,7 @@ def play_to_the_end(session, at_once, best=BEST):
     return scores
 
 
-@pytest.mark.parametrize("at_once", [1, 7, 1000])
-@pytest.mark.parametrize("document", DOCUMENTS)
+@table(*product(DOCUMENTS, [1, 7, 1000]))
 def test_the_best_is_scored_on_cases_that_nobody_was_ranked_by(document, at_once):
     session = begin(document)
     repeats = document.get("repeats", 1)

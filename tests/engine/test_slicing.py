@@ -143,32 +143,29 @@ def test_what_cannot_be_cut_is_refused(part, path, told):
     assert told in caught.value.problems[0].message
 
 
-@pytest.mark.parametrize(
-    ("part", "path", "told"),
-    [
-        ({"where": []}, "dataset.where", "Give columns with values"),
-        ({"where": {"level": []}}, "dataset.where", "The list of values is empty"),
-        ({"where": {"level": {"above": 3}}}, "dataset.where", "Write {not: value}"),
-        ({"where": {"level": None}}, "dataset.where", "A value is a text or a number, not null."),
-        (
-            {"split": {"part": "a", "of": {"b": 0.5, "c": 0.5}}},
-            "dataset.split",
-            "There is no part 'a'. Choose one of: b, c",
-        ),
-        (
-            {"split": {"part": "a", "column": "fold", "of": {"a": 0.5, "c": 0.5}}},
-            "dataset.split",
-            "Give `of` or `column`",
-        ),
-        (
-            {"split": {"part": "a", "of": {"a": 0.5, "b": 0.6}}},
-            "dataset.split.of",
-            "The shares make 1.1 together. They must make 1.",
-        ),
-        ({"sample": 0}, "dataset.sample", "greater than or equal to 1"),
-        ({"seed": 3}, "dataset", "A seed draws a sample, and none is asked for."),
-        ({"limit": 3}, "dataset.limit", "Allowed here: name, rows, only, where, split, sample"),
-    ],
+@table(
+    ({"where": []}, "dataset.where", "Give columns with values"),
+    ({"where": {"level": []}}, "dataset.where", "The list of values is empty"),
+    ({"where": {"level": {"above": 3}}}, "dataset.where", "Write {not: value}"),
+    ({"where": {"level": None}}, "dataset.where", "A value is a text or a number, not null."),
+    (
+        {"split": {"part": "a", "of": {"b": 0.5, "c": 0.5}}},
+        "dataset.split",
+        "There is no part 'a'. Choose one of: b, c",
+    ),
+    (
+        {"split": {"part": "a", "column": "fold", "of": {"a": 0.5, "c": 0.5}}},
+        "dataset.split",
+        "Give `of` or `column`",
+    ),
+    (
+        {"split": {"part": "a", "of": {"a": 0.5, "b": 0.6}}},
+        "dataset.split.of",
+        "The shares make 1.1 together. They must make 1.",
+    ),
+    ({"sample": 0}, "dataset.sample", "greater than or equal to 1"),
+    ({"seed": 3}, "dataset", "A seed draws a sample, and none is asked for."),
+    ({"limit": 3}, "dataset.limit", "Allowed here: name, rows, only, where, split, sample"),
 )
 def test_what_cannot_be_meant_is_refused(document, part, path, told):
     with pytest.raises(ConfigurationError) as caught:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from tests.harness.table import table
+from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
@@ -64,51 +64,44 @@ def with_parameters(**parameters):
     return {"models": [{"endpoint": "x", "model": "y", "parameters": parameters}]}
 
 
-@pytest.mark.parametrize(
-    ("change", "path", "words"),
-    [
-        ({"colour": 1}, "colour", "Allowed here: name, kind, seed"),
-        ({"kind": "dance"}, "kind", "'evaluate'"),
-        ({"prompts": []}, "prompts", "Add at least one prompt."),
-        ({"prompts": [{"name": "a"}, {"name": "a"}]}, "prompts", "Given twice: a"),
-        ({"models": ["x/y", "x/y"]}, "models", "Given twice"),
-        (with_parameters(temperature="hot"), "models.0.parameters", "a number from 0 to 10"),
-        (with_parameters(temperature=True), "models.0.parameters", "temperature is True"),
-        (with_parameters(top_p=1.5), "models.0.parameters", "a number from 0 to 1"),
-        (with_parameters(max_tokens=0), "models.0.parameters", "a whole number from 1"),
-        (with_parameters(max_tokens=1.5), "models.0.parameters", "a whole number from 1"),
-        (with_parameters(max_tokens=float("nan")), "models.0.parameters", "whole number"),
-        ({"scorers": ["vibes"]}, "scorers.0", "exact, contains, starts_with"),
-        (
-            {"scorers": [{"name": "vibes", "options": {}}]},
-            "scorers.0",
-            "exact, contains, starts_with",
-        ),
-        ({"scorers": [{"name": "exact", "option": 1}]}, "scorers.0", "takes: ignore_case, strip"),
-        ({"seed": True}, "seed", "not true or false"),
-        ({"limits": {"adaptive": 1}}, "limits.adaptive", "valid boolean"),
-        ({"seed": 2**63}, "seed", "less than or equal"),
-        ({"cache": "maybe"}, "cache", "'use', 'refresh' or 'off'"),
-        ({"dataset": {"rows": []}}, "dataset.rows", "Add at least one row."),
-        ({"dataset": ""}, "dataset.name", "Choose a dataset."),
-        ({"dataset": {"name": "sums", "first": 0}}, "dataset.first", "greater than or equal to 1"),
-        ({"models": []}, "models", "Choose at least one model."),
-        ({"scorers": []}, "scorers", "Choose at least one scorer."),
-        ({"name": ""}, "name", "Enter a name."),
-        ({"prompts": [{"name": "a", "user": ""}]}, "prompts.0.user", "Enter a prompt."),
-        ({"cache": True}, "cache", "not a mode of the cache. Choose use, refresh or off"),
-        ({"cache": 0}, "cache", "'use', 'refresh' or 'off'"),
-        ({"dataset": {}}, "dataset", "one of the two"),
-        ({"limits": {"preset": "warp"}}, "limits.preset", "'conservative', 'balanced'"),
-        ({"limits": {"speed": 1}}, "limits.speed", "Allowed here: preset, max_concurrent"),
-        ({"limits": {"attempts": 0}}, "limits.attempts", "greater than or equal to 1, got 0"),
-        ({"budget": {"calls": 0}}, "budget.calls", "greater than 0, got 0"),
-        ({"budget": {"calls": "many"}}, "budget.calls", "valid integer"),
-        ({"budget": {"seconds": float("inf")}}, "budget.seconds", "finite number"),
-        ({"budget": {"dollars": -2}}, "budget.dollars", "greater than 0, got -2"),
-        ({"budget": {"max_cost": 2}}, "budget.max_cost", "Allowed here: dollars, calls, seconds"),
-        ({"budget": 5}, "budget", "valid dictionary"),
-    ],
+@table(
+    ({"colour": 1}, "colour", "Allowed here: name, kind, seed"),
+    ({"kind": "dance"}, "kind", "'evaluate'"),
+    ({"prompts": []}, "prompts", "Add at least one prompt."),
+    ({"prompts": [{"name": "a"}, {"name": "a"}]}, "prompts", "Given twice: a"),
+    ({"models": ["x/y", "x/y"]}, "models", "Given twice"),
+    (with_parameters(temperature="hot"), "models.0.parameters", "a number from 0 to 10"),
+    (with_parameters(temperature=True), "models.0.parameters", "temperature is True"),
+    (with_parameters(top_p=1.5), "models.0.parameters", "a number from 0 to 1"),
+    (with_parameters(max_tokens=0), "models.0.parameters", "a whole number from 1"),
+    (with_parameters(max_tokens=1.5), "models.0.parameters", "a whole number from 1"),
+    (with_parameters(max_tokens=float("nan")), "models.0.parameters", "whole number"),
+    ({"scorers": ["vibes"]}, "scorers.0", "exact, contains, starts_with"),
+    ({"scorers": [{"name": "vibes", "options": {}}]}, "scorers.0", "exact, contains, starts_with"),
+    ({"scorers": [{"name": "exact", "option": 1}]}, "scorers.0", "takes: ignore_case, strip"),
+    ({"seed": True}, "seed", "not true or false"),
+    ({"limits": {"adaptive": 1}}, "limits.adaptive", "valid boolean"),
+    ({"seed": 2**63}, "seed", "less than or equal"),
+    ({"cache": "maybe"}, "cache", "'use', 'refresh' or 'off'"),
+    ({"dataset": {"rows": []}}, "dataset.rows", "Add at least one row."),
+    ({"dataset": ""}, "dataset.name", "Choose a dataset."),
+    ({"dataset": {"name": "sums", "first": 0}}, "dataset.first", "greater than or equal to 1"),
+    ({"models": []}, "models", "Choose at least one model."),
+    ({"scorers": []}, "scorers", "Choose at least one scorer."),
+    ({"name": ""}, "name", "Enter a name."),
+    ({"prompts": [{"name": "a", "user": ""}]}, "prompts.0.user", "Enter a prompt."),
+    ({"cache": True}, "cache", "not a mode of the cache. Choose use, refresh or off"),
+    ({"cache": 0}, "cache", "'use', 'refresh' or 'off'"),
+    ({"dataset": {}}, "dataset", "one of the two"),
+    ({"limits": {"preset": "warp"}}, "limits.preset", "'conservative', 'balanced'"),
+    ({"limits": {"speed": 1}}, "limits.speed", "Allowed here: preset, max_concurrent"),
+    ({"limits": {"attempts": 0}}, "limits.attempts", "greater than or equal to 1, got 0"),
+    ({"budget": {"calls": 0}}, "budget.calls", "greater than 0, got 0"),
+    ({"budget": {"calls": "many"}}, "budget.calls", "valid integer"),
+    ({"budget": {"seconds": float("inf")}}, "budget.seconds", "finite number"),
+    ({"budget": {"dollars": -2}}, "budget.dollars", "greater than 0, got -2"),
+    ({"budget": {"max_cost": 2}}, "budget.max_cost", "Allowed here: dollars, calls, seconds"),
+    ({"budget": 5}, "budget", "valid dictionary"),
 )
 def test_a_problem_says_where_and_what_is_allowed(document, change, path, words):
     found = problems_of({**document, **change})
@@ -130,7 +123,7 @@ def test_what_is_no_mapping_is_refused(document):
     assert "mapping" in problems_of(document)[""]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@table(*PRESETS)
 def test_a_preset_fills_what_is_not_given(document, preset):
     document["limits"] = {"preset": preset, "attempts": 2}
     limits = read_configuration(document).limits
@@ -151,13 +144,10 @@ def test_what_the_stored_parts_tell_is_checked_too(document):
     assert "4,000,000 trials" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("budget", "meant"),
-    [
-        ({}, (None, None, None)),
-        ({"dollars": 5.0, "calls": 20000, "seconds": 3600}, (5.0, 20000, 3600.0)),
-        ({"calls": "7", "seconds": None}, (None, 7, None)),
-    ],
+@table(
+    ({}, (None, None, None)),
+    ({"dollars": 5.0, "calls": 20000, "seconds": 3600}, (5.0, 20000, 3600.0)),
+    ({"calls": "7", "seconds": None}, (None, 7, None)),
 )
 def test_a_budget_is_any_of_three(document, budget, meant):
     read = read_configuration({**document, "budget": budget}).budget
@@ -169,18 +159,15 @@ def test_every_problem_of_a_budget_is_listed(document):
     assert set(problems_of(document)) == {"budget.dollars", "budget.calls", "budget.hours"}
 
 
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ({"async_batch_size": 30}, {"batch_size": 30}),
-        ({"rate_limit_per_minute": 3500}, {"requests_per_minute": 3500}),
-        ({"async_timeout": 12}, {"timeout_seconds": 12}),
-        (
-            {"max_concurrent_requests": 10, "max_concurrent_genomes": 5, "genome_batch_size": 10},
-            {"max_concurrent": 50, "max_concurrent_candidates": 5, "candidate_batch_size": 10},
-        ),
-        ({"schedule": "sequential", "max_concurrent": 9}, {"max_concurrent": 1}),
-    ],
+@table(
+    ({"async_batch_size": 30}, {"batch_size": 30}),
+    ({"rate_limit_per_minute": 3500}, {"requests_per_minute": 3500}),
+    ({"async_timeout": 12}, {"timeout_seconds": 12}),
+    (
+        {"max_concurrent_requests": 10, "max_concurrent_genomes": 5, "genome_batch_size": 10},
+        {"max_concurrent": 50, "max_concurrent_candidates": 5, "candidate_batch_size": 10},
+    ),
+    ({"schedule": "sequential", "max_concurrent": 9}, {"max_concurrent": 1}),
 )
 def test_the_names_of_the_evaluation_guide_are_understood(document, given, meant):
     limits = read_configuration({**document, "limits": given}).limits
@@ -313,17 +300,14 @@ def small(**parameters):
     return {"endpoint": "simulated", "model": "sim-small", "parameters": parameters}
 
 
-@pytest.mark.parametrize(
-    ("models", "labels"),
-    [
-        pytest.param([SMALL, LARGE], [SMALL, LARGE], id="two models"),
-        pytest.param([small(temperature=1.0), LARGE], [SMALL, LARGE], id="parameters of one"),
-        pytest.param(
-            [SMALL, small(temperature=0.5), small(temperature=1.0)],
-            [SMALL, f'{SMALL} {{"temperature":0.5}}', f'{SMALL} {{"temperature":1.0}}'],
-            id="one model, three ways",
-        ),
-    ],
+@table(
+    row([SMALL, LARGE], [SMALL, LARGE], id="two models"),
+    row([small(temperature=1.0), LARGE], [SMALL, LARGE], id="parameters of one"),
+    row(
+        [SMALL, small(temperature=0.5), small(temperature=1.0)],
+        [SMALL, f'{SMALL} {{"temperature":0.5}}', f'{SMALL} {{"temperature":1.0}}'],
+        id="one model, three ways",
+    ),
 )
 def test_a_name_tells_the_parameters_where_the_model_alone_does_not(document, models, labels):
     candidates = read_configuration({**document, "models": models}).make_candidates()

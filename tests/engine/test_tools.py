@@ -47,7 +47,7 @@ def with_model(request):
     return replace(request, model="sim-large", body={**request.body, "model": "sim-large"})
 
 
-@pytest.mark.parametrize("kind", SUFFIX)  # not an app of one's own: it takes texts
+@table(*SUFFIX)
 async def test_every_provider_gives_the_same_call_as_its_answer(client, simulator, kind):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(asking())
@@ -56,22 +56,26 @@ async def test_every_provider_gives_the_same_call_as_its_answer(client, simulato
     assert reply.tokens_in > 60  # the tools are part of what is read
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
-@pytest.mark.parametrize(("choice", "called"), [("required", "weather"), ("time", "time")])
+@table(
+    ("openai", "required", "weather"),
+    ("openai", "time", "time"),
+    ("anthropic", "required", "weather"),
+    ("anthropic", "time", "time"),
+)
 async def test_a_tool_can_be_demanded(client, simulator, kind, choice, called):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(asking(tool_choice=choice))
     assert f'"name":"{called}"' in reply.text
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@table("openai", "anthropic")
 async def test_a_model_that_may_call_none_answers_in_words(client, simulator, kind):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(asking(tool_choice="none"))
     assert (reply.text[:1] != "{", reply.flaw) == (True, "")
 
 
-@pytest.mark.parametrize("kind", SUFFIX)  # not an app of one's own: it takes texts
+@table(*SUFFIX)
 async def test_every_provider_shows_the_image_to_the_model(client, simulator, kind):
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     reply = await provider.send(showing(PNG_URI))
@@ -79,7 +83,7 @@ async def test_every_provider_shows_the_image_to_the_model(client, simulator, ki
     assert reply.text == f"I see 1 image(s): PNG, {len(PNG)} bytes, digest {digest}."
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic", "ollama"])
+@table("openai", "anthropic", "ollama")
 async def test_an_address_goes_to_the_provider_as_it_is_or_is_refused(client, simulator, kind):
     """Ollama takes none, and nobody else fetches it."""
     provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])

@@ -98,16 +98,13 @@ def test_a_plug_in_keeps_its_own_meaning_of_an_option():
     assert (said.value, said.passed, scorer.counts) == (1.0, True, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("scorers", "told"),
-    [
-        ([{"exact": {"weight": 0}}], "All scorers have the weight 0. At least one must count."),
-        ([{"exact": {"weight": 0.0001}}], "Give 0, or a weight from 0.001 up."),
-        ([{"exact": {"threshold": 2}}], "exact.threshold"),
-        ([{"exact": {"as": "same"}}, {"contains": {"as": "same"}}], "Given twice: same."),
-        (["exact", {"contains": {"as": "exact"}}], "Given twice: exact."),
-        ([{"exact": {"is_negated": True}}], "has no option 'is_negated'"),
-    ],
+@table(
+    ([{"exact": {"weight": 0}}], "All scorers have the weight 0. At least one must count."),
+    ([{"exact": {"weight": 0.0001}}], "Give 0, or a weight from 0.001 up."),
+    ([{"exact": {"threshold": 2}}], "exact.threshold"),
+    ([{"exact": {"as": "same"}}, {"contains": {"as": "same"}}], "Given twice: same."),
+    (["exact", {"contains": {"as": "exact"}}], "Given twice: exact."),
+    ([{"exact": {"is_negated": True}}], "has no option 'is_negated'"),
 )
 def test_a_configuration_is_refused_that_would_mean_nothing(document, scorers, told):
     with pytest.raises(ConfigurationError, match=re.escape(told)):

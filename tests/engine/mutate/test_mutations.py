@@ -110,14 +110,11 @@ async def test_a_segment_that_lost_everything_is_a_failed_trial(simulator):
     assert last["weights"] == first["weights"]  # there was nothing to learn from
 
 
-@pytest.mark.parametrize(
-    ("match", "role"),
-    [
-        pytest.param({"model": "sim-large"}, "mutator", id="rewrite"),
-        pytest.param({"model": "sim-small"}, "target", id="target"),
-        pytest.param({"model": "sim-embed"}, "embedder", id="embedding"),
-        pytest.param({"model": "sim-medium"}, "judge", id="judge"),
-    ],
+@table(
+    pytest.param({"model": "sim-large"}, "mutator", id="rewrite"),
+    pytest.param({"model": "sim-small"}, "target", id="target"),
+    pytest.param({"model": "sim-embed"}, "embedder", id="embedding"),
+    pytest.param({"model": "sim-medium"}, "judge", id="judge"),
 )
 async def test_every_role_may_fail(simulator, match, role):
     simulator.play({"do": "error", "status": 400, "times": 6, "match": match})
@@ -127,7 +124,7 @@ async def test_every_role_may_fail(simulator, match, role):
     assert {name.partition("/")[0] for name in found.report.failures} == {role}
 
 
-@pytest.mark.parametrize("strategy", ["uniform", "ucb"])
+@table("uniform", "ucb")
 async def test_a_baseline_is_a_strategy_of_its_own(simulator, strategy):
     options = {name: SMALL[name] for name in ("num_processes", "num_steps", "updates")}
     given = mutation(strategy={"name": strategy, **options}, held_out=2)
@@ -139,7 +136,7 @@ async def test_a_baseline_is_a_strategy_of_its_own(simulator, strategy):
     assert again.weights == found.weights
 
 
-@pytest.mark.parametrize("goal", ["stays_right", "turns_wrong", "consistent"])
+@table("stays_right", "turns_wrong", "consistent")
 async def test_the_reward_is_of_the_goal(simulator, goal):
     scorers = ["exact" if goal == "consistent" else "numeric"]  # two whole answers are compared
     found = await train(mutation(goal=goal, scorers=scorers, held_out=None), simulator.url)
@@ -155,12 +152,9 @@ async def test_the_reward_is_of_the_goal(simulator, goal):
         assert {row["reward"] for row in same if row["query"] == 0} == {0.0}
 
 
-@pytest.mark.parametrize(
-    ("roles", "scorer"),
-    [
-        pytest.param({"judge": "simulated/sim-large"}, "factuality", id="judge"),
-        pytest.param({}, "similarity", id="embedder"),
-    ],
+@table(
+    pytest.param({"judge": "simulated/sim-large"}, "factuality", id="judge"),
+    pytest.param({}, "similarity", id="embedder"),
 )
 async def test_without_scorers_the_roles_judge(simulator, roles, scorer):
     document = mutation(held_out=None)

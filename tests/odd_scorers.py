@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.errors import CallError, ScorerFailed
 from workers.engine.plugins import install_plugins
 from workers.engine.records import Case, Facts, Judgement, Reply, Request
@@ -15,7 +16,7 @@ from workers.engine.scorers.base import Ask, AskingScorer, FactScorer, Scorer
 from workers.engine.spec.model_choice import ModelChoice
 from workers.engine.targets.chat import chat_request
 
-__all__ = ["Asks", "Dear", "Hangs", "Misbehaves", "TellsProcess"]
+__all__ = ["Asks", "AsksAndHangs", "Dear", "Hangs", "Misbehaves", "NeverEnds", "TellsProcess"]
 
 
 class Local:
@@ -38,9 +39,11 @@ def give(value: Any, reason: Any = "", name: Any = "odd", passed: Any = True) ->
     return Judgement(name, value, passed, reason)
 
 
+ENDLESS: list[tuple[Callable[[], Any], str]] = [
+    (loop_for_ever, "took longer than the 0.5 s that one answer may take, so its process"),
+    (hold_the_interpreter, "took longer than the 0.5 s"),
+]
 WAYS: list[tuple[Callable[[], Any], str]] = [
-    (loop_for_ever, "took longer than the 10 s that one answer may take, so its process was ended"),
-    (hold_the_interpreter, "took longer than the 10 s"),
     (lambda: os._exit(3), "Its process ended with exit code 3."),
     (lambda: os.kill(os.getpid(), 9), "Its process was ended by SIGKILL."),
     (lambda: bytearray(3 * 1024**3), "MemoryError: a process may use 512 MB."),
@@ -67,13 +70,19 @@ class Misbehaves(Scorer):
     """In one way for each case."""
 
     needs_expected: ClassVar[bool] = False
-    judging_seconds: ClassVar[float] = 10.0
+    judging_seconds: ClassVar[float] = PATIENCE_SECONDS
+    ways: ClassVar[list[tuple[Callable[[], Any], str]]] = WAYS
 
     def steps(self, answer: str, case: Case) -> float:
         return 0.0  # a plug-in says so in vain
 
     def judge(self, answer: str, case: Case) -> Judgement:
-        return WAYS[case.position][0]()  # type: ignore[no-any-return]
+        return self.ways[case.position][0]()  # type: ignore[no-any-return]
+
+
+class NeverEnds(Misbehaves):
+    judging_seconds: ClassVar[float] = 0.5
+    ways: ClassVar[list[tuple[Callable[[], Any], str]]] = ENDLESS
 
 
 class Hangs(Scorer):
@@ -107,16 +116,14 @@ class Asks(AskingScorer):
     """Asks twice at once, then once more; in one way for each case."""
 
     needs_expected: ClassVar[bool] = False
-    judging_seconds: ClassVar[float] = 10.0
+    judging_seconds: ClassVar[float] = PATIENCE_SECONDS
 
     model: ModelChoice
 
     async def judge_by_asking(self, answer: str, case: Case, ask: Ask) -> Judgement:
         if case.position == 1:
-            loop_for_ever()
-        if case.position == 2:
             await self._ask_for_ever(ask)
-        if case.position == 3:
+        if case.position == 2:
             await ask(Request("nowhere", "none", "/chat/completions", {"messages": []}))
         first, second = await asyncio.gather(*(self._twice(ask, part) for part in "ab"))
         try:
@@ -137,6 +144,14 @@ class Asks(AskingScorer):
     def _request(self, text: str) -> Request:
         message = {"role": "user", "content": text}
         return chat_request(self.model.model_dump(), [message], 0, "")
+
+
+class AsksAndHangs(Asks):
+    judging_seconds: ClassVar[float] = 0.5
+
+    async def judge_by_asking(self, answer: str, case: Case, ask: Ask) -> Judgement:
+        loop_for_ever()
+        return self.verdict(True, "never")
 
 
 def register() -> None:

@@ -199,9 +199,12 @@ def installed():
 async def test_whatever_a_plug_in_does_its_trial_fails_and_keeps_its_answer(
     simulator, plain, cases
 ):
-    mixed = {**plain, "scorers": [f"{PACKAGE}.Misbehaves", "numeric"]}
-    scores = await run_document(mixed, cases[: len(odd_scorers.WAYS)], simulator.url)
-    for score, (_, told) in zip(scores, odd_scorers.WAYS, strict=True):
+    scores = []
+    for scorer in (odd_scorers.NeverEnds, odd_scorers.Misbehaves):
+        mixed = {**plain, "scorers": [f"{PACKAGE}.{scorer.__name__}", "numeric"]}
+        scores += await run_document(mixed, cases[: len(scorer.ways)], simulator.url)
+    ways = [*odd_scorers.ENDLESS, *odd_scorers.WAYS]
+    for score, (_, told) in zip(scores, ways, strict=True):
         assert score.error == ("scorer_error" if told else ""), score
         assert told in score.message
         assert len(score.message) <= 500
@@ -223,15 +226,17 @@ async def test_a_plug_in_that_asks_is_not_on_the_loop_either(simulator, plain, c
         *({"match": {"contains": text}, "do": "answer", "answer": said[text]} for text in said),
         {"match": {"contains": "fails"}, "do": "status", "status": 400},
     )
-    asks = {f"{PACKAGE}.Asks": {"model": "simulated/sim-large"}}
-    good, hangs, never_ends, astray = await run_document(
-        {**plain, "scorers": [asks]}, cases[:4], simulator.url
+    asks, hanging = (
+        {**plain, "scorers": [{f"{PACKAGE}.{name}": {"model": "simulated/sim-large"}}]}
+        for name in ("Asks", "AsksAndHangs")
     )
+    good, never_ends, astray = await run_document(asks, cases[:3], simulator.url)
+    (hangs,) = await run_document(hanging, cases[:1], simulator.url)
     told, _, process = good.judgements[0].reason.rpartition(" ")
     assert told == "again A again B refused"
     assert int(process) != os.getpid()
     assert sent(good) == 5  # each once, though it began anew for every round of calls
-    assert "took longer than the 10 s" in hangs.message
+    assert "took longer than the 0.5 s" in hangs.message
     assert "asked for more than 100 calls for one answer" in never_ends.message
     assert sent(never_ends) == 100
     assert "asks the endpoint 'nowhere', which none of its options names." in astray.message

@@ -246,7 +246,7 @@ async def test_a_caller_that_is_cancelled_while_it_waits_leaves_the_child_alone(
 @pytest.mark.parametrize("keeps_the_lock", [False, True], ids=["sleeps", "keeps the lock"])
 def test_children_end_with_a_parent_that_is_killed(keeps_the_lock):
     """Also where the work lets no thread of the child see it: then when twice its time is over."""
-    seconds = 10 if keeps_the_lock else 600
+    seconds = 2 if keeps_the_lock else 600
     program = (
         "import asyncio, contextlib; from tests.engine import lane_work\n"
         "from workers.engine.lanes import ProcessLane\n"

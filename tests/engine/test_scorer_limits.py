@@ -130,9 +130,9 @@ def test_a_pattern_sees_the_beginning_of_a_very_long_answer_and_says_so():
     assert cut not in quick("regex", {"pattern": "a"}).judge(answer[1:], case()).reason
 
 
-ANSWERS = 10_000
-# How often the words of all answers could be counted meanwhile. Where that takes 0.05 s, as it does
-# on a small machine of 2026, the bar is 2 s of processor time.
+ANSWERS = 2_000
+# How often the words of all answers could be counted meanwhile. Where that takes 0.01 s, as it does
+# on a small machine of 2026, the bar is 0.4 s of processor time.
 MOST_COUNTINGS = 40
 ROUNDS = 4  # the best of them counts: the first loads libraries and compiles patterns
 TEXT = "the sum of two numbers is what we want so add them up"
@@ -166,7 +166,7 @@ def seconds_of_counting(answers):
 
 
 @pytest.mark.alone
-def test_every_scorer_judges_ten_thousand_answers_in_the_time_of_forty_countings():
+def test_every_scorer_judges_answers_in_the_time_of_forty_countings():
     ours = SCORERS.ours.items()
     names = [name for name, scorer in ours if issubclass(scorer, Scorer) and name != "code"]
     assert len(names) >= 13

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import update_wrapper
 from typing import Any, TypeVar
 
 import pytest
@@ -40,10 +41,8 @@ def table(*rows: Any) -> Callable[[Test], Test]:
             raise_all(failures)
 
         made: Any = run_async if inspect.iscoroutinefunction(test) else run
-        made.__name__, made.__qualname__ = test.__name__, test.__qualname__
-        made.__doc__, made.__module__ = test.__doc__, test.__module__
+        update_wrapper(made, test)
         made.__signature__ = inspect.Signature(fixtures)
-        made.pytestmark = list(getattr(test, "pytestmark", []))
         return made  # type: ignore[no-any-return]
 
     return decorate

@@ -123,12 +123,9 @@ async def test_equal_items_are_all_sent(lane, wire):
     assert wire.sent == [["a", "a", "a"]]
 
 
-@pytest.mark.parametrize(
-    ("raised", "expected"),
-    [
-        pytest.param(ServerError("busy"), ServerError, id="an exception"),
-        pytest.param(asyncio.CancelledError(), CallError, id="it cancels itself"),
-    ],
+@table(
+    row(ServerError("busy"), ServerError, id="an exception"),
+    row(asyncio.CancelledError(), CallError, id="it cancels itself"),
 )
 async def test_what_goes_wrong_goes_to_every_caller(lane, wire, raised, expected):
     wire.error = raised

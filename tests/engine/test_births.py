@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests.engine.running import run_document, table_of
+from tests.harness.table import row, table
 from tests.toy_kind import Climb, Toy
 from workers.engine.errors import BadRecord, ConfigurationError
 from workers.engine.kinds import KINDS, read_configuration
@@ -67,12 +68,9 @@ async def test_a_replay_bears_the_same_candidates(toy, cases, simulator):
     assert session.is_finished
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param({"do": "status", "status": 400}, id="it fails"),
-        pytest.param({"do": "answer", "answer": "Say {{expected}}."}, id="it names another column"),
-    ],
+@table(
+    row({"do": "status", "status": 400}, id="it fails"),
+    row({"do": "answer", "answer": "Say {{expected}}."}, id="it names another column"),
 )
 async def test_a_proposal_that_cannot_be_used_has_no_child_and_ends_nothing(
     toy, cases, simulator, fault
@@ -160,26 +158,21 @@ class GivingToy(Toy):
 TOO_LARGE = "x" * LARGEST_RECORD
 
 
-@pytest.mark.parametrize(
-    ("outcome", "error", "told"),
-    [
-        pytest.param(
-            Outcome(Reply("5", 0.0), 1.0, record=TOO_LARGE),
-            "bad_record",
-            "The record has 1,000,002 bytes. At most 1,000,000 are kept.",
-            id="too large",
-        ),
-        pytest.param(
-            Outcome(Reply("5", 0.0), 1.0, record={"at": object()}),
-            "bad_record",
-            "The record is not JSON",
-            id="not JSON",
-        ),
-        pytest.param(
-            Outcome(Reply("5", 0.0), float("nan")), "scorer_error", "the value nan", id="no number"
-        ),
-        pytest.param(Outcome(Reply("", 0.0, flaw="no_text")), "no_text", "no text", id="no text"),
-    ],
+@table(
+    row(
+        Outcome(Reply("5", 0.0), 1.0, record=TOO_LARGE),
+        "bad_record",
+        "The record has 1,000,002 bytes. At most 1,000,000 are kept.",
+        id="too large",
+    ),
+    row(
+        Outcome(Reply("5", 0.0), 1.0, record={"at": object()}),
+        "bad_record",
+        "The record is not JSON",
+        id="not JSON",
+    ),
+    row(Outcome(Reply("5", 0.0), float("nan")), "scorer_error", "the value nan", id="no number"),
+    row(Outcome(Reply("", 0.0, flaw="no_text")), "no_text", "no text", id="no text"),
 )
 async def test_what_cannot_be_kept_is_an_error_that_says_why(
     toy, cases, simulator, monkeypatch, outcome, error, told

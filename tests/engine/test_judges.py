@@ -107,19 +107,16 @@ def install(monkeypatch, behave):
     monkeypatch.setitem(SCORERS.ours, "odd", Odd)
 
 
-@pytest.mark.parametrize(
-    ("behave", "message"),
-    [
-        (cancel_itself, "The scorer odd failed: CancelledError"),
-        (lambda: sys.exit(3), "The scorer odd failed: SystemExit: 3"),
-        (lambda: 1 / 0, "The scorer odd failed: ZeroDivisionError: division by zero"),
-        (fail_like_a_call, "The scorer odd failed: server error: 500: oops"),
-        (
-            lambda: Judgement("odd", float("nan"), True, ""),
-            "The scorer odd gave nan. A score is a number from 0 to 1, or None",
-        ),
-        (lambda: None, "The scorer odd gave NoneType, no verdict."),
-    ],
+@table(
+    (cancel_itself, "The scorer odd failed: CancelledError"),
+    (lambda: sys.exit(3), "The scorer odd failed: SystemExit: 3"),
+    (lambda: 1 / 0, "The scorer odd failed: ZeroDivisionError: division by zero"),
+    (fail_like_a_call, "The scorer odd failed: server error: 500: oops"),
+    (
+        lambda: Judgement("odd", float("nan"), True, ""),
+        "The scorer odd gave nan. A score is a number from 0 to 1, or None",
+    ),
+    (lambda: None, "The scorer odd gave NoneType, no verdict."),
 )
 async def test_whatever_a_judge_does_only_its_trial_fails(
     simulator, judged, cases, monkeypatch, behave, message

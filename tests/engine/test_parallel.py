@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import pytest
@@ -50,8 +51,7 @@ class Model:
         return f"<{prompt}>"
 
 
-@pytest.mark.parametrize("workers", [None, 0, 1, 2, 50])
-@pytest.mark.parametrize("items", [[], [1], list(range(20))], ids=["none", "one", "twenty"])
+@table(*product([[], [1], list(range(20))], [None, 0, 1, 2, 50]))
 def test_results_come_in_the_order_of_the_items(items, workers):
     assert map_parallel(lambda item: item * 2, items, workers) == [item * 2 for item in items]
 

@@ -100,7 +100,7 @@ SCORED_ALL_THE_SAME = {"answers": {"score_truncated": True}}
 SHORT = {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 1}}
 
 
-@pytest.mark.parametrize("cut", ["easy", "last"], ids=["on the way", "at the end"])
+@table("easy", "last")
 async def test_a_pipeline_fails_at_the_step_whose_answer_was_cut(simulator, selection, cut):
     """Where cut answers are scored, it counts as cut only if its last answer was."""
     selection["steps"] = [

@@ -274,7 +274,7 @@ def test_a_value_that_would_be_gigabytes_is_refused(value, rows):
         )
 
 
-@pytest.mark.parametrize("odd", [5, [[1]], "provider", True], ids=str)
+@table(5, [[1]], "provider", True)
 def test_options_that_are_no_mapping_are_left_out(odd):
     found = read(tests=[{"vars": {"text": "dog"}, "options": odd}])
     assert "tests.0.options" in paths(found)

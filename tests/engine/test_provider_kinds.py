@@ -49,7 +49,7 @@ def test_where_a_call_goes(options, path):
     assert Azure.written(ask("my gpt/4"), options).path == path
 
 
-@pytest.mark.parametrize("options", [VERSION, {}], ids=["versioned", "without a version"])
+@table(VERSION, {})
 async def test_both_forms_answer_as_openai_does(client, simulator, options):
     usual = PROVIDERS["openai"](client, "openai", f"{simulator.url}/v1", KEY)
     assert (await azure(client, simulator, options).send(ask())).text == (

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.engine.running import run_document, table_of
+from tests.harness.table import row, table
 from tests.simulator.calls import until
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
@@ -31,8 +32,9 @@ async def test_parallel_gives_the_same_table_as_sequential(simulator, document, 
     assert table_of(parallel) == table_of(sequential)
 
 
-@pytest.mark.parametrize("limit", [1, 3, 8, 40])
+@table(1, 3, 8, 40)
 async def test_in_flight_reaches_the_limit_and_never_exceeds_it(simulator, document, cases, limit):
+    simulator.reset()
     simulator.change(latency_ms=10, gather=limit)
     document["limits"] = {**document["limits"], "max_concurrent": limit}
     await run_document(document, cases[:10] if limit == 1 else cases, simulator.url)
@@ -78,16 +80,13 @@ async def test_a_rate_limit_of_the_run_is_kept(simulator, document, cases):
     assert ledger["total"] == 80
 
 
-@pytest.mark.parametrize(
-    ("fault", "error"),
-    [
-        pytest.param("500", "server_error", id="5xx"),
-        pytest.param("400", "refused", id="4xx"),
-        pytest.param("hang", "timeout", id="never answers"),
-        pytest.param("drip", "timeout", id="a byte every half second"),
-        pytest.param("malformed", "malformed_answer", id="not JSON"),
-        pytest.param("reset", "connection", id="connection reset"),
-    ],
+@table(
+    row("500", "server_error", id="5xx"),
+    row("400", "refused", id="4xx"),
+    row("hang", "timeout", id="never answers"),
+    row("drip", "timeout", id="a byte every half second"),
+    row("malformed", "malformed_answer", id="not JSON"),
+    row("reset", "connection", id="connection reset"),
 )
 async def test_a_failed_call_is_a_score_with_an_error(simulator, document, cases, fault, error):
     """One of each sort; test_providers.py has all of them."""
@@ -127,7 +126,7 @@ async def test_errors_are_never_cached(simulator, document, cases):
     assert cache.replies == {}
 
 
-@pytest.mark.parametrize("schedule", ["two_level", "sequential"])
+@table("two_level", "sequential")
 async def test_every_schedule_gives_the_same_table(simulator, document, cases, schedule):
     usual = await run_document(document, cases, simulator.url)
     document["limits"] |= {"schedule": schedule}
@@ -168,13 +167,11 @@ async def run_with_stop(document, cases, url, *, leaps=False):
     return await run_document(document, cases, url, prices=prices, **watching), stops
 
 
-@pytest.mark.parametrize(
-    ("budget", "stop"),
-    [({"calls": 30}, "calls"), ({"dollars": 0.0003}, "dollars"), ({"seconds": 600}, "seconds")],
-)
+@table(({"calls": 30}, "calls"), ({"dollars": 0.0003}, "dollars"), ({"seconds": 600}, "seconds"))
 async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
     simulator, document, cases, budget, stop
 ):
+    simulator.reset()
     simulator.change(latency_ms=40)
     document["budget"] = budget
     document["limits"] = {**document["limits"], "max_concurrent": 4}

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from itertools import product
 from typing import Any, ClassVar
 
 import pytest
@@ -78,8 +79,7 @@ def is_right(expected, actual):
     return expected == actual
 
 
-@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
-@pytest.mark.parametrize("cap", [1, 7, 40])
+@table(*product([False, True], [1, 7, 40]))
 def test_the_cap_holds_and_is_used(is_async, cap):
     agent = make_agent(is_async, together=cap)
     found = select_best(agent, MODELS, DATASET, is_right, "brute_force", max_concurrent=cap)
@@ -128,7 +128,7 @@ def test_what_agents_tell_of_their_price_and_time_weighs_as_asked():
     assert chosen(lambda_cost=2)[0] == chosen(lambda_latency=2)[0] == "small"
 
 
-@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+@table(False, True)
 def test_parallel_chooses_as_sequential_does(is_async):
     many = select_best(make_agent(is_async), MODELS, DATASET, is_right, seed=4)
     alone = select_best(make_agent(is_async), MODELS, DATASET, is_right, seed=4, parallel=False)

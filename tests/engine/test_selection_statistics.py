@@ -183,9 +183,7 @@ def test_the_allowance_is_what_arm_elimination_spends(seed):
 PARETO = Objective(mode="pareto")
 ACCURACIES = [0.3, 0.4, 0.5, 0.6, 0.7, 0.9]
 MATRIX = make_matrix(ACCURACIES, 60)
-keeps_front = pytest.mark.parametrize(
-    "name", [name for name, strategy in SELECTIONS.items() if strategy.keeps_front]
-)
+keeps_front = table(*(name for name, strategy in SELECTIONS.items() if strategy.keeps_front))
 
 
 @table((2, 1, 5, 0.25), (1, 1, 5, 0.0), (5, 1, 5, 1.0), (3, 3, 3, 0.0), (None, 1, 5, 1.0))

@@ -5,6 +5,7 @@ Those are imported where they are used: together they take 3 s of every process 
 
 import itertools
 import math
+from itertools import product
 from random import Random
 
 import numpy
@@ -150,8 +151,7 @@ def test_repeats_that_all_agree_tell_no_more_than_their_cases():
     assert (all_right.low, all_right.high) == wilson(1.0, 20)
 
 
-@pytest.mark.parametrize("repeats", [1, 5])
-@pytest.mark.parametrize("cases", [20, 100, 1000])
+@table(*product([20, 100, 1000], [1, 5]))
 def test_an_interval_of_95_percent_holds_in_95_percent(cases, repeats):
     random = numpy.random.default_rng(cases + repeats)
     held, times = 0, 1000

@@ -4,6 +4,7 @@ against private addresses, which holds there, too."""
 import ipaddress
 import struct
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -97,10 +98,9 @@ def through(proxy, scheme, password=""):
     return Proxy(scheme, "127.0.0.1", proxy.port, user, password)
 
 
-@pytest.mark.parametrize("password", ["", "p@ss word"], ids=["open", "with a password"])
-@pytest.mark.parametrize("scheme", PROXIES)
+@table(*product(PROXIES, ["", "p@ss word"]))
 async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
-    scheme, password, authority
+    authority, scheme, password
 ):
     async with PROXIES[scheme](password) as proxy, tls_server(authority) as port:
         way = Way(through(proxy, scheme, password), authority.pem)
@@ -110,8 +110,8 @@ async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
     assert proxy.asked == [f"{HOST}:{port}"]
 
 
-@pytest.mark.parametrize("scheme", PROXIES)
-async def test_the_certificate_is_checked_behind_a_proxy_as_well(scheme, authority):
+@table(*PROXIES)
+async def test_the_certificate_is_checked_behind_a_proxy_as_well(authority, scheme):
     async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
         async with Client(nobody_knows, way=Way(through(proxy, scheme))) as client:
             with pytest.raises(BadCertificate):
@@ -155,8 +155,7 @@ async def test_a_socks_proxy_that_refuses_and_one_that_is_not_there_are_told():
             await client.get(f"https://{HOST}/", {})
 
 
-@pytest.mark.parametrize("scheme", PROXIES)
-@pytest.mark.parametrize("host", ["169.254.169.254", "10.0.0.7", "inside.example"])
+@table(*product(PROXIES, ["169.254.169.254", "10.0.0.7", "inside.example"]))
 async def test_a_private_address_is_not_reached_through_a_proxy(scheme, host):
     """Also by a name that leads to one, as far as it is known here."""
 
@@ -171,8 +170,8 @@ async def test_a_private_address_is_not_reached_through_a_proxy(scheme, host):
     assert proxy.asked == []
 
 
-@pytest.mark.parametrize("scheme", PROXIES)
-async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(scheme, authority):
+@table(*PROXIES)
+async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(authority, scheme):
     """The certificate is still that of the name. What is not known here is called nowhere."""
     async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
         way = Way(through(proxy, scheme), authority.pem, tells_names=False)

@@ -131,7 +131,7 @@ def test_a_lucky_prompt_is_found_out_by_its_children():
     assert set(estimate([failed, prompt("a", 1, 2)], 0.03)) == {"a"}
 
 
-@pytest.mark.parametrize("parents", [("a",), ("a", "b")])
+@table((("a",),), (("a", "b"),))
 def test_wide_kinship_leaves_everyone_to_their_own_answers(parents):
     all_of_them = [prompt("a", 10, 40), prompt("b", 30, 40), prompt("c", 36, 40, *parents)]
     found = estimate(all_of_them, 1.0)

@@ -1,6 +1,7 @@
 """What chance does to genomes: parents, children, changes, and rates that follow the population."""
 
 from collections import Counter
+from itertools import product
 from random import Random
 
 import pytest
@@ -54,8 +55,7 @@ def test_no_gene_is_lost_or_made_by_crossing(name):
     assert any(CROSSOVER[name](Random(seed), A, B)[0] not in (A, B) for seed in range(5))
 
 
-@pytest.mark.parametrize("name", CROSSOVER)
-@pytest.mark.parametrize("short", [(), ("x",), ("x", "y")])
+@table(*product(CROSSOVER, [(), ("x",), ("x", "y")]))
 def test_short_genomes_can_be_crossed(name, short):
     one, other = CROSSOVER[name](Random(3), short, B)
     assert Counter(one + other) == Counter(short + B)

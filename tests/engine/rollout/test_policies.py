@@ -3,6 +3,8 @@ lane `auto` takes, and policies that ask a model."""
 
 from collections import Counter
 from importlib.util import find_spec
+from inspect import unwrap
+from itertools import product
 
 import orjson
 import pytest
@@ -37,8 +39,9 @@ def test_the_same_seed_gives_the_same_episode(name):
     assert digests(play(plan_of(player(POLICIES[name]())))) == digests(first)
 
 
-@pytest.mark.parametrize("lane", ["inline", "thread", "batch", "process"])
-@pytest.mark.parametrize("name", ["random", "seeker", "linear", "network"])
+@table(
+    *product(["random", "seeker", "linear", "network"], ["inline", "thread", "batch", "process"])
+)
 def test_every_lane_gives_the_same_actions(name, lane):
     """Hidden states included: those of a network and of a generator change in every step."""
     expected = play(plan_of(player(POLICIES[name]()), episodes=3))
@@ -46,14 +49,19 @@ def test_every_lane_gives_the_same_actions(name, lane):
     assert digests(found) == digests(expected)
 
 
-@pytest.mark.parametrize("mission", [*MISSIONS, row(KNIGHTS, marks=pytest.mark.late)])
-@pytest.mark.parametrize("name", ["random", "still"])
+@table(*product(MISSIONS, ["random", "still"]))
 def test_every_environment_can_be_played(mission, name):
     plan = plan_of(player(POLICIES[name]()), mission=mission, steps=20)
     found = play(plan)
     assert all(isinstance(one, Episode) for one in found), found
     assert digests(found) == digests(play(plan))
     assert name == "still" or len(set(digests(found))) == 2
+
+
+@pytest.mark.late
+@table("random", "still")
+def test_an_environment_of_pettingzoo_can_be_played(name):
+    unwrap(test_every_environment_can_be_played)(KNIGHTS, name)
 
 
 def played_on():

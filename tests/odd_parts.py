@@ -1,12 +1,18 @@
-"""A scorer and a kind that raise, for tests of who must survive that."""
+"""A scorer and a kind that raise, and strategies that do not come to an end, for tests of who must
+survive that."""
 
+import time
 from typing import ClassVar, Literal
 
+from workers.engine import overtime
 from workers.engine.kinds import KINDS
 from workers.engine.kinds.evaluate import Evaluation
+from workers.engine.plugins import PLUGINS
 from workers.engine.records import Candidate, Case, Judgement, Reply, Request
 from workers.engine.scorers import SCORERS, AskingScorer
 from workers.engine.scorers.base import Ask
+from workers.engine.strategies.options import Options
+from workers.engine.strategies.rounds import Pull, Rounds
 from workers.engine.targets import Ask as TargetAsk
 from workers.engine.targets import ChatTarget, Target
 
@@ -41,6 +47,50 @@ class OddKind(Evaluation):
     kind: Literal["odd"]  # type: ignore[assignment]
 
 
+class Spins(Rounds[Options]):
+    label = "Never decides"
+    summary = "Computes for ever."
+    options_type = Options
+    planning_seconds: ClassVar[float] = 0.5
+
+    def next_pulls(self) -> list[Pull]:
+        while True:
+            pass
+
+
+class Learns(Spins):
+    """Asks for a round, and never comes to an end with what it is told."""
+
+    def next_pulls(self) -> list[Pull]:
+        if self.history:
+            super().next_pulls()
+        return self.pulls(self.alive, 2)
+
+
+class Devours(Spins):
+    """Takes memory until there is none."""
+
+    planning_seconds: ClassVar[float] = 60.0
+
+    def next_pulls(self) -> list[Pull]:
+        taken = []
+        while True:
+            taken.append(bytearray(64 * 1024 * 1024))
+
+
+class Sleeps(Spins):
+    """Waits where no exception reaches it."""
+
+    def next_pulls(self) -> list[Pull]:
+        overtime.GRACE_SECONDS = 0.0  # it will not end, however long one waits
+        time.sleep(3600)
+        return []
+
+
+STRATEGIES = {f"{__name__}.{one.__name__}": one for one in (Spins, Learns, Devours, Sleeps)}
+
+
 def register() -> None:
     SCORERS.ours["odd"] = OddJudge
     KINDS["odd"] = OddKind
+    PLUGINS.update(STRATEGIES)

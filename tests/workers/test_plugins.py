@@ -1,8 +1,6 @@
 """Plug-ins that raise anything, or never come to an end, in a real worker: it goes on, and so do
 its leases and other runs."""
 
-from importlib import import_module
-
 import pytest
 
 from runs.models import Chunk, RunState
@@ -20,7 +18,7 @@ from workers.runtime import EXIT_BROKEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STRATEGIES = "tests.odd_strategies"  # importing it installs it: only while these tests run
+PARTS = odd_parts.__name__
 ODD = odd_scorers.__name__
 LATE = (
     "The scorer Hangs took longer than the 0.3 s that one answer may take, so its process was "
@@ -37,7 +35,7 @@ def uninstalled():
 def test_whatever_a_plug_in_raises_the_worker_goes_on(alice, few, simulator, monkeypatch):
     monkeypatch.setitem(SCORERS.ours, "odd", odd_parts.OddJudge)
     monkeypatch.setitem(KINDS, "odd", odd_parts.OddKind)
-    with running_worker(also=odd_parts.__name__) as worker:
+    with running_worker(also=PARTS) as worker:
         run = finish(create_run(alice, {**few, "scorers": ["odd"]}))
         assert (run.state, run.done, run.failed) == (RunState.COMPLETED_WITH_ERRORS, 20, 4)
         failed = run.scores.exclude(error_class="").values_list("case__position", flat=True)
@@ -53,20 +51,20 @@ def test_whatever_a_plug_in_raises_the_worker_goes_on(alice, few, simulator, mon
 def test_a_strategy_that_never_ends_fails_its_own_run_only(
     alice, few, selection, simulator, monkeypatch
 ):
-    import_module(STRATEGIES).register()
+    PLUGINS.update(odd_parts.STRATEGIES)
     monkeypatch.setenv("EVALSITE_WORKER_MEGABYTES", "1500")
-    with running_worker(also=STRATEGIES) as worker:
+    with running_worker(also=PARTS) as worker:
         for name in ("Spins", "Learns"):
-            stuck = finish(create_run(alice, {**selection, "strategy": f"{STRATEGIES}.{name}"}))
+            stuck = finish(create_run(alice, {**selection, "strategy": f"{PARTS}.{name}"}))
             assert stuck.state == RunState.FAILED
             assert f"The strategy {name} did not come to an end within 0.5 s." in stuck.reason
-        hungry = finish(create_run(alice, {**selection, "strategy": f"{STRATEGIES}.Devours"}))
+        hungry = finish(create_run(alice, {**selection, "strategy": f"{PARTS}.Devours"}))
         assert (hungry.state, "MemoryError" in hungry.reason) == (RunState.FAILED, True)
         other = finish(create_run(alice, few))
         assert other.state == RunState.COMPLETED
         assert worker.is_alive()
         # Where no exception reaches it, the worker ends instead of doing nothing for ever.
-        asleep = create_run(alice, {**selection, "strategy": f"{STRATEGIES}.Sleeps"})
+        asleep = create_run(alice, {**selection, "strategy": f"{PARTS}.Sleeps"})
         worker.join(timeout=PATIENCE_SECONDS)
         assert worker.exitcode == EXIT_BROKEN
         assert cancel_run(asleep)

@@ -93,20 +93,14 @@ def test_what_is_only_told_counts_for_its_role_and_of_the_run_only_what_calls_us
     assert (run.done, run.tokens_in, run.tokens_out, run.latency_bins) == (0, 0, 0, {})
 
 
-def test_planning_cuts_all_trials_into_chunks(run):
+def test_planning_cuts_all_trials_into_chunks_and_each_is_leased_once(run):
     assert run.state == "running"
     assert run.asked == run.planned == 120
     chunks = list(run.chunks.all())
     assert [chunk.start for chunk in chunks] == list(range(0, 120, 6))
     assert sum(len(chunk.trials) for chunk in chunks) == 120
-
-
-def test_planning_again_adds_nothing(run):
-    advance_run(run.pk)
+    advance_run(run.pk)  # again: that adds nothing
     assert run.chunks.count() == 20
-
-
-def test_a_chunk_is_leased_once(run):
     lease = take(run)
     other = lease_chunk(lease.chunk_id, "another")
     assert other is not None
@@ -168,16 +162,12 @@ def test_an_heir_goes_on_where_the_dead_one_stopped(run):
     assert heir.work.done == {trial.position for trial in dead.work.trials[:4]}
 
 
-def test_a_renewed_lease_is_not_reclaimed(run):
+def test_a_renewed_lease_is_not_reclaimed_and_a_lost_one_is_nobodys(run):
     lease = take(run)
     expire(lease)
     renew_leases({lease.chunk_id: lease.token})
     reclaim_expired()
     assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED
-
-
-def test_a_lost_lease_is_not_renewed(run):
-    lease = take(run)
     renew_leases({lease.chunk_id: lease.token - 1})
     release_chunk(lease.chunk_id, lease.token - 1)
     assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED

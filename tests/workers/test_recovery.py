@@ -37,15 +37,11 @@ def sizes(run):
     return [len(chunk.trials) for chunk in run.chunks.order_by("start")][:4]
 
 
-def test_one_death_changes_nothing_but_the_owner(run):
+def test_from_the_second_death_on_a_chunk_is_halved(run):
     die_with(first_chunk(run))
     chunk = first_chunk(run)
     assert (chunk.state, chunk.deaths, sizes(run)) == (ChunkState.PENDING, 1, [6, 6, 6, 6])
-
-
-def test_from_the_second_death_on_a_chunk_is_halved(run):
-    for _ in range(2):
-        die_with(first_chunk(run))
+    die_with(chunk)
     assert sizes(run) == [3, 3, 6, 6]
     die_with(first_chunk(run))
     assert sizes(run) == [1, 2, 3, 6]

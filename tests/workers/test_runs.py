@@ -69,27 +69,24 @@ def test_a_run_is_executed_scored_and_counted_and_the_next_served_from_the_cache
     assert table_hash(again) == table_hash(run)
 
 
-def test_answers_cut_at_max_tokens_are_marked_also_when_they_come_from_the_cache(
+def test_answers_cut_at_max_tokens_are_marked_and_pause_a_run_that_may_not_score_them(
     alice, cut, simulator
 ):
-    cut["answers"] = {"score_truncated": True}
+    """Also where they come from the cache, in which those that are not scored are not."""
+    scored = {**cut, "answers": {"score_truncated": True}}
     with running_worker():
-        first = finish(create_run(alice, cut))
-        second = finish(create_run(alice, cut))
+        run = paused(create_run(alice, {**cut, "repeats": 3, "limits": {"max_concurrent": 2}}))
+        assert not CachedReply.objects.exists()
+        first = finish(create_run(alice, scored))
+        second = finish(create_run(alice, scored))
     assert (first.truncated, first.failed) == (20, 0)
     assert (second.truncated, second.cached) == (20, 20)
     check_counters(first)
     check_counters(second)
-
-
-def test_a_run_whose_answers_are_all_cut_pauses_and_says_what_to_do(alice, cut, simulator):
-    with running_worker():
-        run = paused(create_run(alice, {**cut, "repeats": 3, "limits": {"max_concurrent": 2}}))
     assert "failed with “truncated”: The answer was cut off at max_tokens = 2." in run.reason
     assert "answers.score_truncated: true" in run.reason
     assert (run.scored, run.truncated) == (0, run.done)
     assert run.done < 60
-    assert not CachedReply.objects.exists()
     assert all(run.scores.values_list("answer", flat=True))
 
 

@@ -12,6 +12,7 @@ from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.planning import advance_run
 from runs.services.control.retrying import rerun_trial, retry_failed
 from runs.services.runs import create_run
+from tests.harness.table import table
 from tests.workers.by_hand import plain, work_one_chunk, work_through
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
@@ -57,7 +58,7 @@ def counts_of(run):
     return [*run.candidates.values_list(*counts), tuple(getattr(run, name) for name in counts)]
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
+@table(*SELECTIONS)
 def test_after_a_retry_the_run_is_as_if_nothing_had_failed(alice, short, name):
     short["strategy"] = {"name": name}
     expected = work_through(create_run(alice, short), answered, in_turns=True)

@@ -128,6 +128,9 @@ def test_what_a_worker_plans_is_stored_with_what_it_found(lease):
         assert len(run.chunks.get().trials) == 4
     advance_run(run.pk)
     assert run.chunks.count() == 1  # nobody else plans while a worker goes on
+    assert record_results(run.pk, results_of(lease, found[3:])) == set()
+    advance_run(run.pk)
+    assert run.chunks.count() == 1  # nor between two of its rounds
 
 
 def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease):
@@ -146,13 +149,6 @@ def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease):
     )
     record_results(run.pk, results_of(lease, [score]))
     assert stored_history(run) == [as_told(score, frozenset())]
-
-
-def test_between_two_rounds_nobody_else_plans(lease):
-    run = Run.objects.get(pk=lease.parts.run_id)
-    assert record_results(run.pk, results_of(lease, go_on(lease, 3))) == set()
-    advance_run(run.pk)
-    assert run.chunks.count() == 1
 
 
 @pytest.mark.postgresql("fenced writes: neither plan nor result of a lost lease")

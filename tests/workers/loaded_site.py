@@ -27,6 +27,7 @@ for name in ("runs.kinds", "workers.runtime"):
 # Looks come sooner: tests wait for what they lead to, and not for the next one.
 importlib.import_module("runs.management.commands.work").PATIENCE_SECONDS = 0.05
 importlib.import_module("workers.following").FOLLOW_SECONDS = 0.1
+importlib.import_module("workers.growing_chunks").TURN_SECONDS = 0.2
 # Redis is only slow, when six tests share two cores: calls that are made alone would count twice.
 redis_flights.ANSWER_SECONDS = PATIENCE_SECONDS
 # And so is the provider, which shares its process with the test.

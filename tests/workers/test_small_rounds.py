@@ -74,7 +74,7 @@ def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_the_resume(
 
 def test_others_have_their_turn(alice, single, simulator):
     """One thread: the run that came second is not kept until the first one has ended."""
-    simulator.change(latency_ms=100)
+    simulator.change(latency_ms=20)
     long = create_run(alice, {**single, "repeats": 10, "cache": "off"})
     few = {**single["strategy"], "budget": 4}
     with running_worker(threads=1):

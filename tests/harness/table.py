@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import update_wrapper
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
 
-Test = TypeVar("Test", bound=Callable[..., Any])
+Test = Callable[..., Any]
 FAILED = (Exception, pytest.fail.Exception)  # the second is no Exception
 row = pytest.param  # with an id, which says what the row is about
 

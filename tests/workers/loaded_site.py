@@ -25,9 +25,13 @@ django.setup()
 for name in ("runs.kinds", "workers.runtime"):
     importlib.import_module(name)
 # Looks come sooner: tests wait for what they lead to, and not for the next one.
-importlib.import_module("runs.management.commands.work").PATIENCE_SECONDS = 0.05
-importlib.import_module("workers.following").FOLLOW_SECONDS = 0.1
-importlib.import_module("workers.growing_chunks").TURN_SECONDS = 0.2
+SECONDS = {
+    "runs.management.commands.work": ("PATIENCE_SECONDS", 0.05),
+    "workers.following": ("FOLLOW_SECONDS", 0.1),
+    "workers.growing_chunks": ("TURN_SECONDS", 0.2),
+}
+for module, (name, seconds) in SECONDS.items():
+    setattr(importlib.import_module(module), name, seconds)
 # Redis is only slow, when six tests share two cores: calls that are made alone would count twice.
 redis_flights.ANSWER_SECONDS = PATIENCE_SECONDS
 # And so is the provider, which shares its process with the test.

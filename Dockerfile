@@ -42,4 +42,4 @@ USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
     CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
-CMD ["python", "-m", "evalsite.web", "-b", "0.0.0.0", "-p", "8000", "--websocket-max-message-size", "65536", "--websocket-max-frame-size", "65536", "--no-server-name", "-v", "0", "evalsite.asgi:application"]
+CMD ["python", "-m", "evalsite.web", "-b", "0.0.0.0", "-p", "8000", "--websocket-max-message-size", "65536", "--websocket-max-frame-size", "65536", "--websocket_connect_timeout", "30", "--no-server-name", "-v", "0", "evalsite.asgi:application"]

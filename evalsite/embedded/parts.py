@@ -17,6 +17,7 @@ from evalsite.env import BASE_DIR, IS_INSTALLED, RESOURCES, Environment
 
 MANAGE = (sys.executable, str(RESOURCES / "manage.py"))
 WEBSOCKET_BYTES = 64 * 1024  # browsers only send us a few words; more is an attack
+WEBSOCKET_SECONDS = 30  # a page that is let in late need not come again; Daphne's 5 cut off many
 # Calls in flight are paid for: a worker takes up to 25 s to have them answered and stored.
 WORKER_GRACE_SECONDS = 30.0
 ANSWER_WITHIN_SECONDS = 2.0
@@ -85,6 +86,7 @@ def worker_argv(*options: str) -> list[str]:
 def web_argv(host: str, port: int) -> list[str]:
     limits = ["--websocket-max-message-size", str(WEBSOCKET_BYTES)]
     limits += ["--websocket-max-frame-size", str(WEBSOCKET_BYTES)]
+    limits += ["--websocket_connect_timeout", str(WEBSOCKET_SECONDS)]
     argv = [sys.executable, "-m", "evalsite.web", "-b", host, "-p", str(port), *limits]
     return [*argv, "--no-server-name", "-v", "0", "evalsite.asgi:application"]
 

@@ -110,7 +110,7 @@ def mount_disk(megabytes):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def house(pytestconfig):
     house = House(pytestconfig)
     yield house

@@ -174,7 +174,11 @@ class Visitor:
 async def test_a_key_that_its_provider_tells_everybody_is_nowhere_else(tmp_path):
     with (
         echoing_provider(KEY) as provider,
-        ServedSite(tmp_path, EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=provider.address) as site,
+        ServedSite(
+            tmp_path,
+            EVALSITE_WORKERS="1",
+            EVALSITE_ALLOWED_PRIVATE_ENDPOINTS=provider.address,
+        ) as site,
     ):
         overheard = Overheard((tmp_path / "redis" / "url").read_text().strip())
         async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:

@@ -33,6 +33,7 @@ class Installed:
         self.folder.mkdir()
         kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_TESTS)}
         self.environment = {**kept, "HOME": str(self.home), "OLLAMA_HOST": "127.0.0.1:1"}
+        self.environment["EVALSITE_WORKERS"] = "1"
         self.environment.pop("XDG_DATA_HOME", None)
         self.program = place / "venv" / "bin" / "evalsite"
 

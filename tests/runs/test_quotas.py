@@ -217,7 +217,7 @@ def test_nobody_raises_their_own_quota(bob):
 # --- Pages that compute their answer do so only so often a minute for one person
 
 LIMIT = 1
-SENTENCE = "More than 1 requests a minute. Wait "
+SENTENCE = "More than 1 request a minute. Wait "
 YAML = """name: mine
 dataset: sums
 prompts: [{name: a, user: "{{question}}"}]

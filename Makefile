@@ -5,9 +5,9 @@ WITH := $(if $(filter file,$(origin PYTHON)),,--with-this-python)
 BIN := .venv/bin
 # Checks load the settings, which keep a secret key in a data folder: not in the one you work with.
 CHECK := EVALSITE_DATA=.cache/check $(BIN)
-# Tests wait for processes and timers more than they compute: four times as many at once as small
+# Tests wait for processes and timers more than they compute: three times as many at once as small
 # machines have cores, shared by the two databases. Those that measure time come last, alone.
-ON_SQLITE := $(BIN)/pytest -n 6 -m "not alone"
+ON_SQLITE := $(BIN)/pytest -n 4 -m "not alone"
 ON_POSTGRESQL := EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -n 2 -m "not alone"
 FAULTS := $(BIN)/pytest -q -s --timeout 0 --full tests/faults
 

@@ -1,6 +1,7 @@
 """The leaderboard: who is ranked how, on which cases, and what is beyond chance."""
 
 import csv
+import re
 from io import StringIO
 from itertools import count
 from types import SimpleNamespace
@@ -102,6 +103,9 @@ def test_a_candidate_that_fails_can_not_win(alice):
     assert rows[1].failed_share == 0.9
     assert rows[1].value_failures_wrong == 0.1
     assert rows[2].value is None
+    cells = re.findall(r'<td data-label="Failed".*?</td>', page_of(run, alice), re.DOTALL)
+    texts = [" ".join(re.sub(r"<[^>]*>", "", cell).split()) for cell in cells]
+    assert texts == ["0", "9 (90.0 %)", "10 (100.0 %)"]
 
 
 def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):

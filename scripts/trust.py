@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BURN = "while True: pass"
 BURNERS = 2
+OF_MAKE = ("MAKE", "MFLAGS", "ARGS")
 
 
 @contextmanager
@@ -32,6 +33,11 @@ def burning(processes: int) -> Iterator[None]:
             burner.wait()
 
 
+def environment() -> dict[str, str]:
+    """Without what `make` was told here: its ARGS are ours, not those of the tests."""
+    return {name: text for name, text in os.environ.items() if not name.startswith(OF_MAKE)}
+
+
 def is_green(number: int, burners: int, logs: Path) -> bool:
     """In a clone of its own, set-up included."""
     log = logs / f"{number}.txt"
@@ -41,7 +47,11 @@ def is_green(number: int, burners: int, logs: Path) -> bool:
         began, spent = time.monotonic(), os.times()
         with burning(burners), log.open("wb") as output:
             done = subprocess.run(
-                [clone / ".ci" / "run"], check=False, stdout=output, stderr=subprocess.STDOUT
+                [clone / ".ci" / "run"],
+                check=False,
+                env=environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
             )
         minutes = (time.monotonic() - began) / 60
         now = os.times()

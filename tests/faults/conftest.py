@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.faults.results import keep_result, write_table
-from tests.faults.stage import Stage, Unplayable
+from tests.faults.stage import Stage, Unplayable, wait_no_longer_than_promised
 from tests.harness.site import SiteInParts
 
 SEED = 7  # of the short tier
@@ -74,6 +74,8 @@ class House:
 
     def __init__(self, config):
         self.is_full = config.getoption("--full", False)
+        if self.is_full:
+            wait_no_longer_than_promised()
         given, drawn = config.getoption("--seed", None), secrets.randbelow(1_000_000)
         self.seed = given if given is not None else drawn if self.is_full else SEED
         self.site = self._disk = None

@@ -16,7 +16,7 @@ from django.urls import Resolver404, ResolverMatch, resolve, reverse
 
 from runs.models import ApiToken, AuditEntry
 from runs.permissions import declared_by
-from runs.roles import Permission, Role
+from runs.roles import PERMISSIONS, Permission, Role
 from runs.routing import websocket_urlpatterns
 from tests.harness.factories import client_of
 from tests.roles.expectations import RULES, Anybody, Rule, Thing
@@ -29,7 +29,7 @@ LET_IN = "let in"
 NOBODY = "nobody"
 NO_ROLE = "no role"
 ACTORS: list[str] = [NOBODY, NO_ROLE, *Role]
-# An author may write code, which no route asks for: a runner stands for both.
+# An author may write code, which no route asks for: a runner stands for both (tested below).
 WALKERS = [actor for actor in ACTORS if actor != Role.AUTHOR]
 RANKS: dict[Any, int] = {actor: rank for rank, actor in enumerate(ACTORS)}
 CLOSED = {401, 403, 404, 405}
@@ -214,6 +214,11 @@ def test_pages_and_the_api_let_in_exactly_whom_they_should(actor):
     if RANKS[actor] >= RANKS[Role.VIEWER]:
         bad = {offer for offer in offered if not is_good(actor, offer, stage)}
         assert {offer: offered[offer] for offer in bad} == {}
+
+
+def test_an_author_may_write_code_besides_which_no_route_asks_for():
+    assert PERMISSIONS[Role.AUTHOR] - PERMISSIONS[Role.RUNNER] == {Permission.WRITE_CODE}
+    assert Role.AUTHOR not in {rule.least for rule in RULES.values()}
 
 
 def test_every_page_route_and_socket_declares_its_permission():

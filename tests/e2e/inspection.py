@@ -48,9 +48,8 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def faults_of(page: Page, *, crosswise: bool = False) -> list[str]:
-    """Of the page that is open: wide and light, then on a phone in the dark. Everything of the
-    phone, and crosswise, only where all is that a wide window or a phone has for itself: axe takes
-    long."""
+    """Of the page that is open: wide and light, then on a phone in the dark. Axe takes long: it
+    checks the phone's markup, and the other two pairs of size and colours, only if `crosswise`."""
     on_phone = EVERYTHING if crosswise else LOOKS
     looks: list[Look] = [(WIDE, "light", EVERYTHING), (PHONE, "dark", on_phone)]
     faults = [fault for look in looks for fault in faults_of_layout(page, look)]

@@ -46,8 +46,14 @@ def test_a_verdict_is_the_mean_by_weights_or_all_must_pass(
 
 
 @table(
-    row([SILENT, RIGHT], (1.0, 0.0), MEAN, "", id="only what does not count scored"),
-    row([HALF], (1.0,), ALL, "", id="nothing that can pass"),
+    row(
+        [SILENT, RIGHT],
+        (1.0, 0.0),
+        MEAN,
+        "^silent: nothing to compare with; right: $",
+        id="only what does not count scored",
+    ),
+    row([HALF], (1.0,), ALL, "^half: neither right nor wrong$", id="nothing that can pass"),
     row(
         [SILENT, BROKEN],
         (1.0, 1.0),

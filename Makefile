@@ -33,8 +33,7 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 test: setup ## Everything: checks, all tests on SQLite, those that SQL concerns on PostgreSQL, too
 	@$(BIN)/python -m tests.harness.longest --forget
 	@$(BIN)/python scripts/install_chromium.py
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint collected
-	@$(MAKE) --no-print-directory --jobs=3 types postgresql sqlite
+	@$(MAKE) --no-print-directory --jobs=4 lint types sqlite postgresql
 	$(BIN)/pytest -m alone $$(grep -rl mark.alone tests --include='test_*.py') $(ARGS)
 	@$(BIN)/python -m tests.harness.longest
 
@@ -59,10 +58,10 @@ types: setup
 quick: setup
 	$(BIN)/pytest -q -n 3 -m "not late and not alone" tests/engine tests/test_*.py tests/api/test_openapi.py
 
-sqlite: setup
+sqlite: collected
 	$(ON_SQLITE) $(ARGS)
 
-postgresql: setup # beside the others, so what it says is shown when it is done
+postgresql: collected # beside the others, so what it says is shown when it is done
 	@mkdir -p .cache
 	@$(ON_POSTGRESQL) $$(grep -rl mark.postgresql tests --include='test_*.py') $(ARGS) > .cache/postgresql.txt 2>&1; \
 	  ended=$$?; cat .cache/postgresql.txt; exit $$ended

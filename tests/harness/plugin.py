@@ -78,6 +78,22 @@ def pytest_configure() -> None:
     settings.WHITENOISE_AUTOREFRESH = True
     settings.PASSWORD_HASHERS = ["tests.harness.hashing.QuickHasher"]
     instead_of_flush()
+    keep_contexts_of_pages_only()
+
+
+def keep_contexts_of_pages_only() -> None:
+    """Django's test client copies the context of every template, and a page includes hundreds."""
+    from django.template import Template
+    from django.template.context import Context
+    from django.test import utils
+
+    tell_the_client = utils.instrumented_test_render
+
+    def render(template: Template, context: Context) -> str:
+        is_page = context.template is template
+        return tell_the_client(template, context) if is_page else template.nodelist.render(context)
+
+    utils.instrumented_test_render = render
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 import redis.asyncio
 from django.db import transaction
-from django.test import Client
 from django.urls import reverse
 from django.utils.timezone import now
 
@@ -19,6 +18,7 @@ from runs.services.control.endpoint_pauses import pause_endpoint
 from runs.services.control.outages import pause_hopeless
 from runs.services.control.pauses import pause_run, settle_pause
 from runs.services.control.resuming import resume_run
+from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_run
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
@@ -38,10 +38,6 @@ def run(alice, dataset):
 
 def change(run, **fields):
     Run.objects.filter(pk=run.pk).update(**fields)
-
-
-def add_chunk(run, state):
-    return Chunk.objects.create(run=run, start=run.chunks.count(), trials=[], state=state)
 
 
 def state_of(run):
@@ -68,18 +64,14 @@ def test_what_goes_on_can_be_paused_and_resumed_and_what_has_ended_cannot(run, a
         assert not resume_run(run, alice)
 
 
-def test_a_run_is_pausing_for_as_long_as_somebody_works_on_it(run, alice):
-    chunk = add_chunk(run, ChunkState.LEASED)
+def test_a_run_is_pausing_while_somebody_works_on_it_and_nothing_more_is_planned(run, alice):
+    chunk = Chunk.objects.create(run=run, start=0, trials=[], state=ChunkState.LEASED)
     pause_run(run, alice)
     assert not settle_pause(run.pk)
     assert state_of(run) == RunState.PAUSING
-    Chunk.objects.filter(pk=chunk.pk).update(state=ChunkState.PENDING)
+    Chunk.objects.update(state=ChunkState.PENDING)
     assert settle_pause(run.pk)
     assert state_of(run) == RunState.PAUSED
-
-
-def test_nothing_is_planned_or_taken_for_a_held_run(run):
-    chunk = add_chunk(run, ChunkState.PENDING)
     for state in RunState.held():
         change(run, state=state)
         advance_run(run.pk)
@@ -118,40 +110,6 @@ def test_the_time_of_a_pause_does_not_count(run, alice):
 # --- The doors
 
 
-def post(person, name, run, body="", **options):
-    client = Client(**options)
-    client.force_login(person)
-    return client.post(reverse(name, args=[run.pk]), body, content_type="application/json")
-
-
-BAD_BODIES = [
-    ("[]", 422, [""]),
-    ("{", 400, [""]),
-    ("[" * 100_000, 400, [""]),
-    ('{"hard": true}', 422, ["hard"]),
-    ('{"now": 1, "reason": ["x"]}', 422, ["now", "reason"]),
-]
-
-
-def test_a_bad_pause_is_answered_with_its_problems(run, alice):
-    for body, status, paths in BAD_BODIES:
-        answer = post(alice, "api:run_pause", run, body)
-        told = [problem["path"] for problem in answer.json()["problems"]]
-        assert (answer.status_code, told) == (status, paths), body[:40]
-    assert state_of(run) == RunState.RUNNING
-
-
-DOORS = ["run_pause", "run_resume", "api:run_pause", "api:run_resume", "api:run_cancel"]
-
-
-def test_strangers_and_foreign_pages_are_refused_and_reading_changes_nothing(run, alice, bob):
-    for name in DOORS:
-        assert post(bob, name, run).status_code == 404, name
-        assert post(alice, name, run, enforce_csrf_checks=True).status_code == 403, name
-        assert client_of(alice).get(reverse(name, args=[run.pk])).status_code == 405, name
-    assert state_of(run) == RunState.RUNNING
-
-
 def buttons(page):
     """The names of the header's actions that show."""
     found = {}
@@ -161,6 +119,9 @@ def buttons(page):
 
 
 def test_the_page_offers_what_can_be_done_now(run, alice):
+    refused = Asker(alice).post(f"/runs/{run.pk}/pause", {"now": 1, "reason": ["x"]})
+    problems = [problem["path"] for problem in refused.json()["problems"]]
+    assert (problems, state_of(run)) == (["now", "reason"], RunState.RUNNING)
     client = client_of(alice)
     for state, shown in (
         (RunState.QUEUED, ["pause-run", "pause-now", "cancel"]),
@@ -241,8 +202,6 @@ def test_a_run_without_answers_from_a_failing_model_is_paused(settings, endpoint
 
 WAITING = {"reason": "Waiting: endpoint simulated is paused"}
 PATIENCE = timedelta(seconds=PATIENCE_SECONDS)
-
-
 GOES_ON = {
     "it gets answers": lambda run: sample(run, STILL, fresh=1),
     "it gets answers of the cache": lambda run: sample(run, STILL, cached=1),

@@ -13,7 +13,8 @@ from runs.forms.starting_points import from_document
 from runs.models import Configuration, Endpoint, Run
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, run_document
-from tests.runs.new_run_parts import FILLED, posted, problems_of, read_form, sent_by
+from tests.harness.table import table
+from tests.runs.new_run_parts import FILLED, problems_of, read_form, sent_by
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.documents import read_document
 
@@ -95,34 +96,27 @@ def test_a_filled_form_becomes_the_run_it_describes_and_a_double_click_makes_one
     assert read_configuration(shown.document()) == read_configuration(left_open(run))
 
 
-ALL_MODELS = {"presence_penalty": 0.5, "stop": [".", "ü", "2024-01-01"], "temperature": 0.7}
+def models(small: dict[str, Any], large: dict[str, Any]) -> dict[str, Any]:
+    both = {"sim-small": small, "sim-large": large}
+    chosen = [{"model": name, "parameters": given} for name, given in both.items()]
+    return {"models": [{"endpoint": "simulated", **one} for one in chosen]}
+
+
+OF_ALL = {"presence_penalty": 0.5, "stop": [".", "ü", "2024-01-01"], "temperature": 0.7}
+OF_ALL["max_tokens"] = 200
 SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a preset": ({"preset": "aggressive"}, {"limits": {"preset": "aggressive"}}),
     "answers that are not whole": (
         {"answers": ["truncated", "no_text"]},
         {"answers": {"score_truncated": True, "score_no_text": True}},
     ),
-    "parameters of every model": (
-        PARAMETERS,
-        {
-            "models": [
-                {"endpoint": "simulated", "model": name,
-                 "parameters": {**ALL_MODELS, "max_tokens": 200}}
-                for name in ("sim-small", "sim-large")
-            ]
-        },
-    ),
+    "parameters of every model": (PARAMETERS, models(OF_ALL, OF_ALL)),
     "parameters of some models": (
         {
             "parameter-temperature": "0.5",
             "own_parameters": "simulated/sim-large: {temperature: null, max_tokens: 9}",
         },
-        {
-            "models": [
-                {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 0.5}},
-                {"endpoint": "simulated", "model": "sim-large", "parameters": {"max_tokens": 9}},
-            ]
-        },
+        models({"temperature": 0.5}, {"max_tokens": 9}),
     ),
     "the fold": (
         {
@@ -160,7 +154,7 @@ SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"scorers": ["exact"], "scorer-exact-strip": "on", "combine": "mean"},
         {"scorers": ["exact"], "combine": None},
     ),
-}  # fmt: skip
+}
 
 
 def test_what_the_form_says_is_in_the_document_and_comes_back():
@@ -173,7 +167,7 @@ def test_what_the_form_says_is_in_the_document_and_comes_back():
     assert found == {name: (said, "form", True) for name, (_, said) in SAID.items()}
 
 
-LIMITS: list[dict[str, Any]] = [
+@table(
     {"limits": {"tokens_per_minute": 9000}},
     {"limits": {"adaptive": False, "preset": "balanced"}},
     {"limits": {"schedule": "sequential"}},
@@ -184,22 +178,16 @@ LIMITS: list[dict[str, Any]] = [
     {"limits": {"performance_summary": True}},
     {"priority": "high", "fail_on_error": 0.1},
     {"fail_on_error": 12},  # a number of failures
-]
-
-
-def test_all_that_limits_can_say_goes_through_the_form(dataset):
+)
+def test_all_that_limits_can_say_goes_through_the_form(dataset, said):
     def meaning(document):
         read = read_configuration(document)
         return read.limits.model_copy(update={"preset": None}), read.priority, read.fail_on_error
 
-    lost = {}
-    for said in LIMITS:
-        document = run_document(dataset, **said)
-        shown = from_document(document)
-        is_same = meaning(shown.document()) == meaning(document)
-        if (shown.mode, shown.advanced.is_given, is_same) != ("form", True, True):
-            lost[str(said)] = shown
-    assert lost == {}
+    document = run_document(dataset, **said)
+    shown = from_document(document)
+    assert (shown.mode, shown.advanced.is_given) == ("form", True)
+    assert meaning(shown.document()) == meaning(document)
 
 
 def test_a_duplicate_shows_all_that_the_form_said(browser):
@@ -216,14 +204,9 @@ def test_a_duplicate_shows_all_that_the_form_said(browser):
 
 def test_a_blank_form_reads_back_as_itself_and_has_a_key_and_presets(browser, bob, dataset):
     """A draft is restored only in a form that asks for nothing else."""
+    made = {"kind": "evaluate", "document": run_document(dataset), "owner": bob}
     for name, is_preset in (("for all", True), ("bobs own", False)):
-        hidden = Configuration.objects.create(
-            name=name,
-            kind="evaluate",
-            document=run_document(dataset),
-            owner=bob,
-            is_preset=is_preset,
-        )
+        hidden = Configuration.objects.create(name=name, is_preset=is_preset, **made)
     page, other = (browser.get(reverse("run_new")) for _ in range(2))
     blank, text = page.context["filled"], page.text
     assert len(blank.key) >= 16
@@ -237,6 +220,8 @@ def test_a_blank_form_reads_back_as_itself_and_has_a_key_and_presets(browser, bo
 
 
 NO_MAPPING = "should be a valid dictionary"
+CHOSEN = "Chosen are: simulated/sim-large, simulated/sim-small."
+WEBHOOK = {"scorers": ["webhook"], "scorer-webhook-url": "http://10.0.0.1/judge"}
 NO_WEIGHT = {**SCORERS, "scorer-numeric-weight": "0", "scorer-exact-weight": "0"}
 PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
     ({"models": [], "other_models": ""}, "id_models", "at least one model"),
@@ -264,31 +249,21 @@ PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
         ({"parameters": text}, "id_parameters", NO_MAPPING)
         for text in ("just words", "a: [1", "a: &a 1\nb: *a", "[" * 20_000)
     ),
-    (
-        {"own_parameters": "simulated/sim-lagre: {max_tokens: 9}"},
-        "id_own_parameters",
-        "Chosen are: simulated/sim-large, simulated/sim-small.",
-    ),
+    ({"own_parameters": "simulated/sim-lagre: {a: 9}"}, "id_own_parameters", CHOSEN),
     ({"advanced-tokens_per_minute": "many"}, "id_advanced-tokens_per_minute", ""),
     ({"advanced-fail_on_error": "2.5"}, "id_advanced-fail_on_error", ""),
     ({**SCORERS, "scorer-numeric-weight": "-1"}, "id_scorers", "numeric.weight"),
     (NO_WEIGHT, "id_scorers", "All scorers have the weight 0. At least one must count."),
     ({**SCORERS, "combine": "any"}, "id_combine", ""),
-    (
-        {"scorers": ["webhook"], "scorer-webhook-url": "http://10.0.0.1/judge"},
-        "id_scorers",
-        "Webhooks are sent to public addresses only",
-    ),
+    (WEBHOOK, "id_scorers", "Webhooks are sent to public addresses only"),
 ]
 
 
-def test_a_problem_is_said_once_at_its_field(alice):
-    wrong = {}
-    for changes, field, says in PROBLEMS:
-        problems = problems_of(alice, {**FILLED, **changes})
-        if [one.field for one in problems] != [field] or says not in problems[0].message:
-            wrong[str(changes)[:99]] = problems
-    assert wrong == {}
+@table(*PROBLEMS)
+def test_a_problem_is_said_once_at_its_field(alice, changes, field, says):
+    (problem,) = problems_of(alice, {**FILLED, **changes})
+    assert problem.field == field
+    assert says in problem.message
     assert not Run.objects.exists()
 
 
@@ -357,12 +332,9 @@ def test_yaml_is_read_by_the_same_schema_and_shows_what_the_form_cannot(alice, b
 
 
 def test_prompts_are_added_and_removed_without_scripts(browser):
-    more = launch(browser, add_prompt="1").context["filled"]
-    assert [prompt.index for prompt in more.sections["evaluate"].prompts] == [0, 4, 5]
-    post = posted({**FILLED, "remove_prompt": "0"})
-    fewer: Any = read_post(post)
-    assert fewer.section.change_rows(post)
-    assert [prompt.name for prompt in fewer.sections["evaluate"].prompts] == ["terse"]
+    for button, numbers in (("add_prompt", [0, 4, 5]), ("remove_prompt", [4])):
+        filled = launch(browser, **{button: "0"}).context["filled"]
+        assert [prompt.index for prompt in filled.sections["evaluate"].prompts] == numbers
     assert not Run.objects.exists()
 
 
@@ -394,37 +366,25 @@ def test_the_estimate_counts_calls_without_starting_anything(browser):
     assert not Run.objects.exists()
 
 
-AT_ONCE: list[tuple[dict[str, Any], int, str]] = [
-    (
-        {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "4"},
-        200,
-        "4 calls at once: 1 candidate × 3 cases; 1 stay unused: there are no more trials.",
-    ),
-    (
-        {"max_concurrent": "50"},
-        2,  # of each of the two models
-        "4 calls at once (the endpoints allow no more of the 50): 4 candidates × 1 case.",
-    ),
-    (
-        {"max_concurrent": "50"},
-        200,
-        "50 calls at once: 4 candidates × 6 cases; 26 stay unused: there are no more trials.",
-    ),
-]
+FEW = {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "4"}
 
 
-def test_the_estimate_shares_the_calls_that_are_really_allowed(browser):
-    for changes, at_once, says in AT_ONCE:
-        Endpoint.objects.update(max_concurrent=at_once)
-        assert says in estimate(browser, **changes).text
+@table(
+    (FEW, 200, "4 calls at once: 1 candidate × 3 cases; 1 stay unused: there are no more trials."),
+    ({}, 200, "50 calls at once: 4 candidates × 6 cases; 26 stay unused: there are no more"),
+    # two of each of the two models
+    ({}, 2, "4 calls at once (the endpoints allow no more of the 50): 4 candidates × 1 case."),
+)
+def test_the_estimate_shares_the_calls_that_are_really_allowed(browser, changes, at_once, says):
+    Endpoint.objects.update(max_concurrent=at_once)
+    assert says in estimate(browser, **{"max_concurrent": "50", **changes}).text
 
 
 def test_the_form_can_be_copied_as_a_file_and_as_a_request(browser):
     hostile = "$(boom) 'it' </textarea><b>"
     answer = estimate(browser, name=hostile).text
-    copied = dict(
-        re.findall(r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</", answer, re.DOTALL)
-    )
+    copies = r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</"
+    copied = dict(re.findall(copies, answer, re.DOTALL))
     document = read_document(unescape(copied["yaml"]))
     assert document["name"] == hostile
     first, *_, body, end = unescape(copied["curl"]).splitlines()

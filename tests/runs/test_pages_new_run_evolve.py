@@ -20,14 +20,6 @@ from workers.engine.kinds import read_configuration
 pytestmark = pytest.mark.django_db
 
 WRITER = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 0.5}}
-
-
-@pytest.fixture
-def browser(alice, endpoint):
-    make_dataset(alice, rows=10)
-    return client_of(alice)
-
-
 DOCUMENT: dict[str, Any] = {
     "name": "breed",
     "kind": "evolve",
@@ -37,7 +29,7 @@ DOCUMENT: dict[str, Any] = {
         {"name": "plain", "system": "Answer the question.", "user": "{{question}}"},
         {"name": "short", "system": "Answer with the number only.", "user": "{{question}}"},
     ],
-    "models": [{"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 0.5}}],
+    "models": [{**WRITER, "model": "sim-small"}],
     "operators": [
         "words",
         {"reflect": {"weight": 2, "model": WRITER}},
@@ -56,6 +48,12 @@ DOCUMENT: dict[str, Any] = {
     "limits": {"preset": "balanced"},
     "cache": "use",
 }
+
+
+@pytest.fixture
+def browser(alice, endpoint):
+    make_dataset(alice, rows=10)
+    return client_of(alice)
 
 
 def shown_again(browser, alice):
@@ -114,53 +112,45 @@ def test_what_the_form_can_say_goes_through_it_and_the_rest_is_yaml():
         read: Any = read_configuration(document)
         return EvolutionSection.meaning(read)
 
-    forms = {name: from_document({**PLAIN, **changes}) for name, changes in FORM.items()}
-    assert {name: shown.mode for name, shown in forms.items()} == dict.fromkeys(FORM, "form")
-    said = {name: meaning(shown.document()) for name, shown in forms.items()}
-    assert said == {name: meaning({**PLAIN, **changes}) for name, changes in FORM.items()}
-    texts = {name: from_document({**PLAIN, **changes}) for name, changes in YAML.items()}
-    found = {
-        name: (shown.mode, shown.kind, "kind: evolve" in shown.yaml)
-        for name, shown in texts.items()
-    }
-    assert found == dict.fromkeys(YAML, ("yaml", "evaluate", True))
+    for name, changes in FORM.items():
+        shown = from_document({**PLAIN, **changes})
+        assert shown.mode == "form", name
+        assert meaning(shown.document()) == meaning({**PLAIN, **changes}), name
+    for name, changes in YAML.items():
+        shown = from_document({**PLAIN, **changes})
+        assert (shown.mode, shown.kind) == ("yaml", "evaluate"), name
+        assert "kind: evolve" in shown.yaml, name
 
 
-STRATEGY, OPERATOR, FIRST = "id_evolution-genetic-", "id_operator-reflect-", "id_first_prompt-1-"
-PROBLEMS: list[tuple[dict[str, Any], str, str, str]] = [
-    ({"evolution-genetic-population_size": "1"}, f"{STRATEGY}population_size",
-     "Strategy, population size", "greater than or equal to 2"),
-    ({"evolution-genetic-gate": "few"}, f"{STRATEGY}gate", "Strategy, gate", "valid integer"),
-    ({"evolution-genetic-elite_size": "60"}, "id_evolution", "Strategy", "nobody new"),
-    ({"evolution": "luck"}, "id_evolution", "Strategy", "Choose one of: genetic"),
-    ({"operator-reflect-weight": "0"}, f"{OPERATOR}weight", "Operator reflect, weight",
-     "greater than 0"),
-    ({"writer_model": "elsewhere/x"}, "id_writer_model", "Model that writes", "elsewhere"),
-    ({"evolve_model": ""}, "id_evolve_models", "Model", "Choose at least one model."),
-    ({"first_prompts": []}, "id_first_prompts", "First prompts", "at least one prompt"),
-    ({"first_prompt-1-system": "Answer the question."}, "id_first_prompts", "First prompts",
-     "twice"),
-    ({"first_prompt-1-name": ""}, f"{FIRST}name", "First prompt 2, name", "Enter a name."),
-    ({"first_prompt-1-system": "{{qestion}}"}, f"{FIRST}system", "First prompt 2, system",
-     "qestion"),
-    ({"first-user": "{{qestion}}"}, "id_first-user", "User message", "qestion"),
-    ({"first_prompt-1-library": "absent"}, f"{FIRST}library", "First prompt 2, library",
-     "no prompt 'absent'"),
-]  # fmt: skip
+# What is typed into which field, where that is wrong (there, unless said), and how it is told.
+PROBLEMS: list[tuple[str, Any, str, str, str]] = [
+    ("evolution-genetic-population_size", "1", "", "Strategy, population size", "equal to 2"),
+    ("evolution-genetic-gate", "few", "", "Strategy, gate", "valid integer"),
+    ("evolution-genetic-elite_size", "60", "evolution", "Strategy", "nobody new"),
+    ("evolution", "luck", "", "Strategy", "Choose one of: genetic"),
+    ("operator-reflect-weight", "0", "", "Operator reflect, weight", "greater than 0"),
+    ("writer_model", "elsewhere/x", "", "Model that writes", "elsewhere"),
+    ("evolve_model", "", "evolve_models", "Model", "Choose at least one model."),
+    ("first_prompts", [], "", "First prompts", "at least one prompt"),
+    ("first_prompt-1-system", "Answer the question.", "first_prompts", "First prompts", "twice"),
+    ("first_prompt-1-name", "", "", "First prompt 2, name", "Enter a name."),
+    ("first_prompt-1-system", "{{qestion}}", "", "First prompt 2, system", "qestion"),
+    ("first-user", "{{qestion}}", "", "User message", "qestion"),
+    ("first_prompt-1-library", "absent", "", "First prompt 2, library", "no prompt 'absent'"),
+]
 
 
 def test_a_problem_points_to_its_field_and_rows_are_added_without_scripts(alice, browser):
     save_prompt(alice, "terse", {"user": "{{question}}"})  # only then the library is offered
     page = shown_again(browser, alice).text
-    assert [field for _, field, _, _ in PROBLEMS if f'id="{field}"' not in page] == []
-    sent, wrong = sent_by(page), {}
-    for changes, field, label, message in PROBLEMS:
-        problems = problems_of(alice, {**sent, **changes})
+    sent = sent_by(page)
+    for name, typed, place, label, message in PROBLEMS:
+        problems = problems_of(alice, {**sent, name: typed})
         found = [one[:2] for one in problems if message in one.message]
-        if found != [(field, label)]:
-            wrong[str(changes)] = problems
-    assert wrong == {}
-    refused = browser.post(reverse("run_new"), {**sent, **changes})
+        field = f"id_{place or name}"
+        assert found == [(field, label)], (name, typed, problems)
+        assert f'id="{field}"' in page
+    refused = browser.post(reverse("run_new"), {**sent, name: typed})
     assert (refused.status_code, f'href="#{field}"' in refused.text) == (400, True)
     assert Run.objects.count() == 1
     for button, rows in (("add_first_prompt", [0, 1, 2]), ("remove_first_prompt", [0])):

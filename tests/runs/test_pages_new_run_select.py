@@ -29,29 +29,21 @@ def section_of(filled):
     return filled.sections["select"]
 
 
-def model(label):
-    endpoint, _, name = label.partition("/")
-    return {"endpoint": endpoint, "model": name, "parameters": {"temperature": 0.5}}
+def warm(*names):
+    given = {"endpoint": "simulated", "parameters": {"temperature": 0.5}}
+    return [{**given, "model": name} for name in names]
 
 
+PLANNER = {"name": "planner", "system": "Plan.", "user": "{{question}}"}
+SECOND = {"name": "solver", "system": "", "user": "{{planner}}: {{question}}"}
 DOCUMENT: dict[str, Any] = {
     "name": "pick",
     "kind": "select",
     "seed": 7,
     "dataset": "sums@1",
     "steps": [
-        {
-            "name": "planner",
-            "system": "Plan.",
-            "user": "{{question}}",
-            "models": [model(label) for label in MODELS],
-        },
-        {
-            "name": "solver",
-            "system": "",
-            "user": "{{planner}}: {{question}}",
-            "models": [model("simulated/sim-small"), model("simulated/other")],
-        },
+        {**PLANNER, "models": warm("sim-small", "sim-large")},
+        {**SECOND, "models": warm("sim-small", "other")},
     ],
     "strategy": {"name": "threshold", "threshold": 0.8},
     "objective": {"lambda_cost": 0.25},
@@ -114,27 +106,26 @@ def test_what_the_page_shows_of_a_choice_launches_it_again(alice, browser):
 
 
 def test_what_is_wrong_is_said_at_its_field(alice, browser):
-    run, wrong = create_run(alice, DOCUMENT), {}
+    run = create_run(alice, DOCUMENT)
     page = browser.get(reverse("run_new"), {"run": run.pk}).text
-    assert [field for _, field, _ in PROBLEMS if f'id="{field}"' not in page] == []
+    sent = sent_by(page)
     for changes, field, says in PROBLEMS:
-        problems = problems_of(alice, {**sent_by(page), **changes})
-        if not any(one.field == field and says in one.message for one in problems):
-            wrong[str(changes)] = problems
-    assert wrong == {}
-    answer = browser.post(reverse("run_new"), {**sent_by(page), **changes})
+        problems = problems_of(alice, {**sent, **changes})
+        found = [one for one in problems if one.field == field and says in one.message]
+        assert found, (changes, problems)
+        assert f'id="{field}"' in page
+    answer = browser.post(reverse("run_new"), {**sent, **changes})
     assert (answer.status_code, f'href="#{field}"' in answer.text) == (400, True)
     assert Run.objects.count() == 1
 
 
 CALL = {"name": "draft", "user": "{{question}}", "models": MODELS}
+REVISE = {**CALL, "name": "revise", "system": "Check."}
 AGENT = {"name": "planner", "agent": "self_consistency", "calls": [CALL]}
 SOLVER = {"name": "solver", "user": "{{planner}}", "models": MODELS}
-
-
 FORM: dict[str, dict[str, Any]] = {
     "parameters of single models": {
-        "steps": [{**DOCUMENT["steps"][0], "models": [MODELS[0], model(MODELS[1])]}]
+        "steps": [{**PLANNER, "models": [MODELS[0], *warm("sim-large")]}]
     },
     "router": {"steps": [{**CALL, "routes": {"no": "solver"}}, SOLVER]},
     "router with a default": {
@@ -144,28 +135,21 @@ FORM: dict[str, dict[str, Any]] = {
     "agent with options that routes": {
         "steps": [{**AGENT, "options": {"samples": 3}, "routes": {"a": "solver"}}, SOLVER]
     },
-    "agent with two calls": {
-        "steps": [
-            {**AGENT, "calls": [CALL, {**CALL, "name": "revise", "system": "Check."}]},
-            SOLVER,
-        ]
-    },
+    "agent with two calls": {"steps": [{**AGENT, "calls": [CALL, REVISE]}, SOLVER]},
     "two agents": {"steps": [AGENT, {**AGENT, "name": "again"}, SOLVER]},
     **{name: {"strategy": {"name": name, "confidence": 1.5, "budget": 40}} for name in SELECTIONS},
 }
 
 
 def test_what_the_form_can_say_goes_through_it_unchanged():
-    found = {}
     for name, changes in FORM.items():
         given = {**DOCUMENT, **changes}
         shown = from_document(given)
-        found[name] = (shown.mode, read_configuration(shown.document()))
-    wanted = {name: read_configuration({**DOCUMENT, **changes}) for name, changes in FORM.items()}
-    assert found == {name: ("form", configuration) for name, configuration in wanted.items()}
+        assert shown.mode == "form", name
+        assert read_configuration(shown.document()) == read_configuration(given), name
     own = from_document({**DOCUMENT, **FORM["parameters of single models"]}).parameters.own
     assert own == "simulated/sim-large:\n  temperature: 0.5\n"
-    plain = {**DOCUMENT["steps"][1], "models": MODELS}  # one has parameters in the other step
+    plain = {**SECOND, "models": MODELS}  # one has parameters in the other step
     assert from_document({**DOCUMENT, "steps": [DOCUMENT["steps"][0], plain]}).mode == "yaml"
     document = {name: value for name, value in DOCUMENT.items() if name != "strategy"}
     assert section_of(from_document(document)).strategy == "arm_elimination"  # of documents

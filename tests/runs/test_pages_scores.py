@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from itertools import pairwise, product
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -26,6 +26,7 @@ from tests.harness.factories import (
     new_score,
     run_document,
 )
+from tests.harness.table import table
 
 pytestmark = pytest.mark.django_db
 
@@ -84,11 +85,11 @@ def there_and_back(run, query, listed, shown):
 
 def walk(run, **query):
     """Every trial position."""
+    return there_and_back(run, query, list_scores, lambda page, _: positions_on(page))
 
-    def positions(page, filters):
-        return [score.position for score in page.scores]
 
-    return there_and_back(run, query, list_scores, positions)
+def positions_on(page):
+    return [score.position for score in page.scores]
 
 
 def test_the_page_and_trials_lead_there_and_back_through_what_an_address_asks_for(alice, run):
@@ -96,11 +97,11 @@ def test_the_page_and_trials_lead_there_and_back_through_what_an_address_asks_fo
     order = walk(run, **query)
     client, address = client_of(alice), reverse("run_scores", args=[run.pk])
     page = client.get(address, query).context["page"]
-    first = [score.position for score in page.scores]
+    first = positions_on(page)
     page = client.get(address, {**query, "after": str(page.next)}).context["page"]
-    assert first + [score.position for score in page.scores] == order[: 2 * PAGE_SIZE]
+    assert first + positions_on(page) == order[: 2 * PAGE_SIZE]
     back = client.get(address, {**query, "before": str(page.previous)}).context["page"]
-    assert [score.position for score in back.scores] == first
+    assert positions_on(back) == first
     few = {"status": "failed", "candidate": "0", "sort": "-position"}
     position, seen = walk(run, **few)[0], []
     while position is not None:
@@ -127,43 +128,34 @@ QUERIES = [
 
 
 @pytest.mark.postgresql("SQL: rows without a number, and rows with equal ones, in a stable order")
-def test_paging_shows_every_matching_trial_exactly_once_in_its_order(run):
+@table(*QUERIES)
+def test_paging_shows_every_matching_trial_exactly_once_in_its_order(run, query, belongs):
     """What has no number comes last."""
-    wrong = []
     scores = {score.position: score for score in Score.objects.filter(run=run)}
     columns = {"score": "value", "latency": "latency_ms", "position": "position"}
-    for (query, belongs), sort in product(QUERIES, SORTS):
-        matching = [position for position, score in scores.items() if belongs(score)]
+    assert {f"{sign}{name}" for sign in ("", "-") for name in columns} <= set(SORTS)
+    matching = {position for position, score in scores.items() if belongs(score)}
+    assert matching
+    for sort in SORTS:
         found = walk(run, sort=sort, **query)
-        if not matching or sorted(found) != sorted(matching):
-            wrong.append(f"{query} by {sort}: {found}, expected {matching}")
+        assert sorted(found) == sorted(matching), sort
         column = columns.get(sort.removeprefix("-"))
         values = [getattr(scores[position], column) for position in found] if column else []
-        known = [value for value in values if value is not None]
-        step = -1 if sort.startswith("-") else 1
-        in_order = all(step * first <= step * second for first, second in pairwise(known))
-        if values[: len(known)] != known or not in_order:
-            wrong.append(f"{query} by {sort}: {values}")
-    assert wrong == []
-    assert {f"{sign}{name}" for sign in ("", "-") for name in columns} <= set(SORTS)
+        known = sorted((one for one in values if one is not None), reverse=sort.startswith("-"))
+        assert values[: len(known)] == known, sort
 
 
 @pytest.mark.postgresql("types: numbers that no column can hold, and the sign that ends a text")
 def test_a_mangled_address_is_no_error(alice, run):
     client, address = client_of(alice), reverse("run_scores", args=[run.pk])
-    queries = [
-        {"after": "x~y"},
-        {"after": "1e999~1"},
+    for query in (
+        *({"after": after} for after in ("x~y", "1e999~1", "1~" + "9" * 30)),
         {"before": "nan~1"},
-        {"after": "1~" + "9" * 30},
-        {"candidate": "9" * 30},
-        {"case": "9" * 30 + ",x,,-1"},
+        {"candidate": "9" * 30, "case": "9" * 30 + ",x,,-1"},
         {"min": "inf", "max": "nan"},
-        {"sort": "answer"},
-        {"status": "nope", "error": "nope"},
+        {"sort": "answer", "status": "nope", "error": "nope"},
         {"q": "\x00\x00\x00abc"},
-    ]
-    for query in queries:
+    ):
         given = QueryDict(urlencode(query))
         places = [Cursor.read(given.get(name, "")) for name in ("after", "before")]
         list_scores(run, read_trial_filters(given), *places)
@@ -184,17 +176,15 @@ def test_errors_are_grouped_by_kind_with_advice_and_lead_to_their_trials(alice, 
     assert answer.context["total"] == group.count
 
 
-NORMAL = {
-    "No answer in 12.5 s.": "No answer in … s.",
-    "500: failed after 3 tries": "500: failed after … tries",
-    "model 'a' and \"b\"": "model … and …",
-    "request 3f2b8c1d-aaaa-bbbb-cccc-0123456789ab": "request …",
-    "two\n lines": "two lines",
-}
-
-
-def test_what_differs_between_equal_failures_is_left_out():
-    assert {message: normalise(message) for message in NORMAL} == NORMAL
+@table(
+    ("No answer in 12.5 s.", "No answer in … s."),
+    ("500: failed after 3 tries", "500: failed after … tries"),
+    ("model 'a' and \"b\"", "model … and …"),
+    ("request 3f2b8c1d-aaaa-bbbb-cccc-0123456789ab", "request …"),
+    ("two\n lines", "two lines"),
+)
+def test_what_differs_between_equal_failures_is_left_out(message, told):
+    assert normalise(message) == told
 
 
 def test_trial_row_and_table_show_what_was_asked_and_what_became_of_it(alice, run):
@@ -209,9 +199,9 @@ def test_trial_row_and_table_show_what_was_asked_and_what_became_of_it(alice, ru
     run.scores.filter(pk=score.pk).update(answer=long)
     opened = client.get(reverse("trial_row", args=[run.pk, 1]), {"status": "ok"}).text
     trial = client.get(reverse("trial", args=[run.pk, 1])).text
-    for page in (opened, trial):
-        for text in (long, "What is 0 + 1?", "is &#x27;4&#x27;"):
-            assert text in page
+    for text in (long, "What is 0 + 1?", "is &#x27;4&#x27;"):
+        assert text in opened
+        assert text in trial
     assert "<html" not in opened
     assert f'href="{score.get_absolute_url()}?status=ok"' in opened
     assert "waited 1.0 ms, took 100 ms" in trial
@@ -335,24 +325,17 @@ def expected_folds(run, query, belongs):
 
 
 @pytest.mark.postgresql("SQL: means of several tries, grouped, filtered and in a stable order")
-def test_every_pair_with_a_try_that_matches_is_one_row_in_its_order(any_run):
-    wrong = []
+@table(*FOLDED)
+def test_every_pair_with_a_try_that_matches_is_one_row_in_its_order(any_run, query, belongs):
     columns = {"score": "value", "latency": "latency_ms"}
-    signs = ("", "-")
-    for query, belongs in FOLDED:
-        expected = expected_folds(any_run, query, belongs)
-        for sign, word in product(signs, ("position", *columns)):
-            rows = rows_on_pages(any_run, sort=sign + word, **query)
-            found = {
-                pair: (fold.matching, fold.tries, fold.passes, fold.value) for pair, fold in rows
-            }
-            if found != expected or len(rows) != len(found):
-                wrong.append(f"{query} by {sign}{word}: {found}, expected {expected}")
-            shown = [getattr(fold, columns[word]) for _, fold in rows] if word in columns else []
-            known = sorted((value for value in shown if value is not None), reverse=sign == "-")
-            if shown[: len(known)] != known:
-                wrong.append(f"{query} by {sign}{word}: {shown}")
-    assert wrong == []
+    expected = expected_folds(any_run, query, belongs)
+    for sign, word in product(("", "-"), ("position", *columns)):
+        rows = rows_on_pages(any_run, sort=sign + word, **query)
+        found = {pair: (fold.matching, fold.tries, fold.passes, fold.value) for pair, fold in rows}
+        assert (found, len(rows)) == (expected, len(expected)), sign + word
+        shown = [getattr(fold, columns[word]) for _, fold in rows] if word in columns else []
+        known = sorted((value for value in shown if value is not None), reverse=sign == "-")
+        assert shown[: len(known)] == known, sign + word
 
 
 def test_the_page_says_how_many_were_right_opens_tries_and_leads_on(alice, repeated_run):

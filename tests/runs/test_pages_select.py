@@ -1,4 +1,4 @@
-"""The page of a selection: who leads, who was given up and why, what was saved."""
+"""A selection: its page, and what lists, the API and comparisons make of it."""
 
 import re
 
@@ -10,18 +10,24 @@ from runs.kinds import following
 from runs.kinds.select.standing import selection_of
 from runs.models import Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
+from runs.selectors.comparing.comparison import compare_runs
+from runs.selectors.runs.best_candidates import find_leaders
+from runs.selectors.runs.run_list import describe
+from runs.selectors.runs.run_summary import summarise
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import create_run
-from tests.harness.factories import client_of, make_dataset
+from tests.harness.factories import client_of, make_dataset, make_run
 from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db
 
 CASES = 30
+HOT = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1.0}}
 
 
 @pytest.fixture
 def selection(alice, endpoint):
+    """The small model was given up early, with nothing right."""
     return make_selection(alice, make_dataset(alice, rows=CASES))
 
 
@@ -51,8 +57,7 @@ def test_the_report_tells_who_won_and_what_was_saved(selection):
 
 
 def test_the_page_says_when_the_two_best_are_equal_and_takes_no_name_for_markup(alice, endpoint):
-    hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1.0}}
-    models = ["simulated/sim-large", hot, "simulated/<img src=x onerror=alert(1)>"]
+    models = ["simulated/sim-large", HOT, "simulated/<img src=x onerror=alert(1)>"]
     steps = [{"name": "solver", "user": "{{question}}", "models": models}]
     tied = make_selection(alice, make_dataset(alice, rows=CASES), steps=steps)
     page = " ".join(page_of(alice, tied).split())
@@ -97,14 +102,10 @@ def test_the_page_shows_the_combinations_their_fate_and_pictures_of_all(alice, s
 
 
 def test_what_is_expected_of_the_untried_is_drawn_hollow(alice, endpoint):
-    models = ["simulated/sim-small", "simulated/sim-large"]
-    steps = [
-        {"name": name, "user": "{{question}}", "models": models} for name in ("one", "two", "three")
-    ]
-    dataset = make_dataset(alice, rows=5)
-    run = make_selection(
-        alice, dataset, steps=steps, strategy={"name": "bayesian", "sample_fraction": 0.5}
-    )
+    step = {"user": "{{question}}", "models": ["simulated/sim-small", "simulated/sim-large"]}
+    steps = [{"name": name, **step} for name in ("one", "two", "three")]
+    strategy = {"name": "bayesian", "sample_fraction": 0.5}
+    run = make_selection(alice, make_dataset(alice, rows=5), steps=steps, strategy=strategy)
     page = page_of(alice, run)
     assert page.count('class="arm-dot arm-expected"') == 4
     assert page.count("promising</span>") == 1
@@ -149,24 +150,19 @@ def test_a_selection_that_goes_on_is_followed_to_where_a_fresh_look_would_be(sel
 def make_many(owner, steps=2, models=7):
     names = [f"m{number}" for number in range(models)]
     Endpoint.objects.create(name="many", kind=EndpointKind.SIMULATED, model_names=names)
-    each = [f"many/{name}" for name in names]
-    return create_run(
-        owner,
-        {
-            "name": "many",
-            "kind": "select",
-            "dataset": make_dataset(owner, "tiny").name,
-            "steps": [
-                {"name": f"step{number}", "user": "{{question}}", "models": each}
-                for number in range(steps)
-            ],
-            "scorers": ["exact"],
-        },
-    )
+    step = {"user": "{{question}}", "models": [f"many/{name}" for name in names]}
+    document = {
+        "name": "many",
+        "kind": "select",
+        "dataset": make_dataset(owner, "tiny").name,
+        "steps": [{"name": f"step{number}", **step} for number in range(steps)],
+        "scorers": ["exact"],
+    }
+    return create_run(owner, document)
 
 
 def test_of_many_combinations_the_first_and_the_last_are_shown(alice):
-    run, wrong = make_many(alice), {}
+    run = make_many(alice)
     assert client_of(alice).get(f"/runs/{run.pk}/litellm.yaml").status_code == 409  # no choice yet
     for query, rows, told in (
         ("", 25, "24 more"),
@@ -177,9 +173,7 @@ def test_of_many_combinations_the_first_and_the_last_are_shown(alice):
     ):
         page = page_of(alice, run, f"leaderboard/{query}")
         counts = (page.count('<li class="arm">'), page.count("Not tried</td>"))
-        if counts != (rows, rows) or told not in page:
-            wrong[query] = counts
-    assert wrong == {}
+        assert (*counts, told in page) == (rows, rows, True), query
 
 
 def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(alice, selection):
@@ -201,3 +195,49 @@ def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(alice, 
         "api_key": "os.environ/SIMULATED_API_KEY",
     }
     assert model["model_info"]["accuracy"] == 1.0
+
+
+# --- Elsewhere
+
+
+def test_the_score_of_a_selection_is_that_of_its_winner(selection, alice):
+    other = make_run(alice, selection.dataset)
+    rows = {row.run.pk: row for row in describe([selection, other])}
+    found = rows[selection.pk].score
+    assert found is not None
+    assert found.value == 1.0  # half of what was tried was wrong
+    assert rows[other.pk].score is None
+    for runs in ([selection], [selection, other]):
+        told = summarise(runs)[0]  # as the API tells it
+        assert told.best is not None
+        assert told.best.name == "solver=simulated/sim-large"
+        assert told.score.value == told.best.value == 1.0
+        assert told.score.n == told.best.n
+
+
+def test_what_was_chosen_leads_and_without_a_choice_who_saw_most(selection, alice):
+    """What was chosen may be less accurate, where price and latency count."""
+    small = selection.candidates.get(name__endswith="sim-small")
+    selection.candidates.filter(pk=small.pk).update(scored=1)
+    selection.chosen = small.position
+    selection.save(update_fields=["chosen"])
+    for others in ([], [make_selection(alice, selection.dataset)]):
+        assert find_leaders([selection, *others])[selection.pk] == small
+    selection.chosen = None  # as selections of an earlier version have none
+    selection.save(update_fields=["chosen"])
+    assert find_leaders([selection])[selection.pk].name == "solver=simulated/sim-large"
+    selection.state = RunState.RUNNING
+    assert find_leaders([selection]) == {}
+    assert describe([selection])[0].score is None
+
+
+def test_selections_are_compared_by_what_they_chose(selection, alice):
+    step = {"name": "solver", "user": "{{question}}", "models": [HOT]}
+    later = make_selection(alice, selection.dataset, steps=[step], strategy="brute_force")
+    found = compare_runs(selection, later)
+    [change] = found.candidates
+    assert change.before == "solver=simulated/sim-large"
+    assert change.after.startswith("solver=simulated/sim-large {")
+    assert found.only_before == found.only_after == []
+    assert found.overall is not None
+    assert found.overall.mean == 0.0

@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 import json
-from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -18,6 +17,7 @@ from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset
+from tests.harness.table import table
 from tests.runs.new_run_parts import read_form, sent_by
 from tests.workers.by_hand import next_lease, work_through
 from workers.engine.errors import Refused
@@ -35,8 +35,6 @@ pytestmark = pytest.mark.django_db
 played = pytest.mark.django_db(transaction=True)  # what is recorded is planned on
 
 TUNED = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 0.5}}
-
-
 MODEL = "simulated/sim-small"
 ROWS = 10
 RUDE = "<b>=HYPERLINK"  # begins what the mutator writes: no page and no spreadsheet may believe it
@@ -84,13 +82,8 @@ class Player:
         self._expected = row.fields["expected"]
         made = asyncio.run(self._target.answer(None, candidate, case, trial.repeat, self._ask))
         assert isinstance(made, Outcome)
-        return Score(
-            trial,
-            value=made.value,
-            answer=made.reply.text,
-            latency_ms=5.0,
-            record=encode_record(made.record),
-        )
+        told = {"answer": made.reply.text, "latency_ms": 5.0}
+        return Score(trial, made.value, record=encode_record(made.record), **told)
 
     async def _ask(self, request):
         if request.step != "mutator":
@@ -143,16 +136,13 @@ def test_what_is_going_on_is_told(owner):
 def test_what_came_of_it_is_told_and_its_files_have_all_of_it(owner):
     run = make_mutation(owner)
     page = page_of(owner, run)
-    assert "data-phase" not in page
-    assert "of 2; 3 environments" in page
-    assert "last 2 updates" in page
-    assert "no step was excluded" in page
-    assert "ppo is not" in page  # four queries show nothing
-    assert "4 held-out queries" in page
-    assert "Occupancy, of 3 calls at once: now" in page
-    assert "Rewrites of update 2" in page
-    assert f"&lt;b&gt;{RUDE[3:]}" in page
-    assert "<b>=HYPERLINK" not in page
+    for text in (
+        *("of 2; 3 environments", "last 2 updates", "no step was excluded", "4 held-out queries"),
+        "ppo is not",  # four queries show nothing
+        *("Occupancy, of 3 calls at once: now", "Rewrites of update 2", f"&lt;b&gt;{RUDE[3:]}"),
+    ):
+        assert text in page, text
+    assert [text for text in ("data-phase", "<b>=HYPERLINK") if text in page] == []
     held_out = page_of(owner, run, update="held_out", show="successes")
     assert "Rewrites on held-out queries" in held_out
     assert "Rewrites of update 1" in page_of(owner, run, update="1", show="nonsense")
@@ -207,20 +197,17 @@ def test_lists_and_comparisons_take_what_was_learnt(owner):
     assert compared.status_code == 200
 
 
-TOLD = {
-    (0.3, 0.001): "ppo is better, beyond chance, than uniform: +0.300",
-    (0.3, 0.2): "ppo is not shown to be better than uniform",
-    (-0.3, 0.2): "ppo is not better than uniform",
-    (-0.3, 0.001): "ppo is worse, beyond chance, than uniform",
-}
-
-
-def test_a_comparison_is_told_plainly():
+@table(
+    (0.3, 0.001, "ppo is better, beyond chance, than uniform: +0.300"),
+    (0.3, 0.2, "ppo is not shown to be better than uniform"),
+    (-0.3, 0.2, "ppo is not better than uniform"),
+    (-0.3, 0.001, "ppo is worse, beyond chance, than uniform"),
+)
+def test_a_comparison_is_told_plainly(mean, p, says):
     rivals = [Rival(name, Estimate(0.5, 0.4, 0.6, 12), 0.5, 0) for name in ("ppo", "uniform")]
-    for (mean, p), says in TOLD.items():
-        versus = {"uniform": Difference(mean, mean - 0.1, mean + 0.1, p, "test", 12), "ucb": None}
-        report = MutationReport([], 1, [], 0, 0, {}, {}, rivals, versus, "")
-        assert sentences_of(report)[0].startswith(says)
+    versus = {"uniform": Difference(mean, mean - 0.1, mean + 0.1, p, "test", 12), "ucb": None}
+    report = MutationReport([], 1, [], 0, 0, {}, {}, rivals, versus, "")
+    assert sentences_of(report)[0].startswith(says)
 
 
 def test_the_empty_page_offers_it(owner):
@@ -262,15 +249,9 @@ def test_what_the_page_shows_of_a_mutation_launches_it_again_or_leads_to_what_is
     assert isinstance(found, Mutation)
     options = found.options
     assert (options.num_processes, options.num_steps, options.count_updates) == (8, 8, 3)
-    wrong = {
-        **sent,
-        "key": "other",
-        "role_target": "",
-        "rewritings": ["typo_noise"],
-        "learner_preset": "",
-    }
+    wrong = {"key": "other", "role_target": "", "rewritings": ["typo_noise"], "learner_preset": ""}
     wrong |= {"learner-ppo-num_steps": "many", "rewriting-typo_noise-rate": "7", "carry": "x"}
-    refused = client.post(reverse("run_new"), wrong)
+    refused = client.post(reverse("run_new"), {**sent, **wrong})
     assert refused.status_code == 400
     for field in ("id_role_target", "id_carry", "id_rewriting-typo_noise-rate"):
         assert f'href="#{field}"' in refused.text, field
@@ -283,19 +264,13 @@ def test_what_the_page_shows_of_a_mutation_launches_it_again_or_leads_to_what_is
     assert "the policies ppo, uniform and ucb are compared on them" in text
 
 
-MODES: dict[str, tuple[dict[str, Any], str]] = {
-    "all of it": ({}, "form"),
-    "one at a time": ({"use_batching": False}, "form"),
-    "another order": ({"operators": ["typo_noise", "noop"]}, "yaml"),
-    "nothing held out": ({"held_out": None}, "yaml"),
-    "own parameters": ({"roles": {"mutator": TUNED, "target": MODEL}}, "yaml"),
-}
-
-
-def test_what_the_form_cannot_say_is_shown_as_yaml():
-    modes = {
-        name: from_document(mutation_document(**changes)).mode
-        for name, (changes, _) in MODES.items()
-    }
-    assert modes == {name: mode for name, (_, mode) in MODES.items()}
-    assert from_document(every_demo()["mutate"].document).mode == "form"
+@table(
+    (mutation_document(), "form"),
+    (mutation_document(use_batching=False), "form"),
+    (every_demo()["mutate"].document, "form"),
+    (mutation_document(operators=["typo_noise", "noop"]), "yaml"),  # another order
+    (mutation_document(held_out=None), "yaml"),
+    (mutation_document(roles={"mutator": TUNED, "target": MODEL}), "yaml"),
+)
+def test_what_the_form_cannot_say_is_shown_as_yaml(document, mode):
+    assert from_document(document).mode == mode

@@ -15,6 +15,7 @@ from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests.engine.rollout.playing import rollout
 from tests.harness.factories import client_of
+from tests.harness.table import table
 from tests.runs.new_run_parts import sent_by
 from tests.workers.by_hand import work_through
 from workers.engine.kinds import read_configuration
@@ -93,14 +94,9 @@ class Player:
         (found,) = play(rules.plan((episode_of(case, rules.pictures),), ("inline",)))
         assert isinstance(found, Episode)
         choice = Choice("process", "inline", "<b>because", "<b>beware")
-        outcome = outcome_of(found, [choice], together=1, at_once=1)
-        return EngineScore(
-            trial,
-            value=outcome.value,
-            answer=outcome.reply.text,
-            latency_ms=outcome.reply.latency_ms,
-            record=encode_record(outcome.record),
-        )
+        made = outcome_of(found, [choice], together=1, at_once=1)
+        told = {"answer": made.reply.text, "latency_ms": made.reply.latency_ms}
+        return EngineScore(trial, made.value, record=encode_record(made.record), **told)
 
 
 @played
@@ -109,13 +105,11 @@ def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice):
     run = work_through(create_run(alice, document), Player(document, failing="random"))
     client = client_of(alice)
     page = client.get(reverse("run", args=[run.pk])).text
-    assert "4 of 4 episodes" in page
-    assert "2 failed and not in the means" in page
-    assert page.count("failed: policy error") == 2
-    assert "&lt;b&gt;because" in page
-    assert "&lt;b&gt;beware" in page
+    shown = ("4 of 4 episodes", "2 failed and not in the means", 'data-plot="speed"')
+    for text in (*shown, "&lt;b&gt;because", "&lt;b&gt;beware"):
+        assert text in page, text
     assert "<b>be" not in page
-    assert 'data-plot="speed"' in page
+    assert page.count("failed: policy error") == 2
     assert re.search(r'aria-label="Returns of seeker: median [\d.]+, half of them from', page)
     assert re.search(r'aria-label="Steps of seeker: median [\d.]+, half of them from', page)
     assert "Returns of random" not in page  # all of its episodes failed
@@ -154,22 +148,19 @@ def test_a_replay_shows_the_picture_of_its_step_or_says_why_there_is_none(alice)
     assert "With pictures: first" in client.get(address, {"episode": "1"}).text
 
 
-FILMS: list[tuple[Any, int, int, str]] = [
+@table(
     ({"steps": [0, 4, 8, 9], "every": 4, "told": ""}, 7, 4, "Every 4th step was drawn; more"),
     ({"steps": [0, 22], "every": 22, "told": "It ended."}, 50, 22, "Every 22nd step was drawn;"),
     ({"steps": [0, 1], "every": 1, "told": "It ended."}, 1, 1, "It ended."),
     ({"steps": [], "every": 1, "told": "OSError: <b>"}, 0, 0, "There are no pictures. OSError"),
     (None, 3, 0, "draws no pictures"),
-]
-
-
-def test_what_is_said_of_pictures():
-    for pictures, step, drawn, said in FILMS:
-        pngs = [f"png {n}" for n in pictures["steps"]] if pictures else []
-        kept = {**pictures, "png": pngs, "width": 3, "height": 2} if pictures else None
-        film = film_at({"pictures": kept}, step)
-        assert (film.step, film.png) == (drawn, f"png {drawn}" if pngs else "")
-        assert said in film.told
+)
+def test_what_is_said_of_pictures(pictures, step, drawn, said):
+    pngs = [f"png {n}" for n in pictures["steps"]] if pictures else []
+    kept = {**pictures, "png": pngs, "width": 3, "height": 2} if pictures else None
+    film = film_at({"pictures": kept}, step)
+    assert (film.step, film.png) == (drawn, f"png {drawn}" if pngs else "")
+    assert said in film.told
 
 
 WINDOW = """\
@@ -183,19 +174,16 @@ FOOD = 13 * "0" + "1" + 11 * "0"
 OTHERS = "00001" + 20 * "0"
 
 
-SEEN: list[tuple[Any, bool, str]] = [
+@table(
     (WALLS + FOOD + OTHERS, True, WINDOW),
     ("0101", True, "0101"),  # no window
     ([0.25, -1.0, 3], False, "0.25, -1, 3"),
     (list(range(40)), False, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 … 40 in all"),
     ("01" * 30, False, "010101010101 … 60 in all"),
     (None, True, ""),  # not kept
-]
-
-
-def test_what_an_agent_sees_can_be_read():
-    read = [sight(seen, on_grid=on_grid) for seen, on_grid, _ in SEEN]
-    assert read == [shown for _, _, shown in SEEN]
+)
+def test_what_an_agent_sees_can_be_read(seen, on_grid, shown):
+    assert sight(seen, on_grid=on_grid) == shown
 
 
 def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(alice):

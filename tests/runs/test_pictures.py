@@ -11,6 +11,7 @@ from runs.selectors.pictures.heatmap import draw_heatmap, sample_evenly, split_e
 from runs.selectors.pictures.solved import find_solved
 from runs.selectors.scores.by_case import CaseTally
 from tests.harness.factories import add_candidate, client_of, make_dataset, make_run, new_score
+from tests.harness.table import table
 from tests.runs.selection_parts import count, make_selection
 
 pytestmark = pytest.mark.django_db
@@ -108,26 +109,20 @@ def test_no_case_is_left_out_of_the_columns_and_a_sample_has_everybody_once():
     assert drawn.caption.endswith("8 cases held out: not drawn.")
 
 
-# By what each candidate scored, passed and did of case 7: whom nobody and everybody solves.
-SOLVED: dict[tuple[tuple[int, int, int], ...], tuple[list[int], list[int]]] = {
-    ((1, 1, 1), (2, 2, 2)): ([], [7]),
-    ((1, 0, 1), (1, 0, 1)): ([7], []),
-    ((2, 1, 2), (1, 1, 1)): ([], []),  # one try of two
-    ((1, 0, 1),): ([], []),  # one candidate is still to come
-    ((1, 0, 1), (0, 0, 1)): ([], []),  # one candidate only failed
-    ((1, 1, 1), (1, 1, 2)): ([], []),  # a failure may be wrong
-}
-
-
-def test_what_nobody_and_everybody_solves():
-    found = {}
-    for rows in SOLVED:
-        counts = enumerate(rows)
-        tallies = [
-            CaseTally(at, 7, n, float(right), right, done) for at, (n, right, done) in counts
-        ]
-        found[rows] = find_solved(2, tallies)
-    assert found == SOLVED
+@table(
+    ([(1, 1, 1), (2, 2, 2)], ([], [7])),
+    ([(1, 0, 1), (1, 0, 1)], ([7], [])),
+    ([(2, 1, 2), (1, 1, 1)], ([], [])),  # one try of two
+    ([(1, 0, 1)], ([], [])),  # one candidate is still to come
+    ([(1, 0, 1), (0, 0, 1)], ([], [])),  # one candidate only failed
+    ([(1, 1, 1), (1, 1, 2)], ([], [])),  # a failure may be wrong
+)
+def test_what_nobody_and_everybody_solves(counts, solved):
+    """By what each candidate scored, passed and did of case 7."""
+    tallies = [
+        CaseTally(at, 7, n, float(right), right, done) for at, (n, right, done) in enumerate(counts)
+    ]
+    assert find_solved(2, tallies) == solved
 
 
 def test_cases_that_nobody_solves_lead_to_their_trials_and_become_a_dataset(alice, run, bob):

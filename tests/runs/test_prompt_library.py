@@ -1,7 +1,5 @@
 """The prompt library: versions that never change, who sees them, and what runs keep of them."""
 
-from typing import Any
-
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -15,6 +13,8 @@ from runs.services.prompts import delete_prompt, save_prompt
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
+from tests.harness.table import table
+from tests.runs.form_parts import small_form
 from tests.runs.new_run_parts import problems_of
 from tests.runs.test_pages_evolve import make_evolution
 from workers.engine.errors import ConfigurationError
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.django_db
 PLAIN = {"system": "Be brief.", "user": "{{question}}"}
 SAID = (("user", "2 + 2?"), ("assistant", "4"), ("user", "{{question}}"))
 TALK = {"messages": [{"role": role, "content": [{"text": text}]} for role, text in SAID]}
+NOT_YET = {"version": 7}
 HOSTILE = "<script>alert(1)</script>\"'{% raw %}"
 
 
@@ -51,7 +52,7 @@ def test_another_text_is_another_version_and_the_same_is_not(alice):
     assert actions() == ["prompt.saved", "prompt.shared", "prompt.saved"]
 
 
-NO_PROMPTS = [
+@table(
     ("", PLAIN, "name"),
     ("triage@3", PLAIN, "name"),
     ("a\nb", PLAIN, "name"),
@@ -61,14 +62,11 @@ NO_PROMPTS = [
     ("triage", {"messages": [{"role": "assistant", "content": "x"}]}, "content.messages"),
     ("triage", {"user": "x", "tool_choice": "required"}, "content"),
     ("triage", {"messages": [{"role": "user", "content": "x" * 90_000}] * 3}, "content"),
-]
-
-
-def test_what_is_no_prompt_is_not_stored(alice):
-    for name, content, path in NO_PROMPTS:
-        with pytest.raises(ConfigurationError) as caught:
-            save_prompt(alice, name, content)
-        assert [problem.path for problem in caught.value.problems] == [path], (name, content)
+)
+def test_what_is_no_prompt_is_not_stored(alice, name, content, path):
+    with pytest.raises(ConfigurationError) as caught:
+        save_prompt(alice, name, content)
+    assert [problem.path for problem in caught.value.problems] == [path]
     assert not Prompt.objects.exists()
 
 
@@ -110,15 +108,17 @@ def test_what_is_not_there_for_a_person_is_refused_by_name(alice, bob, launch):
     taken_back = save_prompt(bob, "taken back", PLAIN, share=True)
     assert share_prompt(taken_back, bob, is_shared=False)
     assert not share_prompt(taken_back, bob, is_shared=False)
-    absent: list[dict[str, Any]] = [
-        {"library": name} for name in ("nothing", "private", "taken back")
-    ]
-    for named in (*absent, {"library": "triage", "version": 7}):
+    for name, version in (
+        ("nothing", {}),
+        ("private", {}),
+        ("taken back", {}),
+        ("triage", NOT_YET),
+    ):
         with pytest.raises(ConfigurationError) as caught:
-            launch(named)
+            launch({"library": name, **version})
         (problem,) = caught.value.problems
         assert problem.path == "prompts.0.library"
-        assert repr(named["library"]) in problem.message
+        assert repr(name) in problem.message
 
 
 def test_pages_of_the_library(alice, dataset):
@@ -196,18 +196,10 @@ def test_the_new_run_form_offers_the_library_and_shows_messages(alice, bob, data
     save_prompt(alice, "triage", PLAIN)
     save_prompt(bob, "private", PLAIN)
     client = client_of(alice)
-    sent = {
-        "name": "by name",
-        "kind": "evaluate",
-        "dataset": dataset.name,
-        "prompts": ["0", "1"],
-        "prompt-0-library": "triage",
-        "prompt-1-name": "talk",
-        **messages_of("prompt-1", {0: ("system", "Sort."), 1: ("user", "{{question}}")}),
-        "models": ["simulated/sim-small"],
-        "scorers": ["exact"],
-        "preset": "endpoint",
-    }
+    said = {0: ("system", "Sort."), 1: ("user", "{{question}}")}
+    prompts = {"prompts": ["0", "1"], "prompt-0-library": "triage", "prompt-1-name": "talk"}
+    sent = small_form(**prompts, **messages_of("prompt-1", said))
+    del sent["prompt-0-name"], sent["prompt-0-user"]
     more = client.post("/runs/new/", {**sent, "add_message": "prompt-1"}).text
     assert more.count('name="prompt-1-messages"') == 3
     assert ('value="triage"' in more, "private" in more) == (True, False)

@@ -3,7 +3,6 @@
 import urllib.error
 import urllib.request
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -21,10 +20,12 @@ from runs.services.people.invitations import invite
 from runs.services.people.roles import add_person, set_active
 from tests.harness.factories import client_of, make_person_with_password
 from tests.harness.oidc_server import CLIENT_ID, CLIENT_SECRET, running_provider
+from tests.harness.table import table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("patient_calls")]
 
 MAIL = "jane@example.com"
+JANE = {"sub": "248289761001", "email": "Jane@Example.com", "email_verified": True}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def server(running, settings):
     """Honest, and set up here."""
     running.lies, running.documents, running.asked = {}, {}, []
     running.signed_by, running.algorithm = 0, "RS256"
-    running.person = {"sub": "248289761001", "email": "Jane@Example.com", "email_verified": True}
+    running.person = dict(JANE)
     settings.SIGN_IN_PROVIDER = SignInProvider(
         running.issuer, CLIENT_ID, CLIENT_SECRET, ("example.com",), "runner", "Example"
     )
@@ -114,7 +115,9 @@ def many_tries(server):
 
 
 HONEST = {"lies": {}, "algorithm": "RS256", "signed_by": 0}
-FALSE_TOKENS: list[tuple[dict[str, Any], str]] = [
+
+
+@table(
     ({"lies": {"nonce": "of another attempt"}}, "another nonce"),
     ({"lies": {"nonce": None}}, "another nonce"),
     ({"lies": {"aud": "another-site"}}, "InvalidAudienceError"),
@@ -127,36 +130,31 @@ FALSE_TOKENS: list[tuple[dict[str, Any], str]] = [
     ({"signed_by": 1}, "InvalidSignatureError"),
     ({"algorithm": "HS256"}, "InvalidAlgorithmError"),
     ({"algorithm": "none"}, "InvalidAlgorithmError"),
-]
-
-
-def test_a_token_that_is_not_for_this_site_and_attempt_is_refused(many_tries):
-    for number, (changes, reason) in enumerate(FALSE_TOKENS):
-        answer = many_tries(**{**HONEST, **changes})
-        assert answer.status_code == 403, changes
-        assert "could not confirm who you are" in answer.text
-        (told,) = failures()[number:]
-        assert told.endswith(reason), changes
+)
+def test_a_token_that_is_not_for_this_site_and_attempt_is_refused(many_tries, changes, reason):
+    known = len(failures())
+    answer = many_tries(**{**HONEST, **changes})
+    assert answer.status_code == 403
+    assert "could not confirm who you are" in answer.text
+    (told,) = failures()[known:]
+    assert told.endswith(reason)
     assert not User.objects.exists()
 
 
-STRANGERS: list[dict[str, Any]] = [
+@table(
     {"email": "jane@other.example"},
     {"email": "jane@sub.example.com"},
     {"email": "jane@example.com@evil.example"},
     {"email_verified": False},
     {"email_verified": "false"},
     {"email": None},
-]
-
-
-def test_a_stranger_stays_out(server, many_tries):
-    honest = server.person
-    for number, changes in enumerate(STRANGERS, 1):
-        answer = many_tries(person={**honest, **changes})
-        assert answer.status_code == 403, changes
-        assert "Nobody here has invited you" in answer.text
-        assert len(failures()) == number
+)
+def test_a_stranger_stays_out(many_tries, changes):
+    known = len(failures())
+    answer = many_tries(person={**JANE, **changes})
+    assert answer.status_code == 403
+    assert "Nobody here has invited you" in answer.text
+    assert len(failures()) == known + 1
     assert not User.objects.exists()
 
 
@@ -225,7 +223,7 @@ def test_an_account_of_the_same_name_is_not_taken_over(server):
     assert not ProviderIdentity.objects.exists()
 
 
-def test_only_the_browser_that_began_comes_back_and_only_once(server):
+def test_only_the_browser_that_began_comes_back_in_time_and_only_once(server, set_constant):
     browser, other = Client(), Client()
     back = there_and_back(browser)
     there_and_back(other)
@@ -235,12 +233,8 @@ def test_only_the_browser_that_began_comes_back_and_only_once(server):
     browser.post(reverse("sign_out"))
     assert browser.get(back).status_code == 403
     assert browser.get(reverse("profile")).status_code == 302
-
-
-def test_an_attempt_ends_by_itself(server, set_constant):
     set_constant(provider_protocol, "ATTEMPT_SECONDS", -timedelta(seconds=1))
-    assert come_in().status_code == 403
-    assert not User.objects.exists()
+    assert come_in().status_code == 403, "an attempt ends by itself"
 
 
 @pytest.mark.usefixtures("still_clock")
@@ -302,18 +296,16 @@ def test_the_environment_sets_a_provider_up_whose_button_is_there_then_only(
     assert read_environment({"EVALSITE_DATA": str(tmp_path)}).sign_in_provider is None
 
 
-WRONG_SET_UPS = [
-    ("EVALSITE_OIDC_ISSUER", "http://login.example.com"),
-    ("EVALSITE_OIDC_ISSUER", "login.example.com"),
-    ("EVALSITE_OIDC_CLIENT_ID", ""),
-    ("EVALSITE_OIDC_CLIENT_SECRET", ""),
-    ("EVALSITE_OIDC_DOMAINS", "*.example.com"),
-    ("EVALSITE_OIDC_DOMAINS", "@example.com"),
-    ("EVALSITE_OIDC_ROLE", "admin"),
-]
-
-
-def test_a_wrong_set_up_stops_the_start_with_its_name(tmp_path):
-    for name, value in WRONG_SET_UPS:
-        with pytest.raises(EnvironmentProblem, match=name):
-            read_environment({**SET_UP, "EVALSITE_DATA": str(tmp_path), name: value})
+@table(
+    ("ISSUER", "http://login.example.com"),
+    ("ISSUER", "login.example.com"),
+    ("CLIENT_ID", ""),
+    ("CLIENT_SECRET", ""),
+    ("DOMAINS", "*.example.com"),
+    ("DOMAINS", "@example.com"),
+    ("ROLE", "admin"),
+)
+def test_a_wrong_set_up_stops_the_start_with_its_name(tmp_path, what, value):
+    name = f"EVALSITE_OIDC_{what}"
+    with pytest.raises(EnvironmentProblem, match=name):
+        read_environment({**SET_UP, "EVALSITE_DATA": str(tmp_path), name: value})

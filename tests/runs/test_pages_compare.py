@@ -115,21 +115,14 @@ def test_a_run_that_goes_on_is_marked_and_only_keys_that_differ_are_shown(
     client, alice, questions, pair
 ):
     document = {**pair[0].document, "prompts": [{"name": "plain", "user": "Say: {{question}}"}]}
-    document["repeats"] = 2
-    other = make_scored(
-        alice, questions, [1.0] * 12, document=document, state=RunState.RUNNING, ended=None
-    )
+    going = {"document": {**document, "repeats": 2}, "state": RunState.RUNNING, "ended": None}
+    other = make_scored(alice, questions, [1.0] * 12, **going)
     page = show(client, pair[0].pk, other.pk)
     assert "provisional" in page
     assert f"Run {other.pk} still goes on" in page
     table = page.partition("What was set up differently")[2]
-    for text, is_there in {
-        "prompts[0].user": True,
-        "Say: {{question}}": True,
-        "repeats": True,
-        "scorers": False,
-    }.items():
-        assert (text in table) == is_there, text
+    said = ("prompts[0].user", "Say: {{question}}", "repeats", "scorers")
+    assert [text in table for text in said] == [True, True, True, False]
 
 
 def test_hostile_text_is_only_text(client, alice):
@@ -146,15 +139,14 @@ def test_hostile_text_is_only_text(client, alice):
             snapshot_of={"endpoints": {EVIL: {"kind": EVIL, "host": f"{EVIL}{value}"}}},
         )
         runs.append(run)
-    base, other = runs
-    pages = [
-        f"/compare/?base={base.pk}&with={other.pk}",
-        f"/compare/?base={base.pk}:0&with={other.pk}:0",
-        f"/compare/?with={base.pk}",
-        f"/compare/?base={EVIL}&with={base.pk}",
-        f"/compare/trials/?of={base.pk}-0&of={other.pk}-0",
-    ]
-    for page in pages:
+    base, other = (run.pk for run in runs)
+    for page in (
+        f"/compare/?base={base}&with={other}",
+        f"/compare/?base={base}:0&with={other}:0",
+        f"/compare/?with={base}",
+        f"/compare/?base={EVIL}&with={base}",
+        f"/compare/trials/?of={base}-0&of={other}-0",
+    ):
         answer = client.get(page)
         assert answer.status_code in (200, 400), page
         assert EVIL not in answer.text, page
@@ -182,7 +174,7 @@ def test_ticks_become_an_address_or_lead_to_a_choice(client, alice, bob, questio
 
 
 def test_what_cannot_be_compared_is_said(client, pair):
-    run, wrong = pair[0].pk, []
+    run = pair[0].pk
     many = ",".join(f"{run}:{n}" for n in range(10))
     for query, status, said in (
         (f"base=x&with={run}", 400, "names nothing to compare"),
@@ -193,9 +185,8 @@ def test_what_cannot_be_compared_is_said(client, pair):
         (f"base=999999&with={run}", 404, ""),
     ):
         answer = client.get(f"/compare/?{query}")
-        if answer.status_code != status or said not in unescape(answer.text):
-            wrong.append((query, answer.status_code))
-    assert wrong == []
+        found = (answer.status_code, said in unescape(answer.text))
+        assert found == (status, True), query
 
 
 def test_a_run_page_and_its_board_lead_here(client, alice, pair):

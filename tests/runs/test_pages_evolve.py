@@ -25,13 +25,8 @@ FIRST = ["Answer.", "Just answer."]
 
 
 def evolution_document(**changes: Any) -> dict[str, Any]:
-    strategy = {
-        "population_size": 6,
-        "elite_size": 2,
-        "max_generations": 3,
-        "target_fitness": None,
-        "all_cases": True,
-    }
+    strategy = {"population_size": 6, "elite_size": 2, "max_generations": 3, "all_cases": True}
+    strategy["target_fitness"] = None
     return {
         "name": "breed",
         "kind": "evolve",
@@ -73,12 +68,12 @@ def play(run: Run, answer: Any = by_its_words, until: int | None = None) -> Run:
         scores += found
         session.absorb_fresh(found)
     stored = set(run.candidates.values_list("key", flat=True))
+    parts = ("key", "name", "document", "role")
     Candidate.objects.bulk_create(
-        Candidate(run=run, position=place, key=one.key, name=one.name, document=one.document,
-                  role=one.role)
+        Candidate(run=run, position=place, **{part: getattr(one, part) for part in parts})
         for place, one in enumerate(strategy.candidates)
         if one.key not in stored
-    )  # fmt: skip
+    )
     candidates = {one.key: one for one in run.candidates.all()}
     for score in scores:
         one, value = candidates[score.trial.candidate], score.value or 0.0
@@ -86,19 +81,13 @@ def play(run: Run, answer: Any = by_its_words, until: int | None = None) -> Run:
         one.value_sum, one.value_square_sum = one.value_sum + value, one.value_square_sum + value**2
     counters = ["done", "scored", "value_sum", "value_square_sum"]
     Candidate.objects.bulk_update(candidates.values(), counters, batch_size=200)
-    Score.objects.bulk_create(
-        new_score(
-            run,
-            cases[score.trial.case],
-            candidates[score.trial.candidate],
-            score.trial.position,
-            repeat=score.trial.repeat,
-            value=score.value,
-            answer=score.answer,
-            details=[list(one[:4]) for one in score.judgements],
-        )
-        for score in scores
-    )
+    rows = []
+    for score in scores:
+        trial, judged = score.trial, [list(one[:4]) for one in score.judgements]
+        place = cases[trial.case], candidates[trial.candidate], trial.position
+        told = {"value": score.value, "answer": score.answer, "details": judged}
+        rows.append(new_score(run, *place, repeat=trial.repeat, **told))
+    Score.objects.bulk_create(rows)
     run.asked = run.planned = len(scores)
     run.state = RunState.COMPLETED if session.is_finished else RunState.RUNNING
     run.chosen = strategy.best if session.is_finished else None
@@ -144,10 +133,11 @@ def test_what_came_of_it_is_told(ann):
     run = make_evolution(ann, held_out=0.3)
     page = page_of(ann, run)
     assert "is being tried" not in page
-    assert "It ended since all 3 generations are done." in page
-    assert "Population of generation 3" in page
-    assert "Fitness by generation" in page
-    assert "Where the best came from" in page
+    for text in (
+        *("It ended since all 3 generations are done.", "Population of generation 3"),
+        *("Fitness by generation", "Where the best came from"),
+    ):
+        assert text in page, text
     assert re.search(r"(not shown to be better|better) than p\d, the best that it began with", page)
     assert page.count("Save as a prompt") == 1
     assert page.count(" as a prompt: ") >= 2  # of the population
@@ -180,14 +170,9 @@ def better_and_better(candidate: EngineCandidate, trial: Trial):
 
 
 def test_a_large_evolution_fits_the_page(ann):
-    strategy = {
-        "population_size": 34,  # a page lists thirty
-        "elite_size": 31,  # so that few are new: a page shows as many, and less is played
-        "max_generations": 100,
-        "patience": None,
-        "target_fitness": None,
-        "least_diversity": 0,
-    }
+    # A page lists thirty; of a large elite few are new, so that less is played.
+    strategy = {"population_size": 34, "elite_size": 31, "max_generations": 100}
+    strategy |= {"patience": None, "target_fitness": None, "least_diversity": 0}
     text = "Answer the question with care. " * 8
     prompts = [{"name": f"p{n}", "system": f"Number {n}. {text}"} for n in range(4)]
     make_dataset(ann, "two", rows=2)

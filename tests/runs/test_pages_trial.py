@@ -10,10 +10,10 @@ from runs.selectors.scores.requests import first_calls
 from runs.services.datasets.storing import store_rows
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE
 from tests.harness.factories import add_cached_reply, add_candidate, add_score, client_of, make_run
+from tests.harness.table import table
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = pytest.mark.django_db
-
 
 TOLD = "Cut at max_tokens (24): the answer ended at its length limit. Raise max_tokens."
 
@@ -59,9 +59,8 @@ def test_all_prompts_and_repeats_on_a_case_stand_beside_each_other(alice, run):
     add_score(run, case_of(run), plain, 0, answer="plain says 1")
     add_score(run, case_of(run), plain, 1, repeat=1, answer="plain repeats 1")
     add_score(run, case_of(run), terse, 2, answer="terse says 1", value=0.0, passed=False)
-    add_score(
-        run, case_of(run), terse, 3, repeat=1, error_class="timeout", error_message="took 60 s"
-    )
+    late = {"error_class": "timeout", "error_message": "took 60 s"}
+    add_score(run, case_of(run), terse, 3, repeat=1, **late)
     add_score(run, case_of(run, 1), terse, 4, answer="of another case")
     run.candidates.filter(pk=terse.pk).update(scored=2, value_sum=2.0)
     run.candidates.filter(pk=plain.pk).update(scored=2, value_sum=1.0)
@@ -167,29 +166,25 @@ def test_a_cut_answer_is_marked_counted_found_and_explained(alice, cut_run):
     assert "data-cut hidden" in show(alice, "run", number)
 
 
-FLAWS = {
-    "truncated": ("It is", "Raise max_tokens in the model&#x27;s parameters"),
-    "filtered": ("I cannot help", "answers.score_filtered: true"),
-    "no_text": ("", "answers.score_no_text: true"),
-}
-
-
-def test_an_answer_that_is_not_scored_is_shown_counted_and_found(alice, cut_run):
-    fields = {"value": None, "passed": None, "error_message": "Not whole."}
-    for flaw, (kept, told) in FLAWS.items():
-        cut_run.scores.filter(position=1).update(
-            answer=kept, truncated=flaw == "truncated", error_class=flaw, **fields
-        )
-        trial = page_of(alice, cut_run, 1)
-        assert told in trial
-        assert (f'tabindex="0">{kept}</pre>' if kept else "The answer is empty.") in trial
-        assert "the call failed" not in trial
-        rows = show(alice, "run_scores", cut_run.pk, status=flaw).split("<tbody")[1]
-        assert (rows.count("<tr>"), kept in rows) == (1, True)
-        assert "cut<span" not in rows  # the result says it already
-        errors = show(alice, "run_errors", cut_run.pk)
-        assert told in errors
-        assert f"?error={flaw}" in errors
+@table(
+    ("truncated", "It is", "Raise max_tokens in the model&#x27;s parameters"),
+    ("filtered", "I cannot help", "answers.score_filtered: true"),
+    ("no_text", "", "answers.score_no_text: true"),
+)
+def test_an_answer_that_is_not_scored_is_shown_counted_and_found(alice, cut_run, flaw, kept, told):
+    fields = {"value": None, "passed": None, "error_message": "Not whole.", "error_class": flaw}
+    one = cut_run.scores.filter(position=1)
+    one.update(answer=kept, truncated=flaw == "truncated", **fields)
+    trial = page_of(alice, cut_run, 1)
+    assert told in trial
+    assert (f'tabindex="0">{kept}</pre>' if kept else "The answer is empty.") in trial
+    assert "the call failed" not in trial
+    rows = show(alice, "run_scores", cut_run.pk, status=flaw).split("<tbody")[1]
+    assert (rows.count("<tr>"), kept in rows) == (1, True)
+    assert "cut<span" not in rows  # the result says it already
+    errors = show(alice, "run_errors", cut_run.pk)
+    assert told in errors
+    assert f"?error={flaw}" in errors
 
 
 def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, cut_run):
@@ -197,14 +192,9 @@ def test_a_pipeline_shows_parameters_and_cuts_of_each_step(alice, cut_run):
     chat = {"system": "", "user": "{{question}}"}
     plain = {"endpoint": "simulated", "model": "m", "parameters": {}}
     draft = {"name": "draft", **chat, "model": {**plain, "parameters": {"max_tokens": 3}}}
-    candidate = run.candidates.get(position=1)
-    candidate.document = {
-        "steps": [
-            {"name": "plan", **chat, "model": plain},
-            {"name": "solve", "agent": "x", "calls": [draft]},
-        ]
-    }
-    candidate.save()
+    first, second = {"name": "plan", **chat, "model": plain}, {"name": "solve", "agent": "x"}
+    document = {"steps": [first, {**second, "calls": [draft]}]}
+    run.candidates.filter(position=1).update(document=document)
     steps = [{"name": name, "models": ["simulated/m"]} for name in ("plan", "solve")]
     shared = {name: run.document[name] for name in ("name", "dataset", "scorers")}
     run.kind, run.document = "select", {**shared, "kind": "select", "steps": steps}
@@ -248,14 +238,10 @@ def test_messages_images_and_tools_are_text(alice, dataset):
     assert "<img" not in page
 
 
-ELSEWHERE = {"picture": "https://evil.example/a.png"}
-
-
-def test_an_address_is_shown_and_not_loaded_and_a_request_that_is_never_sent_has_no_command(
-    alice, dataset
-):
+@pytest.mark.usefixtures("dataset")
+def test_an_address_is_not_loaded_and_a_request_that_is_never_sent_has_no_command(alice):
     """Ollama takes no addresses."""
-    score = trial(alice, {"messages": WITH_IMAGE}, ELSEWHERE)
+    score = trial(alice, {"messages": WITH_IMAGE}, {"picture": "https://evil.example/a.png"})
     for kind in ("ollama", "anthropic"):
         Endpoint.objects.update(kind=kind, base_url="http://127.0.0.1:9")
         page = page_of(alice, score.run)

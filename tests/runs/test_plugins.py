@@ -92,17 +92,14 @@ def test_a_form_that_names_them_becomes_their_run(alice, dataset):
         assert again.document()[part] == run.document[part]
 
 
-WRONG = [
-    ([{SCORER: {"spaces": "some"}}], "scorers.0", "'kept' or 'ignored'"),
-    ([{SCORER: {"space": "kept"}}], "scorers.0", "It takes: spaces, not, weight"),
-    (["exact", "no_such.Scorer"], "scorers.1", "EVALSITE_PLUGINS"),
-    ([{"regex": {"pattern": SLOW}}], "scorers.0", "more than 10,000 instructions"),
-]
-
-
 def test_what_is_wrong_with_them_is_said_before_anything_is_stored(alice, dataset):
     asker = Asker(alice)
-    for scorers, path, told in WRONG:
+    for scorers, path, told in (
+        ([{SCORER: {"spaces": "some"}}], "scorers.0", "'kept' or 'ignored'"),
+        ([{SCORER: {"space": "kept"}}], "scorers.0", "It takes: spaces, not, weight"),
+        (["exact", "no_such.Scorer"], "scorers.1", "EVALSITE_PLUGINS"),
+        ([{"regex": {"pattern": SLOW}}], "scorers.0", "more than 10,000 instructions"),
+    ):
         answer = asker.post("/runs", {"configuration": run_document(dataset, scorers=scorers)})
         assert answer.status_code == 422
         (found,) = answer.json()["problems"]

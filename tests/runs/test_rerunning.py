@@ -125,12 +125,9 @@ def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run)
     ):
         answer = rerun(alice, run, query, how=how)
         assert (answer.status_code, told in answer.text) == (400, True), query
-    run.candidates.filter(position=0).update(
-        document={
-            "prompt": {"name": "plain", "system": "", "user": "{{question}}"},
-            "model": {"endpoint": "gone", "model": "m", "parameters": {}},
-        }
-    )
+    first = run.candidates.get(position=0)
+    first.document["model"]["endpoint"] = "gone"
+    first.save()
     answer = rerun(alice, run, "trial=1", how="in_place")
     assert "The endpoint gone was removed" in answer.text
     Run.objects.update(kind="select")  # which decided by its trials

@@ -62,17 +62,14 @@ def test_it_is_written_as_yaml_where_it_has_no_form(alice, run):
     client = client_of(alice)
     blank = client.get(reverse("run_new"), {"kind": "toy"}).context["filled"]
     assert (blank.mode, blank.kind) == ("form", "evaluate")
-    stored = Configuration.objects.create(
-        name="kept", kind="toy", owner=alice, document=run.document
-    )
+    kept = {"name": "kept", "kind": "toy", "document": run.document}
+    stored = Configuration.objects.create(owner=alice, **kept)
     for start in ({"run": run.pk}, {"configuration": stored.pk}):
         filled = client.get(reverse("run_new"), start).context["filled"]
         assert filled.mode == "yaml"
         assert yaml.safe_load(filled.yaml)["prompt"]["name"] == "first"
-    launched = client.post(
-        reverse("run_new"), {"key": "k", "mode": "yaml", "kind": "evaluate", "yaml": filled.yaml}
-    )
-    assert launched.status_code == 302
+    sent = {"key": "k", "mode": "yaml", "kind": "evaluate", "yaml": filled.yaml}
+    assert client.post(reverse("run_new"), sent).status_code == 302
     assert Run.objects.filter(kind="toy").count() == 2
 
 

@@ -25,8 +25,8 @@ FIRST = ["Answer.", "Just answer."]
 
 
 def evolution_document(**changes: Any) -> dict[str, Any]:
-    strategy = {"population_size": 6, "elite_size": 2, "max_generations": 3, "all_cases": True}
-    strategy["target_fitness"] = None
+    strategy: dict[str, Any] = {"population_size": 6, "elite_size": 2, "max_generations": 3}
+    strategy |= {"target_fitness": None, "all_cases": True}
     return {
         "name": "breed",
         "kind": "evolve",
@@ -85,7 +85,7 @@ def play(run: Run, answer: Any = by_its_words, until: int | None = None) -> Run:
     for score in scores:
         trial, judged = score.trial, [list(one[:4]) for one in score.judgements]
         place = cases[trial.case], candidates[trial.candidate], trial.position
-        told = {"value": score.value, "answer": score.answer, "details": judged}
+        told: Any = {"value": score.value, "answer": score.answer, "details": judged}
         rows.append(new_score(run, *place, repeat=trial.repeat, **told))
     Score.objects.bulk_create(rows)
     run.asked = run.planned = len(scores)
@@ -171,7 +171,7 @@ def better_and_better(candidate: EngineCandidate, trial: Trial):
 
 def test_a_large_evolution_fits_the_page(ann):
     # A page lists thirty; of a large elite few are new, so that less is played.
-    strategy = {"population_size": 34, "elite_size": 31, "max_generations": 100}
+    strategy: Any = {"population_size": 34, "elite_size": 31, "max_generations": 100}
     strategy |= {"patience": None, "target_fitness": None, "least_diversity": 0}
     text = "Answer the question with care. " * 8
     prompts = [{"name": f"p{n}", "system": f"Number {n}. {text}"} for n in range(4)]

@@ -82,8 +82,8 @@ class Player:
         self._expected = row.fields["expected"]
         made = asyncio.run(self._target.answer(None, candidate, case, trial.repeat, self._ask))
         assert isinstance(made, Outcome)
-        told = {"answer": made.reply.text, "latency_ms": 5.0}
-        return Score(trial, made.value, record=encode_record(made.record), **told)
+        answer, record = made.reply.text, encode_record(made.record)
+        return Score(trial, made.value, answer=answer, latency_ms=5.0, record=record)
 
     async def _ask(self, request):
         if request.step != "mutator":

@@ -1,6 +1,7 @@
 """Rollouts in the new-run form, in estimates, and on pages with failed and missing episodes."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -95,8 +96,9 @@ class Player:
         assert isinstance(found, Episode)
         choice = Choice("process", "inline", "<b>because", "<b>beware")
         made = outcome_of(found, [choice], together=1, at_once=1)
-        told = {"answer": made.reply.text, "latency_ms": made.reply.latency_ms}
-        return EngineScore(trial, made.value, record=encode_record(made.record), **told)
+        reply, record = made.reply, encode_record(made.record)
+        score = EngineScore(trial, made.value, answer=reply.text, record=record)
+        return replace(score, latency_ms=reply.latency_ms)
 
 
 @played
@@ -105,8 +107,8 @@ def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice):
     run = work_through(create_run(alice, document), Player(document, failing="random"))
     client = client_of(alice)
     page = client.get(reverse("run", args=[run.pk])).text
-    shown = ("4 of 4 episodes", "2 failed and not in the means", 'data-plot="speed"')
-    for text in (*shown, "&lt;b&gt;because", "&lt;b&gt;beware"):
+    told = ("4 of 4 episodes", "2 failed and not in the means", 'data-plot="speed"')
+    for text in (*told, "&lt;b&gt;because", "&lt;b&gt;beware"):
         assert text in page, text
     assert "<b>be" not in page
     assert page.count("failed: policy error") == 2

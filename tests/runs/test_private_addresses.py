@@ -161,9 +161,8 @@ def test_a_name_that_proves_private_is_offered_by_the_connection_test(admin):
     admin.post(reverse("endpoint_new"), fields(base_url="http://models.example:8000/v1"))
     stored = Endpoint.objects.get()
     address = stored.get_absolute_url()
-    assert ticks_of(admin.get(f"{address}?allow=models.example:8000")) == {
-        "models.example:8000": False
-    }
+    offered = ticks_of(admin.get(f"{address}?allow=models.example:8000"))
+    assert offered == {"models.example:8000": False}
     assert ticks_of(admin.get(f"{address}?allow=elsewhere.example:1")) == {}
     Endpoint.objects.update(kind="ollama", base_url=OLLAMA)
     answer = admin.post(reverse("endpoint_test", args=[stored.pk]), headers={"X-Part": "report"})
@@ -171,9 +170,8 @@ def test_a_name_that_proves_private_is_offered_by_the_connection_test(admin):
 
 
 def at(url, *allowed):
-    return Endpoint(
-        name="it", kind=EndpointKind.OPENAI, base_url=url, private_addresses=list(allowed)
-    )
+    opened = {"private_addresses": list(allowed)}
+    return Endpoint(name="it", kind=EndpointKind.OPENAI, base_url=url, **opened)
 
 
 async def test_a_tick_opens_the_address_to_its_endpoint_alone(simulator, settings):
@@ -198,12 +196,9 @@ async def test_a_run_stops_by_itself_when_its_address_is_revoked():
     cases = [Case(n, {"question": f"What is {n} + 1?", "expected": str(n + 1)}) for n in range(60)]
     stops: list[Any] = []
     clients, revoked = Clients(), at(f"{OLLAMA}/v1")
-    scores = await run_here(
-        read_configuration(document),
-        cases,
-        {"it": build_provider(revoked, clients.of(revoked))},
-        on_stop=stops.append,
-    )
+    providers = {"it": build_provider(revoked, clients.of(revoked))}
+    configuration = read_configuration(document)
+    scores = await run_here(configuration, cases, providers, on_stop=stops.append)
     await clients.close()
     assert {score.error for score in scores} == {ForbiddenAddress.name}
     assert [stop.by for stop in stops] == ["errors"]

@@ -90,7 +90,7 @@ def test_a_score_whose_record_was_forgotten_is_not_deleted(run):
     assert run.scores.count() == 2
 
 
-def test_the_trial_page_offers_the_record_as_json_and_loads_it_only_when_asked(alice, run):
+def test_page_and_api_offer_the_record_as_json_and_load_it_only_when_asked(alice, run):
     client = client_of(alice)
     page = client.get(reverse("trial", args=[run.pk, 0])).text
     assert f'href="{reverse("trial_record", args=[run.pk, 0])}" data-record' in page
@@ -101,9 +101,6 @@ def test_the_trial_page_offers_the_record_as_json_and_loads_it_only_when_asked(a
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert json.loads(answer.content) == EPISODE
     assert client.get(reverse("trial_record", args=[run.pk, 1])).status_code == 404
-
-
-def test_programs_fetch_a_record_of_a_trial_that_has_one(alice, run):
     asker = Asker(alice)
     answer = asker.get(f"/runs/{run.pk}/scores/0/record")
     assert (answer["Content-Type"], answer.json()) == ("application/json", EPISODE)

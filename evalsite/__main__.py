@@ -7,7 +7,6 @@ import gc
 import os
 import sys
 
-
 # A start makes a million objects that stay. To look for garbage after every 700 of them, as Python
 # does by default, takes a tenth of its time.
 OBJECTS_BEFORE_GARBAGE = 20_000

@@ -87,13 +87,15 @@ def keep_contexts_of_pages_only() -> None:
     from django.template.context import Context
     from django.test import utils
 
-    tell_the_client = utils.instrumented_test_render
+    instrumented: Any = utils  # its types leave this out
+    tell_the_client = instrumented.instrumented_test_render
 
     def render(template: Template, context: Context) -> str:
-        is_page = context.template is template
-        return tell_the_client(template, context) if is_page else template.nodelist.render(context)
+        if context.template is template:
+            return str(tell_the_client(template, context))
+        return template.nodelist.render(context)
 
-    utils.instrumented_test_render = render
+    instrumented.instrumented_test_render = render
 
 
 @pytest.hookimpl(trylast=True)

@@ -10,15 +10,7 @@ import pytest
 from runs.api.api import api
 from runs.api.examples import EXAMPLES, as_curl, as_python
 from runs.api.openapi import operations_of
-from runs.models import (
-    Configuration,
-    Dataset,
-    Endpoint,
-    Run,
-    RunState,
-    Webhook,
-    WebhookDelivery,
-)
+from runs.models import Configuration, Dataset, Endpoint, Run, RunState, Webhook, WebhookDelivery
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.api.asking import Asker

@@ -66,10 +66,7 @@ def folder(tmp_path):
 
 def test_a_file_is_run_in_an_empty_folder_for_a_local_operator(folder):
     imported = folder.command("import_dataset", "sums", folder.rows)
-    assert (imported.returncode, imported.stderr) == (
-        0,
-        f"Made a new database in {folder.data}.\n",
-    )
+    assert (imported.returncode, imported.stderr) == (0, f"Made a new database in {folder.data}.\n")
     write(folder.file, {**SUMS, "endpoints": {"simulated": {}}})
     with running_simulator(latency_ms=0) as simulator:
         ran = folder.command("run", folder.file, "--here", EVALSITE_SIMULATOR_URL=simulator.url)

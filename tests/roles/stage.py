@@ -9,15 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils.timezone import now
 
-from runs.models import (
-    Configuration,
-    RunState,
-    SavedView,
-    Scope,
-    Team,
-    Webhook,
-    WebhookDelivery,
-)
+from runs.models import Configuration, RunState, SavedView, Scope, Team, Webhook, WebhookDelivery
 from runs.roles import Role
 from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token

@@ -16,13 +16,7 @@ from runs.services.people.sharing import share_run
 from runs.services.removing.retention import prune_runs
 from runs.services.runs import cancel_run, create_run
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    client_of,
-    make_dataset,
-    make_person,
-    make_run,
-    run_document,
-)
+from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
 from workers.engine.errors import ConfigurationError
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("endpoint")]

@@ -9,13 +9,7 @@ import redis.asyncio
 
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.clock import SystemClock
-from workers.engine.throttling.permits import (
-    Allowance,
-    Demand,
-    LocalPermits,
-    Quota,
-    Report,
-)
+from workers.engine.throttling.permits import Allowance, Demand, LocalPermits, Quota, Report
 from workers.engine.throttling.throttle import Throttle
 from workers.redis_permits import RedisPermits, part_of
 from workers.redis_retry_budgets import TOLD_EVERY, RedisRetryBudgets

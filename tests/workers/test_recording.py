@@ -9,12 +9,7 @@ from django.utils import timezone
 
 from runs.models import Chunk, ChunkState, RunState, Score
 from runs.selectors.runs.snapshot import take_snapshot
-from runs.services.chunks.leases import (
-    lease_chunk,
-    load_parts,
-    release_chunk,
-    renew_leases,
-)
+from runs.services.chunks.leases import lease_chunk, load_parts, release_chunk, renew_leases
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.chunks.recovery import reclaim_expired, sweep

@@ -1,5 +1,5 @@
 """Every address of the site and every method it takes, read from the URL configuration: each is in
-the table of expectations, and declares its permission."""
+the table of expectations."""
 
 import re
 from collections import defaultdict
@@ -13,11 +13,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from runs.api.api import api
-from runs.api.doors import Door
-from runs.permissions import declared_by
-from runs.roles import Permission
 from tests.harness.factories import client_of, make_person
-from tests.roles.expectations import METHODS, RULES, Anybody
+from tests.roles.expectations import METHODS, RULES
 
 pytestmark = pytest.mark.django_db
 
@@ -102,31 +99,3 @@ def without_types(path: str) -> str:
 
 def test_every_route_is_in_the_table_and_every_line_is_a_route():
     assert {str(route) for route in every_route()} == set(RULES)
-
-
-def permission_of(route: Route) -> Permission:
-    declared = declared_by(route.callback)
-    assert declared is not None, route
-    return declared.for_method(route.method)
-
-
-def test_the_permission_declared_is_the_one_that_the_table_expects():
-    """A page that declares too much or too little would show in the matrix; this says where."""
-    pages = [route for route in every_route() if not route.is_api and route.name != "metrics"]
-    wrong = [
-        str(route)
-        for route in pages
-        if (permission_of(route) == Permission.PUBLIC)
-        != (RULES[str(route)].least == Anybody.PUBLIC)
-    ]
-    assert wrong == []
-
-
-def test_the_api_is_public_to_the_pages_only_because_its_doors_ask():
-    for router in api._get_bound_routers():
-        for view in router.path_operations.values():
-            for operation in view.operations:
-                doors: list[Any] = list(operation.auth_callbacks)
-                assert doors, operation.operation_id
-                assert all(isinstance(door, Door) for door in doors), operation.operation_id
-                assert {door.permission for door in doors} - {Permission.PUBLIC}

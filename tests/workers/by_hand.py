@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from runs.models import ChunkState, Run
+from runs.models import Chunk, ChunkState, Run
 from runs.services.chunks.leases import Lease, lease_chunk
 from runs.services.chunks.planning import advance_run, take_warm
 from runs.services.chunks.recording import Results, record_results
@@ -18,10 +18,14 @@ Outcome = Callable[[Trial], Score]
 Plain = list[tuple[Any, ...]]
 
 
-def next_lease(run: Run) -> Lease:
-    lease = lease_chunk(run.chunks.filter(state=ChunkState.PENDING)[0].pk, "worker")
+def lease_of(chunk: Chunk | int, owner: str = "worker") -> Lease:
+    lease = lease_chunk(chunk if isinstance(chunk, int) else chunk.pk, owner)
     assert lease is not None
     return lease
+
+
+def next_lease(run: Run) -> Lease:
+    return lease_of(run.chunks.filter(state=ChunkState.PENDING)[0])
 
 
 def work_one_chunk(run: Run, outcome: Outcome) -> None:

@@ -8,12 +8,10 @@ from django.db.models import Sum
 from django.urls import reverse
 
 from runs.kinds.evolve.standing import evolution_of
-from runs.kinds.select.standing import selection_of
 from runs.models import Run, RunState, ScoreRecord
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks import planning
-from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.engine.mutate.training_runs import mutation, train
@@ -63,23 +61,6 @@ def test_a_killed_worker_changes_nothing_of_a_selection(alice, selection, simula
     run = killed_on_the_way(alice, selection, simulator, 2 * 12, lambda run: run.done >= 6)
     assert plain(stored_history(run)) == expected
     assert run.planned == run.done == run.asked == len(expected)
-
-
-def test_what_fails_for_good_is_given_up_and_fails_again_when_it_is_retried(
-    alice, selection, simulator
-):
-    selection["steps"][1]["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
-    with running_worker():
-        run = finish(create_run(alice, {**selection, "dataset": FIRST}))
-        before = plain(stored_history(run))
-        assert run.calls_retried == 0
-        assert retry_failed(run, alice) == run.failed > 0
-        finish(run)
-    assert run.state == RunState.COMPLETED_WITH_ERRORS
-    assert plain(stored_history(run)) == before
-    rows = selection_of(run).rows
-    assert "sim-large" in rows[0].name.split(" + ")[1]
-    assert all(row.why for row in rows if "sim-small:400" in row.name)
 
 
 def test_a_killed_worker_confirms_nothing_twice_and_loses_nothing(alice, both, simulator):

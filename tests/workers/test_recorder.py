@@ -10,11 +10,11 @@ from django.utils import timezone
 
 import workers.recorder
 from runs.models import Chunk, ChunkState
-from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recovery import reclaim_expired
 from runs.services.runs import create_run
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.workers.by_hand import lease_of
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score
@@ -40,13 +40,7 @@ def lease_again(chunk_id):
     past = timezone.now() - timedelta(minutes=1)
     Chunk.objects.filter(pk=chunk_id).update(lease_until=past)
     reclaim_expired()
-    return lease(chunk_id)
-
-
-def lease(chunk_id):
-    found = lease_chunk(chunk_id, "worker")
-    assert found is not None
-    return found
+    return lease_of(chunk_id)
 
 
 def answered(chunk, count):
@@ -60,7 +54,7 @@ def stored(run, chunk_id):
 
 async def test_the_late_end_of_a_lost_lease_does_not_end_the_next_one(run, recorder):
     chunk_id = await in_database(first_chunk, run)
-    lost = recorder.open(await in_database(lease, chunk_id))
+    lost = recorder.open(await in_database(lease_of, chunk_id))
     leased = await in_database(lease_again, chunk_id)
     recorder.add(lost, answered(lost, 1)[0])
     heir = recorder.open(leased)
@@ -78,7 +72,7 @@ async def test_the_late_end_of_a_lost_lease_does_not_end_the_next_one(run, recor
 
 async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, recorder):
     chunk_id = await in_database(first_chunk, run)
-    lost = recorder.open(await in_database(lease, chunk_id))
+    lost = recorder.open(await in_database(lease_of, chunk_id))
     heir = await in_database(lease_again, chunk_id)
     recorder.add(lost, answered(lost, 1)[0])
     writing = asyncio.create_task(recorder.write())
@@ -94,7 +88,7 @@ async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, 
 
 async def test_what_is_left_of_a_chunk_is_known_of_each_lease(run, recorder):
     chunk_id = await in_database(first_chunk, run)
-    lost = recorder.open(await in_database(lease, chunk_id))
+    lost = recorder.open(await in_database(lease_of, chunk_id))
     heir = recorder.open(await in_database(lease_again, chunk_id))
     trials = heir.lease.work.trials
     places = {place for trial in trials for place in models_of(heir.lease, trial.candidate)}
@@ -120,9 +114,9 @@ async def test_the_end_of_a_round_is_written_at_once_though_other_runs_go_on(
 ):
     """A strategy waits for it; the other run's results may wait for each other."""
     monkeypatch.setattr(workers.recorder, "WRITE_SECONDS", 600.0)
-    other = recorder.open(await in_database(lease, await in_database(first_chunk, run)))
+    other = recorder.open(await in_database(lease_of, await in_database(first_chunk, run)))
     only = await in_database(only_chunk, alice, selection)
-    decisive = recorder.open(await in_database(lease, only))
+    decisive = recorder.open(await in_database(lease_of, only))
     await recorder.write()
     recorder.add(other, answered(other, 1)[0])
     recorder.add(decisive, answered(decisive, 1)[0])
@@ -160,7 +154,7 @@ def execute(statements):
 
 @pytest.mark.postgresql("vendor errors: each database says in its own way that it is full")
 async def test_results_wait_for_room_and_their_run_is_named(run):
-    leased = await in_database(lease, await in_database(first_chunk, run))
+    leased = await in_database(lease_of, await in_database(first_chunk, run))
     told: asyncio.Queue[set[int]] = asyncio.Queue()
     recorder = Recorder(HeldChunks(), lambda run_id: 0, lambda: 0, told.put_nowait)
     await in_database(execute, TAKE_ROOM)

@@ -1,4 +1,5 @@
-"""What a worker writes: fenced by its lease, each trial at most once."""
+"""What a worker writes: fenced by its lease, each trial at most once. And chunks whose workers die:
+taken back, then halved, until the trial that kills stands alone."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs.models import Chunk, ChunkState, RunState, Score
+from runs.models import Chunk, ChunkState, RunEvent, RunState, Score
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.chunks.leases import lease_chunk, load_parts, release_chunk, renew_leases
 from runs.services.chunks.planning import advance_run
@@ -15,6 +16,7 @@ from runs.services.chunks.recording import Results, record_results
 from runs.services.chunks.recovery import reclaim_expired, sweep
 from runs.services.control.rewinding import take_out
 from runs.services.runs import create_run
+from tests.workers.by_hand import lease_of
 from workers.engine import records
 from workers.engine.statistics.intervals import percentile
 from workers.engine.strategies import SELECTIONS
@@ -37,9 +39,7 @@ def results_of(lease, *, finished=True):
 
 
 def take(run, place=0, owner="worker"):
-    lease = lease_chunk(run.chunks.all()[place].pk, owner)
-    assert lease is not None
-    return lease
+    return lease_of(run.chunks.all()[place], owner)
 
 
 def expire(lease):
@@ -97,9 +97,7 @@ def test_planning_cuts_all_trials_into_chunks_and_each_is_leased_once(run):
     advance_run(run.pk)  # again: that adds nothing
     assert run.chunks.count() == 20
     lease = take(run)
-    other = lease_chunk(lease.chunk_id, "another")
-    assert other is not None
-    assert other.chunk_id != lease.chunk_id
+    assert lease_of(lease.chunk_id, "another").chunk_id != lease.chunk_id
 
 
 def test_as_many_messages_as_chunks_take_them_all(alice, run, document):
@@ -107,8 +105,7 @@ def test_as_many_messages_as_chunks_take_them_all(alice, run, document):
     small = create_run(alice, {**document, "name": "small"})
     advance_run(small.pk)
     named = [*run.chunks.all(), *small.chunks.all()]
-    leases = [lease_chunk(chunk.pk, "worker") for chunk in named]
-    taken = {lease.chunk_id for lease in leases if lease}
+    taken = {lease_of(chunk).chunk_id for chunk in named}
     assert taken == {chunk.pk for chunk in named}
 
 
@@ -116,9 +113,8 @@ def test_a_long_run_holds_no_more_chunks_than_its_slots_need(alice, document):
     run = create_run(alice, {**document, "repeats": 200})
     advance_run(run.pk)
     while (chunk := run.chunks.filter(state=ChunkState.PENDING).first()) and chunk.start < 120:
-        lease = lease_chunk(chunk.pk, "worker")
-        assert lease is not None
-        record_results(run.pk, results_of(lease))  # from the first one on its latency is known
+        # From the first one on its latency is known.
+        record_results(run.pk, results_of(lease_of(chunk)))
     run.refresh_from_db()
     open_chunks = run.chunks.filter(state__in=ChunkState.at_work()).count()
     assert run.asked < run.planned
@@ -138,8 +134,7 @@ def test_a_zombie_writes_nothing(run):
     zombie = take(run, owner="stopped")
     expire(zombie)
     reclaim_expired()
-    heir = lease_chunk(zombie.chunk_id, "heir")
-    assert heir is not None
+    heir = lease_of(zombie.chunk_id, "heir")
     assert record_results(run.pk, results_of(zombie)) == {zombie.chunk_id}
     assert not Score.objects.filter(run=run).exists()
     assert record_results(run.pk, results_of(heir)) == set()
@@ -152,9 +147,9 @@ def test_an_heir_goes_on_where_the_dead_one_stopped(run):
     partial.scores[dead.chunk_id] = partial.scores[dead.chunk_id][:4]
     record_results(run.pk, partial)
     release_chunk(dead.chunk_id, dead.token)
-    heir = lease_chunk(dead.chunk_id, "heir")
-    assert heir is not None
-    assert heir.work.done == {trial.position for trial in dead.work.trials[:4]}
+    assert lease_of(dead.chunk_id, "heir").work.done == {
+        trial.position for trial in dead.work.trials[:4]
+    }
 
 
 def test_a_renewed_lease_is_not_reclaimed_and_a_lost_one_is_nobodys(run):
@@ -184,20 +179,17 @@ def test_a_small_run_does_not_wait_behind_a_large_one(alice, run, document):
         take(run, place)
     small = create_run(alice, {**document, "name": "small"})
     advance_run(small.pk)
-    named = run.chunks.filter(state=ChunkState.PENDING).first()
-    assert named is not None
-    owners = [lease_chunk(named.pk, "worker") for _ in range(8)]
-    assert [lease.parts.run_id for lease in owners if lease][:6] == [small.pk] * 6
-    assert {lease.parts.run_id for lease in owners[6:] if lease} == {run.pk, small.pk}
+    named = run.chunks.filter(state=ChunkState.PENDING)[0]
+    runs = [lease_of(named).parts.run_id for _ in range(8)]
+    assert runs[:6] == [small.pk] * 6
+    assert set(runs[6:]) == {run.pk, small.pk}
 
 
 def test_a_run_of_high_priority_gets_more_chunks(alice, run, document):
     urgent = create_run(alice, {**document, "priority": "high"})
     advance_run(urgent.pk)
-    chunk = run.chunks.first()
-    assert chunk is not None
-    leases = [lease_chunk(chunk.pk, "worker") for _ in range(8)]
-    runs = [lease.parts.run_id for lease in leases if lease]
+    chunk = run.chunks.all()[0]
+    runs = [lease_of(chunk).parts.run_id for _ in range(8)]
     assert runs.count(urgent.pk) == 6
 
 
@@ -211,9 +203,7 @@ def test_no_run_ends_without_some_of_its_trials(run):
     run.refresh_from_db()
     assert (run.state, early.get().state) == ("running", ChunkState.PENDING)
     assert run.events.filter(kind="reopened").count() == 1
-    again = lease_chunk(leases[0].chunk_id, "another")
-    assert again is not None
-    record_results(run.pk, results_of(again))
+    record_results(run.pk, results_of(lease_of(leases[0].chunk_id, "another")))
     run.refresh_from_db()
     assert (run.state, run.done) == ("completed", 120)
 
@@ -228,10 +218,97 @@ def test_a_strategy_that_raises_fails_its_own_run_and_not_the_worker(alice, sele
     run = create_run(alice, {**selection, "strategy": "raising"})
     advance_run(run.pk)
     while chunk := run.chunks.filter(state=ChunkState.PENDING).first():
-        lease = lease_chunk(chunk.pk, "worker")
-        assert lease is not None
-        record_results(run.pk, results_of(lease))  # the last one plans, and must not raise
+        # The last one plans, and must not raise.
+        record_results(run.pk, results_of(lease_of(chunk)))
     run.refresh_from_db()
     assert run.state == RunState.FAILED
     assert run.reason == "Planning failed: ZeroDivisionError: no arms are left"
     assert run.done == run.asked > 0
+
+
+def first_chunk(run):
+    return run.chunks.order_by("start")[0]
+
+
+def die_with(chunk):
+    """A worker takes the chunk and is not heard of again."""
+    lease = lease_of(chunk)
+    expire(lease)
+    reclaim_expired()
+    return lease
+
+
+def sizes(run):
+    return [len(chunk.trials) for chunk in run.chunks.order_by("start")][:4]
+
+
+def test_from_the_second_death_on_a_chunk_is_halved(run):
+    die_with(first_chunk(run))
+    chunk = first_chunk(run)
+    assert (chunk.state, chunk.deaths, sizes(run)) == (ChunkState.PENDING, 1, [6, 6, 6, 6])
+    die_with(chunk)
+    assert sizes(run) == [3, 3, 6, 6]
+    die_with(first_chunk(run))
+    assert sizes(run) == [1, 2, 3, 6]
+    positions = [trial[0] for chunk in run.chunks.order_by("start") for trial in chunk.trials]
+    assert positions == list(range(120))
+
+
+def test_only_what_is_not_yet_scored_is_halved(run):
+    die_with(first_chunk(run))
+    lease = lease_of(first_chunk(run))
+    some = results_of(lease, finished=False)
+    some.scores[lease.chunk_id] = some.scores[lease.chunk_id][:2]
+    record_results(run.pk, some)
+    expire(lease)
+    reclaim_expired()
+    assert [trial[0] for trial in first_chunk(run).trials] == [0, 1, 2, 3]
+    assert sizes(run) == [4, 2, 6, 6]
+
+
+def test_a_trial_that_kills_its_workers_is_given_up_alone(run):
+    for _ in range(3):
+        die_with(first_chunk(run))
+    assert sizes(run)[0] == 1
+    for _ in range(3):
+        assert not run.scores.exists()
+        die_with(first_chunk(run))
+    score = run.scores.get()
+    assert (score.position, score.error_class) == (0, "poison")
+    assert score.error_message == "Its worker died 3 times while working on it."
+    run.refresh_from_db()
+    assert (run.done, run.failed) == (1, 1)
+    for chunk in run.chunks.filter(state=ChunkState.PENDING):
+        record_results(run.pk, results_of(lease_of(chunk, f"worker of {chunk.pk}")))
+    advance_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.done, run.failed) == ("completed_with_errors", 120, 1)
+
+
+def test_a_worker_takes_one_suspect_at_a_time(run):
+    for _ in range(2):
+        die_with(first_chunk(run))
+    one, other = run.chunks.order_by("start")[:2]
+    lease = lease_of(one)
+    assert lease_chunk(other.pk, "worker") is None
+    assert Chunk.objects.get(pk=other.pk).sent is None  # the sweep sends it again
+    record_results(run.pk, results_of(lease))
+    assert Chunk.objects.get(pk=other.pk).sent is not None  # or whoever is done with the first
+    assert lease_chunk(other.pk, "worker") is not None
+
+
+def test_results_that_come_too_late_are_noted(run):
+    zombie = die_with(first_chunk(run))
+    record_results(run.pk, results_of(zombie))
+    event = RunEvent.objects.get(run=run, kind="discarded")
+    assert event.data == {"scores": 6}
+    assert "6 results came too late and did not count" in event.message
+    assert not run.scores.exists()
+
+
+def test_leases_are_left_alone_when_the_database_was_away(run):
+    lease = lease_of(first_chunk(run))
+    expire(lease)
+    sweep(may_reclaim=False)
+    assert record_results(run.pk, results_of(lease)) == set()
+    assert run.scores.count() == 6

@@ -6,12 +6,12 @@ import time
 import pytest
 
 from runs.models import Chunk, ChunkState
-from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.control.pauses import settle_pause
 from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
+from tests.workers.by_hand import lease_of
 from workers.engine.clock import SystemClock
 from workers.engine.errors import BadCredentials, CallError, Refused, ScorerFailed, TimedOut
 from workers.engine.records import Score
@@ -129,13 +129,8 @@ class Story:
         advance_run(run.pk)
         self.run = run
         first, second = run.chunks.filter(state=ChunkState.PENDING)[:2]
-        self._leases = {"a": self._lease(first.pk, "a"), "b": self._lease(second.pk, "b")}
+        self._leases = {"a": lease_of(first, "a"), "b": lease_of(second, "b")}
         self._written: set[int] = set()
-
-    def _lease(self, chunk_id, owner):
-        lease = lease_chunk(chunk_id, owner)
-        assert lease is not None
-        return lease
 
     def write(self, owner, count, error="", model=""):
         """So many trials of a worker end like this; the state of the run afterwards."""

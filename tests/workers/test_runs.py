@@ -151,7 +151,7 @@ def test_failed_calls_are_shown_counted_and_not_cached(alice, both, simulator):
     with running_worker():
         run = finish(create_run(alice, both))
     assert run.state == RunState.COMPLETED_WITH_ERRORS
-    assert (run.done, run.failed, run.scored) == (40, 20, 20)
+    assert (run.done, run.failed, run.scored, run.calls_retried) == (40, 20, 20, 0)
     check_counters(run)
     failed = run.scores.exclude(error_class="")
     assert set(failed.values_list("error_class", "value")) == {("refused", None)}
@@ -227,15 +227,6 @@ def test_two_workers_share_one_limit_and_the_work(alice, few, simulator):
     check_counters(run)
     assert simulator.ledger()["peak_in_flight"] == 12
     assert len(set(run.chunks.values_list("owner"))) == 2
-
-
-def test_runs_share_a_worker(alice, few, simulator):
-    simulator.change(latency_ms=5)
-    with running_worker():
-        runs = [create_run(alice, {**few, "seed": seed}) for seed in range(3)]
-        for run in runs:
-            assert finish(run).state == RunState.COMPLETED
-            check_counters(run)
 
 
 def test_an_endpoint_that_disappears_fails_the_run_with_the_reason(alice, few, simulator, endpoint):

@@ -1,11 +1,12 @@
 """Rounds of a trial or two stay with the worker that finished the last one."""
 
+from typing import Any
+
 import pytest
 
 from runs.models import Run, RunState
 from runs.selectors.runs.stored_history import stored_history
 from runs.services.chunks.grown_chunks import plan_round, take_session
-from runs.services.chunks.leases import lease_chunk
 from runs.services.chunks.planning import advance_run
 from runs.services.chunks.recording import Results, record_results
 from runs.services.chunks.recovery import reclaim_expired
@@ -13,7 +14,7 @@ from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
 from tests.harness.patience import wait_until
-from tests.workers.by_hand import in_one_process, plain
+from tests.workers.by_hand import in_one_process, lease_of, next_lease, plain
 from tests.workers.test_recording import expire
 from tests.workers.working import finish, running_worker
 from workers.engine.records import Score
@@ -112,9 +113,7 @@ def results_of(lease, scores):
 def lease(alice, single):
     run = create_run(alice, single)
     advance_run(run.pk)
-    lease = lease_chunk(run.chunks.get().pk, "worker")
-    assert lease is not None
-    return lease
+    return next_lease(run)
 
 
 @pytest.mark.postgresql("fenced writes: a plan and its results in one")
@@ -136,17 +135,8 @@ def test_what_a_worker_plans_is_stored_with_what_it_found(lease):
 def test_a_strategy_learns_the_same_from_fresh_and_from_stored_scores(lease):
     run = Run.objects.get(pk=lease.parts.run_id)
     (trial,) = lease.work.trials
-    score = Score(
-        trial,
-        value=1.0,
-        passed=True,
-        answer="4",
-        latency_ms=12.3,
-        tokens_in=5,
-        cached=True,
-        cost=0.25,
-        full_cost=0.5,
-    )
+    used: dict[str, Any] = {"latency_ms": 12.3, "tokens_in": 5, "cost": 0.25, "full_cost": 0.5}
+    score = Score(trial, value=1.0, passed=True, answer="4", cached=True, **used)
     record_results(run.pk, results_of(lease, [score]))
     assert stored_history(run) == [as_told(score, frozenset())]
 
@@ -159,6 +149,5 @@ def test_of_a_lost_lease_neither_plan_nor_result_is_stored(lease):
     assert record_results(run.pk, results_of(lease, go_on(lease, 3))) == {lease.chunk_id}
     run.refresh_from_db()
     assert (run.asked, run.done) == (1, 0)
-    again = lease_chunk(lease.chunk_id, "another")
-    assert again is not None
+    again = lease_of(lease.chunk_id, "another")
     assert [trial.position for trial in again.work.trials] == [0]

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from multiprocessing.process import BaseProcess
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 import redis
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 from django.utils import timezone
 
 from runs.models import ChunkState, Endpoint, Run, RunState
@@ -20,21 +18,10 @@ from runs.services.chunks import planning
 from runs.services.chunks.planning import advance_run
 from runs.services.control.endpoint_pauses import reset_breaker
 from tests.harness.patience import PATIENCE_SECONDS, wait_until
+from tests.harness.site import environment_of_the_tests
 from tests.workers.forking import FORKS, work
 
-
-def worker_environment() -> dict[str, str]:
-    """The environment of the tests, but with the test database as the database."""
-    name = str(connection.settings_dict["NAME"])
-    url = f"sqlite:///{name.lstrip('/')}"
-    if connection.vendor == "postgresql":
-        url = urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))
-    return {
-        **os.environ,
-        "DATABASE_URL": url,
-        "EVALSITE_DATA": str(settings.EVALSITE_DATA),
-        "EVALSITE_SIMULATOR_URL": settings.SIMULATOR_URL,
-    }
+worker_environment = environment_of_the_tests
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """`manage.py run` of selections, of kinds with roles, and with held-out cases: what it prints and
-writes."""
+writes; and the options of `manage.py train_mutator`."""
 
 import csv
+from argparse import Namespace
 from io import StringIO
+from typing import Any
 
 import pytest
 import yaml
@@ -12,11 +14,14 @@ from runs.kinds import SITE_KINDS
 from runs.kinds.select.findings import SelectionFindings
 from runs.kinds.select.table import lines_below, rival_text, selection_table
 from runs.management import here_results
+from runs.management.commands.train_mutator import Command
 from runs.management.here_runs import HereRun
+from runs.models import Dataset, Endpoint
 from tests import toy_kind
 from tests.commands.conftest import CASES, command, write
 from tests.engine.selecting import make_matrix, of_matrix, play, select
 from workers.engine.kinds import KINDS, read_configuration
+from workers.engine.kinds.mutate import Mutation
 from workers.engine.kinds.select.report import Rival, report_of
 from workers.engine.kinds.select.rows import rounds_of, rows_of
 from workers.engine.records import CONFIRM, Candidate, Case, Score
@@ -171,3 +176,51 @@ def test_nothing_held_out_is_nothing_to_tell():
     run = played()
     assert here_results.confirmation_of(run) is None
     assert run.planned == 36
+
+
+SEED = (
+    "--num-processes 16 --num-steps 32 --ppo-epoch 4 --num-mini-batch 4 --num-env-steps 5000 "
+    "--use-batching"
+)
+
+
+def trained(text):
+    command = Command()
+    given: Namespace = command.create_parser("manage.py", "train_mutator").parse_args(text.split())
+    options: dict[str, Any] = vars(given)
+    found = read_configuration(command.read_subject(options))
+    assert isinstance(found, Mutation)
+    return found
+
+
+@pytest.mark.django_db
+def test_the_usual_options_train_on_the_simulated_provider():
+    found = trained(SEED)
+    assert found.options.count_updates == 5000 // 32 // 16
+    assert found.use_batching
+    assert found.limits.max_concurrent is None
+    assert Endpoint.objects.filter(name=found.roles.target.endpoint).exists()
+    assert found.dataset.name in set(Dataset.objects.values_list("name", flat=True))
+
+
+@pytest.mark.django_db
+def test_without_batching_one_call_is_made_at_a_time():
+    found = trained("--no-batching --updates 2 --batch-size 8")
+    assert not found.use_batching
+    assert found.limits.max_concurrent == 1
+    assert trained("--batch-size 8").limits.max_concurrent == 8
+
+
+@pytest.mark.django_db
+def test_models_operators_and_numbers_are_taken_over():
+    found = trained(
+        "--judge local/big --embedder local/e --operators noop,shorten --lr 0.01 --seed 4"
+    )
+    assert [scorer.name for scorer in found.scorers] == ["factuality"]
+    assert [one.name for one in found.operators] == ["noop", "shorten"]
+    assert (found.strategy.options["lr"], found.seed) == (0.01, 4)
+    assert found.roles.embedder is not None
+
+    consistent = trained("--goal consistent")  # two answers are compared as texts
+    assert [scorer.name for scorer in consistent.scorers] == ["token_f1"]
+    assert not consistent.plugin_problems()

@@ -1,4 +1,5 @@
-"""Files that bring their endpoints and rows along, and where their runs go on."""
+"""Files that bring their endpoints and rows along, and where their runs go on; endpoints that are
+stored by `manage.py save_endpoint`."""
 
 import json
 from pathlib import Path
@@ -10,6 +11,7 @@ from django.conf import settings
 from runs.management import result_files
 from runs.management.file_endpoints import take_endpoints
 from runs.models import Endpoint, Run
+from runs.secrets import decrypt
 from tests.commands.conftest import command, refused, write
 from workers.engine.errors import ConfigurationError
 
@@ -169,3 +171,35 @@ def test_the_results_of_a_few_runs_are_kept(tmp_path, settings, brought):
         made.append(path)
     assert sorted((tmp_path / "results").iterdir()) == made[3:]
     assert made[0].name.endswith("-a-name-with-odd-letters.jsonl")
+
+
+def test_an_endpoint_is_made_and_only_what_is_given_is_changed(ada, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    made = command(
+        "save_endpoint", "main", "--kind", "openai", "--base-url", "https://provider.example/v1",
+        "--key-env", "MY_KEY", "--models", "a,b", "--price", "a=2.5,10",
+    )  # fmt: skip
+    assert (made.exit_code, made.out) == (0, "main (OpenAI-compatible).\n")
+    assert command("save_endpoint", "main", "--max-concurrent", 7).exit_code == 0
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.model_names, endpoint.max_concurrent) == (["a", "b"], 7)
+    assert endpoint.prices == {"a": {"input": 2.5, "output": 10.0}}
+    assert decrypt(endpoint.key_ciphertext) == KEY
+
+
+def test_what_is_wrong_is_told_by_its_option_and_only_operators_may(ada, alice):
+    private = "127.0.0.1:11434 is at a private address (loopback). An admin can allow it"
+    wrong = [
+        ("main", "--kind:"),
+        ("Main --kind simulated", "--name:"),
+        ("main --kind openai --base-url http://169.254.169.254/", "--base-url:"),
+        ("main --kind ollama --base-url http://127.0.0.1:11434", private),
+        ("main --kind simulated --key-env ABSENT", "no such variable"),
+        ("main --kind simulated --price a=cheap", "MODEL=IN,OUT"),
+        ("main --kind simulated --price a=-1,2", "--prices:"),
+        ("main --kind simulated --user alice", "this needs the role operator"),
+    ]
+    made = [words for words, told in wrong
+            if not refused("save_endpoint", *words.split(), told=told)]  # fmt: skip
+    assert made == []
+    assert not Endpoint.objects.exists()

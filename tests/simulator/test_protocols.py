@@ -1,4 +1,4 @@
-"""The simulated provider as a client of OpenAI's API sees it."""
+"""The simulated provider as clients of OpenAI's, Anthropic's and Ollama's APIs see it."""
 
 import base64
 import json
@@ -111,3 +111,115 @@ async def test_a_wrong_request_is_refused_in_openais_shape(client):
         async with client.post(CHAT, data=raw) as response:
             assert response.status == 400, raw[:10]
             assert "JSON" in (await response.json())["error"]["message"]
+
+
+MESSAGES = "/v1/messages"
+
+
+def message(text, **more):
+    asked = [{"role": "user", "content": text}]
+    return {"model": "sim-small", "max_tokens": 100, "messages": asked, **more}
+
+
+async def test_an_answer_has_anthropics_fields(client):
+    body = (await post(client, MESSAGES, message("What is 2 + 2?", system="Be terse."))).body
+    assert (body["type"], body["role"], body["stop_reason"]) == ("message", "assistant", "end_turn")
+    assert body["content"][0]["type"] == "text"
+    assert body["content"][0]["text"]
+    assert body["usage"]["input_tokens"] > 0 < body["usage"]["output_tokens"]
+    asked = message([{"type": "text", "text": "Name a river"}])  # content in blocks
+    body = (await post(client, MESSAGES, asked)).body
+    assert "river" in body["content"][0]["text"]
+    body = (await post(client, MESSAGES, message("Name a lake", max_tokens=1))).body
+    assert (body["stop_reason"], body["usage"]["output_tokens"]) == ("max_tokens", 1)
+
+
+async def test_limits_are_told_under_anthropics_names(client, simulator):
+    simulator.change(rpm=1)
+    answered = await post(client, MESSAGES, message("Hi"))
+    assert answered.headers["anthropic-ratelimit-requests-limit"] == "1"
+    assert answered.headers["anthropic-ratelimit-requests-remaining"] == "0"
+    refused = await post(client, MESSAGES, message("Hi"))
+    assert (refused.status, refused.body["error"]["type"]) == (429, "rate_limit_error")
+    assert refused.headers["anthropic-ratelimit-requests-limit"] == "1"
+    assert int(refused.headers["retry-after"]) > 0
+
+
+async def test_a_wrong_request_is_refused_in_anthropics_shape(client):
+    no_limit = {name: value for name, value in message("x").items() if name != "max_tokens"}
+    as_message = {"messages": [{"role": "system", "content": "x"}]}
+    for body, status, kind in [
+        (message("x") | {"model": "claude-9"}, 404, "not_found_error"),
+        ({"model": "sim-small"}, 400, "invalid_request_error"),
+        (no_limit, 400, "invalid_request_error"),
+        (message("x") | as_message, 400, "invalid_request_error"),
+        (message("x") | {"model": "sim-small:529"}, 529, "overloaded_error"),
+        (message("x", stream=True), 400, "invalid_request_error"),
+    ]:
+        answered = await post(client, MESSAGES, body)
+        assert (answered.status, answered.body["type"]) == (status, "error"), body
+        assert answered.body["error"]["type"] == kind
+        assert answered.body["error"]["message"]
+
+
+COUNTS = {"total_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count"}
+
+
+def ollama_chat(text, **more):
+    return {"model": "sim-small", "messages": [{"role": "user", "content": text}], **more}
+
+
+async def test_an_answer_has_ollamas_fields(client):
+    body = (await post(client, "/api/chat", ollama_chat("What is 2 + 2?", stream=False))).body
+    assert body["message"]["role"] == "assistant"
+    assert body["message"]["content"]
+    assert (body["done"], body["done_reason"]) == (True, "stop")
+    assert body.keys() >= COUNTS
+    assert body["prompt_eval_count"] > 0 < body["eval_count"]
+    asked = {"model": "sim-small", "prompt": "Name a river", "system": "Be kind", "stream": False}
+    body = (await post(client, "/api/generate", asked)).body
+    assert "river" in body["response"]
+    assert body.keys() >= COUNTS
+
+
+async def test_a_chat_streams_as_lines_of_json(client):
+    whole = (await post(client, "/api/chat", ollama_chat("Name a lake", stream=False))).body
+    for more in ({}, {"stream": True}):
+        async with client.post("/api/chat", json=ollama_chat("Name a lake", **more)) as response:
+            assert response.content_type == "application/x-ndjson"
+            lines = [json.loads(line) for line in (await response.text()).splitlines()]
+        assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+        said = "".join(line["message"]["content"] for line in lines)
+        assert said == whole["message"]["content"]
+        assert lines[-1]["eval_count"] == whole["eval_count"]
+
+
+async def test_embed_gives_one_vector_per_input_and_num_predict_cuts_the_answer(client):
+    body = (await post(client, "/api/embed", {"model": "sim-embed", "input": ["one", "two"]})).body
+    assert [len(vector) for vector in body["embeddings"]] == [768, 768]
+    assert body["prompt_eval_count"] > 0
+    asked = ollama_chat("Name a lake", stream=False, options={"num_predict": 1})
+    body = (await post(client, "/api/chat", asked)).body
+    assert (body["done_reason"], body["eval_count"]) == ("length", 1)
+
+
+async def test_the_models_are_listed_with_their_tag(client):
+    async with client.get("/api/tags") as response:
+        models = (await response.json())["models"]
+    assert "sim-small:latest" in {model["name"] for model in models}
+    assert {"digest", "size", "modified_at", "details"} <= models[0].keys()
+    tagged = ollama_chat("Hi", stream=False) | {"model": "sim-small:latest"}
+    assert (await post(client, "/api/chat", tagged)).status == 200  # a tag is no fault
+
+
+async def test_a_wrong_request_is_refused_in_ollamas_shape(client):
+    for path, body, status in [
+        ("/api/chat", ollama_chat("hi") | {"model": "llama9"}, 404),
+        ("/api/chat", {"model": "sim-small"}, 400),
+        ("/api/generate", {"model": "sim-small", "prompt": 5}, 400),
+        ("/api/chat", ollama_chat("hi", options=[1]), 400),
+        ("/api/nothing", {}, 404),
+    ]:
+        answered = await post(client, path, body)
+        assert answered.status == status, (path, body)
+        assert isinstance(answered.body["error"], str)

@@ -20,6 +20,7 @@ from runs.models import Dataset, Endpoint
 from tests import toy_kind
 from tests.commands.conftest import CASES, command, write
 from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.harness.factories import toy_document
 from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.kinds.mutate import Mutation
 from workers.engine.kinds.select.report import Rival, report_of
@@ -101,12 +102,7 @@ def test_a_selection_without_an_answer_has_no_score():
 def toy(tmp_path, document, ada, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
     monkeypatch.setitem(SITE_KINDS, "toy", toy_kind.SITE)
-    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
-    prompt = {"name": "first", "system": "Answer with the number only."}
-    models = {"model": "simulated/sim-small", "writer": "simulated/sim-large"}
-    return write(
-        tmp_path / "toy.yaml", {**kept, **models, "kind": "toy", "prompt": prompt, "rounds": 3}
-    )
+    return write(tmp_path / "toy.yaml", toy_document(document))
 
 
 def test_in_this_process_roles_are_counted_apart(toy, tmp_path, simulator):

@@ -155,3 +155,11 @@ def beat(*names: str, seconds_ago: float = -PATIENCE_SECONDS) -> None:
         now = client.time()[0]
         client.zadd(BEATS, dict.fromkeys(names, now - seconds_ago))
     forget_troubles()
+
+
+def toy_document(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Of the kind of tests/toy_kind.py, on what the document of an evaluation runs on."""
+    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
+    prompt = {"name": "first", "system": "Answer with the number only."}
+    models = {"model": "simulated/sim-small", "writer": "simulated/sim-large"}
+    return {**kept, **models, "kind": "toy", "prompt": prompt, "rounds": 3, **changes}

@@ -24,7 +24,7 @@ from runs.services.datasets.storing import (
 from runs.services.removing.retention import prune_runs
 from runs.services.runs import create_run
 from tests import toy_kind
-from tests.harness.factories import client_of, make_person
+from tests.harness.factories import client_of, make_person, toy_document
 from tests.workers.working import finish, paused, running_worker
 from workers.engine.kinds import KINDS
 from workers.engine.records import EVALUATE
@@ -66,18 +66,8 @@ def made(document, monkeypatch):
     for name, kind in toy_kind.TOYS.items():
         monkeypatch.setitem(KINDS, name, kind)
     monkeypatch.setitem(SITE_KINDS, "made_toy", "tests.toy_site.MadeToySite")
-    kept = {name: document[name] for name in ("name", "scorers", "limits")}
-    prompt = {"name": "first", "system": "Answer with the number only."}
-    model = "simulated/sim-small"
-    return {
-        **kept,
-        "kind": "made_toy",
-        "seed": 30,
-        "prompt": prompt,
-        "model": model,
-        "rounds": 2,
-        "sums": 5,
-    }
+    made = toy_document(document, kind="made_toy", seed=30, rounds=2, sums=5)
+    return {name: made[name] for name in made if name not in {"dataset", "writer"}}
 
 
 def test_cases_that_a_kind_makes_belong_to_its_runs(alice, made, simulator):

@@ -17,7 +17,7 @@ from runs.services.control.retrying import retry_failed
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.api.asking import Asker
-from tests.harness.factories import client_of
+from tests.harness.factories import client_of, toy_document
 from tests.workers.by_hand import work_through
 from workers.engine.kinds import KINDS
 from workers.engine.records import ANSWER, PROPOSE, Judgement, Score
@@ -33,10 +33,7 @@ TOKENS: dict[str, Any] = {"tokens_in": 3, "tokens_out": 2, "calls_sent": 1, "lat
 def toy(document, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
     monkeypatch.setitem(SITE_KINDS, "toy", toy_kind.SITE)
-    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
-    prompt = {"name": "first", "system": "Answer with the number only."}
-    models = {"model": "simulated/sim-small", "writer": "simulated/sim-large"}
-    return {**kept, **models, "kind": "toy", "prompt": prompt, "rounds": ROUNDS}
+    return toy_document(document, rounds=ROUNDS)
 
 
 def answering(failing="", answer="Work carefully."):

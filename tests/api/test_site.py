@@ -45,7 +45,9 @@ def test_they_are_for_reading_tokens_and_for_staff_also_on_an_empty_site(alice, 
     assert Client().get("/metrics", headers=other).status_code == 403
 
 
-def test_the_cache_is_looked_at_and_pruned(asker, staff, stranger, run):
+def test_the_cache_is_looked_at_pruned_and_brought_back_unless_it_went_for_good(
+    asker, staff, stranger, run
+):
     for number in range(30):
         add_cached_reply(run, f"{number:064x}")
     assert asker.get("/cache").json()["entries"] == 30
@@ -54,27 +56,19 @@ def test_the_cache_is_looked_at_and_pruned(asker, staff, stranger, run):
     rest = asker.get("/cache/entries", cursor=first["next_cursor"]).json()
     assert (len(rest["data"]), rest["next_cursor"]) == (5, None)
     assert stranger.get("/cache/entries").json()["data"] == []
-    assert asker.post("/cache/prune", {"run": run.pk}).status_code == 403
     counted = staff.post("/cache/prune", {"run": run.pk, "dry_run": True}).json()
     assert (counted["applied"], counted["left"]) == (False, 30)
     assert staff.post("/cache/prune", {}).status_code == 422
     pruned = staff.post("/cache/prune", {"model": "simulated/sim-small"}).json()
     assert (pruned["removed"], pruned["left"]) == (30, 0)
     assert not CachedReply.objects.exists()
-
-
-def test_pruned_answers_are_brought_back_unless_they_went_for_good(asker, staff, run):
-    add_cached_reply(run, "a" * 64)
-    until = staff.post("/cache/prune", {"run": run.pk}).json()["remove_after"]
-    assert staff.get("/cache/removals").json()["data"] == [{"remove_after": until, "answers": 1}]
-    for refused in (asker.get("/cache/removals"), asker.post("/cache/restore", {})):
-        assert refused.status_code == 403
-    back = staff.post("/cache/restore", {"remove_after": until}).json()
-    assert back == {"changed": True, "restored": 1}
-    assert CachedReply.objects.get().run == run
-    assert staff.post("/cache/restore", {"remove_after": until}).json()["restored"] == 0
+    until = {"remove_after": pruned["remove_after"]}
+    assert staff.get("/cache/removals").json()["data"] == [{**until, "answers": 30}]
+    for restored in (30, 0):
+        assert staff.post("/cache/restore", until).json()["restored"] == restored
+    assert {reply.run for reply in CachedReply.objects.all()} == {run}
     gone = staff.post("/cache/prune", {"run": run.pk, "for_good": True}).json()
-    assert (gone["removed"], gone["remove_after"]) == (1, None)
+    assert (gone["removed"], gone["remove_after"]) == (30, None)
     assert staff.get("/cache/removals").json()["data"] == []
 
 

@@ -166,12 +166,9 @@ def test_both_values_of_the_best_are_told():
     assert len(here_results.candidate_lines(run)) == 3
     assert here_results.role_lines(run)[CONFIRM].done == 3
     assert run.planned == 27
-
-
-def test_nothing_held_out_is_nothing_to_tell():
-    run = played()
-    assert here_results.confirmation_of(run) is None
-    assert run.planned == 36
+    none_held_out = played()
+    assert here_results.confirmation_of(none_held_out) is None
+    assert none_held_out.planned == 36
 
 
 SEED = (

@@ -179,29 +179,23 @@ def test_a_held_run_can_be_cancelled(alice, held, simulator):
     assert set(RunState.held()) == {RunState.PAUSING, RunState.PAUSED}
 
 
-def test_a_run_that_is_paused_before_a_worker_saw_it_waits_to_be_resumed(alice, few, simulator):
-    run = create_run(alice, few)
-    assert pause_run(run, alice)
-    assert is_in(run, RunState.PAUSED)
-    with running_worker():
-        other = finish(create_run(alice, {**few, "seed": 1}))
-        assert is_in(run, RunState.PAUSED)
-        assert run.started is None
-        assert resume_run(run, alice)
-        finish(run)
-    assert run.state == other.state == RunState.COMPLETED
-
-
-def test_a_pause_that_comes_with_the_last_calls_lets_the_run_finish(alice, few, simulator):
+def test_a_pause_may_come_before_a_worker_saw_the_run_or_with_its_last_calls(alice, few, simulator):
+    """The first waits to be resumed, the second lets the run finish."""
     simulator.change(hold_after=0)
     few["limits"]["max_concurrent"] = 50
+    unseen = create_run(alice, {**few, "seed": 1})
+    assert pause_run(unseen, alice)
     with running_worker():
         run = create_run(alice, few)
         flies(simulator, 20)
         assert pause_run(run, alice)
         simulator.change(hold_after=None)
         finish(run)
-    assert (run.state, run.done) == (RunState.COMPLETED, 20)
+        assert is_in(unseen, RunState.PAUSED)
+        assert unseen.started is None
+        assert resume_run(unseen, alice)
+        finish(unseen)
+    assert (run.state, run.done, unseen.state) == (RunState.COMPLETED, 20, RunState.COMPLETED)
 
 
 def peak_of_next_calls(simulator, calls=40):
@@ -215,7 +209,7 @@ def wait_for_peak(simulator, limit):
     wait_until(lambda: peak_of_next_calls(simulator) == limit)
 
 
-def test_a_changed_limit_holds_for_the_calls_that_wait_already(alice, few, simulator):
+def test_a_changed_limit_or_rate_holds_for_the_calls_that_wait_already(alice, few, simulator):
     simulator.change(latency_ms=50, hold_after=0)
     few |= {"repeats": 100, "limits": {**few["limits"], "max_concurrent": 20}}
     # Together they have 40 trials in hand, in chunks of 5: enough for 20 calls at any time.
@@ -227,14 +221,7 @@ def test_a_changed_limit_holds_for_the_calls_that_wait_already(alice, few, simul
             simulator.change(hold_after=None, gather=limit)
             wait_for_peak(simulator, limit)
             assert peak_of_next_calls(simulator, calls=60) <= limit
-        cancel_run(run)
-
-
-def test_a_rate_given_later_is_kept(alice, few, simulator):
-    simulator.change(latency_ms=50)
-    with running_worker():
-        run = create_run(alice, {**few, "repeats": 100})
-        wait_until(lambda: simulator.ledger()["total"] > 20)
+        simulator.change(gather=None)
         assert retune_run(run, alice, {"requests_per_minute": 60}, "the provider asked")
         # A provider that stands still for a second meets two at once: then the next ones count.
         wait_until(lambda: peak_of_next_calls(simulator, calls=3) == 1)

@@ -11,6 +11,7 @@ import yaml
 
 from evalsite.env import BASE_DIR
 from tests.commands.conftest import write
+from tests.commands.test_new_folder import SUMS
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import environment_of_a_site
 
@@ -19,15 +20,7 @@ pytestmark = [pytest.mark.late, pytest.mark.timeout(900)]  # two starts of a sit
 SECRET_KEY = "a secret of the repository, of fifty characters and more"
 EXAMPLE = BASE_DIR / "docs" / "ci-example.yml"
 ROWS = [{"question": f"What is {n} + {n + 3}?", "expected": str(2 * n + 3)} for n in range(1, 13)]
-EVALS = {
-    "name": "sums",
-    "kind": "evaluate",
-    "dataset": "sums",
-    "prompts": [{"name": "terse", "system": "Answer with the number only."}],
-    "models": ["simulated/sim-large"],
-    "scorers": ["numeric"],
-    "limits": {"max_concurrent": 20, "requests_per_minute": None},
-}
+EVALS = {**SUMS, "name": "sums", "limits": {"max_concurrent": 20, "requests_per_minute": None}}
 WORSE = {**EVALS, "prompts": [{"name": "terse", "user": "Say hello."}]}
 
 

@@ -20,7 +20,7 @@ from runs.models import Dataset, Endpoint
 from tests import toy_kind
 from tests.commands.conftest import CASES, command, write
 from tests.engine.selecting import make_matrix, of_matrix, play, select
-from tests.harness.factories import toy_document
+from tests.harness.factories import run_document, toy_document
 from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.kinds.mutate import Mutation
 from workers.engine.kinds.select.report import Rival, report_of
@@ -134,14 +134,9 @@ GIVEN = [Case(place, {"question": "?", "expected": "1"}) for place in range(12)]
 
 def played(**changes):
     """The second prompt is right everywhere but on the last three trials, which confirm it."""
-    document = {
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": [{"name": name, "user": "{{question}}", "system": name} for name in "abc"],
-        "models": ["one/m"],
-        "scorers": ["exact"],
-        **changes,
-    }
+    prompts = [{"name": name, "user": "{{question}}", "system": name} for name in "abc"]
+    sums = Dataset(name="sums", version=1)
+    document = run_document(sums, prompts=prompts, models=["one/m"], **changes)
     configuration = read_configuration(document)
     session = Session(configuration.begin(len(GIVEN)))
     run = HereRun(configuration, GIVEN, "sums@1", "", {})

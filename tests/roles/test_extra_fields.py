@@ -261,15 +261,10 @@ def store_deep_values(levels: int) -> None:
     """As versions without a limit did."""
     value = json.loads(deep(levels))
     model = {"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": value}}
-    for run in Run.objects.all():
-        run.document = {**run.document, "models": [model]}
-        run.save()
-    for stored in Configuration.objects.all():
-        stored.document = {**stored.document, "models": [model]}
-        stored.save()
-    for candidate in Candidate.objects.all():
-        candidate.document = {**candidate.document, "model": model}
-        candidate.save()
+    for one in (*Run.objects.all(), *Configuration.objects.all(), *Candidate.objects.all()):
+        changed = {"model": model} if isinstance(one, Candidate) else {"models": [model]}
+        one.document = {**one.document, **changed}
+        one.save()
     for record in ScoreRecord.objects.select_related("score"):
         score = record.score
         record.delete()

@@ -8,6 +8,7 @@ import pytest
 import redis.asyncio
 
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from workers.engine.clock import SystemClock
 from workers.engine.throttling.permits import Allowance, Demand, LocalPermits, Quota, Report
 from workers.engine.throttling.throttle import Throttle
@@ -94,13 +95,10 @@ async def test_all_holders_share_one_allowance(client):
     assert [grant.permits for grant in grants] == [5, 2]
 
 
-@pytest.mark.parametrize(
-    ("allowed", "part"),
-    [
-        (Allowance(calls=100, calls_used=40), Allowance(calls=70, calls_used=40)),
-        (Allowance(calls=100, calls_used=120), Allowance(calls=120, calls_used=120)),
-        (Allowance(nanos=9, nanos_used=0), Allowance(nanos=4, nanos_used=0)),
-    ],
+@table(
+    (Allowance(calls=100, calls_used=40), Allowance(calls=70, calls_used=40)),
+    (Allowance(calls=100, calls_used=120), Allowance(calls=120, calls_used=120)),
+    (Allowance(nanos=9, nanos_used=0), Allowance(nanos=4, nanos_used=0)),
 )
 def test_without_redis_each_of_two_workers_has_its_part_of_the_rest(allowed, part):
     assert part_of(allowed, 2) == part
@@ -159,12 +157,14 @@ async def paid(budgets, times, endpoint=ENDPOINT):
     return sum([await budgets.withdraw(endpoint) for _ in range(times)])
 
 
-async def test_two_workers_share_one_reserve(client):
+async def test_two_workers_share_one_reserve_also_of_an_emptied_redis(client):
     ann, ben = RedisRetryBudgets(client, 2), RedisRetryBudgets(client, 2)
     assert await paid(ann, 7) == 7
     assert await paid(ben, 7) == 3
     assert await paid(ann, 1) == 0
     assert await paid(ben, 1, "another endpoint") == 1
+    await client.flushall()  # it begins with one reserve again
+    assert await paid(ann, 6) + await paid(ben, 6) == 10
 
 
 async def test_calls_that_go_well_anywhere_earn_retries(client):
@@ -179,13 +179,6 @@ async def test_calls_that_go_well_anywhere_earn_retries(client):
     while await client.get(f"permits:retries:{ENDPOINT}") == b"0":
         pass  # told by itself, in the background
     assert await paid(ann, 10) == int(0.15 * TOLD_EVERY)
-
-
-async def test_an_emptied_redis_begins_with_one_reserve(client):
-    ann, ben = RedisRetryBudgets(client, 2), RedisRetryBudgets(client, 2)
-    assert await paid(ann, 10) == 10
-    await client.flushall()
-    assert await paid(ann, 6) + await paid(ben, 6) == 10
 
 
 async def test_without_redis_each_worker_has_its_part():

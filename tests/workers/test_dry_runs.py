@@ -31,7 +31,7 @@ def patient(monkeypatch):
     monkeypatch.setattr(try_first, "__defaults__", (PATIENCE_SECONDS,))
 
 
-def test_it_tries_different_candidates_and_the_launch_does_not_pay_again(
+def test_it_tries_different_candidates_which_the_cache_keeps_until_the_person_is_erased(
     alice, document, priced, simulator
 ):
     before = estimate(document, datasets_to_run_on(alice), alice)
@@ -48,6 +48,11 @@ def test_it_tries_different_candidates_and_the_launch_does_not_pay_again(
     assert again.cost == 0
     assert [score.answer for score in again.scores] == [score.answer for score in result.scores]
     assert not Run.objects.exists()
+    kept = CachedReply.objects.count()
+    try_first(alice, {**document, "cache": "off"})
+    assert (CachedReply.objects.count(), DryRun.objects.latest("pk").calls) == (kept, 3)
+    erase_person(alice, make_person("root", role=Role.ADMIN))
+    assert not CachedReply.objects.exists()
 
 
 def test_what_it_asks_is_what_the_run_asks_first(document):
@@ -60,17 +65,6 @@ def test_what_it_asks_is_what_the_run_asks_first(document):
     ]
 
 
-def test_without_the_cache_nothing_is_kept(alice, document, simulator):
-    try_first(alice, {**document, "cache": "off"})
-    assert not CachedReply.objects.exists()
-    assert DryRun.objects.get().calls == 3
-
-
-def test_a_pipeline_shows_each_of_its_calls(alice, selection, simulator):
-    result = try_first(alice, selection)
-    assert [len(score.calls) for score in result.scores] == [2, 2, 2]
-
-
 def test_calls_that_take_too_long_are_not_waited_for(alice, document, simulator):
     simulator.change(latency_ms=600_000)
     result = try_first(alice, document, deadline_seconds=0.5)
@@ -79,10 +73,13 @@ def test_calls_that_take_too_long_are_not_waited_for(alice, document, simulator)
     assert DryRun.objects.get().calls == 0
 
 
-def test_a_budget_of_the_run_holds(alice, document, simulator):
+def test_a_budget_of_the_run_holds_and_a_pipeline_shows_each_of_its_calls(
+    alice, document, selection, simulator
+):
     result = try_first(alice, {**document, "budget": {"calls": 1}})
     assert sum(simulator.ledger()["by_model"].values()) == 1
     assert len(result.scores) == 1
+    assert [len(score.calls) for score in try_first(alice, selection).scores] == [2, 2, 2]
 
 
 def test_whose_day_is_used_up_tries_nothing(alice, document, priced, simulator):
@@ -93,13 +90,6 @@ def test_whose_day_is_used_up_tries_nothing(alice, document, priced, simulator):
     with pytest.raises(ConfigurationError, match=r"Of your \$1\.00 a day"):
         try_first(alice, document)
     assert sum(simulator.ledger()["by_model"].values()) == 0
-
-
-def test_an_erased_person_leaves_no_answers(alice, document, simulator):
-    try_first(alice, document)
-    assert CachedReply.objects.count() == 3
-    erase_person(alice, make_person("root", role=Role.ADMIN))
-    assert not CachedReply.objects.exists()
 
 
 def test_the_page_shows_answers_and_what_they_cost(alice, document, priced, simulator):

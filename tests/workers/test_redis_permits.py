@@ -28,26 +28,21 @@ def holder(client, name, workers=2):
     return RedisPermits(client, name, workers, LocalPermits(time.monotonic))
 
 
-async def test_all_holders_together_stay_within_the_limit(client):
+async def test_all_holders_together_stay_within_the_limit_and_what_is_given_back_is_free(client):
     ann, ben = holder(client, "ann"), holder(client, "ben")
     first = await ann.exchange((RUN,), Demand((0,), 7))
     second = await ben.exchange((RUN,), Demand((0,), 7))
     assert (first.permits, second.permits) == (7, 3)
     assert second.in_use == (10,)
+    assert (await ben.exchange((RUN,), Demand((3,), 4))).permits == 0
+    await ann.exchange((RUN,), Demand((3,), 0))
+    assert (await ben.exchange((RUN,), Demand((3,), 4))).permits == 4
 
 
 async def test_a_permit_needs_room_under_every_quota(client):
     grant = await holder(client, "ann").exchange((RUN, MODEL), Demand((0, 0), 20))
     assert grant.permits == 6
     assert grant.in_use == (6, 6)
-
-
-async def test_what_is_given_back_is_free_for_others(client):
-    ann, ben = holder(client, "ann"), holder(client, "ben")
-    await ann.exchange((RUN,), Demand((0,), 10))
-    assert (await ben.exchange((RUN,), Demand((0,), 4))).permits == 0
-    await ann.exchange((RUN,), Demand((6,), 0))
-    assert (await ben.exchange((RUN,), Demand((0,), 4))).permits == 4
 
 
 async def test_who_has_more_than_its_share_is_asked_to_give_back(client):

@@ -139,6 +139,9 @@ def test_a_run_is_shown_in_the_shape_that_was_promised(asker, run):
     assert found["score"]["failed_share"] == 0.5
     assert found["score"]["value_failures_wrong"] == 0.5
     assert found["best"]["candidate"] == run.candidates.get().key
+    texts = asker.get(f"/runs/{run.pk}/live").json()["text"]
+    assert texts["errors_context"] == "50.0 %, most: timeout"
+    assert "0.500 if failures count as wrong" in texts["score_context"]
 
 
 @pytest.mark.usefixtures("still_clock")

@@ -261,7 +261,8 @@ def store_deep_values(levels: int) -> None:
     """As versions without a limit did."""
     value = json.loads(deep(levels))
     model = {"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": value}}
-    for one in (*Run.objects.all(), *Configuration.objects.all(), *Candidate.objects.all()):
+    things: list[Any] = [*Run.objects.all(), *Configuration.objects.all(), *Candidate.objects.all()]
+    for one in things:
         changed = {"model": model} if isinstance(one, Candidate) else {"models": [model]}
         one.document = {**one.document, **changed}
         one.save()

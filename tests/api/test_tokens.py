@@ -121,7 +121,7 @@ def test_on_a_fresh_site_the_command_makes_an_account_that_leaves_the_set_up_ope
         assert caught.value.returncode == 2
 
 
-def test_the_page_shows_a_new_token_once_revokes_it_and_says_what_is_wrong(alice):
+def test_the_page_shows_a_new_token_once_or_what_is_wrong(alice):
     browser = client_of(alice)
     given = {"name": "my notebook", "days": "30", "scopes": ["read"]}
     made = browser.post(reverse("tokens"), given).content.decode()

@@ -246,15 +246,15 @@ async def test_a_large_answer_goes_by_the_cache(url):
 async def test_who_refreshes_joins_calls_of_the_same_run_only_and_never_gets_what_was_cached(url):
     cache, provider = MemoryCache(), Provider("new")
     cache.put(KEY, REQUEST, Reply("old", 1.0))
-    scopes = ["run:1:", "run:1:", "run:2:"]
-    async with workers(url, 3, cache) as flights, asyncio.TaskGroup() as group:
+    scopes = ["run:1:", "run:1:", "run:2:", ""]
+    async with workers(url, 4, cache) as flights, asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(each.fly(KEY, provider.call, scope))
             for each, scope in zip(flights, scopes, strict=True)
         ]
         await until_some_flight_is(url, "w")
         provider.may_answer.set()
-    assert provider.calls == 2
+    assert provider.calls == 3
     assert sum(task.result().is_joined for task in tasks) == 1
     assert {task.result().reply.text for task in tasks} == {"new"}
 

@@ -188,13 +188,19 @@ def test_a_forged_device_is_a_stranger_and_so_is_every_browser_after_a_new_passw
 
 
 def test_behind_a_trusted_proxy_people_do_not_wait_for_each_other(alice, settings):
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"  # the limits hold without it
     proxy = {"address": "172.16.0.2", "headers": {"X-Forwarded-For": "9.9.9.9, 5.5.5.5"}}
     settings.TRUSTED_PROXIES = parse_proxies(("1",))
     fail(4, address="5.5.5.5")
     assert [was_checked(guess(**proxy)) for _ in range(2)] == [True, False]
     proxy["headers"] = {"X-Forwarded-For": "6.6.6.6"}
     assert gets_in(sign_in(Client(), **proxy))
+
+
+def test_the_limits_hold_without_redis(alice, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    fail(4)
+    assert [was_checked(guess()) for _ in range(2)] == [True, False]
+    assert gets_in(sign_in(Client(), address=ELSEWHERE))
 
 
 def test_every_kind_of_account_is_hashed_for_once_and_told_the_same(alice):

@@ -15,7 +15,6 @@ from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.records import EVALUATE, PROPOSE, Candidate, Case, Outcome, Reply, Request
 from workers.engine.score_records import LARGEST_RECORD, encode_record
 from workers.engine.session import Session
-from workers.engine.strategies import Strategy
 from workers.engine.targets import Ask, Target, TargetParts
 
 ROUNDS = 4
@@ -53,19 +52,15 @@ async def test_each_round_tries_the_prompt_that_a_model_wrote(toy, cases, simula
         assert child.document["prompt"]["system"] == told.answer
 
 
-async def test_parallel_equals_sequential(toy, cases, simulator):
-    parallel = await run_document(toy, cases, simulator.url)
-    toy["limits"] = {**toy["limits"], "max_concurrent": 1}
-    assert table_of(await run_document(toy, cases, simulator.url)) == table_of(parallel)
-
-
-async def test_a_replay_bears_the_same_candidates(toy, cases, simulator):
+async def test_parallel_equals_sequential_and_a_replay_bears_the_same(toy, cases, simulator):
     scores = await run_document(toy, cases, simulator.url)
     session = replayed(toy, cases, scores)
     keys = list(dict.fromkeys(score.trial.candidate for score in scores))
     assert [candidate.key for candidate in session.candidates] == keys
     assert session.plan(100) == []
     assert session.is_finished
+    toy["limits"] = {**toy["limits"], "max_concurrent": 1}
+    assert table_of(await run_document(toy, cases, simulator.url)) == table_of(scores)
 
 
 @table(
@@ -91,34 +86,18 @@ class Careless(Climb):
         self._allowed |= {"nothing"}
 
 
-class Deaf(Climb):
-    """Uses answers, and does not say so."""
-
-    hears = frozenset()
-
-
-class CarelessToy(Toy):
-    def open_strategy(self, cases: int) -> Strategy:
-        return Careless(self, cases)
-
-
-class DeafToy(Toy):
-    def open_strategy(self, cases: int) -> Strategy:
-        return Deaf(self, cases)
-
-
 async def test_a_birth_that_no_case_can_fill_is_refused_at_once(toy, cases, simulator, monkeypatch):
-    monkeypatch.setitem(KINDS, "toy", CarelessToy)
+    monkeypatch.setattr(Toy, "open_strategy", lambda toy, count: Careless(toy, count))
     simulator.play({"match": {"contains": "Rewrite"}, "do": "answer", "answer": "Say {{nothing}}."})
     with pytest.raises(ConfigurationError, match=r"child 1: \{\{nothing\}\} is not a column"):
         await run_document(toy, cases, simulator.url)
 
 
 async def test_a_strategy_is_told_no_answer_that_it_does_not_ask_for(
-    toy, cases, simulator, monkeypatch
+    toy, cases, simulator, set_constant
 ):
     """Or it would learn here what no replay can tell it."""
-    monkeypatch.setitem(KINDS, "toy", DeafToy)
+    set_constant(Climb, "hears", frozenset())
     scores = await run_document(toy, cases, simulator.url)
     assert len(scores) == len(cases) + ROUNDS - 1
 
@@ -155,24 +134,16 @@ class GivingToy(Toy):
     target: ClassVar[type[Target]] = Giving
 
 
-TOO_LARGE = "x" * LARGEST_RECORD
+REPLY, SILENCE = Reply("5", 0.0), Reply("", 0.0, flaw="no_text")
+TOO_LARGE = "The record has 1,000,002 bytes. At most 1,000,000 are kept."
 
 
 @table(
-    row(
-        Outcome(Reply("5", 0.0), 1.0, record=TOO_LARGE),
-        "bad_record",
-        "The record has 1,000,002 bytes. At most 1,000,000 are kept.",
-        id="too large",
-    ),
-    row(
-        Outcome(Reply("5", 0.0), 1.0, record={"at": object()}),
-        "bad_record",
-        "The record is not JSON",
-        id="not JSON",
-    ),
-    row(Outcome(Reply("5", 0.0), float("nan")), "scorer_error", "the value nan", id="no number"),
-    row(Outcome(Reply("", 0.0, flaw="no_text")), "no_text", "no text", id="no text"),
+    row(Outcome(REPLY, 1.0, record="x" * LARGEST_RECORD), "bad_record", TOO_LARGE, id="too large"),
+    row(Outcome(REPLY, 1.0, record=object()), "bad_record", "is not JSON", id="not JSON"),
+    row(Outcome(REPLY, float("nan")), "scorer_error", "the value nan", id="no number"),
+    row(Outcome(SILENCE), "no_text", "no text", id="no text"),
+    row(Outcome(SILENCE, 3.5, passed=True), "", "", id="a value needs no text"),
 )
 async def test_what_cannot_be_kept_is_an_error_that_says_why(
     toy, cases, simulator, monkeypatch, outcome, error, told
@@ -180,17 +151,9 @@ async def test_what_cannot_be_kept_is_an_error_that_says_why(
     monkeypatch.setitem(KINDS, "toy", GivingToy)
     monkeypatch.setattr(Giving, "outcome", outcome, raising=False)
     [score] = await run_document({**toy, "rounds": 1}, cases[:1], simulator.url)
-    assert (score.value, score.error, score.record) == (None, error, None)
+    kept = (None, None) if error else (3.5, True)
+    assert (score.value, score.passed, score.error, score.record) == (*kept, error, None)
     assert told in score.message
-
-
-async def test_a_value_needs_no_text(toy, cases, simulator, monkeypatch):
-    monkeypatch.setitem(KINDS, "toy", GivingToy)
-    monkeypatch.setattr(
-        Giving, "outcome", Outcome(Reply("", 0.0, flaw="no_text"), 3.5, passed=True), raising=False
-    )
-    [score] = await run_document({**toy, "rounds": 1}, cases[:1], simulator.url)
-    assert (score.value, score.passed, score.error) == (3.5, True, "")
 
 
 def test_the_largest_record_is_kept():

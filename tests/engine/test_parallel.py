@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,11 +72,7 @@ def test_results_keep_their_place_when_the_last_item_finishes_first():
 
 def test_none_is_a_result_like_any_other_and_items_are_spread_over_the_arguments():
     assert map_parallel(lambda item: None, [1, 2, 3]) == [None, None, None]
-    assert run_parallel(lambda a, b: a if a == b else None, [(1, 1), (1, 2), (3, 3)]) == [
-        1,
-        None,
-        3,
-    ]
+    assert run_parallel(lambda a, b: a if a == b else None, [(1, 1), (1, 2)]) == [1, None]
     assert run_parallel(lambda a, b=0: a - b, [(5, 3), [4, 1], (7,)]) == [2, 3, 7]
     items = [("p", "q", "r" * length) for length in range(6)]
     assert score_batch_parallel(lambda p, q, r: len(p + q + r), items) == [2, 3, 4, 5, 6, 7]
@@ -128,30 +125,15 @@ def test_every_item_is_tried_even_after_a_failure():
 
 @table(generate_candidates, generate_candidates_parallel)
 def test_one_response_per_system_prompt_in_their_order(generate):
-    model = Model()
-    responses = generate(model, ["Be brief.", "Be kind."], "Why?", temperature=0.1, top_p=0.5)
+    model, prompts = Model(), [f"Prompt {number}" for number in range(9)]
+    responses = generate(model, prompts, "Why?", temperature=0.1, top_p=0.5)
+    answers = [f"<{prompt}\n\nUser: Why?>" for prompt in prompts]
     assert responses == [
-        CandidateResponse(
-            text="<Be brief.\n\nUser: Why?>",
-            system_prompt="Be brief.",
-            prompt_index=0,
-            raw="<Be brief.\n\nUser: Why?>",
-        ),
-        CandidateResponse(
-            text="<Be kind.\n\nUser: Why?>",
-            system_prompt="Be kind.",
-            prompt_index=1,
-            raw="<Be kind.\n\nUser: Why?>",
-        ),
+        CandidateResponse(text=answer, system_prompt=prompt, prompt_index=place, raw=answer)
+        for place, (prompt, answer) in enumerate(zip(prompts, answers, strict=True))
     ]
     assert {call[1:3] for call in model.calls} == {(512, 0.1)}
     assert all(call[3] == {"top_p": 0.5} for call in model.calls)
-
-
-def test_parallel_and_sequential_generation_give_the_same():
-    prompts = [f"Prompt {number}" for number in range(9)]
-    one_by_one = generate_candidates(Model(), prompts, "Why?")
-    assert generate_candidates_parallel(Model(), prompts, "Why?", max_workers=9) == one_by_one
 
 
 class CrowdedModel(Crowd):
@@ -175,17 +157,10 @@ def test_a_call_that_fails_leaves_the_other_responses(generate):
 
 
 def test_an_answer_may_be_an_object_with_a_text():
-    @dataclass
-    class Answer:
-        text: str
-
-    class ObjectModel:
-        def complete(self, prompt, **options):
-            return Answer("42")
-
-    (response,) = generate_candidates(ObjectModel(), ["a"], "?")
-    assert response.text == "42"
-    assert response.raw == Answer("42")
+    answer = SimpleNamespace(text="42")
+    model = SimpleNamespace(complete=lambda prompt, **options: answer)
+    (response,) = generate_candidates(model, ["a"], "?")
+    assert (response.text, response.raw) == ("42", answer)
 
 
 @table(({"on_error": "ignore"}, "Choose one of: raise, return"), ({"max_workers": -1}, "1 or more"))

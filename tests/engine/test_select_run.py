@@ -1,7 +1,5 @@
 """Kind `select` end to end in one process, over real HTTP; and on score matrices, replayed."""
 
-import json
-
 import pytest
 from pydantic import ValidationError
 
@@ -41,12 +39,9 @@ def replay(document, cases, scores):
     return strategy
 
 
-def test_combinations_are_the_product_in_order(selection):
+def test_combinations_are_the_product_in_order_and_parameters_make_another_choice(selection):
     names = [candidate.name for candidate in read_configuration(selection).make_candidates()]
     assert names == [f"planner={one} + solver={other}" for one in MODELS for other in MODELS]
-
-
-def test_parameters_make_another_choice(selection):
     hot = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 1.0}}
     selection["steps"][0]["models"] = ["simulated/sim-small", hot]
     candidates = read_configuration(selection).make_candidates()
@@ -74,10 +69,9 @@ async def test_parallel_gives_the_same_table_as_sequential(simulator, selection,
 
 async def test_a_trial_takes_the_time_and_the_tokens_of_all_its_steps(simulator, selection, cases):
     simulator.change(latency_ms=30)
-    scores = await run_document(selection, cases[:2], simulator.url)
-    assert all((score.latency_ms or 0) >= 60 for score in scores)
-    assert all(score.calls_sent + sum(a.what != "call" for a in score.attempts) == 2
-               for score in scores)  # fmt: skip
+    for score in await run_document(selection, cases[:2], simulator.url):
+        assert (score.latency_ms or 0) >= 60
+        assert score.calls_sent + sum(one.what != "call" for one in score.attempts) == 2
 
 
 @table("arm_elimination", "paired_elimination", "matrix_ucb")
@@ -91,18 +85,22 @@ async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
     assert "sim-large" in strategy.candidates[strategy.best].document["choices"]["solver"]
 
 
+UNSURE = {"name": "arm_elimination", "confidence": -1}
+EPSILON = {"name": "threshold", "epsilon": 1}
+PARETO = {"mode": "pareto"}
+KEEPS_FRONT = "arm_elimination, paired_elimination, brute_force"
+
+
 @table(
     ({"strategy": {"name": "luck"}}, "strategy", "Choose one of: arm_elimination"),
-    ({"strategy": {"name": "brute_force", "epsilon": 1}}, "strategy", "has no option 'epsilon'"),
+    ({"strategy": EPSILON}, "strategy", "has no option 'epsilon'"),
+    ({"strategy": EPSILON}, "strategy", "takes: threshold, confidence, batch, budget, failures"),
+    ({"strategy": UNSURE}, "strategy.confidence", "Input should be greater than 0"),
     ({"steps": []}, "steps", "Add at least one step."),
     ({"prompts": []}, "prompts", "Allowed here: name, kind, seed"),
     ({"objective": {"lambda_cost": -1}}, "objective.lambda_cost", "greater than or equal to 0"),
-    ({"objective": {"mode": "pareto", "lambda_cost": 1}}, "objective", "Leave lambda_cost"),
-    (
-        {"objective": {"mode": "pareto"}, "strategy": "bayesian"},
-        "",
-        "For the mode pareto choose one of: arm_elimination, paired_elimination, brute_force",
-    ),
+    ({"objective": {**PARETO, "lambda_cost": 1}}, "objective", "Leave lambda_cost"),
+    ({"objective": PARETO, "strategy": "bayesian"}, "", f"pareto choose one of: {KEEPS_FRONT}"),
 )
 def test_problems_are_named(selection, change, path, message):
     with pytest.raises(ConfigurationError) as caught:
@@ -115,26 +113,20 @@ def test_problems_are_named(selection, change, path, message):
 def test_a_step_may_name_columns_and_earlier_steps_only(selection):
     selection["steps"][0]["user"] = "{{solver}} {{question}}"
     selection["steps"][1]["models"] = ["nowhere/model"]
+    made, columns = read_configuration(selection), ["question", "expected"]
     with pytest.raises(ConfigurationError) as caught:
-        check_against(
-            read_configuration(selection),
-            endpoints={"simulated": ()},
-            columns=["question", "expected"],
-            cases=20,
-        )
+        check_against(made, endpoints={"simulated": ()}, columns=columns, cases=20)
     paths = {problem.path for problem in caught.value.problems}
     assert paths == {"steps.0.user", "steps.1.models.0.endpoint"}
 
 
 def test_options_of_a_strategy_stand_in_one_place():
-    twice = {"name": "threshold", "threshold": 0.8, "options": {"threshold": 0.9}}
+    beside, inside = {"threshold": 0.8}, {"options": {"threshold": 0.8}}
+    for options in (beside, inside):
+        made = StrategyChoice.model_validate({"name": "threshold", **options})
+        assert made.options == {"threshold": 0.8}
     with pytest.raises(ValidationError, match="not both"):
-        StrategyChoice.model_validate(twice)
-    for once in (
-        {"name": "threshold", "threshold": 0.8},
-        {"name": "threshold", "options": {"threshold": 0.8}},
-    ):
-        assert StrategyChoice.model_validate(once).options == {"threshold": 0.8}
+        StrategyChoice.model_validate({"name": "threshold", **beside, **inside})
     with pytest.raises(ValidationError, match="A strategy is"):
         StrategyChoice.model_validate({})
 
@@ -142,28 +134,15 @@ def test_options_of_a_strategy_stand_in_one_place():
 SPREAD = [0.2, 0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.7, 0.95]
 
 
-def test_json_and_csv_give_the_same_matrix(tmp_path):
-    as_json, as_csv = tmp_path / "m.json", tmp_path / "m.csv"
-    names, scores = ["agent=a", "agent=b"], [[1, 0.5, None], [0, None, 1]]
-    as_json.write_text(json.dumps({"combinations": names, "scores": scores}))
-    as_csv.write_text("combination,d0,d1,d2\nagent=a,1,0.5,\nagent=b,0,,1\n")
-    assert read_matrix(as_json) == read_matrix(as_csv)
-    assert read_matrix(as_csv).scores == ((1.0, 0.5, None), (0.0, None, 1.0))
-
-
-def test_a_csv_needs_no_header(tmp_path):
-    file = tmp_path / "m.csv"
-    file.write_text("a,1,0\nb,0,\n")
-    assert read_matrix(file).combinations == ("a", "b")
-
-
 @table(
+    row("a,1,0,\nb,0,,1\n", id="no header"),
     row("name;d0;d1;d2\na;1;0;\nb;0;;1\n", id="semicolons"),
     row("name\td0\td1\td2\na\t1\t0\tnan\nb\t0\t \t1\n", id="tabs and nan"),
     row(",0,1,2\na,1,0,\nb,0,,1\n", id="datapoints with numbers for names"),
     row('"name","1","2","3"\n"a",1,0,\n\n"b",0,,1\n', id="quotes and empty lines"),
+    row('{"combinations": ["a", "b"], "scores": [[1, 0, null], [0, null, 1]]}', id="JSON"),
 )
-def test_a_csv_may_come_from_any_program(tmp_path, text):
+def test_a_matrix_may_come_from_any_program(tmp_path, text):
     file = tmp_path / "m.csv"
     file.write_text(text)
     matrix = read_matrix(file)
@@ -203,42 +182,40 @@ def test_a_line_gives_means_over_the_seeds(name):
     assert 0 <= line.found <= 1
     assert 0 < line.evaluations <= 360
     assert 0 < line.brute_force_share <= 1
+    header, told = lines_of([line])
+    assert "found" in header
+    assert f"{line.found:.0%}" in told
 
 
-def test_brute_force_always_finds_the_best_at_full_price():
-    line = bench(make_matrix(SPREAD), "brute_force", [1, 2])
-    assert (line.found, line.evaluations, line.brute_force_share) == (1.0, 360.0, 1.0)
+def matrix_of(*rows):
+    return Matrix("made", tuple(f"agent={place}" for place in range(len(rows))), rows)
 
 
-def test_failed_evaluations_are_told_beside_the_others_for_all_alike():
-    row = (1.0, None, 0.0, None)
-    matrix = Matrix("holes", ("agent=a", "agent=b"), (row, row))
-    for name in ("brute_force", "arm_elimination", "arm_elimination_survivors"):
-        line = bench(matrix, name, [1])
-        assert (line.evaluations, line.failed, line.brute_force_share) == (4.0, 4.0, 1.0)
+HOLES = matrix_of(*[(1.0, None, 0.0, None)] * 2)
 
 
-def test_any_of_several_equals_is_the_best():
-    matrix = Matrix("equals", tuple("abc"), ((1.0, 0.0), (0.0, 1.0), (0.0, 0.0)))
-    assert bench(matrix, "brute_force", range(4)).found == 1.0
-
-
-def test_nothing_is_found_where_nobody_ever_answers():
-    matrix = Matrix("silence", tuple("ab"), ((None, None),) * 2)
-    line = bench(matrix, "brute_force", [1])
-    assert (line.found, line.accuracy, line.evaluations, line.failed) == (0.0, 0.0, 0.0, 4.0)
+@table(
+    row(make_matrix(SPREAD), "brute_force", (1.0, 360.0, 0.0, 1.0), id="the best, at full price"),
+    row(matrix_of((1, 0), (0, 1), (0, 0)), "brute_force", (1.0, 6.0, 0.0, 1.0), id="equals"),
+    row(matrix_of(*[(None, None)] * 2), "brute_force", (0.0, 0.0, 4.0, 0.0), id="only failures"),
+    row(HOLES, "brute_force", (1.0, 4.0, 4.0, 1.0), id="failures are told beside the others"),
+    row(HOLES, "arm_elimination", (1.0, 4.0, 4.0, 1.0), id="for all alike"),
+    row(HOLES, "arm_elimination_survivors", (1.0, 4.0, 4.0, 1.0), id="really"),
+)
+def test_a_line_tells_what_was_found_and_what_that_took(matrix, name, told):
+    line = bench(matrix, name, range(4))
+    assert (line.found, line.evaluations, line.failed, line.brute_force_share) == told
+    assert line.found or line.accuracy == 0.0
 
 
 def test_the_published_arm_elimination_is_fooled_by_failures_and_ours_is_not():
     """One that fails on most cases and is right otherwise, against one that is nearly always so."""
     frail = tuple(1.0 if case % 10 == 0 else None for case in range(40))
     solid = tuple(0.0 if case % 20 == 7 else 1.0 for case in range(40))
-    matrix = Matrix("frail", ("agent=frail", "agent=solid"), (frail, solid))
-    published = bench(matrix, "arm_elimination", [1, 2, 3])
-    ours = bench(matrix, "arm_elimination_survivors", [1, 2, 3])
+    published = bench(matrix_of(frail, solid), "arm_elimination", [1, 2, 3])
+    ours = bench(matrix_of(frail, solid), "arm_elimination_survivors", [1, 2, 3])
     assert published.accuracy == 1.0  # by its own count
-    assert ours.accuracy == pytest.approx(0.95)
-    assert ours.found == 1.0
+    assert (ours.accuracy, ours.found) == (pytest.approx(0.95), 1.0)
 
 
 def test_paired_elimination_finds_as_much_for_less_on_matrices_that_nobody_tuned_it_for():
@@ -251,9 +228,3 @@ def test_paired_elimination_finds_as_much_for_less_on_matrices_that_nobody_tuned
     assert sum(line.found for line in ours) >= 0.95 * len(ours)
     assert sum(line.found for line in ours) >= sum(line.found for line in theirs)
     assert sum(one.evaluations for one in ours) <= sum(one.evaluations for one in theirs)
-
-
-def test_the_table_has_a_row_for_each_line():
-    rows = lines_of([bench(make_matrix(SPREAD), "brute_force", [1])])
-    assert len(rows) == 2
-    assert "100%" in rows[1]

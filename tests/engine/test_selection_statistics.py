@@ -17,8 +17,8 @@ from workers.engine.strategies.intervals import interval_of, paired_variance
 from workers.engine.strategies.options import Objective
 
 
-def board_of(*arms, objective=None):
-    board = Board(len(arms), objective or Objective(), "wrong")
+def board_of(*arms, objective=None, failures="wrong"):
+    board = Board(len(arms), objective or Objective(), failures)
     for arm, scores in enumerate(arms):
         for score in scores:
             board.add(arm, score)
@@ -26,8 +26,10 @@ def board_of(*arms, objective=None):
     return board
 
 
-def scored(value, latency_ms=10.0, cost=0.1):
-    trial = Trial(0, "", 0, 0)
+TRIAL = Trial(0, "", 0, 0)
+
+
+def scored(value, latency_ms=10.0, cost=0.1, trial=TRIAL):
     if value is None:
         return Score(trial, error="refused")
     return Score(trial, value=value, latency_ms=latency_ms, full_cost=cost)
@@ -37,11 +39,8 @@ def test_a_failure_counts_as_wrong_unless_it_was_to_be_left_out():
     board = board_of([scored(1.0)] + [scored(None)] * 19, [scored(1.0)] * 19 + [scored(0.0)])
     assert board.mean(0) == pytest.approx(1 / 20)
     assert board.choose([0, 1]) == 1
-    board = Board(1, Objective(), "dropped")
-    for score in (scored(1.0), scored(None), scored(0.0)):
-        board.add(0, score)
-    assert board.mean(0) == 0.5
-    assert board.count(0) == 3
+    board = board_of([scored(1.0), scored(None), scored(0.0)], failures="dropped")
+    assert (board.mean(0), board.count(0)) == (0.5, 3)
 
 
 @table([1.0], [1.0, 1.0], [0.0] * 50, [0.7, 0.7])
@@ -71,10 +70,10 @@ def test_ties_go_to(slow, fast, winner):
 def test_a_failure_wins_neither_a_tie_nor_by_its_price():
     board = board_of([scored(None), scored(0.0, 50.0)], [scored(0.0, 20.0), scored(0.0, 20.0)])
     assert board.choose([0, 1]) == 1
-    objective = Objective(lambda_cost=1.0)
     board = board_of([scored(None)] * 3, [scored(0.0, cost=0.5), scored(0.0, cost=0.1)])
-    weighed = board_of([scored(None)] * 2, [scored(0.0), scored(0.0)], objective=objective)
     assert board.choose([0, 1]) == 1
+    dear = Objective(lambda_cost=1.0)
+    weighed = board_of([scored(None)] * 2, [scored(0.0), scored(0.0)], objective=dear)
     assert weighed.mean(0) <= weighed.mean(1)
 
 
@@ -96,10 +95,9 @@ def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen():
 @table(*SELECTIONS)
 def test_the_winner_has_not_been_given_up(name):
     matrix = make_matrix([0.3, 0.4, 0.5, 0.5, 0.55, 0.6, 0.6, 0.85, 0.9], failed=0.1)
+    options = {"threshold": 0.5} if name == "threshold" else {}
     for seed in range(10):
-        strategy = select(
-            name, matrix, seed=seed, **({"threshold": 0.5} if name == "threshold" else {})
-        )
+        strategy = select(name, matrix, seed=seed, **options)
         play(strategy, of_matrix(matrix))
         assert strategy.best in strategy.alive
 
@@ -135,31 +133,27 @@ def test_pairs_tell_apart_what_intervals_cannot_and_no_equals():
 
 def test_hill_climbing_tries_first_what_did_well_in_that_step():
     """After one climb the large solver is known to be good: the next start goes there at once."""
-    names = [(p, s) for p in "abc" for s in ("small", "medium", "large")]
-    candidates = [
-        Candidate(str(n), f"{p}{s}", {"choices": {"planner": p, "solver": s}})
-        for n, (p, s) in enumerate(names)
-    ]
     worth = {"small": 0.1, "medium": 0.2, "large": 0.9}
+    pairs = [{"planner": planner, "solver": solver} for planner in "abc" for solver in worth]
+    candidates = [Candidate(str(n), str(n), {"choices": pair}) for n, pair in enumerate(pairs)]
 
     def outcome(trial: Trial) -> Score:
-        return Score(
-            trial, value=worth[names[int(trial.candidate)][1]], latency_ms=1.0, full_cost=0.1
-        )
+        return scored(worth[pairs[int(trial.candidate)]["solver"]], 1.0, trial=trial)
 
+    options = {"num_restarts": 2, "max_iterations": 3}
     for seed in range(10):
-        options = {"num_restarts": 2, "max_iterations": 3}
         strategy = build_selection("hill_climbing", candidates, 2, seed=seed, options=options)
-        tried = list(dict.fromkeys(trial.candidate for trial in play(strategy, outcome)))
+        tried = {trial.candidate for trial in play(strategy, outcome)}
         assert strategy.best is not None
-        assert names[strategy.best][1] == "large"
+        assert pairs[strategy.best]["solver"] == "large"
         assert len(tried) < len(candidates)
 
 
 def test_a_gaussian_process_trusts_what_is_alike_and_doubts_what_is_not():
-    process = GaussianProcess(
-        [(0, 0), (0, 1)], [1.0, 0.0], lambda a, b: sum(x != y for x, y in zip(a, b, strict=True))
-    )
+    def distance(one, other):
+        return sum(x != y for x, y in zip(one, other, strict=True))
+
+    process = GaussianProcess([(0, 0), (0, 1)], [1.0, 0.0], distance)
     near, far = process.predict((0, 0)), process.predict((5, 5))
     assert near.mean > 0.9
     assert near.deviation < far.deviation
@@ -215,50 +209,45 @@ def test_samples_are_weighed_anew_when_a_later_one_is_dearer():
     assert board.worth(0) == [1.0, 0.0]
 
 
-def with_latencies(latencies, costs=None):
-    usual = of_matrix(MATRIX)
-
+def with_latencies(latencies, costs=(0.1,) * 6):
     def outcome(trial: Trial) -> Score:
         arm = int(trial.candidate)
-        score = usual(trial)
-        cost = costs[arm] if costs else 0.1
-        return Score(trial, value=score.value, latency_ms=latencies[arm], full_cost=cost)
+        return scored(MATRIX.scores[arm][trial.case], latencies[arm], costs[arm], trial)
 
     return outcome
+
+
+def chosen(name, outcome, seed=3, objective=PARETO, **options):
+    strategy = build_selection(
+        name, MATRIX.candidates(), 60, seed=seed, options=options, objective=objective
+    )
+    play(strategy, outcome)
+    return strategy
 
 
 @keeps_front
 def test_under_pareto_the_faster_is_kept_though_it_is_worse(name):
     """Arm 0 is by far the worst and the fastest; arm 1 is worse than others that are as fast."""
-    latencies = [1.0, 50.0, 50.0, 50.0, 50.0, 50.0]
     options = {"sample_fraction": 1.0} if name == "random_search" else {}
-    strategy = build_selection(
-        name, MATRIX.candidates(), 60, seed=3, options=options, objective=PARETO
-    )
-    play(strategy, with_latencies(latencies))
-    assert strategy.front == [0, 5]
-    assert strategy.best == 5
+    strategy = chosen(name, with_latencies([1.0, *[50.0] * 5]), **options)
+    assert (strategy.front, strategy.best) == ([0, 5], 5)
     assert 0 not in strategy.eliminations
 
 
 @table("arm_elimination", "paired_elimination")
 def test_under_pareto_nobody_leaves_for_a_dearer_one(name):
     costs = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]  # the better, the dearer: all are on the front
-    candidates = MATRIX.candidates()
-    strategy = build_selection(name, candidates, 60, seed=3, objective=PARETO)
-    play(strategy, with_latencies([10.0] * 6, costs))
+    outcome = with_latencies([10.0] * 6, costs)
+    strategy = chosen(name, outcome)
     assert not strategy.eliminations
     assert len(strategy.front) == len({sum(map(float, filter(None, r))) for r in MATRIX.scores})
-    alone = build_selection(name, candidates, 60, seed=3)
-    play(alone, with_latencies([10.0] * 6, costs))
-    assert alone.alive == [5]
+    assert chosen(name, outcome, objective=Objective()).alive == [5]
 
 
 @keeps_front
 def test_the_winner_is_on_the_front(name):
     for seed in range(5):
-        strategy = build_selection(name, MATRIX.candidates(), 60, seed=seed, objective=PARETO)
-        play(strategy, with_latencies([60.0, 50.0, 40.0, 30.0, 20.0, 30.0]))
+        strategy = chosen(name, with_latencies([60.0, 50.0, 40.0, 30.0, 20.0, 30.0]), seed)
         assert strategy.best in strategy.front
 
 

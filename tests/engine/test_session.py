@@ -63,21 +63,14 @@ def grid(candidates=3, cases=4, repeats=2):
 
 
 def test_a_grid_asks_every_combination_once_case_by_case():
-    trials = play(Session(grid()), limit=5)
-    assert [trial.position for trial in trials] == list(range(24))
-    assert {trial[1:] for trial in trials} == {
-        (f"c{c}", case, repeat) for c in range(3) for case in range(4) for repeat in range(2)
-    }
-    assert [(t.candidate, t.case) for t in Session(grid()).plan(4)] == [
-        ("c0", 0),
-        ("c1", 0),
-        ("c2", 0),
-        ("c0", 1),
-    ]
-    # A grid plans ahead and finishes when all is told.
     session = Session(grid())
     trials = session.plan(100)
-    assert len(trials) == 24
+    assert trials == play(Session(grid()), limit=5)
+    assert [trial.position for trial in trials] == list(range(24))
+    assert {trial[1:] for trial in trials} == set(product(["c0", "c1", "c2"], range(4), range(2)))
+    first = [(trial.candidate, trial.case) for trial in trials[:4]]
+    assert first == [("c0", 0), ("c1", 0), ("c2", 0), ("c0", 1)]
+    # It plans ahead, and is finished when all is told.
     assert session.plan(100) == []
     assert not session.is_finished
     session.absorb(value_of(trial) for trial in trials)
@@ -85,21 +78,17 @@ def test_a_grid_asks_every_combination_once_case_by_case():
 
 
 def test_a_listening_strategy_waits_for_its_scores_and_is_told_them_in_order():
-    session = Session(Chasing())
-    first = session.plan(10)
-    assert len(first) == 3
-    assert session.plan(10) == []
-    session.absorb(value_of(trial) for trial in first[:2])
-    assert session.plan(10) == []
-    session.absorb([value_of(first[2])])
-    assert len(session.plan(10)) == 3
-    # Scores are told in order whatever came first.
     strategy = Chasing()
     session = Session(strategy)
-    trials = session.plan(3)
-    for trial in (trials[2], trials[0], trials[1]):
+    first, second, third = session.plan(10)
+    for trial in (third, first):
+        assert session.plan(10) == []
         session.absorb([value_of(trial)])
+    assert session.unscored() == {1}
+    assert session.plan(10) == []
+    session.absorb([value_of(second)])
     assert strategy.told == [0, 1, 2]
+    assert len(session.plan(10)) == 3
 
 
 @table(1, 2, 3, 50)
@@ -136,31 +125,14 @@ def test_a_small_round_is_given_whole_and_a_larger_one_waits_for_the_next_plan()
     assert careful.plan_small(3) == whole.plan(3)
 
 
-def test_what_has_no_score_yet_is_known_by_its_positions():
-    session = Session(Chasing())
-    trials = session.plan(3)
-    session.absorb([value_of(trials[1])])
-    assert session.unscored() == {0, 2}
-
-
 CASES = 20
 PROMPTS = [{"name": name, "user": "{{question}}", "system": name} for name in "abc"]
-EVALUATION = {
-    "kind": "evaluate",
-    "dataset": "sums",
-    "prompts": PROMPTS,
-    "models": ["one/m"],
-    "scorers": ["exact"],
-    "held_out": 0.25,
-}
-SELECTION = {
-    "kind": "select",
-    "dataset": "sums",
-    "steps": [{"name": "s", "user": "{{question}}", "models": ["one/a", "one/b", "one/c"]}],
-    "strategy": "brute_force",
-    "scorers": ["exact"],
-    "held_out": 5,
-}
+COMMON = {"dataset": "sums", "scorers": ["exact"]}
+ASKED = {"kind": "evaluate", "prompts": PROMPTS, "models": ["one/m"]}
+EVALUATION = {**COMMON, **ASKED, "held_out": 0.25}
+STEP = {"name": "s", "user": "{{question}}", "models": ["one/a", "one/b", "one/c"]}
+CHOSEN = {"kind": "select", "steps": [STEP], "strategy": "brute_force"}
+SELECTION = {**COMMON, **CHOSEN, "held_out": 5}
 TWO_LEVEL = {**EVALUATION, "limits": {"schedule": "two_level"}, "repeats": 2}
 BEST = 1  # the place of the candidate that is right most often
 DOCUMENTS = [EVALUATION, TWO_LEVEL, SELECTION, {**SELECTION, "strategy": "arm_elimination"}]

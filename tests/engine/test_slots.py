@@ -25,14 +25,9 @@ from workers.engine.throttling.throttle import Throttle
 
 
 def configuration(prompts=1, models=1, **limits):
-    return read_configuration(
-        evaluation(
-            "exact",
-            prompts=[{"name": f"p{n}", "user": "{{question}}"} for n in range(prompts)],
-            models=[f"simulated/m{n}" for n in range(models)],
-            limits=limits,
-        )
-    )
+    asked = [{"name": f"p{n}", "user": "{{question}}"} for n in range(prompts)]
+    named = [f"simulated/m{n}" for n in range(models)]
+    return read_configuration(evaluation("exact", prompts=asked, models=named, limits=limits))
 
 
 def selection(**changes):
@@ -94,19 +89,11 @@ SLOTS, CASES = 20, 60
 ROOM = Room(chunks=64, chunk_size=100, slots=SLOTS)
 
 
-def in_rounds(name="arm_elimination", **limits):
+def in_rounds(strategy="arm_elimination", **limits):
     models = [f"simulated/m{number}" for number in range(9)]
     steps = [{"name": "solver", "user": "{{question}}", "models": models}]
-    return read_configuration(
-        {
-            "kind": "select",
-            "dataset": "sums",
-            "steps": steps,
-            "scorers": ["exact"],
-            "strategy": name,
-            "limits": {"max_concurrent": SLOTS, "schedule": "two_level", **limits},
-        }
-    )
+    limits = {"max_concurrent": SLOTS, "schedule": "two_level", **limits}
+    return selection(strategy=strategy, steps=steps, limits=limits)
 
 
 def score_of(trial, quality):

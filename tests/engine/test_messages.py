@@ -1,7 +1,7 @@
 """Prompts of messages: what is accepted, what is sent, and that older prompts stay as they were."""
 
-import json
 from base64 import b64encode
+from json import dumps
 from typing import Any
 
 import pytest
@@ -20,25 +20,41 @@ from workers.engine.targets.chat import messages_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
 PNG_URI = f"data:image/png;base64,{b64encode(PNG).decode()}"
-FEW_SHOT = [
-    {"role": "system", "content": "Answer with the number only."},
-    {"role": "user", "content": "2 + 2?"},
-    {"role": "assistant", "content": "4"},
-    {"role": "user", "content": "{{question}}"},
-]
+
+
+def system(content):
+    return {"role": "system", "content": content}
+
+
+def user(content):
+    return {"role": "user", "content": content}
+
+
+def assistant(content):
+    return {"role": "assistant", "content": content}
+
+
+TERSE, QUESTION, USER = system("Number only."), user("{{question}}"), user("x")
+FEW_SHOT = [TERSE, user("2 + 2?"), assistant("4"), QUESTION]
+WITH_HISTORY = [TERSE, {"messages": "{{history}}"}, QUESTION]
+WITH_IMAGE = [user([{"text": "What is it?"}, {"image": "{{picture}}"}])]
 WITH_HISTORY = [FEW_SHOT[0], {"messages": "{{history}}"}, FEW_SHOT[3]]
 WITH_IMAGE = [{"role": "user", "content": [{"text": "What is it?"}, {"image": "{{picture}}"}]}]
 
 
 def document(*prompts):
     return {
-        "name": "run",
         "kind": "evaluate",
         "dataset": "sums",
         "prompts": [{"name": f"p{number}", **one} for number, one in enumerate(prompts)],
         "models": [{"endpoint": "main", "model": "m", "parameters": {"temperature": 0}}],
         "scorers": ["exact"],
     }
+
+
+def pipeline(*steps):
+    made = [{**step, "models": ["main/m"]} for step in steps]
+    return {"kind": "select", "dataset": "sums", "steps": made, "scorers": ["exact"]}
 
 
 def request_of(whole, **fields):
@@ -49,63 +65,45 @@ def request_of(whole, **fields):
     return request
 
 
-def sent(messages, **fields):
-    found: list[dict[str, Any]] = request_of(document({"messages": messages}), **fields).body[
-        "messages"
-    ]
-    return found
+def sent(messages: list[Any], **fields: Any) -> list[dict[str, Any]]:
+    return list(request_of(document({"messages": messages}), **fields).body["messages"])
 
 
 def test_keys_of_prompts_with_system_and_user_are_what_they_were():
     """Of candidates and of cached answers: both were stored by earlier versions."""
     terse = {"name": "terse", "system": "Be brief.", "user": "Say {{question}}"}
     whole = document(terse, {"name": "plain"})
-    configuration = read_configuration(whole)
-    assert [one.key for one in configuration.make_candidates()] == [
-        "d046af82e49f55d8",
-        "8abce21d3c0eadb7",
-    ]
+    assert keys_of(whole) == ["d046af82e49f55d8", "8abce21d3c0eadb7"]
     assert cache_key("service", request_of(whole, question="2+2?")) == (
         "7c0c20448e82328602437498592a44c0ee71087498d30fa530dcdc273c287245"
     )
-    step = {**terse, "name": "solver", "models": ["main/m"]}
-    select = {**document(), "kind": "select", "steps": [step]}
-    del select["prompts"], select["models"]
-    assert read_configuration(select).make_candidates()[0].key == "18e5de931dd519d9"
+    select = pipeline({**terse, "name": "solver"})
+    assert keys_of(select) == ["18e5de931dd519d9"]
     assert cache_key("service", request_of(select, question="2+2?")) == (
         "b44e498949eaac910932e5f28a4713d2912b21e8b6fa99c331df76da67d81623"
     )
 
 
+def keys_of(whole):
+    return [one.key for one in read_configuration(whole).make_candidates()]
+
+
 def test_messages_are_filled_from_the_case_and_are_the_same_call_however_written():
-    assert sent(FEW_SHOT, question="3 + 4?") == [
-        *FEW_SHOT[:3],
-        {**FEW_SHOT[3], "content": "3 + 4?"},
-    ]
+    assert sent(FEW_SHOT, question="3 + 4?") == [*FEW_SHOT[:3], user("3 + 4?")]
     plain = {"system": "Be brief.", "user": "{{question}}"}
-    told = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": [{"text": "{{question}}"}]},
-    ]
-    bodies = [
-        request_of(document(prompt), question="2?").body for prompt in (plain, {"messages": told})
-    ]
-    assert bodies[0] == bodies[1]
+    told = {"messages": [system("Be brief."), user([{"text": "{{question}}"}])]}
+    one, other = (request_of(document(prompt), question="2?").body for prompt in (plain, told))
+    assert one == other
+
+
+TURN = [user("a {{question}}"), assistant("b")]
 
 
 @table(
     row("", ["system", "user"], id="none"),
     row("[]", ["system", "user"], id="empty"),
-    row(
-        '[{"role": "user", "content": "a {{question}}"}, {"role": "assistant", "content": "b"}]',
-        ["system", "user", "assistant", "user"],
-        id="a turn",
-    ),
-    row(
-        '[{"role": "system", "content": "x"}, {"role": "user", "content": [{"text": "y"}]}]',
-        ["system", "system", "user", "user"],
-        id="with a system message of its own",
-    ),
+    row(dumps(TURN), ["system", "user", "assistant", "user"], id="a turn"),
+    row(dumps([TERSE, user([{"text": "y"}])]), ["system", "system", "user", "user"], id="a system"),
 )
 def test_a_conversation_is_put_in_its_place(history, roles):
     found = sent(WITH_HISTORY, question="3?", history=history)
@@ -117,27 +115,16 @@ def test_a_conversation_is_put_in_its_place(history, roles):
 
 @table(
     ("hello", "{{history}} should hold a JSON list of messages, but is no JSON"),
-    ('{"role": "user"}', "should hold a JSON list"),
-    ('[{"role": "tool", "content": "x"}]', 'message 1: the role is "tool". Allowed: system'),
-    ('[{"role": ["user"], "content": "x"}]', 'the role is ["user"]'),
-    ('[{"role": "user"}]', "message 1: a message has a role and a content"),
-    ('[{"role": "user", "content": 5}]', "the content is a text, or a list"),
-    ('[{"role": "user", "content": [{"audio": "x"}]}]', "a part is"),
-    ('[{"role": "assistant", "content": "x"}]', "Begin with the user's"),
-    (
-        '[{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]',
-        "Message 3 is a system message after others",
-    ),
-    (json.dumps([{"role": "user", "content": "x"}] * 600), "more than 500 messages"),
-    (
-        json.dumps(
-            [
-                {"role": "user", "content": "x"},
-                {"role": "assistant", "content": [{"image": PNG_URI}]},
-            ]
-        ),
-        "message 2: only messages of the user may have images",
-    ),
+    (dumps({"role": "user"}), "should hold a JSON list"),
+    (dumps([{**USER, "role": "tool"}]), 'message 1: the role is "tool". Allowed: system'),
+    (dumps([{**USER, "role": ["user"]}]), 'the role is ["user"]'),
+    (dumps([{"role": "user"}]), "message 1: a message has a role and a content"),
+    (dumps([user(5)]), "the content is a text, or a list"),
+    (dumps([user([{"audio": "x"}])]), "a part is"),
+    (dumps([assistant("x")]), "Begin with the user's"),
+    (dumps([USER, system("y")]), "Message 3 is a system message after others"),
+    (dumps([USER] * 600), "more than 500 messages"),
+    (dumps([USER, assistant([{"image": PNG_URI}])]), "message 2: only messages of the user may"),
 )
 def test_what_is_wrong_with_a_conversation_is_said(history, told):
     with pytest.raises(TemplateError) as caught:
@@ -146,34 +133,30 @@ def test_what_is_wrong_with_a_conversation_is_said(history, told):
 
 
 def test_many_large_columns_do_not_make_a_huge_prompt():
-    many = [{"role": "user", "content": "{{question}}"}] * 100
     with pytest.raises(TemplateError, match="4,000,000 characters together"):
-        sent(many, question="x" * 50_000)
+        sent([QUESTION] * 100, question="x" * 50_000)
 
 
-USER = {"role": "user", "content": "x"}
+def made_of(*messages, **more):
+    return {"messages": list(messages), **more}
 
 
 @table(
-    ({"messages": []}, "messages", "This is empty"),
-    ({"messages": [FEW_SHOT[0]]}, "messages", "add a message with role user"),
-    ({"messages": [USER, FEW_SHOT[0]]}, "messages", "Message 2 is a system message after"),
-    ({"messages": [FEW_SHOT[2], USER]}, "messages", "Begin with the user's"),
-    ({"messages": FEW_SHOT[:3]}, "messages", "end with the user's"),
-    ({"messages": [{**USER, "role": "tool"}]}, "messages.0.role", "'system', 'user' or"),
-    ({"messages": [{**USER, "name": "x"}]}, "messages.0.name", "Allowed here: role, content"),
-    ({"messages": [{"role": "user"}]}, "messages.0.content", "needed"),
-    ({"messages": ["hello"]}, "messages.0", "Input should be a valid dictionary"),
-    ({"messages": [{**USER, "content": ""}]}, "messages.0.content.0.text", "This is empty"),
-    ({"messages": [{**USER, "content": [{"txt": "x"}]}]}, "messages.0.content.0.text", "needed"),
-    ({"messages": [{"messages": "{{a}} {{b}}"}]}, "messages.0.messages", "Name one column"),
-    ({"messages": FEW_SHOT, "system": "x"}, "", "not both"),
-    ({"messages": FEW_SHOT, "user": "x"}, "", "not both"),
-    (
-        {"messages": [{"role": "system", "content": [{"image": "{{a}}"}]}, USER]},
-        "messages.0",
-        "Only messages of the user",
-    ),
+    (made_of(), "messages", "This is empty"),
+    (made_of(TERSE), "messages", "add a message with role user"),
+    (made_of(USER, TERSE), "messages", "Message 2 is a system message after"),
+    (made_of(assistant("4"), USER), "messages", "Begin with the user's"),
+    (made_of(*FEW_SHOT[:3]), "messages", "end with the user's"),
+    (made_of({**USER, "role": "tool"}), "messages.0.role", "'system', 'user' or"),
+    (made_of({**USER, "name": "x"}), "messages.0.name", "Allowed here: role, content"),
+    (made_of({"role": "user"}), "messages.0.content", "needed"),
+    (made_of("hello"), "messages.0", "Input should be a valid dictionary"),
+    (made_of(user("")), "messages.0.content.0.text", "This is empty"),
+    (made_of(user([{"txt": "x"}])), "messages.0.content.0.text", "needed"),
+    (made_of({"messages": "{{a}} {{b}}"}), "messages.0.messages", "Name one column"),
+    (made_of(*FEW_SHOT, system="x"), "", "not both"),
+    (made_of(*FEW_SHOT, user="x"), "", "not both"),
+    (made_of(system([{"image": "{{a}}"}]), USER), "messages.0", "Only messages of the user"),
     ({"version": 2}, "", "name it as library"),
     ({"library": "x", "user": "y"}, "", "not both"),
 )
@@ -181,41 +164,32 @@ def test_problems_of_messages_are_named(prompt, path, told):
     with pytest.raises(ConfigurationError) as caught:
         read_configuration(document(prompt))
     problems = {problem.path: problem.message for problem in caught.value.problems}
-    found = problems[f"prompts.0.{path}".rstrip(".")]
-    assert told in found
+    assert told in problems[f"prompts.0.{path}".rstrip(".")]
 
 
 def test_columns_of_messages_are_known_wherever_they_stand():
     configuration = read_configuration(document({"messages": [*WITH_HISTORY[:2], *WITH_IMAGE]}))
     assert names_filled(configuration) == {"history", "picture"}
-    assert [template.path for template in configuration.templates()] == [
-        "prompts.0.messages.0.content",
-        "prompts.0.messages.1.messages",
-        "prompts.0.messages.2.content.0",
-        "prompts.0.messages.2.content.1",
-    ]
+    places = ["0.content", "1.messages", "2.content.0", "2.content.1"]
+    paths = [template.path for template in configuration.templates()]
+    assert paths == [f"prompts.0.messages.{place}" for place in places]
     with pytest.raises(ConfigurationError, match="picture"):
         check_births(configuration, configuration.make_candidates(), ["history"])
 
 
-def test_an_image_is_sent_as_data_or_by_its_address():
-    for source in (
-        PNG_URI,
-        f" {PNG_URI}\n",
-        "https://example.org/a.png",
-        "HTTP://example.org/?q=1",
-    ):
-        ((message),) = sent(WITH_IMAGE, picture=source)
-        assert message["content"] == [
-            {"type": "text", "text": "What is it?"},
-            {"type": "image_url", "image_url": {"url": source.strip()}},
-        ]
-    # An image is guessed as a thousand tokens and shown as text.
+@table(PNG_URI, f" {PNG_URI}\n", "https://example.org/a.png", "HTTP://example.org/?q=1")
+def test_an_image_is_sent_as_data_or_by_its_address(source):
+    parts = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": source.strip()}},
+    ]
+    assert sent(WITH_IMAGE, picture=source) == [user(parts)]
+
+
+def test_an_image_is_guessed_as_a_thousand_tokens_and_shown_as_text():
     request = request_of(document({"messages": WITH_IMAGE}), picture=PNG_URI)
     assert prompt_tokens(request) == pytest.approx(1000 + len("What is it?") / 4)
-    assert prompt_of(request) == [
-        {"role": "user", "content": f"What is it?\n[image: PNG, {len(PNG)} bytes]"}
-    ]
+    assert prompt_of(request) == [user(f"What is it?\n[image: PNG, {len(PNG)} bytes]")]
 
 
 @table(
@@ -240,16 +214,8 @@ def test_what_is_no_image_is_not_sent(picture, told):
 
 
 def test_a_step_of_a_pipeline_may_be_made_of_messages():
-    steps = [
-        {"name": "planner", "messages": FEW_SHOT, "models": ["main/m"]},
-        {
-            "name": "solver",
-            "messages": [{"role": "user", "content": "{{planner}}"}],
-            "models": ["main/m"],
-        },
-    ]
-    select = {**document(), "kind": "select", "steps": steps}
-    del select["prompts"], select["models"]
+    solver = {"name": "solver", "messages": [user("{{planner}}")]}
+    select = pipeline({"name": "planner", "messages": FEW_SHOT}, solver)
     assert request_of(select, question="3?").body["messages"][-1]["content"] == "3?"
     candidate = read_configuration(select).make_candidates()[0]
     shown = messages_of(candidate, Case(0, {"question": "3?"}))

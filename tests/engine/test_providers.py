@@ -1,7 +1,6 @@
 """Every provider over real HTTP: what it sends, what it reads, what it makes of errors."""
 
 import json
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -13,7 +12,7 @@ from tests.harness.table import row, table
 from workers.engine.calling.cache import cache_key
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited, Refused
-from workers.engine.providers import PROVIDERS, Provider
+from workers.engine.providers import PROVIDERS
 from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
 from workers.engine.providers.anthropic import Anthropic
@@ -31,12 +30,9 @@ MESSAGES = [
 ]
 
 
-def ask(model="sim-large", **parameters):
-    body = {**parameters, "model": model, "messages": MESSAGES}
-    return Request("main", model, "/chat/completions", body)
-
-
-Connect = Callable[[str], Provider]
+def ask(**parameters):
+    body = {"model": "sim-large", "messages": MESSAGES, **parameters}
+    return Request("main", "sim-large", "/chat/completions", body)
 
 
 @pytest.fixture
@@ -47,37 +43,22 @@ def connect(client, simulator):
 
 @table(*MODELS_OF_OTHERS)
 async def test_every_provider_gives_the_same_answer_with_its_tokens(connect, kind):
-    reply = await connect(kind).send(ask(temperature=0))
+    reply = await connect(kind).send(ask(temperature=0, max_tokens=1))  # its answer is one token
     usual = await connect("simulated").send(ask(temperature=0))
-    assert reply.text == usual.text
+    assert (reply.text, reply.truncated) == (usual.text, False)
     assert (reply.tokens_in, reply.tokens_out) == (usual.tokens_in, usual.tokens_out) == (19, 1)
 
 
 @table(*product(MODELS_OF_OTHERS, ["max_tokens", "max_completion_tokens"]))
 async def test_every_provider_limits_the_answer(connect, kind, name):
-    request = Request(
-        "main",
-        "sim-large",
-        "/chat/completions",
-        {"model": "sim-large", "messages": [{"role": "user", "content": "Rivers?"}], name: 2},
-    )
-    reply = await connect(kind).send(request)
+    rivers = [{"role": "user", "content": "Rivers?"}]
+    reply = await connect(kind).send(ask(messages=rivers, **{name: 2}))
     assert (reply.tokens_out, reply.truncated) == (2, True)
 
 
-@table(*MODELS_OF_OTHERS)
-async def test_an_answer_that_ended_by_itself_is_not_marked_as_cut(connect, kind):
-    assert not (await connect(kind).send(ask(max_tokens=1))).truncated  # its answer is one token
-
-
 # Ollama has no word for a filter or a refusal: an empty text has no text, and the other is one.
-FLAWS_OF = {
-    "length": "truncated",
-    "content_filter": "filtered",
-    "refusal": "filtered",
-    "tool_calls": "no_text",
-    "no_text": "no_text",
-}
+FILTERED = {"content_filter": "filtered", "refusal": "filtered"}
+FLAWS_OF = {"length": "truncated", "tool_calls": "no_text", "no_text": "no_text", **FILTERED}
 FLAWS_OF_OLLAMA = FLAWS_OF | {"content_filter": "no_text", "refusal": ""}
 
 
@@ -89,14 +70,17 @@ async def test_every_provider_tells_an_answer_that_is_not_whole(connect, simulat
     assert bool(reply.text) == (ending in ("length", "refusal"))
 
 
+STATUSES = {
+    400: "refused",
+    401: "credentials",
+    404: "refused",
+    408: "server_error",
+    429: "rate_limited",
+    500: "server_error",
+    529: "server_error",  # overloaded
+}
 FAULTS = [
-    ({"do": "status", "status": 400}, "refused"),
-    ({"do": "status", "status": 401}, "credentials"),
-    ({"do": "status", "status": 404}, "refused"),
-    ({"do": "status", "status": 408}, "server_error"),
-    ({"do": "status", "status": 429}, "rate_limited"),
-    ({"do": "status", "status": 500}, "server_error"),
-    ({"do": "status", "status": 529}, "server_error"),  # 529 overloaded
+    *(({"do": "status", "status": status}, error) for status, error in STATUSES.items()),
     ({"do": "malformed"}, "malformed_answer"),  # not JSON
     ({"do": "empty"}, "malformed_answer"),
     ({"do": "wrong_schema"}, "malformed_answer"),  # other JSON
@@ -141,23 +125,22 @@ async def test_the_limits_a_provider_tells_are_read(connect, simulator, kind):
 
 def test_a_request_has_the_form_of_its_provider_and_stays_what_the_cache_key_is_made_of():
     request = ask(temperature=0.5, stop="END", top_k=3)
+    before = cache_key("service", request)
     assert anthropic_protocol.body_of(request) == {
         "model": "sim-large",
         "system": "Answer with the number only.",
-        "messages": [{"role": "user", "content": "What is 17 + 25?"}],
+        "messages": MESSAGES[1:],
         "max_tokens": 1024,
         "temperature": 0.5,
         "stop_sequences": ["END"],
         "top_k": 3,
     }
+    assert cache_key("service", request) == before
+    told = {"keep_alive": "5m", "options": {"num_ctx": 4096}}
     request = ask(
-        temperature=0.5,
-        max_tokens=9,
-        stop=["END"],
-        keep_alive="5m",
-        options={"num_ctx": 4096},
-        response_format={"type": "json_object"},
+        temperature=0.5, max_tokens=9, stop=["END"], response_format={"type": "json_object"}, **told
     )
+    before = cache_key("service", request)
     assert ollama_protocol.body_of(request) == {
         "model": "sim-large",
         "messages": MESSAGES,
@@ -166,14 +149,9 @@ def test_a_request_has_the_form_of_its_provider_and_stays_what_the_cache_key_is_
         "format": "json",
         "options": {"temperature": 0.5, "num_predict": 9, "stop": ["END"], "num_ctx": 4096},
     }
-    schema = {"type": "object"}
-    asked = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    assert ollama_protocol.body_of(ask(response_format=asked))["format"] == schema
-    request = ask(max_tokens=9)
-    before = cache_key("service", request)
-    anthropic_protocol.body_of(request)
-    ollama_protocol.body_of(request)
     assert cache_key("service", request) == before
+    asked = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
+    assert ollama_protocol.body_of(ask(response_format=asked))["format"] == {"type": "object"}
 
 
 class Played:
@@ -224,32 +202,25 @@ async def test_the_key_goes_into_its_header_and_never_into_an_error(
     assert KEY not in str(sent_without)
 
 
-async def test_anthropics_text_blocks_are_joined_and_its_own_cache_is_counted_as_input(
-    client, played
-):
-    script, url = played
-    script.answer = {
-        "content": [
-            {"type": "thinking", "thinking": "Hm."},
-            {"type": "text", "text": "4"},
-            {"type": "text", "text": "2"},
-        ],
-        "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2},
-    }
-    reply = await PROVIDERS["anthropic"](client, "anthropic", url).send(ask())
-    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", 12, 2)
+OF_OPENAI = {"choices": [{"message": {"content": "42"}}]}
+OF_OLLAMA = {"message": {"role": "assistant", "content": "42"}, "done": True}
+PARTS = [{"type": "thinking", "thinking": "Hm."}, *({"type": "text", "text": one} for one in "42")]
+CACHED = {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2}
 
 
 @table(
-    ("openai", {"choices": [{"message": {"content": "42"}}]}),
-    ("anthropic", {"content": [{"type": "text", "text": "42"}]}),
-    ("ollama", {"message": {"role": "assistant", "content": "42"}, "done": True}),
+    row("openai", OF_OPENAI, None, None, id="unknown tokens"),
+    row("ollama", OF_OLLAMA, None, None, id="unknown tokens of Ollama"),
+    row("anthropic", {"content": PARTS}, None, None, id="blocks of text, joined"),
+    row("anthropic", {"content": PARTS, "usage": CACHED}, 12, 2, id="from its cache is input"),
 )
-async def test_tokens_that_are_not_told_are_unknown(client, played, kind, answer):
+async def test_texts_and_tokens_are_read_as_each_provider_tells_them(
+    client, played, kind, answer, tokens_in, tokens_out
+):
     script, url = played
     script.answer = answer
     reply = await PROVIDERS[kind](client, kind, url).send(ask())
-    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", None, None)
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", tokens_in, tokens_out)
 
 
 def texts(*given):

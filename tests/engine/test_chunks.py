@@ -26,9 +26,6 @@ from workers.engine.spec.presets import EFFECTS, PRESETS, written_otherwise
     row(20, 1, 20, 1, id="one case each, as bandits ask"),
     row(10, 10, 1, 10, id="exactly one candidate"),
     row(20, 7, 2, 7, id="six slots are left over"),
-    row(20, 3, 6, 3, id="two slots are left over"),
-    row(20, 11, 1, 11, id="nine slots are left over"),
-    row(20, 15, 1, 15, id="five slots are left over"),
     row(50, 30, 1, 30, id="twenty slots are left over"),
     row(1, 50, 1, 1, id="sequential"),
     row(20, 0, 20, 1, id="no cases known yet"),
@@ -59,11 +56,8 @@ def test_split_keeps_every_trial_in_order(trials, size, sizes):
     chunks = split(range(trials), size)
     assert [len(chunk) for chunk in chunks] == sizes
     assert [trial for chunk in chunks for trial in chunk] == list(range(trials))
-
-
-def test_split_refuses_an_empty_chunk():
     with pytest.raises(ValueError, match="at least 1 trial"):
-        split([1, 2], 0)
+        split(range(trials), 0)
 
 
 @table((1, 5), (10, 5), (11, 6), (100, 50), (199, 100), (5_000, 100), (0, 5))
@@ -99,14 +93,12 @@ def test_a_run_holds_as_many_chunks_as_keep_its_slots_busy(
 
 ROOM = Room(chunks=64, chunk_size=100, slots=50)
 TESTED = {
-    "async_batch_size",
-    "genome_batch_size",
-    "max_concurrent_genomes",
-    "max_concurrent_requests",
-    "rate_limit_per_minute",
-    "async_timeout",
-    "detailed_performance_logging",  # tests/workers/test_limits_of_runs.py
-    "enable_async_evaluation: false",
+    *("async_batch_size", "async_timeout", "enable_async_evaluation: false"),
+    *("genome_batch_size", "max_concurrent_genomes", "max_concurrent_requests"),
+    *(
+        "rate_limit_per_minute",
+        "detailed_performance_logging",
+    ),  # tests/workers/test_limits_of_runs.py
 }
 
 
@@ -148,24 +140,21 @@ def test_genomes_begin_by_batches_and_no_more_than_max_concurrent_genomes():
     assert len(begun(made, session, 10, {second})) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "at_once", "each"),
-    [
-        pytest.param({}, None, 4, id="alone: of each genome, and the endpoint's limit in all"),
-        pytest.param({"max_concurrent_genomes": 3}, 12, 4, id="with genomes"),
-        pytest.param({"preset": "balanced"}, 20, 4, id="with the genomes of a preset"),
-        pytest.param({"preset": "balanced", "max_concurrent": 9}, 9, 4, id="with a total"),
-    ],
+@table(
+    row({}, None, id="alone: of each genome, and the endpoint's limit in all"),
+    row({"max_concurrent_genomes": 3}, 12, id="with genomes"),
+    row({"preset": "balanced"}, 20, id="with the genomes of a preset"),
+    row({"preset": "balanced", "max_concurrent": 9}, 9, id="with a total"),
 )
 async def test_max_concurrent_requests_counts_the_calls_of_one_genome(
-    simulator, document, cases, given, at_once, each
+    simulator, plain, cases, given, at_once
 ):
     limits = {"max_concurrent_requests": 4, "requests_per_minute": None, **given}
-    assert read_configuration({**document, "limits": limits}).limits.max_concurrent == at_once
-    simulator.change(latency_ms=5, gather=each)
-    document |= {"prompts": document["prompts"][:1], "models": ["simulated/sim-small"]}
-    await run_document({**document, "limits": limits}, cases, simulator.url)
-    assert simulator.ledger()["peak_in_flight"] == each  # of the only genome
+    assert read_configuration({**plain, "limits": limits}).limits.max_concurrent == at_once
+    simulator.reset()
+    simulator.change(latency_ms=5, gather=4)
+    await run_document({**plain, "limits": limits}, cases, simulator.url)
+    assert simulator.ledger()["peak_in_flight"] == 4  # of the only genome
 
 
 @table(("conservative", 3, 5), ("balanced", 5, 10), ("aggressive", 8, 15))

@@ -24,14 +24,6 @@ async def test_every_trial_gets_one_score_in_order(simulator, document, cases):
     assert simulator.ledger()["total"] == len(scores)
 
 
-async def test_parallel_gives_the_same_table_as_sequential(simulator, document, cases):
-    simulator.change(latency_ms=5, jitter=0.9)
-    parallel = await run_document(document, cases, simulator.url)
-    document["limits"] = {**document["limits"], "max_concurrent": 1}
-    sequential = await run_document(document, cases, simulator.url)
-    assert table_of(parallel) == table_of(sequential)
-
-
 @table(1, 3, 8, 40)
 async def test_in_flight_reaches_the_limit_and_never_exceeds_it(simulator, document, cases, limit):
     simulator.reset()
@@ -128,21 +120,18 @@ async def test_errors_are_never_cached(simulator, document, cases):
 
 @table("two_level", "sequential")
 async def test_every_schedule_gives_the_same_table(simulator, document, cases, schedule):
+    simulator.change(latency_ms=5, jitter=0.9)
     usual = await run_document(document, cases, simulator.url)
     document["limits"] |= {"schedule": schedule}
     assert table_of(await run_document(document, cases, simulator.url)) == table_of(usual)
 
 
 async def test_two_levels_leave_the_documented_slots_empty(simulator, document, cases):
+    """That a sequential run makes one call at a time is proven in test_chunks.py."""
     simulator.change(latency_ms=10, gather=14)
     document["limits"] |= {"max_concurrent": 20, "batch_size": 7, "schedule": "two_level"}
     await run_document(document, cases, simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 14  # 2 candidates x 7 cases
-    simulator.reset()
-    simulator.change(gather=None)
-    document["limits"] |= {"schedule": "sequential"}
-    await run_document(document, cases[:5], simulator.url)
-    assert simulator.ledger()["peak_in_flight"] == 1
 
 
 class LeapingClock(SystemClock):

@@ -40,23 +40,13 @@ def test_short_and_long_forms_mean_the_same(document):
 
 def test_every_problem_is_listed_at_once(document):
     del document["dataset"]
-    document |= {
-        "colour": "red",
-        "models": ["nowhere"],
-        "scorers": ["vibes"],
-        "prompts": [{"name": "a", "usr": "b"}],
-        "repeats": 0,
-    }
-    document["limits"]["max_concurrent"] = "many"
-    found = problems_of(document)
-    assert set(found) == {
-        "dataset",
-        "colour",
-        "models.0",
-        "scorers.0",
-        "prompts.0.usr",
-        "repeats",
-        "limits.max_concurrent",
+    wrong = {"colour": "red", "repeats": 0, "limits": {"max_concurrent": "many"}}
+    listed = {"models": ["nowhere"], "scorers": ["vibes"], "prompts": [{"name": "a", "usr": "b"}]}
+    budget = {"dollars": 0, "calls": -1, "hours": 3}
+    assert set(problems_of({**document, **wrong, **listed, "budget": budget})) == {
+        *("dataset", "colour", "repeats", "limits.max_concurrent"),
+        *("models.0", "scorers.0", "prompts.0.usr"),
+        *("budget.dollars", "budget.calls", "budget.hours"),
     }
 
 
@@ -74,7 +64,6 @@ def with_parameters(**parameters):
     (with_parameters(temperature=True), "models.0.parameters", "temperature is True"),
     (with_parameters(top_p=1.5), "models.0.parameters", "a number from 0 to 1"),
     (with_parameters(max_tokens=0), "models.0.parameters", "a whole number from 1"),
-    (with_parameters(max_tokens=1.5), "models.0.parameters", "a whole number from 1"),
     (with_parameters(max_tokens=float("nan")), "models.0.parameters", "whole number"),
     ({"scorers": ["vibes"]}, "scorers.0", "exact, contains, starts_with"),
     ({"scorers": [{"name": "vibes", "options": {}}]}, "scorers.0", "exact, contains, starts_with"),
@@ -82,7 +71,6 @@ def with_parameters(**parameters):
     ({"seed": True}, "seed", "not true or false"),
     ({"limits": {"adaptive": 1}}, "limits.adaptive", "valid boolean"),
     ({"seed": 2**63}, "seed", "less than or equal"),
-    ({"cache": "maybe"}, "cache", "'use', 'refresh' or 'off'"),
     ({"dataset": {"rows": []}}, "dataset.rows", "Add at least one row."),
     ({"dataset": ""}, "dataset.name", "Choose a dataset."),
     ({"dataset": {"name": "sums", "first": 0}}, "dataset.first", "greater than or equal to 1"),
@@ -96,7 +84,6 @@ def with_parameters(**parameters):
     ({"limits": {"preset": "warp"}}, "limits.preset", "'conservative', 'balanced'"),
     ({"limits": {"speed": 1}}, "limits.speed", "Allowed here: preset, max_concurrent"),
     ({"limits": {"attempts": 0}}, "limits.attempts", "greater than or equal to 1, got 0"),
-    ({"budget": {"calls": 0}}, "budget.calls", "greater than 0, got 0"),
     ({"budget": {"calls": "many"}}, "budget.calls", "valid integer"),
     ({"budget": {"seconds": float("inf")}}, "budget.seconds", "finite number"),
     ({"budget": {"dollars": -2}}, "budget.dollars", "greater than 0, got -2"),
@@ -152,11 +139,6 @@ def test_what_the_stored_parts_tell_is_checked_too(document):
 def test_a_budget_is_any_of_three(document, budget, meant):
     read = read_configuration({**document, "budget": budget}).budget
     assert (read.dollars, read.calls, read.seconds) == meant
-
-
-def test_every_problem_of_a_budget_is_listed(document):
-    document["budget"] = {"dollars": 0, "calls": -1, "hours": 3}
-    assert set(problems_of(document)) == {"budget.dollars", "budget.calls", "budget.hours"}
 
 
 @table(

@@ -23,36 +23,20 @@ def test_names_are_replaced(template, filled):
 
 @table(
     "{{7*7}}",
-    "{{ 7 * 7 }}",
     "{{question|upper}}",
     "{{question.__class__()}}",
-    "{{ ''.__class__.__mro__ }}",
     "{{question[0]}}",
     "{{question!r}}",
     "{{question:>1000000000}}",
-    "{x.__class__}",
-    "{question}",
-    "{0}",
-    "{:>1000000000}",
+    "{x.__class__} {question} {0} {:>1000000000}",
     "{% for x in y %}{{7}}{% endfor %}",
-    "{% include '/etc/passwd' %}",
-    "{# comment #}",
-    "${question}",
-    "$question",
-    "%(question)s",
-    "<%= question %>",
-    "#{question}",
-    "{{}}",
-    "{{ }}",
-    "{{1st}}",
-    "{{-dash}}",
+    "{% include '/etc/passwd' %}{# comment #}",
+    "${question} $question %(question)s <%= question %> #{question} `id`",
+    "{{}} {{ }} {{1st}} {{-dash}}",
     "{{question",
     "question}}",
-    "{{ques\ntion}}",
-    "{{\nquestion\n}}",
-    "{{quéstion}}",
-    "{{question\x00}}",
-    "`id`",
+    "{{ques\ntion}} {{\nquestion\n}}",
+    "{{quéstion}} {{question\x00}}",
     "\\{\\{question\\}\\}",
 )
 def test_anything_else_stays_as_it_was_written(payload):
@@ -82,24 +66,17 @@ def test_names_are_listed_once_in_order():
 
 
 @table(
-    row("{{x}}", "a" * MAX_BYTES, id="one value of the allowed size"),
+    row("{{x}}", "a" * MAX_BYTES, id="one value"),
     row("{{x}}", "é" * (MAX_BYTES // 2), id="counted in bytes"),
-    row("a" * MAX_BYTES, "", id="a template of the allowed size"),
+    row("a" * MAX_BYTES, "", id="the template itself"),
 )
-def test_the_allowed_size_is_allowed(template, value):
+def test_a_prompt_of_the_largest_size_is_filled_and_one_byte_more_is_refused(template, value):
     assert len(render(template, {"x": value}).encode()) == MAX_BYTES
-
-
-@table(
-    row("{{x}}!", "a" * MAX_BYTES, id="one byte more, after the value"),
-    row("!{{x}}", "a" * MAX_BYTES, id="one byte more, before the value"),
-    row("{{x}}", "é" * (MAX_BYTES // 2 + 1), id="one letter of two bytes more"),
-    row("a" * (MAX_BYTES + 1), "", id="the template itself"),
-    row("{{x}}" * 50_000, "a" * 200_000, id="ten gigabytes if it were joined"),
-)
-def test_a_filled_prompt_has_a_largest_size(template, value):
+    for larger in (f"{template}!", f"!{template}"):
+        with pytest.raises(TemplateError, match="larger than 256 KB"):
+            render(larger, {"x": value})
     with pytest.raises(TemplateError, match="larger than 256 KB"):
-        render(template, {"x": value})
+        render("{{x}}" * 50_000, {"x": "a" * 200_000})  # ten gigabytes if it were joined
 
 
 @table("{" * 500_000, "{{" + " " * 500_000, "{{a" * 100_000, "{{" + "a" * 500_000)

@@ -45,22 +45,13 @@ def test_a_verdict_is_the_mean_by_weights_or_all_must_pass(
     assert said == (value, passed, tuple(judgements))
 
 
+QUIET = "silent: nothing to compare with"
+
+
 @table(
-    row(
-        [SILENT, RIGHT],
-        (1.0, 0.0),
-        MEAN,
-        "^silent: nothing to compare with; right: $",
-        id="only what does not count scored",
-    ),
+    row([SILENT, RIGHT], (1.0, 0.0), MEAN, f"^{QUIET}; right: $", id="what does not count scored"),
     row([HALF], (1.0,), ALL, "^half: neither right nor wrong$", id="nothing that can pass"),
-    row(
-        [SILENT, BROKEN],
-        (1.0, 1.0),
-        MEAN,
-        "^silent: nothing to compare with; broken: no price is known$",
-        id="nobody scored it",
-    ),
+    row([SILENT, BROKEN], (1.0, 1.0), MEAN, f"^{QUIET}; broken: no price is known$", id="nobody"),
 )
 def test_without_a_verdict_that_counts_there_is_no_zero(judgements, weights, needs_all, told):
     with pytest.raises(NotScored, match=told):
@@ -119,11 +110,9 @@ def test_a_configuration_is_refused_that_would_mean_nothing(document, scorers, t
 
 def test_two_of_the_same_without_a_name_are_taken_as_before(document):
     twins = ["exact", {"exact": {"ignore_case": True}}]
-    read = read_configuration({**document, "scorers": twins})
-    assert [(one.name, one.options) for one in read.scorers] == [
-        ("exact", {}),
-        ("exact", {"ignore_case": True}),
-    ]
+    first, second = read_configuration({**document, "scorers": twins}).scorers
+    assert (first.name, first.options) == ("exact", {})
+    assert (second.name, second.options) == ("exact", {"ignore_case": True})
 
 
 async def test_a_run_weighs_turns_over_and_combines(simulator, plain, cases):

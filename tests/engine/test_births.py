@@ -15,6 +15,7 @@ from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.records import EVALUATE, PROPOSE, Candidate, Case, Outcome, Reply, Request
 from workers.engine.score_records import LARGEST_RECORD, encode_record
 from workers.engine.session import Session
+from workers.engine.strategies import Strategy
 from workers.engine.targets import Ask, Target, TargetParts
 
 ROUNDS = 4
@@ -86,8 +87,13 @@ class Careless(Climb):
         self._allowed |= {"nothing"}
 
 
+class CarelessToy(Toy):
+    def open_strategy(self, cases: int) -> Strategy:
+        return Careless(self, cases)
+
+
 async def test_a_birth_that_no_case_can_fill_is_refused_at_once(toy, cases, simulator, monkeypatch):
-    monkeypatch.setattr(Toy, "open_strategy", lambda toy, count: Careless(toy, count))
+    monkeypatch.setitem(KINDS, "toy", CarelessToy)
     simulator.play({"match": {"contains": "Rewrite"}, "do": "answer", "answer": "Say {{nothing}}."})
     with pytest.raises(ConfigurationError, match=r"child 1: \{\{nothing\}\} is not a column"):
         await run_document(toy, cases, simulator.url)

@@ -55,11 +55,7 @@ GIVEN = {
     "return {'value': None, 'reason': 'empty'}": (None, None, "empty"),
     "return {'value': 0.75, 'reason': case['question']}": (0.75, True, "2 + 2"),
     "return {'value': 0.75, 'passed': False}": (0.75, False, ""),
-    "import json, re, math\nreturn float(bool(re.search('[0-9]', answer)))": (
-        1.0,
-        True,
-        "score gave 1.0",
-    ),
+    "import json, re, math\nreturn math.floor(1.5)": (1.0, True, "score gave 1"),
 }
 
 
@@ -99,14 +95,12 @@ ESCAPES = {
     "a path is read": "from pathlib import Path\nPath('/etc/hostname').read_text()\nreturn True",
     "a folder is listed": "import os\nos.listdir('/')\nreturn True",
     "the environment is read": "import os\nreturn len(os.environ) > 0",
-    "one variable is read": "import os\nreturn len(os.getenv('PATH')) > 0",
     "a command is run": "import subprocess\nsubprocess.run(['true'])\nreturn True",
     "the shell is asked": "import os\nos.system('true')\nreturn True",
     "a connection is made": "import socket\nsocket.socket()\nreturn True",
     "a page is fetched": "import urllib.request\nreturn True",
     "a library is loaded": "import ctypes\nreturn True",
     "our own code is imported": "import workers.engine.errors\nreturn True",
-    "Django is imported": "import django\nreturn True",
     "importlib is imported": "import importlib\nreturn True",
     "by subclasses": "return len(().__class__.__base__.__subclasses__()) > 0",
     "by globals": "return len(score.__globals__) > 0",

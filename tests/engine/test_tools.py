@@ -19,13 +19,11 @@ from workers.engine.providers import openai as openai_protocol
 from workers.engine.records import Request
 
 SUFFIX = {"openai": "/v1", "azure": "", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
+CITY, DAYS = {"type": "string"}, {"type": "integer"}
+UNIT = {"type": "string", "enum": ["celsius", "fahrenheit"]}
 SCHEMA = {
     "type": "object",
-    "properties": {
-        "city": {"type": "string"},
-        "days": {"type": "integer"},
-        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-    },
+    "properties": {"city": CITY, "days": DAYS, "unit": UNIT},
     "required": ["city", "days", "unit"],
 }
 WEATHER = {"name": "weather", "description": "The weather of a place.", "parameters": SCHEMA}
@@ -47,85 +45,62 @@ def with_model(request):
     return replace(request, model="sim-large", body={**request.body, "model": "sim-large"})
 
 
+@pytest.fixture
+def connect(client, simulator):
+    return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
+
+
 @table(*SUFFIX)
-async def test_every_provider_gives_the_same_call_as_its_answer(client, simulator, kind):
-    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
-    reply = await provider.send(asking())
+async def test_every_provider_gives_the_same_call_and_shows_images_to_the_model(connect, kind):
+    reply = await connect(kind).send(asking())
     assert (reply.text, reply.flaw) == (CALLED, "")
     assert reply.tokens_in is not None
     assert reply.tokens_in > 60  # the tools are part of what is read
-
-
-@table(
-    ("openai", "required", "weather"),
-    ("openai", "time", "time"),
-    ("anthropic", "required", "weather"),
-    ("anthropic", "time", "time"),
-)
-async def test_a_tool_can_be_demanded(client, simulator, kind, choice, called):
-    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
-    reply = await provider.send(asking(tool_choice=choice))
-    assert f'"name":"{called}"' in reply.text
+    shown = await connect(kind).send(showing(PNG_URI))
+    digest = sha256(PNG).hexdigest()[:12]
+    assert shown.text == f"I see 1 image(s): PNG, {len(PNG)} bytes, digest {digest}."
 
 
 @table("openai", "anthropic")
-async def test_a_model_that_may_call_none_answers_in_words(client, simulator, kind):
-    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
-    reply = await provider.send(asking(tool_choice="none"))
+async def test_a_tool_can_be_demanded_and_forbidden(connect, kind):
+    for choice, called in (("required", "weather"), ("time", "time")):
+        reply = await connect(kind).send(asking(tool_choice=choice))
+        assert f'"name":"{called}"' in reply.text
+    reply = await connect(kind).send(asking(tool_choice="none"))
     assert (reply.text[:1] != "{", reply.flaw) == (True, "")
 
 
-@table(*SUFFIX)
-async def test_every_provider_shows_the_image_to_the_model(client, simulator, kind):
-    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
-    reply = await provider.send(showing(PNG_URI))
-    digest = sha256(PNG).hexdigest()[:12]
-    assert reply.text == f"I see 1 image(s): PNG, {len(PNG)} bytes, digest {digest}."
-
-
-@table("openai", "anthropic", "ollama")
-async def test_an_address_goes_to_the_provider_as_it_is_or_is_refused(client, simulator, kind):
+async def test_an_address_goes_to_the_provider_as_it_is_or_is_refused(connect):
     """Ollama takes none, and nobody else fetches it."""
-    provider = PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
     request = showing("https://example.org/a.png")
-    if kind == "ollama":
-        with pytest.raises(Refused, match="Ollama takes images as data"):
-            await provider.send(request)
-        return
-    assert "an address with digest" in (await provider.send(request)).text
+    for kind in ("openai", "anthropic"):
+        assert "an address with digest" in (await connect(kind).send(request)).text
+    with pytest.raises(Refused, match="Ollama takes images as data"):
+        await connect("ollama").send(request)
 
 
-def test_anthropic_is_sent_tools_and_images_in_its_own_form():
+def test_anthropic_and_ollama_are_sent_tools_and_images_in_their_own_form():
     body = anthropic_protocol.body_of(asking(tool_choice="weather"))
     weather = {"name": "weather", "description": "The weather of a place.", "input_schema": SCHEMA}
     assert body["tools"][1] == weather
     assert body["tool_choice"] == {"type": "tool", "name": "weather"}
-    assert anthropic_protocol.body_of(asking(tool_choice="required"))["tool_choice"] == {
-        "type": "any"
-    }
+    demanded = asking(tool_choice="required")
+    assert anthropic_protocol.body_of(demanded)["tool_choice"] == {"type": "any"}
     own = {"type": "web_search_20250305", "name": "web_search"}
     given = Request("main", "m", "/chat", {"model": "m", "messages": [], "tools": [own]})
     assert anthropic_protocol.body_of(given)["tools"] == [own]
     (message,) = anthropic_protocol.body_of(showing(PNG_URI))["messages"]
-    source = {"type": "base64", "media_type": "image/png", "data": PNG_URI.partition(",")[2]}
-    assert message["content"] == [
-        {"type": "text", "text": "What is it?"},
-        {"type": "image", "source": source},
-    ]
-
-
-def test_ollama_is_sent_tools_and_images_in_its_own_form():
+    data = PNG_URI.partition(",")[2]
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    text = {"type": "text", "text": "What is it?"}
+    assert message["content"] == [text, {"type": "image", "source": source}]
     body = ollama_protocol.body_of(asking())
     assert body["tools"][0]["function"]["name"] == "time"
     assert body["options"] == {"temperature": 0}
     with pytest.raises(Refused, match="cannot be told to call a tool"):
-        ollama_protocol.body_of(asking(tool_choice="required"))
+        ollama_protocol.body_of(demanded)
     (message,) = ollama_protocol.body_of(showing(PNG_URI))["messages"]
-    assert message == {
-        "role": "user",
-        "content": "What is it?",
-        "images": [PNG_URI.partition(",")[2]],
-    }
+    assert message == {"role": "user", "content": "What is it?", "images": [data]}
 
 
 def choice(message, reason):
@@ -139,35 +114,17 @@ def function(name, arguments):
 TWO = [function("a", "{}"), function("b", '{"y": 1, "x": "é"}')]
 
 
+BOTH = '[{"name":"a","arguments":{}},{"name":"b","arguments":{"x":"é","y":1}}]'
+CUT = {"tool_calls": [function("a", '{"x": ')]}
+WORDS = {"content": "Let me look.", "tool_calls": [function("a", "")]}
+OLDER = {"function_call": {"name": "a", "arguments": '{"x": 1}'}}
+
+
 @table(
-    row(
-        {"tool_calls": TWO},
-        "tool_calls",
-        '[{"name":"a","arguments":{}},{"name":"b","arguments":{"x":"é","y":1}}]',
-        "",
-        id="two calls",
-    ),
-    row(
-        {"tool_calls": [function("a", '{"x": ')]},
-        "length",
-        '{"name":"a","arguments":"{\\"x\\": "}',
-        "truncated",
-        id="arguments that were cut off",
-    ),
-    row(
-        {"content": "Let me look.", "tool_calls": [function("a", "")]},
-        "tool_calls",
-        '{"name":"a","arguments":{}}',
-        "",
-        id="with words",
-    ),
-    row(
-        {"function_call": {"name": "a", "arguments": '{"x": 1}'}},
-        "function_call",
-        '{"name":"a","arguments":{"x":1}}',
-        "",
-        id="the older form",
-    ),
+    row({"tool_calls": TWO}, "tool_calls", BOTH, "", id="two calls"),
+    row(CUT, "length", '{"name":"a","arguments":"{\\"x\\": "}', "truncated", id="cut off"),
+    row(WORDS, "tool_calls", '{"name":"a","arguments":{}}', "", id="with words"),
+    row(OLDER, "function_call", '{"name":"a","arguments":{"x":1}}', "", id="the older form"),
     row({"content": "No need."}, "stop", "No need.", "", id="words alone"),
 )
 def test_what_is_made_of_a_call(message, reason, text, flaw):
@@ -185,18 +142,17 @@ def test_a_call_is_read_back_as_it_was_written_and_none_that_nobody_asked_for():
 
 
 def with_schema(schema):
-    return {"name": "time", "parameters": schema}
+    return {"tools": [{"name": "time", "parameters": schema}]}
+
+
+ODD_TYPE = {"type": "object", "properties": {"x": {"type": 5}}}
 
 
 @table(
     ({"tools": [{"name": "a b"}]}, "tools.0.name", "should match pattern"),
     ({"tools": [TIME, TIME]}, "tools", "Given twice: time"),
-    ({"tools": [with_schema({"type": "string"})]}, "tools.0.parameters", "an object"),
-    (
-        {"tools": [{**TIME, "parameters": {"type": "object", "properties": {"x": {"type": 5}}}}]},
-        "tools.0.parameters",
-        "The schema is not accepted",
-    ),
+    (with_schema({"type": "string"}), "tools.0.parameters", "an object"),
+    (with_schema(ODD_TYPE), "tools.0.parameters", "The schema is not accepted"),
     ({"tools": [TIME], "tool_choice": "look_up"}, "", "Choose one of: auto, required, none, time"),
     ({"tool_choice": "required"}, "", "declare them"),
 )

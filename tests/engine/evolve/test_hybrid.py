@@ -19,18 +19,10 @@ CASES = 12
 
 
 def hybrid(operators=("sections",), **options):
-    found = evolution(operators)
-    strategy = {
-        "name": "hybrid",
-        "population_size": 6,
-        "elite_size": 1,
-        "num_candidates": 3,
-        "update_interval": 4,
-        "evolution_interval": 2,
-        "max_episodes": 6,
-        **options,
-    }
-    return Evolution.model_validate({**found.model_dump(), "strategy": strategy})
+    few = {"population_size": 6, "elite_size": 1, "num_candidates": 3, "max_episodes": 6}
+    often = {"update_interval": 4, "evolution_interval": 2}
+    strategy = {"name": "hybrid", **few, **often, **options}
+    return Evolution.model_validate({**evolution(operators).model_dump(), "strategy": strategy})
 
 
 def test_k_prompts_answer_each_of_m_queries_and_all_evolve_every_e_episodes():

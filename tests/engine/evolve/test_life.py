@@ -27,26 +27,21 @@ WRITERS = [{name: WRITER} for name in ("reflect", "combine", "rewrite", "paraphr
 
 
 def evolution(operators=("words",), **options):
-    document = {
-        "name": "better",
-        "kind": "evolve",
-        "seed": 5,
-        "dataset": "sums",
-        "prompts": [{"name": f"p{n}", "system": text} for n, text in enumerate(SEEDS)],
-        "models": ["simulated/sim-small"],
-        "operators": list(operators),
-        "scorers": ["numeric"],
-        "limits": {"max_concurrent": 8, "requests_per_minute": None},
-        "strategy": {
-            "name": "genetic",
-            "population_size": 6,
-            "max_generations": 4,
-            "elite_size": 2,
-            "target_fitness": None,
-            **options,
-        },
-    }
-    return Evolution.model_validate(document)
+    few = {"population_size": 6, "max_generations": 4, "elite_size": 2, "target_fitness": None}
+    return Evolution.model_validate(
+        {
+            "name": "better",
+            "kind": "evolve",
+            "seed": 5,
+            "dataset": "sums",
+            "prompts": [{"name": f"p{n}", "system": text} for n, text in enumerate(SEEDS)],
+            "models": ["simulated/sim-small"],
+            "operators": list(operators),
+            "scorers": ["numeric"],
+            "limits": {"max_concurrent": 8, "requests_per_minute": None},
+            "strategy": {"name": "genetic", **few, **options},
+        }
+    )
 
 
 def judged(life, trial):
@@ -93,6 +88,8 @@ def test_a_replay_lives_the_same_life_from_any_point(evolving):
     first = evolution(**evolving).open_strategy(12)
     history = live(first)
     assert len(first.generations) == 4
+    assert len({score.trial[1:] for score in history}) == len(history)  # nothing is asked twice
+    assert [score.trial.position for score in history] == list(range(len(history)))
     for asked in (1, 10, len(history) // 2, len(history) - 1):
         life = evolution(**evolving).open_strategy(12)
         session = Session(life)
@@ -103,14 +100,6 @@ def test_a_replay_lives_the_same_life_from_any_point(evolving):
             session.absorb_fresh([judged(life, trial) for trial in session.plan(100)])
         assert lineage(life) == lineage(first)
         assert [one.key for one in life.candidates] == [one.key for one in first.candidates]
-
-
-@table(*WAYS)
-def test_nothing_is_asked_twice(evolving):
-    history = live(evolution(**evolving).open_strategy(12))
-    asked = Counter(score.trial[1:] for score in history)
-    assert set(asked.values()) == {1}
-    assert [score.trial.position for score in history] == list(range(len(history)))
 
 
 def test_the_best_live_on_and_cost_nothing():
@@ -138,27 +127,22 @@ def test_all_of_a_generation_are_measured_on_the_same_cases():
         assert len(one.samples) == 9
 
 
-def test_a_writer_that_fails_leaves_the_child_to_chance():
-    def silent(life, trial):
+@table(
+    (lambda score: Score(score.trial, error="server_error"), {"seed", "mutation"}),
+    (
+        lambda score: replace(score, answer="<prompt>Say {{expected}}</prompt>"),
+        {"seed", "mutation"},
+    ),
+)
+def test_a_writer_that_fails_or_names_what_it_may_not_leaves_the_child_to_chance(spoil, born):
+    def spoilt(life, trial):
         score = judged(life, trial)
-        is_proposal = score.answer.startswith("<prompt>")
-        return Score(trial, error="server_error") if is_proposal else score
+        return spoil(score) if score.answer.startswith("<prompt>") else score
 
     life = evolution(operators=["rewrite"]).open_strategy(12)
-    live(life, silent)
-    operators = {one.birth.operator for each in life.generations for one, _ in each.standing}
-    assert operators == {"seed", "mutation"}
-
-
-def test_what_a_writer_may_not_name_is_not_tried():
-    def leaking(life, trial):
-        score = judged(life, trial)
-        return replace(score, answer=score.answer.replace("Think", "{{expected}}"))
-
-    life = evolution(operators=["rewrite"]).open_strategy(12)
-    live(life, leaking)
-    assert not any("{{expected}}" in one.document.get("prompt", {}).get("system", "")
-                   for one in life.candidates)  # fmt: skip
+    live(life, spoilt)
+    assert {one.birth.operator for each in life.generations for one, _ in each.standing} == born
+    assert "{{expected}}" not in str([one.document.get("prompt") for one in life.candidates])
 
 
 def test_failed_trials_are_never_best_and_end_it_when_there_is_nothing_else():

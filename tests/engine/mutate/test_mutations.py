@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.engine.mutate.training_runs import SMALL, mutation, train
-from tests.harness.table import table
+from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.mutate import Mutation
@@ -52,7 +52,7 @@ async def test_every_call_is_counted_by_its_role(simulator):
     assert made == sum(one.asked - one.cached for one in others)
 
 
-async def test_batching_changes_nothing_but_time(simulator):
+async def test_neither_batching_nor_a_replay_from_records_changes_what_is_learned(simulator):
     simulator.change(latency_ms=3, jitter=0.9)
     at_once = await train(mutation(), simulator.url)
     simulator.reset()
@@ -60,18 +60,14 @@ async def test_batching_changes_nothing_but_time(simulator):
     assert simulator.ledger()["peak_in_flight"] == 1
     assert one_by_one.weights == at_once.weights
     assert one_by_one.transitions == at_once.transitions
-    another_seed = await train(mutation(seed=8), simulator.url)
-    assert another_seed.weights != at_once.weights
-
-
-async def test_a_replay_from_records_comes_to_the_same_weights(simulator):
-    found = await train(mutation(), simulator.url)
     session = Session(read_configuration(mutation()).begin(8))
-    history = [as_told(score, session.hears) for score in found.scores]
+    history = [as_told(score, session.hears) for score in at_once.scores]
     session.replay(len(history), history)
     session.plan(100)
     assert session.is_finished
-    assert [one.key for one in session.candidates] == [one.key for one in found.candidates]
+    assert [one.key for one in session.candidates] == [one.key for one in at_once.candidates]
+    another_seed = await train(mutation(seed=8), simulator.url)
+    assert another_seed.weights != at_once.weights
 
 
 async def test_what_the_last_update_learnt_is_kept_where_nothing_is_held_out(simulator):
@@ -91,9 +87,9 @@ async def test_failed_calls_are_excluded_and_counted(simulator):
     assert found.report.failures == {"mutator/refused": 4}
     assert found.report.fallback_rate == 4 / found.report.transitions
     assert found.report.transitions == whole.report.transitions
-    for row in excluded:
-        assert row["reward"] is row["value"] is None
-        assert row["after"] == row["query"]
+    for lost in excluded:
+        assert lost["reward"] is lost["value"] is None
+        assert lost["after"] == lost["query"]
     trained = {one.key for one in found.candidates if one.role == EVALUATE}
     told = [read_told(one.answer) for one in found.scores if one.trial.candidate in trained]
     learned = [one.document["learned"]["samples"] for one in found.candidates[1:3]]
@@ -111,10 +107,10 @@ async def test_a_segment_that_lost_everything_is_a_failed_trial(simulator):
 
 
 @table(
-    pytest.param({"model": "sim-large"}, "mutator", id="rewrite"),
-    pytest.param({"model": "sim-small"}, "target", id="target"),
-    pytest.param({"model": "sim-embed"}, "embedder", id="embedding"),
-    pytest.param({"model": "sim-medium"}, "judge", id="judge"),
+    row({"model": "sim-large"}, "mutator", id="rewrite"),
+    row({"model": "sim-small"}, "target", id="target"),
+    row({"model": "sim-embed"}, "embedder", id="embedding"),
+    row({"model": "sim-medium"}, "judge", id="judge"),
 )
 async def test_every_role_may_fail(simulator, match, role):
     simulator.play({"do": "error", "status": 400, "times": 6, "match": match})
@@ -140,11 +136,11 @@ async def test_a_baseline_is_a_strategy_of_its_own(simulator, strategy):
 async def test_the_reward_is_of_the_goal(simulator, goal):
     scorers = ["exact" if goal == "consistent" else "numeric"]  # two whole answers are compared
     found = await train(mutation(goal=goal, scorers=scorers, held_out=None), simulator.url)
-    for row in found.transitions:
+    for one in found.transitions:
         if goal == "turns_wrong":
-            assert row["reward"] in (0.0, 1.0 - row["value"])
+            assert one["reward"] in (0.0, 1.0 - one["value"])
         else:
-            assert row["reward"] == row["value"]
+            assert one["reward"] == one["value"]
     same = [row for row in found.transitions if row["rewritten"] == row["query"]]
     if goal == "consistent":
         assert {row["reward"] for row in same} == {1.0}
@@ -153,8 +149,8 @@ async def test_the_reward_is_of_the_goal(simulator, goal):
 
 
 @table(
-    pytest.param({"judge": "simulated/sim-large"}, "factuality", id="judge"),
-    pytest.param({}, "similarity", id="embedder"),
+    row({"judge": "simulated/sim-large"}, "factuality", id="judge"),
+    row({}, "similarity", id="embedder"),
 )
 async def test_without_scorers_the_roles_judge(simulator, roles, scorer):
     document = mutation(held_out=None)
@@ -187,67 +183,54 @@ def test_defaults_are_the_usual_ones():
     assert {name: getattr(found.options, name) for name in SEED_NAMES} == SEED_NAMES
     assert found.most_trials(100) == 20 * 16
     assert found.count_confirming(100) == 3 * 20
+    assert read_configuration(mutation(use_batching=False)).limits.max_concurrent == 1
 
 
 @table(
-    pytest.param({}, 20, id="neither"),
-    pytest.param({"updates": 3}, 3, id="updates"),
-    pytest.param({"num_env_steps": 5000}, 9, id="steps, rounded down"),
-    pytest.param({"num_env_steps": 1}, 1, id="at least one"),
+    row({}, 20, id="neither"),
+    row({"updates": 3}, 3, id="updates"),
+    row({"num_env_steps": 5000}, 9, id="steps, rounded down"),
+    row({"num_env_steps": 1}, 1, id="at least one"),
 )
 def test_updates(given, updates):
     assert TrainingOptions(num_processes=16, num_steps=32, **given).count_updates == updates
 
 
 @table(
-    pytest.param({"operators": ["noop"]}, "at least 2", id="one operator"),
-    pytest.param({"operators": ["noop", "noop"]}, "Given twice", id="twins"),
-    pytest.param({"operators": ["noop", "shout"]}, "Unknown rewriting operator", id="unknown"),
-    pytest.param({"roles": {"target": "simulated/sim-small"}}, "name it as the mutator", id="m"),
-    pytest.param({"scorers": [], "roles": {"target": "a/b"}}, "what an answer is worth", id="r"),
-    pytest.param({"strategy": {"ppo": {"updates": 2, "num_env_steps": 9}}}, "not both", id="u"),
-    pytest.param({"goal": "win"}, "stays_right", id="goal"),
-    pytest.param({"repeats": 2}, "repeats", id="repeats"),
-    pytest.param({"scorers": [{"webhook": {"url": "https://a.b/c"}}]}, "a service", id="post"),
+    row({"operators": ["noop"]}, "at least 2", id="one operator"),
+    row({"operators": ["noop", "noop"]}, "Given twice", id="twins"),
+    row({"operators": ["noop", "shout"]}, "Unknown rewriting operator", id="unknown"),
+    row({"roles": {"target": "simulated/sim-small"}}, "name it as the mutator", id="m"),
+    row({"scorers": [], "roles": {"target": "a/b"}}, "what an answer is worth", id="r"),
+    row({"strategy": {"ppo": {"updates": 2, "num_env_steps": 9}}}, "not both", id="u"),
+    row({"goal": "win"}, "stays_right", id="goal"),
+    row({"repeats": 2}, "repeats", id="repeats"),
+    row({"scorers": [{"webhook": {"url": "https://a.b/c"}}]}, "a service", id="post"),
 )
 def test_what_is_refused(given, told):
     with pytest.raises(ConfigurationError, match=told):
         read_configuration(mutation(**given))
 
 
+LARGE = {"ppo": {"num_processes": 64, "num_steps": 256, "hidden_size": 512}}
+USUAL = {"strategy": {"ppo": {"num_processes": 512, "num_steps": 32}}, "observation_size": 128}
+RUBRIC = {"rubric": {"judge": "a/b", "rubric": "x"}}
+
+
+def agreeing(*scorers):
+    return {"goal": "consistent", "scorers": list(scorers)}
+
+
 @table(
-    pytest.param(
-        {"goal": "consistent", "scorers": ["exact", "numeric"]},
-        "scorers.1",
-        "compares two answers, which the scorer numeric cannot",
-        id="a number cannot be compared with a whole answer",
-    ),
-    pytest.param(
-        {"strategy": {"ppo": {"num_processes": 64, "num_steps": 256, "hidden_size": 512}}},
-        "strategy",
-        "Lower num_processes",
-        id="learning would stop the worker's thread for a minute",
-    ),
+    row(agreeing("exact", "numeric"), "scorers.1", "which the scorer numeric cannot", id="numbers"),
+    row({"strategy": LARGE}, "strategy", "Lower num_processes", id="a minute of the worker's"),
+    *((agreeing(scorer), "", "") for scorer in ("exact", "token_f1", RUBRIC)),
+    row(USUAL, "", "", id="as usual"),
 )
 def test_what_may_not_be_begun_can_be_looked_at(given, place, told):
-    (problem,) = read_configuration(mutation(**given)).plugin_problems()
-    assert problem.path == place
-    assert told in problem.message
-
-
-@table("exact", "token_f1", {"rubric": {"judge": "a/b", "rubric": "x"}})
-def test_what_compares_texts_can_tell_whether_answers_agree(scorer):
-    found = read_configuration(mutation(goal="consistent", scorers=[scorer]))
-    assert found.plugin_problems() == []
-
-
-def test_usual_configurations_can_be_begun():
-    strategy = {"ppo": {"num_processes": 512, "num_steps": 32}}
-    assert (
-        read_configuration(mutation(strategy=strategy, observation_size=128)).plugin_problems()
-        == []
-    )
-    assert read_configuration(mutation(use_batching=False)).limits.max_concurrent == 1
+    problems = read_configuration(mutation(**given)).plugin_problems()
+    assert [problem.path for problem in problems] == [place] * bool(place)
+    assert all(told in problem.message for problem in problems)
 
 
 def test_every_operator_says_what_it_does_and_typos_keep_numbers_and_letters():

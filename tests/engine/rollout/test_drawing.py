@@ -77,15 +77,10 @@ def test_what_has_scenes_has_no_pictures_and_pictures_need_replays():
         read_configuration(rollout(pictures="all", replays=False))
 
 
-@pytest.mark.parametrize(
-    ("how", "told"),
-    [("raises", "OSError: no paint"), ("other", ANOTHER_WAY), ("text", "It drew something else")],
-)
-def test_what_cannot_be_drawn_says_why_and_was_played(how, told, monkeypatch):
-    install(monkeypatch, odd.Painted)
+@table(("raises", "OSError: no paint"), ("other", ANOTHER_WAY), ("text", "It drew something else"))
+def test_what_cannot_be_drawn_says_why_and_was_played(how, told):
     plan = plan_of(player(POLICIES["random"]()), steps=5, episodes=1)
-    plan = plan._replace(environment=odd.Painted(how=how))
-    (found,) = play(drawn(plan))
+    (found,) = play(drawn(plan._replace(environment=odd.Painted(how=how))))
     assert isinstance(found, Episode)
     assert record_of(found)["pictures"]["png"] == []
     assert told in record_of(found)["pictures"]["told"]

@@ -107,17 +107,14 @@ async def test_an_episode_that_fails_is_an_error_and_never_zeros(
 
 
 @many_processes
-async def test_of_episodes_played_side_by_side_only_the_one_at_fault_fails(monkeypatch):
-    (name,) = install(monkeypatch, odd.Raiser)
-    scores = await played(rollout(policies=[{"name": name, "lane": "batch"}], seed=2, episodes=4))
-    assert [score.error for score in scores] == ["", "policy_error", "", "policy_error"]
-
-
-@many_processes
-async def test_of_episodes_sent_together_only_the_one_that_ends_its_process_fails(monkeypatch):
-    (name,) = install(monkeypatch, odd.Fragile)
-    scores = await played(rollout(policies=[name], seed=2, episodes=5, jobs=1))
-    assert [score.error for score in scores] == ["", "process_died", "", "process_died", ""]
+@table(
+    row(odd.Raiser, "batch", "policy_error", id="played side by side"),
+    row(odd.Fragile, "auto", "process_died", id="sent together"),
+)
+async def test_of_many_episodes_only_the_one_at_fault_fails(monkeypatch, policy, lane, error):
+    (name,) = install(monkeypatch, policy)
+    document = rollout(policies=[{"name": name, "lane": lane}], seed=2, episodes=5, jobs=1)
+    assert [score.error for score in await played(document)] == ["", error, "", error, ""]
 
 
 @many_processes

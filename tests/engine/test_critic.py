@@ -81,10 +81,8 @@ def test_prompts_answer_each_query_in_their_order(models, simulator):
     for row in answers:
         assert row[0] is None
         assert list(row.errors) == [0]
-        assert [(one.prompt_index, one.system_prompt) for one in row[1:] if one] == [
-            (1, PROMPTS[1]),
-            (2, PROMPTS[2]),
-        ]
+        told = [(one.prompt_index, one.system_prompt) for one in row[1:] if one]
+        assert told == [(1, PROMPTS[1]), (2, PROMPTS[2])]
     assert simulator.ledger()["peak_in_flight"] <= 4
 
 
@@ -131,9 +129,7 @@ async def test_it_works_inside_a_running_loop_as_a_run_does(models, simulator):
     assert asyncio.get_running_loop().is_running()
     document = evaluation(RUBRIC, prompts=[{"name": "p", "user": "{{query}}"}])
     prompt, query, response = TRIPLES[0]
-    simulator.play(
-        {"match": {"model": "sim-small"}, "do": "answer", "answer": response, "times": 1}
-    )
+    simulator.play({"match": {"model": "sim-small"}, "do": "answer", "answer": response})
     case = Case(0, {"system_prompt": prompt, "query": query})
     (in_run,) = await run_document(document, [case], simulator.url)
     assert in_run.value == score

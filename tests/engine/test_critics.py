@@ -69,12 +69,9 @@ async def test_factuality_needs_the_expected_answer(simulator):
 async def test_a_closed_question_is_answered_with_yes_or_no(simulator, answer, label):
     question = {"question": "Does the answer give the right number?"}
     score = await judge(simulator, "closed_question", question, answer)
-    found = said(score)
-    assert (found.label, found.value, found.passed) == (
-        label,
-        float(label == "yes"),
-        label == "yes",
-    )
+    is_right = label == "yes"
+    assert said(score)[1:3] == (float(is_right), is_right)
+    assert said(score).label == label
     assert question["question"] in score.judging.calls[0].prompt[0]["content"]
 
 
@@ -99,26 +96,19 @@ async def test_a_pair_is_judged_in_both_orders(replies, label, value):
     assert ("changed its mind" in found.reason) == (label == "changed its mind")
 
 
-async def test_a_pair_is_shown_once_in_each_order(simulator):
+async def test_a_pair_is_shown_once_in_each_order_and_needs_the_other_text(simulator):
     score = await judge(simulator, "pairwise", {"against": "other"}, "It is 42.")
     assert said(score).label == "better"
     orders = sorted(text.index("It is 42.") < text.index("It is 41.") for text in prompts(score))
     assert orders == [False, True]
     assert all(text.count("It is 41.") == 1 for text in prompts(score))  # not as a part of the case
-
-
-async def test_a_pair_needs_the_other_text(simulator):
     score = await judge(simulator, "pairwise", {"against": "missing"}, "42")
     assert "Case 3 has no text in `missing`" in score.message
     assert said(await judge(simulator, "pairwise", {}, "It is 41.")).label == "worse"
 
 
-OTHER = {
-    "judge": LARGE,
-    "other_model": SMALL,
-    "other_system": "Answer.",
-    "other_user": "{{question}}",
-}
+ASKED = {"other_system": "Answer.", "other_user": "{{question}}"}
+OTHER = {"judge": LARGE, "other_model": SMALL, **ASKED}
 
 
 async def test_candidates_are_compared_with_one_of_them_which_is_asked_once(simulator):
@@ -168,6 +158,8 @@ async def test_a_panel_gives_the_mean_or_the_majority(simulator, combine, value,
     assert found.votes[1] == 0.9
     assert "simulated/sim-medium 0.90: c" in found.reason
     assert score.judging.sent == 3
+    in_one_list = {"judge": None, "judges": [LARGE, MEDIUM], "rubric": "It is right."}
+    assert len(said(await judge(simulator, "rubric", in_one_list, "42")).votes) == 2
 
 
 async def test_a_panel_with_a_judge_that_fails_is_no_verdict(simulator):
@@ -178,11 +170,6 @@ async def test_a_panel_with_a_judge_that_fails_is_no_verdict(simulator):
     assert score.judging.sent == 3  # the others were waited for, and are paid
     assert score.message.startswith("1 of 3 judges of rubric gave no verdict, and a panel has one")
     assert "Retry: the stored answer is judged again. simulated/sim-medium: " in score.message
-
-
-async def test_all_judges_may_stand_in_one_list(simulator):
-    options = {"judge": None, "judges": [LARGE, MEDIUM], "rubric": "It is right."}
-    assert len(said(await judge(simulator, "rubric", options, "42")).votes) == 2
 
 
 def test_somebody_judges_once_and_a_pair_has_one_other():
@@ -234,7 +221,6 @@ def test_a_reason_is_one_printable_line():
 
 
 @table(
-    "0.9",
     "9/10",
     "I would give it a 0.9, because it is right.",
     '{"score": 0.5, "reason": 3}',

@@ -152,15 +152,8 @@ async def test_equal_texts_under_way_are_sent_once(desk, simulator):
 
 
 async def test_one_text_that_is_refused_fails_alone(desk, simulator):
-    simulator.play(
-        {
-            "match": {"contains": "number 5"},
-            "times": None,
-            "do": "error",
-            "status": 400,
-            "message": "too long",
-        }
-    )
+    refused = {"times": None, "do": "error", "status": 400, "message": "too long"}
+    simulator.play({"match": {"contains": "number 5"}, **refused})
     found = await embed_apart(desk, words(8))
     assert [one.vector is None for one in found] == [place == 5 for place in range(8)]
     assert str(found[5].error) == "400: too long"
@@ -221,27 +214,19 @@ def test_a_vector_is_kept_as_text():
         read_vector("no vector")
 
 
-async def test_similarity_compares_meanings(simulator, document):
+async def test_similarity_compares_meanings(simulator, plain):
     answers = {"same": "the cat sat", "near": "the cat sat down", "far": "17"}
-    simulator.play(
-        *(
-            {"match": {"contains": name, "model": "sim-small"}, "do": "answer", "answer": text}
-            for name, text in answers.items()
-        )
-    )
-    similar = {
-        **document,
-        "prompts": document["prompts"][:1],
-        "models": ["simulated/sim-small"],
-        "scorers": [{"similarity": {"model": "simulated/sim-embed", "threshold": 0.75}}],
-    }
+    matches = [{"contains": name, "model": "sim-small"} for name in answers]
+    said = [{"do": "answer", "answer": text} for text in answers.values()]
+    simulator.play(*({"match": one, **other} for one, other in zip(matches, said, strict=True)))
+    plain["scorers"] = [{"similarity": {"model": "simulated/sim-embed", "threshold": 0.75}}]
     rows = [{"question": f"{name}?", "expected": "the cat sat"} for name in answers]
     cases = [Case(place, row) for place, row in enumerate(rows)]
-    scores = await run_document(similar, cases, simulator.url, prices=PRICES)
-    values = dict(zip(answers, (score.value for score in scores), strict=True))
-    assert values["same"] == pytest.approx(1.0)
-    assert 0.75 < (values["near"] or 0) < 1
-    assert (values["far"] or 0) < 0.3
+    scores = await run_document(plain, cases, simulator.url, prices=PRICES)
+    same, near, far = (score.value for score in scores)
+    assert same == pytest.approx(1.0)
+    assert 0.75 < (near or 0) < 1
+    assert (far or 0) < 0.3
     assert [score.passed for score in scores] == [True, True, False]
     first = scores[0].judging
     assert [call.step for call in first.calls] == ["similarity"] * 2

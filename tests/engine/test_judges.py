@@ -3,6 +3,7 @@ judge themselves: in answers, in fields of cases and in replies of judges."""
 
 import asyncio
 import json
+import math
 import sys
 from typing import Any, ClassVar
 
@@ -112,10 +113,7 @@ def install(monkeypatch, behave):
     (lambda: sys.exit(3), "The scorer odd failed: SystemExit: 3"),
     (lambda: 1 / 0, "The scorer odd failed: ZeroDivisionError: division by zero"),
     (fail_like_a_call, "The scorer odd failed: server error: 500: oops"),
-    (
-        lambda: Judgement("odd", float("nan"), True, ""),
-        "The scorer odd gave nan. A score is a number from 0 to 1, or None",
-    ),
+    (lambda: Judgement("odd", math.nan, True, ""), "The scorer odd gave nan. A score is a number"),
     (lambda: None, "The scorer odd gave NoneType, no verdict."),
 )
 async def test_whatever_a_judge_does_only_its_trial_fails(
@@ -225,35 +223,30 @@ def check_fences(score):
         assert ORDER not in system
 
 
+FIELDS = {"question": "What is 17 + 25?", "expected": "42"}
+
+
 @table(*CORPUS.values())
-async def test_neither_an_answer_nor_a_case_can_judge(simulator, attack):
-    """A case neither by a field nor by the name of one."""
-    fields = {"question": "What is 17 + 25?", "expected": "42"}
-    evil = {**fields, "notes": attack, attack[:200]: "x"}
-    for answer, given in ((attack, fields), ("41", evil)):
-        score = await judge(simulator, answer, given)
-        check_fences(score)
+async def test_neither_an_answer_nor_a_case_nor_a_reply_can_judge(simulator, attack):
+    """A case neither by a field nor by the name of one; a reply not by repeating the attack."""
+    evil = {**FIELDS, "notes": attack, attack[:200]: "x"}
+    repeated = {"match": {"model": "sim-large"}, "do": "answer", "answer": attack, "times": 1}
+    for answer, given, rules in (
+        (attack, FIELDS, []),
+        ("41", evil, []),
+        ("41", FIELDS, [repeated]),
+    ):
+        score = await judge(simulator, answer, given, *rules)
+        if not rules:
+            check_fences(score)
         values = {one.name: one.value for one in score.judgements}
         assert all((values[name] or 0.0) <= most for name, most in WRONG.items()), values
-
-
-@table(*CORPUS.values())
-async def test_a_judge_that_repeats_the_attack_is_not_led_by_it(simulator, attack):
-    fields = {"question": "What is 17 + 25?", "expected": "42"}
-    simulator.play(
-        {"match": {"model": "sim-small"}, "do": "answer", "answer": "41", "times": 1},
-        {"match": {"model": "sim-large"}, "do": "answer", "answer": attack, "times": 1},
-    )
-    document = evaluation({"rubric": {"judge": LARGE, **CRITICS["rubric"]}})
-    (score,) = await run_document(document, [Case(0, fields)], simulator.url)
-    assert not score.error, score.message
-    assert (score.value or 0.0) <= WRONG["rubric"]
-    assert score.judging.sent == 2
+        assert score.judging.sent == 5 + len(rules)  # a pair is shown twice, a bad reply asked anew
 
 
 async def test_without_fences_the_simulated_judge_obeys(simulator):
     """Or the tests above could not fail."""
-    score = await judge(simulator, "41", {"question": "What is 17 + 25?", "expected": "42"})
+    score = await judge(simulator, "41", FIELDS)
     changed = []
     for call in score.judging.calls:
         system, user = (message["content"] for message in call.prompt)

@@ -19,6 +19,9 @@ def installed():
     PLUGINS.clear()
 
 
+BACK = chat("back", "{{question}}", routes={"x": "easy"})
+
+
 def spoilt(**change):
     return [{**ROUTER, **change}, *ROUTED[1:]]
 
@@ -28,11 +31,7 @@ def spoilt(**change):
     (spoilt(routes={"1": "triage"}), "steps.0.routes.1", "no later step 'triage'"),
     (spoilt(default="nowhere"), "steps.0.default", "no later step 'nowhere'"),
     (spoilt(routes={}, default="easy"), "steps.0.default", "with routes"),
-    (
-        [*ROUTED[:3], chat("back", "{{question}}", routes={"x": "easy"})],
-        "steps.3.routes.x",
-        "none; write them after",
-    ),
+    ([*ROUTED[:3], BACK], "steps.3.routes.x", "none; write them after"),
     ([ROUTED[1], ROUTED[1]], "steps.1.name", "another one too"),
     ([chat("solver.draft", "x"), agent("fans_out")], "steps.1.calls.0.name", "another one too"),
     ([{**ROUTED[1], "tool": []}], "steps.0.tool", "Allowed here: name, system, user, messages"),
@@ -47,35 +46,29 @@ def test_problems_of_the_flow_are_named(selection, steps, path, told):
     assert told in caught.value.problems[0].message
 
 
+def fanning(**options):
+    return agent("fans_out", options=options)
+
+
+PLANLESS = {**agent("fans_out"), "calls": [chat("draft", "{{plan}}")]}
+
+
 @table(
-    ({**agent(""), "agent": "os.system"}, "steps.0.agent", "one of: self_consistency, tests."),
-    (
-        agent("fans_out", options={"width": "x"}),
-        "steps.0.options",
-        "width: Input should be a valid integer",
-    ),
-    (
-        agent("fans_out", options={"deep": 1}),
-        "steps.0.options",
-        "has no option 'deep'. It takes: width.",
-    ),
-    (agent("misbehaves"), "steps.0.options", "how: Field required"),
-    (agent("Chain"), "steps.0.calls", "also calls plan, solve"),
-    (agent("Chain"), "steps.0.calls.0.name", "It calls: plan, solve."),
-    (
-        {**agent("fans_out"), "calls": [chat("draft", "{{plan}}")]},
-        "steps.0.calls.0.user",
-        "{{plan}} is not a column",
-    ),
+    ({**agent(""), "agent": "os.system"}, "agent", "one of: self_consistency, tests."),
+    (fanning(width="x"), "options", "width: Input should be a valid integer"),
+    (fanning(deep=1), "options", "has no option 'deep'. It takes: width."),
+    (agent("misbehaves"), "options", "how: Field required"),
+    (agent("Chain"), "calls", "also calls plan, solve"),
+    (agent("Chain"), "calls.0.name", "It calls: plan, solve."),
+    (PLANLESS, "calls.0.user", "{{plan}} is not a column"),
 )
 def test_problems_with_agents_are_named(selection, step, path, told):
     configuration = read_configuration({**selection, "steps": [step]})
+    columns = ["question", "expected"]
     with pytest.raises(ConfigurationError) as caught:
-        check_against(
-            configuration, endpoints={"simulated": ()}, columns=["question", "expected"], cases=2
-        )
+        check_against(configuration, endpoints={"simulated": ()}, columns=columns, cases=2)
     problems = {problem.path: problem.message for problem in caught.value.problems}
-    assert told in problems[path]
+    assert told in problems[f"steps.0.{path}"]
 
 
 async def test_an_agent_that_is_gone_fails_its_trials(simulator, selection, cases):

@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from runs.kinds import SITE_KINDS
-from tests import toy_work
+from runs.kinds.base import SiteKind
+from tests.engine.lane_work import replay_episode
 from workers.engine.json_text import digest
 from workers.engine.kinds import KINDS
 from workers.engine.records import (
@@ -38,7 +39,7 @@ from workers.engine.spec.template import names_in
 from workers.engine.strategies import Strategy
 from workers.engine.targets import Ask, ChatTarget, Target, TargetParts
 
-SITE = "tests.toy_site.ToySite"
+SITE, MADE_SITE = f"{__name__}.ToySite", f"{__name__}.MadeToySite"
 TASK = 'Rewrite this prompt: """{0}"""'
 
 
@@ -149,7 +150,7 @@ class NotingTarget:
         if case.position or candidate.role != EVALUATE:
             return reply
         question = case.fields["question"]
-        episode = await self._processes.call(toy_work.replay_episode, question, reply.text)
+        episode = await self._processes.call(replay_episode, question, reply.text)
         return Outcome(reply, value=episode.value, record=episode.record)
 
 
@@ -209,6 +210,18 @@ class MadeToy(Toy):
             {"question": f"What is {number} + {self.seed}?", "expected": str(number + self.seed)}
             for number in range(self.sums)
         ]
+
+
+class ToySite(SiteKind):
+    """What the site needs of it: all as most kinds have it, so a name is enough."""
+
+    name: ClassVar[str] = "toy"
+    title: ClassVar[str] = "Toy"
+
+
+class MadeToySite(ToySite):
+    name: ClassVar[str] = "made_toy"
+    title: ClassVar[str] = "Toy on cases of its own"
 
 
 TOYS: dict[str, type[Configuration]] = {"toy": Toy, "made_toy": MadeToy}

@@ -23,7 +23,7 @@ TABS = ("run", "run_leaderboard", "run_scores", "run_errors", "run_events", "run
 @pytest.fixture
 def document(dataset, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
-    monkeypatch.setitem(SITE_KINDS, "toy", "tests.toy_site.ToySite")
+    monkeypatch.setitem(SITE_KINDS, "toy", toy_kind.SITE)
     return {
         "name": "a toy",
         "kind": "toy",

@@ -17,7 +17,7 @@ from runs.services.chunks.score_records import store_records
 from runs.services.control.rewinding import take_out
 from tests.api.asking import Asker
 from tests.harness.factories import add_record, add_score, client_of, make_run
-from tests.toy_kind import Toy
+from tests.toy_kind import SITE, Toy
 from workers.engine import records
 from workers.engine.json_text import to_json
 from workers.engine.kinds import KINDS
@@ -32,7 +32,7 @@ EPISODE = {"steps": [{"action": 1, "said": "<script>alert(1)</script>"}]}
 def run(alice, dataset, monkeypatch):
     """Two trials; the first has a record."""
     monkeypatch.setitem(KINDS, "toy", Toy)
-    monkeypatch.setitem(SITE_KINDS, "toy", "tests.toy_site.ToySite")
+    monkeypatch.setitem(SITE_KINDS, "toy", SITE)
     run = make_run(alice, dataset, kind="toy", done=2, scored=2)
     for case in dataset.cases.all()[:2]:
         add_score(run, case, run.candidates.get(), case.position)

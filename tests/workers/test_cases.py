@@ -65,7 +65,7 @@ def test_a_slice_runs_on_its_rows_and_is_compared_row_by_row(alice, both, select
 def made(document, monkeypatch):
     for name, kind in toy_kind.TOYS.items():
         monkeypatch.setitem(KINDS, name, kind)
-    monkeypatch.setitem(SITE_KINDS, "made_toy", "tests.toy_site.MadeToySite")
+    monkeypatch.setitem(SITE_KINDS, "made_toy", toy_kind.MADE_SITE)
     made = toy_document(document, kind="made_toy", seed=30, rounds=2, sums=5)
     return {name: made[name] for name in made if name not in {"dataset", "writer"}}
 

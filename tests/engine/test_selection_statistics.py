@@ -137,7 +137,7 @@ def test_hill_climbing_tries_first_what_did_well_in_that_step():
     pairs = [{"planner": planner, "solver": solver} for planner in "abc" for solver in worth]
     candidates = [Candidate(str(n), str(n), {"choices": pair}) for n, pair in enumerate(pairs)]
 
-    def outcome(trial: Trial) -> Score:
+    def outcome(trial):
         return scored(worth[pairs[int(trial.candidate)]["solver"]], 1.0, trial=trial)
 
     options = {"num_restarts": 2, "max_iterations": 3}
@@ -210,7 +210,7 @@ def test_samples_are_weighed_anew_when_a_later_one_is_dearer():
 
 
 def with_latencies(latencies, costs=(0.1,) * 6):
-    def outcome(trial: Trial) -> Score:
+    def outcome(trial):
         arm = int(trial.candidate)
         return scored(MATRIX.scores[arm][trial.case], latencies[arm], costs[arm], trial)
 

@@ -1,14 +1,11 @@
 """How trials are cut into chunks, and what the names of the evaluation guide do: one test for each
 row of the reference."""
 
-import asyncio
-from collections import Counter
 from itertools import product
 
 import pytest
 
 from tests.engine.running import evaluation, run_document
-from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
 from workers.engine.chunks import Allocation, allocate, chunk_size, chunks_ahead, split
 from workers.engine.errors import ConfigurationError
@@ -60,19 +57,17 @@ def test_split_keeps_every_trial_in_order(trials, size, sizes):
         split(range(trials), 0)
 
 
-@table((1, 5), (10, 5), (11, 6), (100, 50), (199, 100), (5_000, 100), (0, 5))
-def test_a_chunk_is_half_the_slots_within_bounds(max_concurrent, size):
-    assert chunk_size(max_concurrent) == size
-
-
 @table(
+    *((n, None, size) for n, size in ((0, 5), (1, 5), (10, 5), (11, 6), (199, 100), (5_000, 100))),
     row(100, None, 50, id="unknown"),
     row(100, 0.2, 400, id="as much as all slots do in a while"),
     row(100, 2.0, 50, id="half the slots are more than that"),
     row(1000, 0.05, 500, id="calls of milliseconds come in large chunks"),
     row(10, 30.0, 5, id="slow calls"),
 )
-def test_fast_calls_come_in_larger_chunks(max_concurrent, latency_seconds, size):
+def test_a_chunk_is_half_the_slots_within_bounds_and_larger_for_fast_calls(
+    max_concurrent, latency_seconds, size
+):
     assert chunk_size(max_concurrent, latency_seconds) == size
 
 
@@ -93,12 +88,10 @@ def test_a_run_holds_as_many_chunks_as_keep_its_slots_busy(
 
 ROOM = Room(chunks=64, chunk_size=100, slots=50)
 TESTED = {
-    *("async_batch_size", "async_timeout", "enable_async_evaluation: false"),
-    *("genome_batch_size", "max_concurrent_genomes", "max_concurrent_requests"),
-    *(
-        "rate_limit_per_minute",
-        "detailed_performance_logging",
-    ),  # tests/workers/test_limits_of_runs.py
+    *("async_batch_size", "enable_async_evaluation: false", "genome_batch_size"),
+    *("max_concurrent_genomes", "max_concurrent_requests", "rate_limit_per_minute"),
+    "async_timeout",  # its other name: test_spec.py
+    "detailed_performance_logging",  # tests/workers/test_limits_of_runs.py
 }
 
 
@@ -177,25 +170,17 @@ def test_rate_limit_per_minute_is_the_rate_of_the_run():
     assert of_run.requests_per_minute == 120
 
 
-async def test_async_timeout_ends_a_call_that_hangs(simulator, document, cases):
-    simulator.change(latency_ms=60_000)
-    limits = {"async_timeout": 0.05, "attempts": 1}
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        scores = await run_document({**document, "limits": limits}, cases[:2], simulator.url)
-    assert Counter(score.error for score in scores) == {"timeout": 8}
-
-
-async def test_without_async_evaluation_one_call_is_made_at_a_time(simulator, document, cases):
+async def test_async_evaluation_is_what_there_is_and_without_it_one_call_is_made_at_a_time(
+    simulator, document, cases
+):
+    document["limits"] = {"enable_async_evaluation": True}
+    limits = read_configuration(document).limits
+    assert (limits.schedule, limits.max_concurrent) == ("work_conserving", None)
     simulator.change(latency_ms=5)
     document["limits"] = {"enable_async_evaluation": False}
     await run_document(document, cases[:5], simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 1
-
-
-def test_async_evaluation_is_what_there_is_anyway(document):
-    limits = read_configuration({**document, "limits": {"enable_async_evaluation": True}}).limits
-    assert (limits.schedule, limits.max_concurrent) == ("work_conserving", None)
-    document["limits"] = {"enable_async_evaluation": False, "schedule": "two_level"}
+    document["limits"] |= {"schedule": "two_level"}
     with pytest.raises(ConfigurationError, match="Leave one of the two out"):
         read_configuration(document)
 

@@ -43,18 +43,15 @@ def test_a_failure_counts_as_wrong_unless_it_was_to_be_left_out():
     assert (board.mean(0), board.count(0)) == (0.5, 3)
 
 
-@table([1.0], [1.0, 1.0], [0.0] * 50, [0.7, 0.7])
-def test_an_interval_always_has_a_width(values):
-    assert interval_of(values, 1.0).half > 0
-    assert paired_variance(values, values, 0.0) > 0
-
-
-def test_intervals_are_the_published_ones():
+def test_intervals_are_the_published_ones_and_always_have_a_width():
     found = interval_of([0.0, 1.0, 1.0, 1.0], 2.0)
     assert found.mean == 0.75
     assert found.half == pytest.approx(2.0 * 0.5 / math.sqrt(4))
     assert interval_of([0.3], 1.0).half == 0.5
     assert interval_of([], 1.0).high == math.inf
+    for values in ([1.0], [1.0, 1.0], [0.0] * 50, [0.7, 0.7]):
+        assert interval_of(values, 1.0).half > 0
+        assert paired_variance(values, values, 0.0) > 0
 
 
 @table(
@@ -83,6 +80,12 @@ def test_price_and_latency_weigh_as_much_as_is_said():
     assert board_of(dear, cheap, objective=Objective(lambda_cost=0.5)).choose([0, 1]) == 1
     slow, quick = [scored(0.9, 500.0)] * 3, [scored(0.8, 10.0)] * 3
     assert board_of(slow, quick, objective=Objective(lambda_latency=0.5)).choose([0, 1]) == 1
+    # Samples are weighed anew when a later one is dearer.
+    board = board_of([scored(1.0, cost=1.0)], objective=Objective(lambda_cost=1.0))
+    assert board.mean(0) == 1.0  # alone it is neither dear nor cheap
+    board.add(0, scored(1.0, cost=3.0))
+    board.settle()
+    assert board.worth(0) == [1.0, 0.0]
 
 
 def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen():
@@ -201,14 +204,6 @@ def test_a_sample_is_worth_its_quality_less_what_it_cost(cost, latency, sample, 
     assert board.mean(1) == pytest.approx(worth)
 
 
-def test_samples_are_weighed_anew_when_a_later_one_is_dearer():
-    board = board_of([scored(1.0, cost=1.0)], objective=Objective(lambda_cost=1.0))
-    assert board.mean(0) == 1.0  # alone it is neither dear nor cheap
-    board.add(0, scored(1.0, cost=3.0))
-    board.settle()
-    assert board.worth(0) == [1.0, 0.0]
-
-
 def with_latencies(latencies, costs=(0.1,) * 6):
     def outcome(trial):
         arm = int(trial.candidate)
@@ -226,12 +221,15 @@ def chosen(name, outcome, seed=3, objective=PARETO, **options):
 
 
 @keeps_front
-def test_under_pareto_the_faster_is_kept_though_it_is_worse(name):
+def test_the_front_keeps_the_faster_though_it_is_worse_and_holds_the_winner(name):
     """Arm 0 is by far the worst and the fastest; arm 1 is worse than others that are as fast."""
     options = {"sample_fraction": 1.0} if name == "random_search" else {}
     strategy = chosen(name, with_latencies([1.0, *[50.0] * 5]), **options)
     assert (strategy.front, strategy.best) == ([0, 5], 5)
     assert 0 not in strategy.eliminations
+    for seed in range(5):
+        strategy = chosen(name, with_latencies([60.0, 50.0, 40.0, 30.0, 20.0, 30.0]), seed)
+        assert strategy.best in strategy.front
 
 
 @table("arm_elimination", "paired_elimination")
@@ -242,13 +240,6 @@ def test_under_pareto_nobody_leaves_for_a_dearer_one(name):
     assert not strategy.eliminations
     assert len(strategy.front) == len({sum(map(float, filter(None, r))) for r in MATRIX.scores})
     assert chosen(name, outcome, objective=Objective()).alive == [5]
-
-
-@keeps_front
-def test_the_winner_is_on_the_front(name):
-    for seed in range(5):
-        strategy = chosen(name, with_latencies([60.0, 50.0, 40.0, 30.0, 20.0, 30.0]), seed)
-        assert strategy.best in strategy.front
 
 
 @table(*[name for name, strategy in SELECTIONS.items() if not strategy.keeps_front])

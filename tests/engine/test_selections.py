@@ -18,21 +18,15 @@ def refused(trial):
     return Score(trial, error="refused")
 
 
-@every_strategy
-def test_the_same_seed_asks_the_same_trials(name):
-    first, second = select(name, MATRIX), select(name, MATRIX)
-    assert play(first, of_matrix(MATRIX)) == play(second, of_matrix(MATRIX))
-    assert first.best == second.best
-    assert first.eliminations == second.eliminations
-
-
 @table(*product(SELECTIONS, [1, 7, 100]))
-def test_parallel_asks_and_chooses_as_sequential_does(name, limit):
-    """Whatever is asked at once and whichever answer comes first."""
+def test_the_same_seed_asks_the_same_trials_in_parallel_as_one_by_one(name, limit):
+    """Whatever is asked at once and whichever answer comes first; and none is asked twice."""
     alone, many = select(name, MATRIX), select(name, MATRIX)
     trials = play(alone, of_matrix(MATRIX), limit=1)
     assert play(many, of_matrix(MATRIX), limit=limit, is_backwards=True) == trials
     assert (many.best, many.eliminations) == (alone.best, alone.eliminations)
+    assert [trial.position for trial in trials] == list(range(len(trials)))
+    assert len({trial[1:] for trial in trials}) == len(trials)
 
 
 @every_strategy
@@ -47,31 +41,16 @@ def test_a_round_is_given_out_whole_before_any_of_it_is_told(name):
 
 
 @every_strategy
-def test_no_trial_is_asked_twice_and_positions_are_in_order(name):
-    trials = play(select(name, MATRIX), of_matrix(MATRIX))
-    assert [trial.position for trial in trials] == list(range(len(trials)))
-    assert len({trial[1:] for trial in trials}) == len(trials)
-
-
-@every_strategy
-def test_it_ends_when_everything_fails_and_nothing_wins(name):
-    strategy = select(name, MATRIX)
+def test_it_ends_whatever_fails_and_nothing_wins_that_always_does(name):
+    strategy, usual = select(name, MATRIX), of_matrix(MATRIX)
     assert len(play(strategy, refused)) <= len(ACCURACIES) * MATRIX.datapoints
     assert strategy.best is None
-
-
-@every_strategy
-def test_it_ends_when_some_cases_always_fail(name):
-    strategy, usual = select(name, MATRIX), of_matrix(MATRIX)
+    strategy = select(name, MATRIX)
     play(strategy, lambda trial: refused(trial) if trial.case % 4 == 0 else usual(trial))
     assert strategy.best is not None
 
-
-@every_strategy
-def test_who_always_fails_does_not_win(name):
-    """Not even where all others are always wrong, and the failing one is never slow."""
-
     def outcome(trial):
+        """All others are always wrong, and the failing one is never slow."""
         return refused(trial) if trial.candidate == "4" else Score(trial, value=0.0, latency_ms=50)
 
     strategy = select(name, make_matrix([0.0] * 9))

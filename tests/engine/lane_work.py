@@ -43,30 +43,12 @@ def something_local() -> Callable[[], None]:
     return lambda: None
 
 
-def crash() -> None:
-    ctypes.string_at(0)
-
-
-def kill_myself(number: int) -> int:
-    """Its pid, if it is still there."""
-    os.kill(os.getpid(), number)
-    return os.getpid()
-
-
-def make_bytes(count: int) -> bytes:
-    return bytes(count)
-
-
 def chatter() -> tuple[str, str]:
     """Everything that could get onto the pipes: what it reads, then its result."""
     print("printed")
     os.write(1, b"written\n")
     subprocess.run(["echo", "echoed"], check=True)
     return sys.stdin.read(), "quiet"
-
-
-def environment() -> dict[str, str]:
-    return dict(os.environ)
 
 
 def meet(fifo: str, mode: str) -> int:

@@ -5,19 +5,15 @@ import asyncio
 import base64
 import ipaddress
 import ssl
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-
-Reader = asyncio.StreamReader
-Writer = asyncio.StreamWriter
-Serve = Callable[[Reader, Writer], Awaitable[None]]
 
 
 @dataclass
@@ -36,14 +32,11 @@ class PlayedProxy:
 
 
 async def pump(reader, writer):
-    try:
+    with suppress(OSError):
         while block := await reader.read(65536):
             writer.write(block)
             await writer.drain()
-    except OSError:
-        pass
-    finally:
-        writer.close()
+    writer.close()
 
 
 async def join(proxy, host, port, reader, writer):
@@ -67,16 +60,16 @@ async def connect_proxy(password="", refuses=0):
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         await join(proxy, host, int(port), reader, writer)
 
-    async with serving(proxy, serve):
+    async with listening(serve) as proxy.port:
         yield proxy
 
 
 @asynccontextmanager
-async def serving(proxy, serve):
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    proxy.port = server.sockets[0].getsockname()[1]
+async def listening(serve, security=None):
+    """Gives the port."""
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=security)
     try:
-        yield
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
 
@@ -92,36 +85,26 @@ class Authority:
 def make_authority(folder, host):
     authority_key, host_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = certificate("Our own authority", authority_key, None, authority_key)
-    signed = certificate(host, host_key, authority, authority_key)
-    chain, private = folder / "chain.pem", folder / "key.pem"
-    chain.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        host_key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
+    signed = certificate(host, host_key, authority, authority_key).public_bytes(Encoding.PEM)
+    private = host_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "chain.pem").write_bytes(private + signed)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(chain, private)
-    return Authority(authority.public_bytes(serialization.Encoding.PEM).decode(), context)
+    context.load_cert_chain(folder / "chain.pem")
+    return Authority(authority.public_bytes(Encoding.PEM).decode(), context)
 
 
 def certificate(name, key, issuer, issuer_key):
+    """Of an authority, where nobody issued it; else of a host."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    is_authority = issuer is None
+    here, day = x509.IPAddress(ipaddress.ip_address("127.0.0.1")), timedelta(days=1)
     built = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer.subject if issuer else subject)
-        .public_key(key.public_key())
+        x509.CertificateBuilder(issuer.subject if issuer else subject, subject, key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
-        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .not_valid_before(datetime.now(UTC) - day)
+        .not_valid_after(datetime.now(UTC) + day)
+        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
-    if not is_authority:
-        here = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    if issuer:
         names = x509.SubjectAlternativeName([x509.DNSName(name), here])
         built = built.add_extension(names, critical=False)
     return built.sign(issuer_key, hashes.SHA256())
@@ -132,17 +115,11 @@ async def tls_server(authority):
     """Answers every request with its path, over TLS. Gives its port."""
 
     async def serve(reader, writer):
-        try:
+        with suppress(OSError, asyncio.IncompleteReadError):
             path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(path) + path)
             await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
+        writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=authority.context)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
+    async with listening(serve, authority.context) as port:
+        yield port

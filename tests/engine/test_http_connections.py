@@ -12,7 +12,7 @@ import pytest
 from aiohappyeyeballs import start_connection
 
 from tests.engine.http_servers import HANG_UP, OK, Server, served
-from tests.engine.proxies import make_authority
+from tests.engine.proxies import listening, make_authority
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
 from tests.simulator.calls import until
@@ -131,7 +131,7 @@ async def test_a_refusal_is_read_although_the_request_was_not():
     """The server says no, says no more, and leaves the rest of a long request where it is."""
     is_over = asyncio.Event()
 
-    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def refuse(reader, writer):
         await reader.read(1)
         writer.write(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\n\r\nno")
         writer.write_eof()
@@ -268,13 +268,12 @@ async def test_a_certificate_is_of_the_name_that_was_called(authority, tmp_path,
 
 
 async def test_a_server_without_https_is_told_apart():
-    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def refuse(reader, writer):
         await reader.read(2**16)  # what is left unread would reset the connection
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
-    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listener, Client() as client:
-        port = listener.sockets[0].getsockname()[1]
+    async with listening(refuse) as port, Client() as client:
         with pytest.raises(NotHttps):
             await client.get(f"https://127.0.0.1:{port}/", {})
 

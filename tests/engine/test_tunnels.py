@@ -13,8 +13,8 @@ from tests.engine.proxies import (
     PlayedProxy,
     connect_proxy,
     join,
+    listening,
     make_authority,
-    serving,
     tls_server,
 )
 from tests.harness.table import row, table
@@ -55,15 +55,18 @@ async def socks_proxy(password=""):
         writer.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
         await join(proxy, host, port, reader, writer)
 
-    async with serving(proxy, serve):
+    async with listening(serve) as proxy.port:
         yield proxy
+
+
+async def read_text(reader):
+    """After the byte that counts its bytes."""
+    return (await reader.readexactly((await reader.readexactly(1))[0])).decode()
 
 
 async def is_known(proxy, reader, writer):
     await reader.readexactly(1)
-    user = await reader.readexactly((await reader.readexactly(1))[0])
-    password = await reader.readexactly((await reader.readexactly(1))[0])
-    known = (user, password) == (b"ada", proxy.password.encode())
+    known = [await read_text(reader) for _ in range(2)] == ["ada", proxy.password]
     writer.write(b"\x01\x00" if known else b"\x01\x01")
     if not known:
         writer.close()
@@ -72,7 +75,7 @@ async def is_known(proxy, reader, writer):
 
 async def read_host(kind, reader):
     if kind == 3:
-        return (await reader.readexactly((await reader.readexactly(1))[0])).decode()
+        return await read_text(reader)
     return str(ipaddress.ip_address(await reader.readexactly(4 if kind == 1 else 16)))
 
 

@@ -14,8 +14,6 @@ from workers.engine.scorers.critics.verdicts import BadReply, plain, read_verdic
 
 LARGE, MEDIUM, SMALL = "simulated/sim-large", "simulated/sim-medium", "simulated/sim-small"
 CASE = Case(3, {"question": "What is 17 + 25?", "expected": "42", "other": "It is 41."})
-
-
 Rule = dict[str, Any]
 
 
@@ -210,26 +208,20 @@ async def test_a_judge_is_asked_once_more_with_what_was_wrong(simulator, bad, pr
     assert f"</{fence}>" not in first  # it was shown another fence, which it may have repeated
 
 
-@table(GOOD, f"```json\n{GOOD}\n```", f"```\n{GOOD}```", f"  {GOOD}\n")
-def test_a_code_block_around_the_verdict_is_read(text):
-    assert read_verdict(Rating, text).score == 0.75
-
-
-def test_a_reason_is_one_printable_line():
+def test_a_code_block_around_the_verdict_is_read_and_a_reason_is_one_printable_line():
+    for text in (GOOD, f"```json\n{GOOD}\n```", f"```\n{GOOD}```", f"  {GOOD}\n"):
+        assert read_verdict(Rating, text).score == 0.75
     hostile = "a\nb\x1b[31m \u202eevil\u200b\ud800 c"
     assert plain(hostile) == "a b [31m evil c"
 
 
 @table(
     "9/10",
-    "I would give it a 0.9, because it is right.",
     '{"score": 0.5, "reason": 3}',
     '{"score": 1.5, "reason": "very good"}',
     '{"score": NaN, "reason": "?"}',
     '{"score": 1e400, "reason": "?"}',
     '{"score": true, "reason": "yes"}',
-    '{"score": 1}',
-    '{"score": 1, "reason": "a", "also": 2}',
     "[" * 50_000,
     "```json\n" + "\n" * 500_000,  # for hours, with a pattern that tries every line
 )

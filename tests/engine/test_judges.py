@@ -97,21 +97,33 @@ def fail_like_a_call():
 
 
 def install(monkeypatch, behave):
-    class Odd(AskingScorer):
+    """One that asks and one that judges at once: both behave badly with the first case."""
+
+    class Asking(AskingScorer):
         name: ClassVar[str] = "odd"
-        summary: ClassVar[str] = "Behaves badly with the first case."
+        summary: ClassVar[str] = "Asks."
         needs_expected: ClassVar[bool] = False
 
         async def judge_by_asking(self, answer, case, ask):
             return behave() if case.position == 0 else self.verdict(True, "fine")
 
-    monkeypatch.setitem(SCORERS.ours, "odd", Odd)
+    class Quick(Scorer):
+        name: ClassVar[str] = "quick"
+        summary: ClassVar[str] = "Judges at once."
+        needs_expected: ClassVar[bool] = False
+
+        def judge(self, answer, case):
+            return behave() if case.position == 0 else self.verdict(True, "fine")
+
+    monkeypatch.setitem(SCORERS.ours, "odd", Asking)
+    monkeypatch.setitem(SCORERS.ours, "quick", Quick)
 
 
 @table(
     (cancel_itself, "The scorer odd failed: CancelledError"),
     (lambda: sys.exit(3), "The scorer odd failed: SystemExit: 3"),
     (lambda: 1 / 0, "The scorer odd failed: ZeroDivisionError: division by zero"),
+    (lambda: 1 / 0, "The scorer quick failed: ZeroDivisionError: division by zero"),
     (fail_like_a_call, "The scorer odd failed: server error: 500: oops"),
     (lambda: Judgement("odd", math.nan, True, ""), "The scorer odd gave nan. A score is a number"),
     (lambda: None, "The scorer odd gave NoneType, no verdict."),
@@ -120,25 +132,11 @@ async def test_whatever_a_judge_does_only_its_trial_fails(
     simulator, judged, cases, monkeypatch, behave, message
 ):
     install(monkeypatch, behave)
-    scores = await run_document({**judged, "scorers": ["odd"]}, cases, simulator.url)
+    judged["scorers"] = [message.split()[2]]
+    scores = await run_document(judged, cases, simulator.url)
     assert [score.error for score in scores] == ["scorer_error"] + [""] * 19
     assert scores[0].message.startswith(message)
     assert scores[0].answer
-
-
-async def test_a_scorer_that_judges_at_once_fails_alone_too(simulator, judged, cases, monkeypatch):
-    class Odd(Scorer):
-        name: ClassVar[str] = "odd"
-        summary: ClassVar[str] = "Fails with the first case."
-        needs_expected: ClassVar[bool] = False
-
-        def judge(self, answer: str, case: Case) -> Judgement:
-            return self.verdict(bool(1 / case.position), "")
-
-    monkeypatch.setitem(SCORERS.ours, "odd", Odd)
-    scores = await run_document({**judged, "scorers": ["odd"]}, cases, simulator.url)
-    assert [score.error for score in scores] == ["scorer_error"] + [""] * 19
-    assert scores[0].message == "The scorer odd failed: ZeroDivisionError: division by zero"
 
 
 async def test_when_one_judge_fails_the_calls_of_the_others_are_counted(

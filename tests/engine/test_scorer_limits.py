@@ -180,32 +180,6 @@ def test_every_scorer_judges_answers_in_the_time_of_forty_countings():
     assert sum(countings.values()) <= MOST_COUNTINGS, countings
 
 
-@table(
-    ("exact", "exact", {}),
-    ({"exact": None}, "exact", {}),
-    ({"exact": {}}, "exact", {}),
-    ({"numeric": {"tolerance": 0.1}}, "numeric", {"tolerance": 0.1}),
-)
-def test_a_configuration_names_a_scorer_alone_or_with_options(entry, name, options):
-    assert SCORERS.read(entry) == (name, options)
-
-
-@table(
-    ("judge", "Unknown scorer 'judge'. Choose one of: exact, contains, starts_with, regex"),
-    ({"judge": {}}, "Unknown scorer 'judge'"),
-    ({1: {}}, "Unknown scorer 1"),
-    ({}, "A scorer is a name"),
-    ({"exact": {}, "regex": {}}, "A scorer is a name"),
-    (None, "A scorer is a name"),
-    (["exact"], "A scorer is a name"),
-    ({"numeric": 0.1}, "{numeric: {option: value}}, not as float"),
-)
-def test_any_other_entry_is_refused_with_an_example(entry, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared below
-        SCORERS.read(entry)
-    assert message in str(error.value)
-
-
 def test_forms_learn_every_scorer_and_option_from_the_registry():
     described = {scorer.name: scorer for scorer in SCORERS.describe()}
     assert list(described) == list(SCORERS)

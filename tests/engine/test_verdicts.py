@@ -72,13 +72,6 @@ def test_what_holds_for_every_scorer(options, value, value_and_side):
     assert said[1:3] == value_and_side
 
 
-def test_not_says_so_and_a_name_is_shown():
-    scorer = Silent.model_validate({"not": True, "as": "mine"})
-    said = checked(scorer, Judgement("Silent", 1.0, True, "odd"))
-    assert said == Judgement("mine", 0.0, False, "not: odd")
-    assert scorer.verdict(True, "odd").name == "mine"
-
-
 class OwnMeaning(Scorer):
     """Has options of its own under names that every scorer has."""
 
@@ -89,10 +82,15 @@ class OwnMeaning(Scorer):
         return self.verdict(len(answer.split()) < self.threshold, "few words")
 
 
-def test_a_plug_in_keeps_its_own_meaning_of_an_option():
-    scorer = OwnMeaning()
-    said = checked(scorer, scorer.judge("two words", Case(0, {})))
-    assert (said.value, said.passed, scorer.counts) == (1.0, True, 1.0)
+def test_not_says_so_and_a_plug_in_keeps_its_own_meaning_of_an_option():
+    scorer = Silent.model_validate({"not": True, "as": "mine"})
+    said = checked(scorer, Judgement("Silent", 1.0, True, "odd"))
+    assert said == Judgement("mine", 0.0, False, "not: odd")
+    assert scorer.verdict(True, "odd").name == "mine"
+    # A plug-in keeps its own meaning of an option.
+    plug_in = OwnMeaning()
+    said = checked(plug_in, plug_in.judge("two words", Case(0, {})))
+    assert (said.value, said.passed, plug_in.counts) == (1.0, True, 1.0)
 
 
 @table(
@@ -134,7 +132,7 @@ class Silent(Scorer):
         return self.verdict(True, "odd") if case.position % 2 else self.not_scored("even")
 
 
-async def test_a_trial_that_nobody_scored_fails_and_keeps_its_answer(
+async def test_a_trial_that_nobody_scored_fails_and_parallel_judges_as_sequential(
     simulator, plain, cases, monkeypatch
 ):
     monkeypatch.setitem(SCORERS.ours, "silent", Silent)
@@ -144,10 +142,6 @@ async def test_a_trial_that_nobody_scored_fails_and_keeps_its_answer(
     failed = scores[0]
     assert (failed.answer, failed.message) == (failed.unjudged.text, "Silent: even")
     assert failed.judgements == (Judgement("Silent", None, None, "even"),)
-
-
-async def test_parallel_gives_the_same_verdicts_as_sequential(simulator, plain, cases, monkeypatch):
-    monkeypatch.setitem(SCORERS.ours, "silent", Silent)
     simulator.change(latency_ms=2, jitter=0.9)
     plain["scorers"] = ["silent", {"exact": {"not": True, "weight": 2}}, "token_f1"]
     parallel = await run_document(plain, cases, simulator.url)

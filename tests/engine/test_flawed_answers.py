@@ -31,7 +31,7 @@ def one_model(document, model, **more):
 
 
 @table(*ENDINGS.items())
-async def test_a_flawed_answer_is_an_error_of_its_own_that_is_paid_and_shown(
+async def test_a_flawed_answer_is_an_error_that_is_paid_and_shown_or_is_scored_where_asked_for(
     simulator, document, cases, ending, flaw
 ):
     simulator.reset()
@@ -43,33 +43,18 @@ async def test_a_flawed_answer_is_an_error_of_its_own_that_is_paid_and_shown(
     assert bool(score.answer) == score.truncated == (flaw == "truncated")
     assert CALL_ERRORS[flaw].advice.count(f"answers.score_{flaw}: true") == 1
     assert not cache.replies
-    await run_document(asked, cases[:1], simulator.url, cache=cache)
-    assert simulator.ledger()["total"] == 2  # it was asked again, and once
-
-
-@table(*ENDINGS.items())
-async def test_a_flawed_answer_is_scored_where_the_configuration_says_so(
-    simulator, document, cases, ending, flaw
-):
-    cache = MemoryCache()
-    answers = {"answers": {f"score_{flaw}": True}}
-    asked = one_model(document, f"sim-small:{ending}", **answers)
+    asked["answers"] = {f"score_{flaw}": True}
     [score] = await run_document(asked, cases[:1], simulator.url, cache=cache)
+    assert simulator.ledger()["total"] == 2  # it was asked again, and once
     assert (score.error, score.truncated) == ("", flaw == "truncated")
     assert score.value is not None
-    assert [reply.flaw for reply in cache.replies.values()] == (
-        ["truncated"] if flaw == "truncated" else []
-    )
-
-
-async def test_a_cut_answer_comes_back_from_the_cache_as_one(simulator, document, cases):
-    cache = MemoryCache()
-    asked = one_model(document, "sim-small:length")
-    scored = {**asked, "answers": {"score_truncated": True}}
-    await run_document(scored, cases[:1], simulator.url, cache=cache)
-    [failed] = await run_document(asked, cases[:1], simulator.url, cache=cache)
-    assert (failed.error, failed.cached, failed.calls_sent) == ("truncated", True, 0)
-    assert simulator.ledger()["total"] == 1
+    assert [reply.flaw for reply in cache.replies.values()] == ["truncated"] * (ending == "length")
+    # A cut answer comes back from the cache as one.
+    if ending == "length":
+        del asked["answers"]
+        [failed] = await run_document(asked, cases[:1], simulator.url, cache=cache)
+        assert (failed.error, failed.cached, failed.calls_sent) == ("truncated", True, 0)
+        assert simulator.ledger()["total"] == 2
 
 
 async def test_equal_calls_at_once_fail_each_by_itself(simulator, document, cases):
@@ -77,22 +62,6 @@ async def test_equal_calls_at_once_fail_each_by_itself(simulator, document, case
     scores = await run_document(one_model(document, "sim-small:length"), twins, simulator.url)
     assert [score.error for score in scores] == ["truncated"] * 3
     assert {score.cached for score in scores} == {False}
-
-
-async def test_the_message_names_the_limit_that_was_met(simulator, document, cases):
-    short = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 1}}
-    prompts = [{"name": "chatty", "system": "Be chatty.", "user": "{{question}}"}]
-    asked = {**document, "models": [short], "prompts": prompts}
-    [score] = await run_document(asked, cases[:1], simulator.url)
-    assert score.message == "The answer was cut off at max_tokens = 1."
-
-
-def test_twenty_cut_answers_in_a_row_are_enough():
-    cut = Score(Trial(0, "a", 0, 0), error="truncated", message="Cut at 24.")
-    assert verdict(*[cut] * (LONGEST_STREAK - 1)) == ""
-    told = verdict(*[cut] * LONGEST_STREAK)
-    assert told.startswith("20 trials in a row failed with “truncated”: Cut at 24.")
-    assert AnswerCut.advice in told
 
 
 @table("yes", 1, None)
@@ -113,9 +82,7 @@ def test_an_agent_of_ones_own_may_tell_a_flaw(flaw):
     found = best_of(Answer("", cost=0.5, flaw=flaw))
     assert (found.best, found.dollars) == (None, 0.5)
     assert found.errors == [f"The agent's answer is not whole: {flaw.replace('_', ' ')}."]
-
-
-def test_a_bare_empty_text_is_no_answer():
+    # A bare empty text is no answer.
     assert best_of("").best is None
     assert best_of(Answer("")).best is not None
 
@@ -133,11 +100,20 @@ def verdict(*scores):
     return next((told for score in scores if (told := streak.note(score, "model"))), "")
 
 
-@table((Refused.name, 20), (BadCredentials.name, 3))
-def test_the_same_permanent_error_in_a_row_is_told(error, times):
-    found = verdict(*[failed(error)] * (LONGEST_STREAK + 5))
-    words = f"{times} trials in a row failed with “{error}”: 404: no such model. "
-    assert found.startswith(words)
+@table(
+    (Refused, LONGEST_STREAK, ""),
+    (BadCredentials, 3, ""),
+    (AnswerCut, LONGEST_STREAK, AnswerCut.advice),
+    (ScorerFailed, LONGEST_STREAK, "then duplicate the run: cached answers cost nothing."),
+    (ScorerFailed, LONGEST_STREAK, "If a judge failed, retry: it judges the stored answer again."),
+)
+def test_the_same_permanent_error_in_a_row_is_told_with_what_to_do(error, times, advice):
+    scores = [failed(error.name, "words" if error is ScorerFailed else "")] * times
+    assert verdict(*scores[1:]) == ""
+    found = verdict(*scores)
+    name = error.name.replace("_", " ")
+    assert found.startswith(f"{times} trials in a row failed with “{name}”: 404: no such model. ")
+    assert advice in found
 
 
 @table(
@@ -150,13 +126,6 @@ def test_the_same_permanent_error_in_a_row_is_told(error, times):
 )
 def test_nothing_less_stops_a_run(scores):
     assert verdict(*scores) == ""
-
-
-def test_answers_that_cannot_be_scored_are_told_with_what_to_do():
-    found = verdict(*[failed(ScorerFailed.name, "words")] * LONGEST_STREAK)
-    assert found.startswith("20 trials in a row failed with “scorer error”: 404: no such model. ")
-    assert "then duplicate the run: cached answers cost nothing." in found
-    assert found.endswith("If a judge failed, retry: it judges the stored answer again.")
 
 
 def test_one_model_that_is_refused_does_not_stop_the_others():

@@ -16,14 +16,6 @@ from workers.engine.records import Case
 from workers.engine.throttling.permits import Quota
 
 
-async def test_every_trial_gets_one_score_in_order(simulator, document, cases):
-    scores = await run_document(document, cases, simulator.url)
-    assert [score.trial.position for score in scores] == list(range(2 * 2 * 20))
-    assert len({score.trial[1:] for score in scores}) == len(scores)
-    assert all(score.value in (0.0, 1.0) for score in scores)
-    assert simulator.ledger()["total"] == len(scores)
-
-
 @table(1, 3, 8, 40)
 async def test_in_flight_reaches_the_limit_and_never_exceeds_it(simulator, document, cases, limit):
     simulator.reset()
@@ -33,32 +25,33 @@ async def test_in_flight_reaches_the_limit_and_never_exceeds_it(simulator, docum
     assert simulator.ledger()["peak_in_flight"] == limit
 
 
-async def test_a_second_run_is_served_from_the_cache(simulator, document, cases):
+async def test_every_trial_gets_one_score_in_order_and_a_second_run_is_served_from_the_cache(
+    simulator, document, cases
+):
     cache = MemoryCache()
     first = await run_document(document, cases, simulator.url, cache)
-    calls = simulator.ledger()["total"]
+    assert [score.trial.position for score in first] == list(range(2 * 2 * 20))
+    assert len({score.trial[1:] for score in first}) == len(first)
+    assert all(score.value in (0.0, 1.0) for score in first)
+    assert simulator.ledger()["total"] == len(first)
     second = await run_document(document, cases, simulator.url, cache)
-    assert simulator.ledger()["total"] == calls
+    assert simulator.ledger()["total"] == len(first)
     assert all(score.cached for score in second)
     assert table_of(first) == table_of(second)
     assert [score.latency_ms for score in first] == [score.latency_ms for score in second]
 
 
-async def test_repeats_are_separate_calls_and_equal_calls_fly_once(simulator, document):
+async def test_repeats_are_separate_calls_and_equal_calls_fly_once_unless_the_cache_is_off(
+    simulator, plain
+):
     simulator.change(latency_ms=50)
     twins = [Case(place, {"question": "What is 2 + 3?", "expected": "5"}) for place in range(6)]
-    document |= {"repeats": 2, "prompts": document["prompts"][:1], "models": document["models"][:1]}
-    scores = await run_document(document, twins, simulator.url)
+    scores = await run_document({**plain, "repeats": 2}, twins, simulator.url)
     assert len(scores) == 12
     assert simulator.ledger()["total"] == 2
     assert sum(score.cached for score in scores) == 10
-
-
-async def test_cache_off_sends_every_call(simulator, document):
-    twins = [Case(place, {"question": "What is 2 + 3?", "expected": "5"}) for place in range(3)]
-    document |= {"cache": "off"}
-    await run_document(document, twins, simulator.url)
-    assert simulator.ledger()["total"] == 12
+    await run_document({**plain, "cache": "off"}, twins, simulator.url)
+    assert simulator.ledger()["total"] == 2 + 6
 
 
 async def test_a_rate_limit_of_the_run_is_kept(simulator, document, cases):
@@ -87,22 +80,24 @@ async def test_a_failed_call_is_a_score_with_an_error(simulator, document, cases
     if error == "timeout":  # the others are too late then, where the machine stands still
         document["models"] = document["models"][:1]
         document["limits"]["timeout_seconds"] = 0.8
-    scores = await run_document(document, cases[:2], simulator.url)
+    cache = MemoryCache()
+    scores = await run_document(document, cases[:2], simulator.url, cache)
     broken = [score for score in scores if score.error]
+    assert len(cache.replies) == len(scores) - len(broken)
     assert {score.error for score in broken} == {error}
     assert len(broken) == 4
     assert all(score.value is None and score.message for score in broken)
     assert len(scores) == 4 * len(document["models"])
 
 
-async def test_transient_errors_are_retried_and_counted(simulator, document, cases):
+async def test_transient_errors_are_retried_and_counted_and_a_429_is_only_waited_for(
+    simulator, document, cases
+):
     simulator.play({"match": {}, "times": 3, "do": "status", "status": 503})
     scores = await run_document(document, cases[:3], simulator.url)
     assert not any(score.error for score in scores)
     assert sum(len(score.attempts) - 1 for score in scores) == 3
-
-
-async def test_waiting_for_a_429_is_not_an_attempt(simulator, document, cases):
+    # Waiting for a 429 is not an attempt.
     simulator.play({"match": {}, "times": 4, "do": "status", "status": 429, "retry_after": 0.1})
     document["limits"] = {**document["limits"], "attempts": 1}
     scores = await run_document(document, cases[:3], simulator.url)
@@ -111,25 +106,17 @@ async def test_waiting_for_a_429_is_not_an_attempt(simulator, document, cases):
     assert len(throttled) == 4
 
 
-async def test_errors_are_never_cached(simulator, document, cases):
-    cache = MemoryCache()
-    document |= {"models": ["simulated/sim-small:400"]}
-    await run_document(document, cases[:2], simulator.url, cache)
-    assert cache.replies == {}
-
-
-@table("two_level", "sequential")
-async def test_every_schedule_gives_the_same_table(simulator, document, cases, schedule):
+async def test_every_schedule_gives_the_same_table(simulator, document, cases):
+    """That a sequential run makes one call at a time is proven in test_chunks.py."""
     simulator.change(latency_ms=5, jitter=0.9)
     usual = await run_document(document, cases, simulator.url)
-    document["limits"] |= {"schedule": schedule}
-    assert table_of(await run_document(document, cases, simulator.url)) == table_of(usual)
-
-
-async def test_two_levels_leave_the_documented_slots_empty(simulator, document, cases):
-    """That a sequential run makes one call at a time is proven in test_chunks.py."""
+    for schedule in ("sequential", "two_level"):
+        document["limits"] |= {"schedule": schedule}
+        assert table_of(await run_document(document, cases, simulator.url)) == table_of(usual)
+    # Two levels leave the documented slots empty.
+    simulator.reset()
     simulator.change(latency_ms=10, gather=14)
-    document["limits"] |= {"max_concurrent": 20, "batch_size": 7, "schedule": "two_level"}
+    document["limits"] |= {"max_concurrent": 20, "batch_size": 7}
     await run_document(document, cases, simulator.url)
     assert simulator.ledger()["peak_in_flight"] == 14  # 2 candidates x 7 cases
 
@@ -172,8 +159,11 @@ async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
     assert len(scores) <= budget.get("calls", 80)
 
 
-async def test_a_budget_that_is_enough_stops_nothing(simulator, document, cases):
-    document["budget"] = {"calls": 80, "dollars": 1, "seconds": 600}
+async def test_neither_a_budget_that_is_enough_nor_one_model_that_refuses_stops_a_run(
+    simulator, document, cases
+):
+    document["budget"] = {"calls": 160, "dollars": 1, "seconds": 600}
+    document["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
     scores, stops = await run_with_stop(document, cases, simulator.url)
     assert (len(scores), stops) == (80, [])
 
@@ -196,14 +186,6 @@ async def test_the_same_permanent_error_again_and_again_stops_a_run_with_the_wor
     assert stop.reason.startswith("20 trials in a row failed with “refused”: ")
     assert stop.reason.endswith(Refused.advice)
     assert 20 <= len(scores) <= 20 + 2 * 2  # a streak, and what the slots held
-
-
-async def test_a_model_that_answers_keeps_a_run_going_beside_one_that_refuses(
-    simulator, document, cases
-):
-    document |= {"models": ["simulated/sim-small:400", "simulated/sim-large"]}
-    scores, stops = await run_with_stop(document, cases, simulator.url)
-    assert (len(scores), stops) == (80, [])
 
 
 async def test_what_an_endpoint_allows_is_kept_to(simulator, document, cases):

@@ -35,14 +35,6 @@ def fail_in_a_riddle() -> NoReturn:
     raise Riddle(1, 2)
 
 
-def unreadable() -> Unreadable:
-    return Unreadable()
-
-
-def something_local() -> Callable[[], None]:
-    return lambda: None
-
-
 def chatter() -> tuple[str, str]:
     """Everything that could get onto the pipes: what it reads, then its result."""
     print("printed")

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests.engine.running import run_document, table_of
+from tests.harness.factories import toy_document
 from tests.harness.table import row, table
 from tests.toy_kind import Climb, Toy
 from workers.engine.errors import BadRecord, ConfigurationError
@@ -24,10 +25,7 @@ ROUNDS = 4
 @pytest.fixture
 def toy(document, monkeypatch):
     monkeypatch.setitem(KINDS, "toy", Toy)
-    kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
-    prompt = {"name": "first", "system": "Answer with the number only."}
-    models = {"model": "simulated/sim-small", "writer": "simulated/sim-large"}
-    return {**kept, **models, "kind": "toy", "prompt": prompt, "rounds": ROUNDS}
+    return toy_document(document, rounds=ROUNDS)
 
 
 def replayed(toy, cases, scores):

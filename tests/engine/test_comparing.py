@@ -187,13 +187,10 @@ def test_the_front(points, front):
     assert front_of(points) == front
 
 
-def test_unknown_values_never_make_a_ring_in_which_everybody_is_beaten():
+def test_the_front_is_what_comparing_all_pairs_finds_and_no_ring_beats_everybody():
     ring = [Point(1, 1, 3), Point(1, 3, 1), Point(1, 2, None), Point(1, None, 2)]
     for order in permutations(ring):
         assert front_of(order), order
-
-
-def test_the_front_is_what_comparing_all_pairs_finds():
     random = Random(4)
     for _ in range(200):
         points = [
@@ -218,7 +215,7 @@ def drawn(seed, cases=400, repeats=2, shift=0.1):
     return before, case, after * numpy.exp(shift), case
 
 
-def test_the_interval_is_as_wide_as_the_bootstrap_of_cases_has_it():
+def test_an_interval_is_as_wide_as_the_bootstrap_has_it_and_holds_what_it_promises():
     before, case, after, _ = drawn(seed=3)
     found = known(compare_percentiles(before, case, after, case))
     assert found.mean == pytest.approx(numpy.quantile(after, 0.95) - numpy.quantile(before, 0.95))
@@ -228,31 +225,25 @@ def test_the_interval_is_as_wide_as_the_bootstrap_of_cases_has_it():
     changes = [numpy.quantile(new[d], 0.95) - numpy.quantile(old[d], 0.95) for d in drawn_again]
     half = 1.96 * numpy.std(changes)
     assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.35)
-
-
-def test_intervals_hold_what_they_promise():
     middle = 6 + 1.6448536 * 0.32**0.5
     true = numpy.exp(middle + 0.1) - numpy.exp(middle)
-    found = [compare_percentiles(*drawn(seed)) for seed in range(300)]
-    held = sum(one.low <= true <= one.high for one in found if one)
+    of_many = [compare_percentiles(*drawn(seed)) for seed in range(300)]
+    held = sum(one.low <= true <= one.high for one in of_many if one)
     assert 0.92 <= held / 300 <= 0.99
 
 
-def test_few_cases_and_equal_latencies():
+def test_what_is_not_there_or_too_little_has_no_number_and_what_is_equal_has_one():
     few = drawn(seed=1, cases=FEWEST_CASES - 1)
     assert compare_percentiles(*few) is None
     same, cases = numpy.full(50, 100.0), numpy.arange(50)
     found = known(compare_percentiles(same, cases, same, cases))
     assert (found.mean, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
-
-
-def test_what_is_not_there_has_no_number_and_what_is_equal_has_a_width():
     assert estimate_mean(0, 0.0, 0.0) is None
     assert percentile({}, 0.5) is None
     assert box_of([]) is None
     # Equal scores still have a width.
-    found = known(estimate_mean(2, 1.0, 0.5))
-    assert found.low < found.value < found.high
+    mean = known(estimate_mean(2, 1.0, 0.5))
+    assert mean.low < mean.value < mean.high
 
 
 @table(0.05, 0.5, 0.95)

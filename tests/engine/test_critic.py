@@ -74,7 +74,7 @@ PROMPTS = ["You have no time. Answer with your first guess.", PROMPT, "Think ste
 QUERIES = [f"What is {n} * 12?" for n in range(11, 19)]
 
 
-def test_prompts_answer_each_query_in_their_order(models, simulator):
+def test_prompts_answer_each_query_in_their_order_or_have_no_fitness(models, simulator):
     simulator.play({**NEVER, "match": {"contains": "first guess"}})
     answers = answer_queries(models, SMALL, PROMPTS, QUERIES)
     assert len(answers) == len(QUERIES)
@@ -84,6 +84,10 @@ def test_prompts_answer_each_query_in_their_order(models, simulator):
         told = [(one.prompt_index, one.system_prompt) for one in row[1:] if one]
         assert told == [(1, PROMPTS[1]), (2, PROMPTS[2])]
     assert simulator.ledger()["peak_in_flight"] <= 4
+    # A prompt of which all fails has no fitness.
+    simulator.play({**NEVER, "match": {"model": "sim-small"}})
+    (found,) = fitness_of(Critic(models, RUBRIC), models, SMALL, PROMPTS[:1], QUERIES)
+    assert (found.mean, found.failed) == (None, len(QUERIES))
 
 
 def test_fitness_is_the_mean_of_what_was_scored(models, simulator):
@@ -102,12 +106,6 @@ def test_fitness_is_the_mean_of_what_was_scored(models, simulator):
         assert isinstance(one.responses.errors[0], Refused)
     assert (found[0].mean or 0) < (found[2].mean or 0)
     assert simulator.ledger()["by_model"] == {"sim-small": 24, "sim-large": 21}
-
-
-def test_a_prompt_of_which_all_fails_has_no_fitness(models, simulator):
-    simulator.play({**NEVER, "match": {"model": "sim-small"}})
-    (found,) = fitness_of(Critic(models, RUBRIC), models, SMALL, PROMPTS[:1], QUERIES)
-    assert (found.mean, found.failed) == (None, len(QUERIES))
 
 
 def test_expected_answers_reach_the_critic(models):

@@ -25,7 +25,7 @@ from workers.engine.clock import SystemClock
 from workers.engine.errors import LaneClosed, MalformedAnswer
 from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS
-from workers.engine.records import Case, Request
+from workers.engine.records import Case
 from workers.engine.spec.model_choice import ModelChoice
 from workers.engine.throttling.permits import LocalPermits, Quota
 from workers.engine.throttling.throttle import Throttle
@@ -54,7 +54,6 @@ class Desk:
     most_texts: int = 8
     quota: Quota = field(default_factory=lambda: Quota("run", 50))
     cache: MemoryCache = field(default_factory=MemoryCache)
-    flights: SingleFlight = field(default_factory=SingleFlight)
     askings: list[Asking] = field(default_factory=list)
 
     def open(self) -> None:
@@ -62,16 +61,12 @@ class Desk:
         throttle = Throttle(LocalPermits(clock.monotonic), clock)
         batches = TextBatches(self.most_texts)
         self.parts = CallParts(throttle, TurnsClock(), Random(1), batches=batches)
-
-        def quotas(request: Request) -> tuple[Quota, ...]:
-            return (self.quota,)
-
         suffix = "/v1" if self.kind == "simulated" else ""
         provider = PROVIDERS[self.kind](self.client, self.kind, self.url + suffix)
-        rules = CallRules(quotas, 3, PATIENCE_SECONDS, PRICES)
+        rules = CallRules(lambda request: (self.quota,), 3, PATIENCE_SECONDS, PRICES)
         caller = Caller({"simulated": provider}, self.parts, rules)
         self.asking = AskParts(
-            caller, {"simulated": provider}, self.cache, self.flights, prices=PRICES
+            caller, {"simulated": provider}, self.cache, SingleFlight(), prices=PRICES
         )
 
     def ask(self) -> Asking:

@@ -81,13 +81,10 @@ async def test_a_client_that_is_closed_keeps_no_connection():
     assert server.connections == 1
 
 
-async def test_a_kept_connection_does_not_keep_the_answer():
+async def test_a_kept_connection_does_not_keep_the_answer_and_a_closed_one_is_gone_at_once():
     async with served(Server()) as url, Client() as client:
         answer = await client.post(url, b"{}", {})
         assert not [holder for holder in gc.get_referrers(answer.body) if holder is not answer]
-
-
-async def test_a_closed_connection_is_gone_without_the_collector():
     closing = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     gc.collect()
     gc.disable()
@@ -194,13 +191,10 @@ async def test_a_name_is_looked_up_once_for_all_that_wait_for_it_and_again_if_un
             with pytest.raises(UnknownHost):
                 await client.get("http://named.example/", {})
     assert len(looked_up) == 3
-
-
-@table(f"{'a' * 64}.example", "a..example")
-async def test_a_name_that_nobody_can_have_is_not_known(host):
     async with Client() as client:
-        with pytest.raises(UnknownHost):
-            await client.get(f"http://{host}/", {})
+        for impossible in (f"{'a' * 64}.example", "a..example"):
+            with pytest.raises(UnknownHost):
+                await client.get(f"http://{impossible}/", {})
 
 
 async def test_a_look_up_ends_with_the_client():

@@ -87,12 +87,17 @@ async def keep_cancellations(after):
     return "tidied"
 
 
-async def test_a_call_has_its_time_and_no_more():
+async def test_a_call_has_its_time_and_no_more_and_leaves_no_cancellation_behind():
     lane = AsyncLane(SECONDS)
     assert await lane.call(answer()) == "4"
     with pytest.raises(TimedOut, match=r"No full answer within 0\.05 s"):
         await lane.call(answer(after=60))
     assert await lane.call(answer()) == "4"
+    task = known(asyncio.current_task())
+    assert await lane.call(keep_cancellations(60)) == "tidied"
+    assert task.cancelling() == 0
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await asyncio.sleep(0)
 
 
 class HeldLoop:
@@ -192,17 +197,6 @@ async def test_a_cancellation_from_outside_is_no_time_out():
         await task
 
 
-async def test_a_deadline_leaves_no_cancellation_behind():
-    lane = AsyncLane(SECONDS)
-    task = known(asyncio.current_task())
-    with pytest.raises(TimedOut):
-        await lane.call(answer(after=60))
-    assert await lane.call(keep_cancellations(60)) == "tidied"
-    assert task.cancelling() == 0
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await asyncio.sleep(0)
-
-
 async def lose(cancellations):
     for _ in range(cancellations):
         with suppress(asyncio.CancelledError):
@@ -210,16 +204,15 @@ async def lose(cancellations):
     await asyncio.sleep(60)  # until it is cancelled
 
 
-async def test_a_lost_cancellation_is_sent_again(monkeypatch):
+async def test_a_lost_cancellation_is_sent_again_so_often_and_what_has_ended_is_left_alone(
+    monkeypatch, caplog
+):
     monkeypatch.setattr(ending_tasks, "AGAIN_SECONDS", 0.01)
     tasks = [asyncio.create_task(lose(times)) for times in range(3)]
     await asyncio.sleep(0)
     await end_tasks(tasks)
     assert all(task.cancelled() for task in tasks)
-
-
-async def test_nobody_waits_for_ever(monkeypatch, caplog):
-    monkeypatch.setattr(ending_tasks, "AGAIN_SECONDS", 0.01)
+    # Nobody waits for ever.
     task = asyncio.create_task(lose(ending_tasks.TIMES + 1))
     await asyncio.sleep(0)
     await end_tasks([task])
@@ -227,11 +220,9 @@ async def test_nobody_waits_for_ever(monkeypatch, caplog):
     task.cancel()
     task.cancel()
     await asyncio.wait([task], timeout=0.1)
-
-
-async def test_tasks_that_have_ended_are_left_alone():
-    task = asyncio.create_task(asyncio.sleep(0, "its result"))
-    await task
-    await end_tasks([task])
+    # Tasks that have ended are left alone.
+    ended = asyncio.create_task(asyncio.sleep(0, "its result"))
+    await ended
+    await end_tasks([ended])
     await end_tasks([])
-    assert task.result() == "its result"
+    assert ended.result() == "its result"

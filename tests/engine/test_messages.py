@@ -38,8 +38,6 @@ TERSE, QUESTION, USER = system("Number only."), user("{{question}}"), user("x")
 FEW_SHOT = [TERSE, user("2 + 2?"), assistant("4"), QUESTION]
 WITH_HISTORY = [TERSE, {"messages": "{{history}}"}, QUESTION]
 WITH_IMAGE = [user([{"text": "What is it?"}, {"image": "{{picture}}"}])]
-WITH_HISTORY = [FEW_SHOT[0], {"messages": "{{history}}"}, FEW_SHOT[3]]
-WITH_IMAGE = [{"role": "user", "content": [{"text": "What is it?"}, {"image": "{{picture}}"}]}]
 
 
 def document(*prompts):

@@ -108,9 +108,7 @@ def test_one_failure_does_not_lose_the_others():
     first, gap, last = map_parallel(divide, [1, 0, 5], on_error="return")
     assert (first, last) == (10, 2)
     assert isinstance(gap, ZeroDivisionError)
-
-
-def test_every_item_is_tried_even_after_a_failure():
+    # Every item is tried, also after a failure.
     tried = []
 
     def work(item):
@@ -146,6 +144,11 @@ def test_generation_is_parallel_only_where_asked():
     generate_candidates_parallel(together, ["a", "b", "c"], "?", max_workers=3)
     generate_candidates(alone, ["a", "b", "c"], "?")
     assert (together.peak, alone.peak) == (3, 1)
+    # An answer may be an object with a text.
+    answer = SimpleNamespace(text="42")
+    model = SimpleNamespace(complete=lambda prompt, **options: answer)
+    (response,) = generate_candidates(model, ["a"], "?")
+    assert (response.text, response.raw) == ("42", answer)
 
 
 @table(generate_candidates, generate_candidates_parallel)
@@ -154,13 +157,6 @@ def test_a_call_that_fails_leaves_the_other_responses(generate):
         generate(Model(), ["a", "broken", "c"], "?")
     assert [failure.position for failure in error.value.failures] == [1]
     assert [error.value.results[place].system_prompt for place in (0, 2)] == ["a", "c"]
-
-
-def test_an_answer_may_be_an_object_with_a_text():
-    answer = SimpleNamespace(text="42")
-    model = SimpleNamespace(complete=lambda prompt, **options: answer)
-    (response,) = generate_candidates(model, ["a"], "?")
-    assert (response.text, response.raw) == ("42", answer)
 
 
 @table(({"on_error": "ignore"}, "Choose one of: raise, return"), ({"max_workers": -1}, "1 or more"))

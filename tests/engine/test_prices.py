@@ -46,13 +46,10 @@ def test_a_bill_tells_known_from_unknown(replies, outcomes, cost, saved, unprice
     assert (bill.cost, bill.saved, bill.count_unpriced(trace)) == (cost, saved, unpriced)
 
 
-def test_a_model_of_another_endpoint_has_no_price():
+def test_prices_are_of_a_model_of_an_endpoint():
     bill = Bill({("other", "large"): PRICE})
     bill.add(REQUEST, reply(1000))
     assert (bill.cost, bill.count_unpriced([])) == (None, 1)
-
-
-def test_prices_are_read_by_model():
     assert read_prices({"large": {"input": 2.5, "output": 10}}) == {"large": PRICE}
 
 

@@ -95,8 +95,8 @@ FAILURES: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (work.fail, ("no\x00\ud800",), "^ValueError: no\ufffd\\?$"),
     (sys.exit, (2,), "^SystemExit: 2$"),
     (work.fail_in_a_riddle, (), "^Riddle, whose message cannot be read$"),
-    (work.something_local, (), "pickle"),  # its result
-    (work.unreadable, (), "Its result cannot be read: ValueError: out of its box"),
+    (sys._getframe, (), "pickle"),  # its result
+    (work.Unreadable, (), "Its result cannot be read: ValueError: out of its box"),
     (lambda: None, (), "Allowed: a function at the top level of a module"),
     (len, (sys._getframe(),), "arguments that can be pickled"),
 ]

@@ -166,12 +166,16 @@ def test_what_is_not_understood_is_told_by_its_path():
     check(found)
 
 
-def test_files_of_tests_are_imported_apart():
+def test_files_of_tests_are_imported_apart_and_lists_that_multiply_end_somewhere():
     with pytest.raises(ConfigurationError) as error:
         read(tests="file://cases.csv", defaultTest="file://shared.yaml")
     told = {problem.path: problem.message for problem in error.value.problems[1:]}
     assert "Import that file on the page Datasets" in told["tests"]
     assert "'file://shared.yaml' is not read." in told["defaultTest"]
+    many = {f"v{n}": list(range(100)) for n in range(5)}
+    found = read(tests=[{"vars": {**BASE["tests"][0]["vars"], **many}}])
+    assert len(found.rows) == 10_000
+    assert "More than 10,000 rows" in found.notes[0].message
 
 
 @table(
@@ -186,13 +190,6 @@ def test_what_cannot_be_read_is_refused(text, told):
     with pytest.raises(ConfigurationError) as caught:
         read_promptfoo(text, find)
     assert told in str(caught.value.problems)
-
-
-def test_lists_that_multiply_end_somewhere():
-    many = {f"v{n}": list(range(100)) for n in range(5)}
-    found = read(tests=[{"vars": {**BASE["tests"][0]["vars"], **many}}])
-    assert len(found.rows) == 10_000
-    assert "More than 10,000 rows" in found.notes[0].message
 
 
 LONG = "x" * 20_000

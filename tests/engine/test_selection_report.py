@@ -69,9 +69,7 @@ def test_a_layer_measures_the_first_cases_anew():
         arm = next(i for i, c in enumerate(strategy.candidates) if c.key == one.key)
         values = [sample.value or 0.0 for sample in strategy.board.samples[arm][: layer.n]]
         assert one.measured.accuracy == pytest.approx(sum(values) / layer.n)
-
-
-def test_layers_of_thousands_of_combinations_stay_within_bounds():
+    # Those of thousands of combinations stay within bounds.
     counts = list(range(1, 3001))
     kept = last_steps(counts, counts)
     assert kept[-1] == 3000

@@ -128,6 +128,11 @@ def test_each_round_has_its_own_split():
     assert list(most)[:3] == [6, 12, 24]
     assert most[6] == allocate(SLOTS, 6).candidates == 3
     assert most[12] == allocate(SLOTS, 12).candidates == 1
+    # Candidates come in batches where that is asked for.
+    made = in_rounds(candidate_batch_size=4, max_concurrent_candidates=3)
+    session = Session(made.open_strategy(CASES))
+    first = [is_open for cases, is_open in work_off(made, session) if cases == 6]
+    assert [len(is_open) for is_open in first] == [3, 3, 2, 1, 3, 3, 2, 1, 1]
 
 
 @table("arm_elimination", "epsilon_lucb", "hill_climbing")
@@ -157,13 +162,6 @@ def test_a_session_in_the_middle_of_a_round_is_replayed():
     assert other.work == session.work
     again = [plan_chunks(one, made, CASES, set(), ROOM) for one in (session, other)]
     assert again[0] == again[1] != []
-
-
-def test_candidates_of_a_round_come_in_batches_where_that_is_asked_for():
-    made = in_rounds(candidate_batch_size=4, max_concurrent_candidates=3)
-    session = Session(made.open_strategy(CASES))
-    first = [is_open for cases, is_open in work_off(made, session) if cases == 6]
-    assert [len(is_open) for is_open in first] == [3, 3, 2, 1, 3, 3, 2, 1, 1]
 
 
 # A rate and an allowance of calls, neither of which holds for what calls nobody.
@@ -217,8 +215,6 @@ async def test_work_of_the_same_name_is_done_alone():
     found = await asyncio.gather(*(do(name) for name in "aabbab"))
     assert set(found) == {1}
     await throttle.close()
-
-
-async def test_without_a_throttle_everything_may_begin():
+    # Without a throttle everything may begin.
     async with Slots().hold(most=5) as got:
         assert got == 5

@@ -48,7 +48,7 @@ def test_a_value_is_never_filled_again(value):
     assert render("<{{self}}>{{other}}", {"self": value, "other": "x"}) == f"<{value}>x"
 
 
-def test_an_unknown_name_lists_what_there_is():
+def test_names_are_listed_once_and_an_unknown_one_is_told_with_what_there_is():
     with pytest.raises(TemplateError) as error:
         render("{{answer}} {{question}} {{hint}}", {"question": "?", "expected": "5"})
     assert str(error.value) == (
@@ -59,9 +59,6 @@ def test_an_unknown_name_lists_what_there_is():
         render("{{missing}}", {f"column_{n}": "" for n in range(200)})
     with pytest.raises(TemplateError, match="Its fields are: none"):
         render("{{question}}", {})
-
-
-def test_names_are_listed_once_in_order():
     assert names_in("{{b}} {{ a }} {{b}} {{7*7}} {c}") == ["b", "a"]
 
 

@@ -101,14 +101,18 @@ def through(proxy, scheme, password=""):
     return Proxy(scheme, "127.0.0.1", proxy.port, user, password)
 
 
+async def get(url, resolve=nobody_knows, **more):
+    async with Client(resolve, **more) as client:
+        return await client.get(url, {})
+
+
 @table(*product(PROXIES, ["", "p@ss word"]))
 async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
     authority, scheme, password
 ):
     async with PROXIES[scheme](password) as proxy, tls_server(authority) as port:
         way = Way(through(proxy, scheme, password), authority.pem)
-        async with Client(nobody_knows, way=way) as client:
-            answer = await client.get(f"https://{HOST}:{port}/v1/models", {})
+        answer = await get(f"https://{HOST}:{port}/v1/models", way=way)
     assert (answer.status, answer.body) == (200, b"/v1/models")
     assert proxy.asked == [f"{HOST}:{port}"]
 
@@ -116,22 +120,19 @@ async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
 @table(*PROXIES)
 async def test_the_certificate_is_checked_behind_a_proxy_as_well(authority, scheme):
     async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
-        async with Client(nobody_knows, way=Way(through(proxy, scheme))) as client:
-            with pytest.raises(BadCertificate):
-                await client.get(f"https://{HOST}:{port}/", {})
+        with pytest.raises(BadCertificate):
+            await get(f"https://{HOST}:{port}/", way=Way(through(proxy, scheme)))
         way = Way(through(proxy, scheme), authority.pem)
-        async with Client(nobody_knows, way=way) as client:
-            with pytest.raises(BadCertificate):
-                await client.get(f"https://other.example:{port}/", {})
+        with pytest.raises(BadCertificate):
+            await get(f"https://other.example:{port}/", way=way)
 
 
 async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority):
     async with tls_server(authority) as port:
-        async with Client(at_home, way=Way(ca_bundle=authority.pem)) as client:
-            assert (await client.get(f"https://{HOST}:{port}/x", {})).body == b"/x"
-        async with Client(at_home) as client:  # and by no other client
-            with pytest.raises(BadCertificate):
-                await client.get(f"https://{HOST}:{port}/x", {})
+        url, way = f"https://{HOST}:{port}/x", Way(ca_bundle=authority.pem)
+        assert (await get(url, at_home, way=way)).body == b"/x"
+        with pytest.raises(BadCertificate):  # and by no other client
+            await get(url, at_home)
 
 
 @table(
@@ -141,21 +142,17 @@ async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority):
 async def test_a_proxy_that_refuses_is_told_in_our_words(password, refuses, told):
     async with connect_proxy(password, refuses) as proxy:
         way = Way(through(proxy, "http", "wrong" if password else ""))
-        async with Client(nobody_knows, way=way) as client:
-            with pytest.raises(Unreachable, match=told):
-                await client.get(f"https://{HOST}/", {})
+        with pytest.raises(Unreachable, match=told):
+            await get(f"https://{HOST}/", way=way)
     assert proxy.asked == []
 
 
 async def test_a_socks_proxy_that_refuses_and_one_that_is_not_there_are_told():
     async with socks_proxy("right") as proxy:
-        async with Client(nobody_knows, way=Way(through(proxy, "socks5", "wrong"))) as client:
-            with pytest.raises(Unreachable, match="did not let the call through"):
-                await client.get(f"https://{HOST}/", {})
-        port = proxy.port
-    async with Client(nobody_knows, way=Way(Proxy("socks5", "127.0.0.1", port))) as client:
-        with pytest.raises(Unreachable, match="The proxy"):
-            await client.get(f"https://{HOST}/", {})
+        with pytest.raises(Unreachable, match="did not let the call through"):
+            await get(f"https://{HOST}/", way=Way(through(proxy, "socks5", "wrong")))
+    with pytest.raises(Unreachable, match="The proxy"):
+        await get(f"https://{HOST}/", way=Way(through(proxy, "socks5")))
 
 
 @table(*product(PROXIES, ["169.254.169.254", "10.0.0.7", "inside.example"]))
@@ -167,9 +164,8 @@ async def test_a_private_address_is_not_reached_through_a_proxy(scheme, host):
 
     async with PROXIES[scheme]() as proxy:
         guard = GuardedResolver(AddressPolicy(), inside)
-        async with Client(guard, way=Way(through(proxy, scheme))) as client:
-            with pytest.raises(ForbiddenAddress):
-                await client.get(f"https://{host}/latest", {})
+        with pytest.raises(ForbiddenAddress):
+            await get(f"https://{host}/latest", guard, way=Way(through(proxy, scheme)))
     assert proxy.asked == []
 
 
@@ -178,11 +174,9 @@ async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(au
     """The certificate is still that of the name. What is not known here is called nowhere."""
     async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
         way = Way(through(proxy, scheme), authority.pem, tells_names=False)
-        async with Client(at_home, way=way) as client:
-            assert (await client.get(f"https://{HOST}:{port}/x", {})).body == b"/x"
-        async with Client(nobody_knows, way=way) as client:
-            with pytest.raises(UnknownHost):
-                await client.get(f"https://{HOST}:{port}/x", {})
+        assert (await get(f"https://{HOST}:{port}/x", at_home, way=way)).body == b"/x"
+        with pytest.raises(UnknownHost):
+            await get(f"https://{HOST}:{port}/x", way=way)
     assert proxy.asked == [f"127.0.0.1:{port}"]
 
 
@@ -193,8 +187,7 @@ async def test_the_second_address_is_tried_where_the_proxy_does_not_reach_the_fi
     async with connect_proxy(refuses=502) as proxy, tls_server(authority) as port:
         proxy.refused = "127.0.0.2"
         way = Way(through(proxy, "http"), authority.pem, tells_names=False)
-        async with Client(has_two, way=way) as client:
-            assert (await client.get(f"https://{HOST}:{port}/x", {})).body == b"/x"
+        assert (await get(f"https://{HOST}:{port}/x", has_two, way=way)).body == b"/x"
     assert proxy.asked == [f"127.0.0.1:{port}"]
 
 
@@ -213,10 +206,8 @@ def test_which_addresses_are_called_through_the_proxy(way, url, is_through):
 async def test_the_proxy_itself_is_reached_only_where_that_is_allowed():
     async with connect_proxy() as proxy:
         way = Way(through(proxy, "http"))
-        guard = GuardedResolver(AddressPolicy())
-        async with Client(nobody_knows, way=way, resolve_proxy=guard) as client:
-            with pytest.raises(ForbiddenAddress, match=str(proxy.port)):
-                await client.get(f"https://{HOST}/", {})
+        with pytest.raises(ForbiddenAddress, match=str(proxy.port)):
+            await get(f"https://{HOST}/", way=way, resolve_proxy=GuardedResolver(AddressPolicy()))
     assert proxy.asked == []
 
 

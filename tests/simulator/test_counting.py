@@ -40,22 +40,20 @@ async def test_the_peak_is_what_a_known_load_had_in_flight(client, simulator):
     assert (ledger["total"], ledger["in_flight"]) == (20, 0)
 
 
-async def test_requests_after_the_held_number_wait_until_they_are_let_go(client, simulator):
+async def test_requests_wait_until_they_are_let_go_or_the_provider_is_reset(client, simulator):
     simulator.change(hold_after=2)
     asked = [asyncio.ensure_future(post(client, CHAT, body)) for body in questions(5)]
     await until(lambda: simulator.ledger()["total"] == 5 and sum(one.done() for one in asked) == 2)
     assert simulator.ledger()["in_flight"] == 3
     simulator.change(hold_after=None)
-    assert [answer.status for answer in await asyncio.gather(*asked)] == [200] * 5
-
-
-async def test_requests_from_before_a_reset_do_not_wait_for_those_after_it(client, simulator):
-    """They may hold the places that those would need."""
+    assert statuses(await asyncio.gather(*asked)) == [200] * 5
+    # They may hold the places that those after a reset would need.
+    simulator.reset()
     simulator.change(gather=2)
-    asked = asyncio.ensure_future(ask(client, "hi"))
+    waiting = asyncio.ensure_future(ask(client, "hi"))
     await until(lambda: simulator.ledger()["in_flight"] == 1)
     simulator.reset()
-    assert (await asked).status == 200
+    assert (await waiting).status == 200
     assert simulator.ledger()["peak_in_flight"] == 0
 
 
@@ -89,15 +87,18 @@ async def test_bodies_asked_more_than_once_are_counted(client, simulator):
     assert simulator.ledger()["duplicates"] == expected, "an error is no answer"
 
 
-async def test_a_client_that_leaves_is_noted(client, simulator):
+async def test_a_client_that_leaves_is_noted_and_its_place_is_free_again(client, simulator):
+    simulator.change(max_in_flight=1)
     call = asyncio.create_task(ask(client, "hi", model="sim-small:hang"))
     await until(lambda: simulator.ledger()["in_flight"] == 1)
+    assert (await ask(client, "Is it free?")).status == 429
     call.cancel()
     await until(lambda: simulator.ledger()["in_flight"] == 0)
     row = simulator.requests()[0]
     assert (row["aborted"], row["status"]) == (True, None)
     assert simulator.ledger()["aborted"] == 1
-    assert simulator.ledger()["by_status"] == {"no answer": 1}
+    assert simulator.ledger()["by_status"] == {"no answer": 1, "429": 1}
+    assert (await ask(client, "Is it free?")).status == 200
 
 
 def test_the_end_of_a_request_from_before_a_reset_is_not_counted_after_it():
@@ -150,9 +151,7 @@ def test_the_busiest_minute_is_found_wherever_it_starts():
         arrive(ledger, second, is_accepted=second != 2)
     summary = ledger.summary(now=3)
     assert (summary["max_requests_in_60s"], summary["max_accepted_in_60s"]) == (3, 2)
-
-
-def test_a_flood_of_model_names_is_kept_small():
+    # A flood of names of models is kept small.
     ledger = Ledger(now=0)
     for number in range(MOST_NAMES * 2):
         arrive(ledger, number, model=f"model {number}")
@@ -163,27 +162,22 @@ def statuses(answers):
     return [answered.status for answered in answers]
 
 
-async def test_requests_above_the_limit_are_refused_in_openais_way(client, simulator):
-    simulator.change(rpm=5)
-    answers = await ask_all(client, questions(8))
-    assert sorted(statuses(answers)) == [200] * 5 + [429] * 3
+async def test_answers_count_down_what_remains_and_requests_above_it_are_refused(client, simulator):
+    simulator.change(rpm=5, tpm=1000)
+    answers = [await ask(client, f"What is {n} + 1?") for n in range(2)]
+    left = [answered.headers["x-ratelimit-remaining-requests"] for answered in answers]
+    assert left == ["4", "3"]
+    used = sum(answered.body["usage"]["total_tokens"] for answered in answers)
+    assert answers[1].headers["x-ratelimit-remaining-tokens"] == str(1000 - used)
+    assert answers[1].headers["x-ratelimit-limit-tokens"] == "1000"
+    answers = await ask_all(client, questions(6))
+    assert sorted(statuses(answers)) == [200] * 3 + [429] * 3
     refused = next(answered for answered in answers if answered.status == 429)
     assert refused.body["error"]["code"] == "rate_limit_exceeded"
     assert refused.headers["x-ratelimit-limit-requests"] == "5"
     assert refused.headers["x-ratelimit-remaining-requests"] == "0"
     assert 0 < int(refused.headers["retry-after"]) <= 60
     assert refused.headers["x-ratelimit-reset-requests"].endswith("s")
-
-
-async def test_answers_count_down_what_remains(client, simulator):
-    simulator.change(rpm=3, tpm=1000)
-    first = await ask(client, "What is 1 + 1?")
-    second = await ask(client, "What is 2 + 2?")
-    assert first.headers["x-ratelimit-remaining-requests"] == "2"
-    assert second.headers["x-ratelimit-remaining-requests"] == "1"
-    used = first.body["usage"]["total_tokens"] + second.body["usage"]["total_tokens"]
-    assert second.headers["x-ratelimit-remaining-tokens"] == str(1000 - used)
-    assert second.headers["x-ratelimit-limit-tokens"] == "1000"
 
 
 async def test_tokens_above_the_limit_are_refused(client, simulator):
@@ -217,16 +211,6 @@ async def test_an_answer_takes_its_latency_and_requests_wait_for_their_turn(clie
     assert ends[4] - first >= 0.29
 
 
-async def test_a_place_is_free_again_when_its_client_has_gone(client, simulator):
-    simulator.change(max_in_flight=1)
-    hanging = asyncio.create_task(ask(client, "hi", model="sim-small:hang"))
-    await until(lambda: simulator.ledger()["in_flight"] == 1)
-    assert (await ask(client, "Is it free?")).status == 429
-    hanging.cancel()
-    await until(lambda: simulator.ledger()["in_flight"] == 0)
-    assert (await ask(client, "Is it free?")).status == 200
-
-
 def test_the_window_slides():
     now = 100.0
     provider = SimulatedProvider(Settings(rpm=20, window_seconds=3), clock=lambda: now)
@@ -248,14 +232,7 @@ def test_the_window_slides():
     assert dict(ask_now().headers)["retry-after"] == "60"
 
 
-async def test_limits_can_count_each_model_for_itself(client, simulator):
-    simulator.change(rpm=1, limit_scope="model")
-    assert (await ask(client, "hi", model="sim-small")).status == 200
-    assert (await ask(client, "hi", model="sim-large")).status == 200
-    assert (await ask(client, "hi", model="sim-large")).status == 429
-
-
-async def test_a_limit_that_is_not_set_or_is_kept_in_secret_says_nothing(client, simulator):
+async def test_a_limit_may_be_kept_in_secret_and_may_count_each_model_for_itself(client, simulator):
     answered = await ask(client, "hi")
     assert not [name for name in answered.headers if name.startswith("x-ratelimit")]
     simulator.reset()
@@ -264,6 +241,11 @@ async def test_a_limit_that_is_not_set_or_is_kept_in_secret_says_nothing(client,
     assert statuses([answered, refused]) == [200, 429]
     assert not [name for name in refused.headers if name.startswith("x-ratelimit")]
     assert refused.headers["retry-after"]
+    # Each model may be counted for itself.
+    simulator.reset()
+    simulator.change(rpm=1, limit_scope="model")
+    models = ("sim-small", "sim-large", "sim-large")
+    assert statuses([await ask(client, "hi", model=one) for one in models]) == [200, 200, 429]
 
 
 def test_a_window_says_how_long_until_something_fits():

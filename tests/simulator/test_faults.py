@@ -186,7 +186,7 @@ async def test_rates_hit_the_same_requests_at_any_concurrency_and_retries_get_a_
     assert failed_twice < 12
 
 
-async def test_a_script_plays_its_entries_as_often_as_they_say(client, simulator):
+async def test_a_script_plays_its_entries_as_often_as_they_say_and_as_late(client, simulator):
     simulator.play(
         {"match": {"contains": "17"}, "do": "pass"},
         {"match": {"contains": "17"}, "times": 2, "do": "status", "status": 503, "retry_after": 2},
@@ -197,11 +197,7 @@ async def test_a_script_plays_its_entries_as_often_as_they_say(client, simulator
     assert (await ask(client, "What is 2 + 3?")).text.startswith("The answer is")
     said = [(await ask(client, "hi", model="sim-large")).text for _ in range(3)]
     assert said == ["9/10"] * 3
-
-
-async def test_a_scripted_refusal_says_when_to_come_back_and_a_delay_takes_so_long(
-    client, simulator
-):
+    # A refusal says when to come back, and a delay takes so long.
     refusal = {"do": "status", "status": 429, "retry_after": 1.5, "message": "Slow down"}
     simulator.play(refusal, {"do": "pass", "delay_ms": 150})
     answered = await ask(client, "hi")
@@ -209,7 +205,7 @@ async def test_a_scripted_refusal_says_when_to_come_back_and_a_delay_takes_so_lo
     told = (answered.headers["retry-after"], answered.headers["retry-after-ms"])
     assert told == ("2", "1500")
     await ask(client, "hi")
-    row = simulator.requests()[1]
+    row = simulator.requests()[-1]
     assert row["end"] - row["arrival"] >= 0.14  # the server rounds to its own ticks
 
 

@@ -27,16 +27,23 @@ async def test_a_chat_answer_has_openais_fields(client):
     assert {"sim-small", "sim-large", "sim-embed"} <= {model["id"] for model in listed["data"]}
 
 
+async def streamed(client, path, body):
+    """What each event holds, until the last one, which says that it is over."""
+    async with client.post(path, json={**body, "stream": True}) as response:
+        assert response.content_type == "text/event-stream"
+        *events, last = (await response.text()).strip().split("\n\n")
+    assert last == "data: [DONE]"
+    return [json.loads(event.removeprefix("data: ")) for event in events]
+
+
 async def test_a_completion_answers_each_prompt_and_streams_its_words(client):
     asked = {"model": "sim-large", "prompt": ["What is 1 + 1?", "Hello"]}
     answered = await post(client, "/v1/completions", asked)
     assert answered.body["object"] == "text_completion"
     assert [choice["index"] for choice in answered.body["choices"]] == [0, 1]
     assert all(choice["text"] for choice in answered.body["choices"])
-    body = {"model": "sim-small", "prompt": "Tell me about lakes", "stream": True}
-    async with client.post("/v1/completions", json=body) as response:
-        events = (await response.text()).strip().split("\n\n")
-    chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
+    body = {"model": "sim-small", "prompt": "Tell me about lakes"}
+    chunks = await streamed(client, "/v1/completions", body)
     assert "lakes" in "".join(chunk["choices"][0]["text"] for chunk in chunks)
 
 
@@ -54,12 +61,7 @@ async def test_choices_beyond_the_first_are_given_and_max_tokens_cuts_the_answer
 async def test_a_chat_streams_as_server_sent_events(client):
     question = "Tell me about mountains"
     whole = (await ask(client, question)).text
-    body = chat(question, stream=True, stream_options={"include_usage": True})
-    async with client.post(CHAT, json=body) as response:
-        assert response.content_type == "text/event-stream"
-        events = (await response.text()).strip().split("\n\n")
-    assert events[-1] == "data: [DONE]"
-    chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
+    chunks = await streamed(client, CHAT, chat(question, stream_options={"include_usage": True}))
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     deltas = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
     assert "".join(choice["delta"].get("content", "") for choice in deltas) == whole
@@ -136,12 +138,11 @@ async def test_an_answer_has_anthropics_fields(client):
 
 async def test_limits_are_told_under_anthropics_names(client, simulator):
     simulator.change(rpm=1)
-    answered = await post(client, MESSAGES, message("Hi"))
-    assert answered.headers["anthropic-ratelimit-requests-limit"] == "1"
+    answered, refused = [await post(client, MESSAGES, message("Hi")) for _ in range(2)]
     assert answered.headers["anthropic-ratelimit-requests-remaining"] == "0"
-    refused = await post(client, MESSAGES, message("Hi"))
     assert (refused.status, refused.body["error"]["type"]) == (429, "rate_limit_error")
-    assert refused.headers["anthropic-ratelimit-requests-limit"] == "1"
+    for one in (answered, refused):
+        assert one.headers["anthropic-ratelimit-requests-limit"] == "1"
     assert int(refused.headers["retry-after"]) > 0
 
 
@@ -169,7 +170,7 @@ def ollama_chat(text, **more):
     return {"model": "sim-small", "messages": [{"role": "user", "content": text}], **more}
 
 
-async def test_an_answer_has_ollamas_fields(client):
+async def test_answers_embeddings_and_models_have_ollamas_fields(client):
     body = (await post(client, "/api/chat", ollama_chat("What is 2 + 2?", stream=False))).body
     assert body["message"]["role"] == "assistant"
     assert body["message"]["content"]
@@ -180,6 +181,18 @@ async def test_an_answer_has_ollamas_fields(client):
     body = (await post(client, "/api/generate", asked)).body
     assert "river" in body["response"]
     assert body.keys() >= COUNTS
+    body = (await post(client, "/api/embed", {"model": "sim-embed", "input": ["one", "two"]})).body
+    assert [len(vector) for vector in body["embeddings"]] == [768, 768]
+    assert body["prompt_eval_count"] > 0
+    asked = ollama_chat("Name a lake", stream=False, options={"num_predict": 1})
+    body = (await post(client, "/api/chat", asked)).body
+    assert (body["done_reason"], body["eval_count"]) == ("length", 1)
+    async with client.get("/api/tags") as response:
+        models = (await response.json())["models"]
+    assert "sim-small:latest" in {model["name"] for model in models}
+    assert {"digest", "size", "modified_at", "details"} <= models[0].keys()
+    tagged = ollama_chat("Hi", stream=False) | {"model": "sim-small:latest"}
+    assert (await post(client, "/api/chat", tagged)).status == 200  # a tag is no fault
 
 
 async def test_a_chat_streams_as_lines_of_json(client):
@@ -192,24 +205,6 @@ async def test_a_chat_streams_as_lines_of_json(client):
         said = "".join(line["message"]["content"] for line in lines)
         assert said == whole["message"]["content"]
         assert lines[-1]["eval_count"] == whole["eval_count"]
-
-
-async def test_embed_gives_one_vector_per_input_and_num_predict_cuts_the_answer(client):
-    body = (await post(client, "/api/embed", {"model": "sim-embed", "input": ["one", "two"]})).body
-    assert [len(vector) for vector in body["embeddings"]] == [768, 768]
-    assert body["prompt_eval_count"] > 0
-    asked = ollama_chat("Name a lake", stream=False, options={"num_predict": 1})
-    body = (await post(client, "/api/chat", asked)).body
-    assert (body["done_reason"], body["eval_count"]) == ("length", 1)
-
-
-async def test_the_models_are_listed_with_their_tag(client):
-    async with client.get("/api/tags") as response:
-        models = (await response.json())["models"]
-    assert "sim-small:latest" in {model["name"] for model in models}
-    assert {"digest", "size", "modified_at", "details"} <= models[0].keys()
-    tagged = ollama_chat("Hi", stream=False) | {"model": "sim-small:latest"}
-    assert (await post(client, "/api/chat", tagged)).status == 200  # a tag is no fault
 
 
 async def test_a_wrong_request_is_refused_in_ollamas_shape(client):

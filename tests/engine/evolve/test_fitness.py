@@ -50,8 +50,7 @@ def test_it_is_the_weighted_sum_of_its_parts():
     assert known([right()] * 4, 50).penalty == pytest.approx(0.2)
     assert known([right()] * 4, 5000).penalty == 0.5
 
-
-def test_answers_that_vary_a_little_are_worth_most():
+    # Answers that vary a little are worth most.
     def bonus(*lengths):
         return known([right(length) for length in lengths], 1).diversity
 
@@ -226,9 +225,7 @@ def test_the_second_parent_knows_what_the_first_does_not():
     drawn = {draw_complement(Random(n), first, [same, other], PLACES).key for n in range(20)}
     assert drawn == {"other"}
     assert draw_complement(Random(1), first, [same], PLACES) is same
-
-
-def test_of_equals_the_younger_comes_first_and_the_failed_last():
+    # Of equals the younger comes first, and the failed last.
     old, young = individual("old", [1] * 6), individual("young", [1] * 6, generation=3)
     better, failed = individual("better", [1] * 6), individual("failed", [None] * 6, generation=4)
     worse = individual("worse", [0, 1, 1, 1, 1, 1], generation=5)

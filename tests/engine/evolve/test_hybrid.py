@@ -41,17 +41,6 @@ def test_k_prompts_answer_each_of_m_queries_and_all_evolve_every_e_episodes():
     assert life.reason == "all 6 episodes are done"
 
 
-def test_fitness_is_a_moving_average_of_the_scores_in_the_order_of_the_queries():
-    life = hybrid(num_candidates=1, exploration=0.0, max_episodes=1).open_strategy(CASES)
-    history = live(life)
-    fitness = history[0].value
-    assert fitness is not None
-    for score in history:
-        fitness = 0.9 * fitness + 0.1 * (score.value or 0.0)
-    (found,) = life.generations[0].fitnesses
-    assert found == pytest.approx(fitness)
-
-
 def test_a_replay_lives_the_same_life_and_nothing_is_asked_twice():
     ways: list[tuple[Any, ...]] = [("sections",), ("words",), ("sections", "reflect")]
     for operators in ways:

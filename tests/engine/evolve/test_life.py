@@ -102,7 +102,7 @@ def test_a_replay_lives_the_same_life_from_any_point(evolving):
         assert [one.key for one in life.candidates] == [one.key for one in first.candidates]
 
 
-def test_the_best_live_on_and_cost_nothing():
+def test_the_best_live_on_and_the_report_tells_when_another_is_fitter_by_its_own_answers():
     life = evolution().open_strategy(12)
     live(life)
     for before, after in zip(life.generations, life.generations[1:], strict=False):
@@ -112,6 +112,11 @@ def test_the_best_live_on_and_cost_nothing():
     assert fittest == sorted(fittest)
     assert life.best is not None
     assert life.candidates[life.best].key == life.generations[-1].standing[0][0].key
+    report = report_of(life, told=0, max_generations=4)
+    assert not report.is_best_by_kin
+    best_one = report.population[0]
+    fitter = best_one._replace(fitness=known(best_one.fitness)._replace(total=2.0))
+    assert report._replace(population=[best_one, fitter]).is_best_by_kin
 
 
 def test_all_of_a_generation_are_measured_on_the_same_cases():
@@ -128,20 +133,18 @@ def test_all_of_a_generation_are_measured_on_the_same_cases():
 
 
 @table(
-    (lambda score: Score(score.trial, error="server_error"), {"seed", "mutation"}),
-    (
-        lambda score: replace(score, answer="<prompt>Say {{expected}}</prompt>"),
-        {"seed", "mutation"},
-    ),
+    lambda score: Score(score.trial, error="server_error"),
+    lambda score: replace(score, answer="<prompt>Say {{expected}}</prompt>"),
 )
-def test_a_writer_that_fails_or_names_what_it_may_not_leaves_the_child_to_chance(spoil, born):
+def test_a_writer_that_fails_or_names_what_it_may_not_leaves_the_child_to_chance(spoil):
     def spoilt(life, trial):
         score = judged(life, trial)
         return spoil(score) if score.answer.startswith("<prompt>") else score
 
     life = evolution(operators=["rewrite"]).open_strategy(12)
     live(life, spoilt)
-    assert {one.birth.operator for each in life.generations for one, _ in each.standing} == born
+    born = {one.birth.operator for each in life.generations for one, _ in each.standing}
+    assert born == {"seed", "mutation"}
     assert "{{expected}}" not in str([one.document.get("prompt") for one in life.candidates])
 
 
@@ -161,17 +164,17 @@ def test_failed_trials_are_never_best_and_end_it_when_there_is_nothing_else():
 
 
 def test_a_child_that_fails_at_the_gate_is_tried_no_further():
+    def worse(life, trial):
+        """Only the first prompts are any good."""
+        firsts = [one.key for one in life.candidates[:3]]
+        return replace(judged(life, trial), value=float(trial.candidate in firsts))
+
     life = evolution(operators=["rewrite"], gate=3).open_strategy(12)
-    live(life, lambda life, trial: replace(judged(life, trial), value=worse(life, trial)))
+    live(life, worse)
     tried = Counter(
         len(one.samples) for one in life._people.by_key.values() if one.birth.operator == "rewrite"
     )
     assert set(tried) == {3}
-
-
-def worse(life, trial):
-    """Only the first prompts are any good."""
-    return 1.0 if trial.candidate in [one.key for one in life.candidates[:3]] else 0.0
 
 
 async def test_reflecting_finds_a_better_prompt(simulator, cases):
@@ -199,16 +202,6 @@ async def test_reflecting_finds_a_better_prompt(simulator, cases):
     roles = Counter(one.role for one in life.candidates)
     assert roles[PROPOSE] > 0
     assert roles[EVALUATE] > 8
-
-
-def test_the_report_tells_when_another_is_fitter_by_its_own_answers():
-    life = evolution(population_size=6, max_generations=2).open_strategy(16)
-    live(life)
-    report = report_of(life, told=0, max_generations=2)
-    assert not report.is_best_by_kin
-    best = report.population[0]
-    fitter = best._replace(fitness=known(best.fitness)._replace(total=2.0))
-    assert report._replace(population=[best, fitter]).is_best_by_kin
 
 
 def test_the_best_is_confirmed_beside_the_best_of_the_first_prompts():

@@ -161,20 +161,9 @@ async def test_without_scorers_the_roles_judge(simulator, roles, scorer):
     assert not any(score.error for score in found.scores)
 
 
-SEED_NAMES = {
-    "num_steps": 32,
-    "lr": 5e-4,
-    "gamma": 0.95,
-    "gae_lambda": 0.95,
-    "clip_param": 0.2,
-    "ppo_epoch": 4,
-    "num_mini_batch": 4,
-    "value_loss_coef": 0.5,
-    "entropy_coef": 0.03,
-    "max_grad_norm": 0.5,
-    "eps": 1e-5,
-    "hidden_size": 64,
-}
+SEED_NAMES = {"num_steps": 32, "lr": 5e-4, "gamma": 0.95, "gae_lambda": 0.95, "clip_param": 0.2}
+SEED_NAMES |= {"ppo_epoch": 4, "num_mini_batch": 4, "value_loss_coef": 0.5, "entropy_coef": 0.03}
+SEED_NAMES |= {"max_grad_norm": 0.5, "eps": 1e-5, "hidden_size": 64}
 
 
 def test_defaults_are_the_usual_ones():
@@ -184,16 +173,13 @@ def test_defaults_are_the_usual_ones():
     assert found.most_trials(100) == 20 * 16
     assert found.count_confirming(100) == 3 * 20
     assert read_configuration(mutation(use_batching=False)).limits.max_concurrent == 1
-
-
-@table(
-    row({}, 20, id="neither"),
-    row({"updates": 3}, 3, id="updates"),
-    row({"num_env_steps": 5000}, 9, id="steps, rounded down"),
-    row({"num_env_steps": 1}, 1, id="at least one"),
-)
-def test_updates(given, updates):
-    assert TrainingOptions(num_processes=16, num_steps=32, **given).count_updates == updates
+    for given, updates in (
+        ({}, 20),
+        ({"updates": 3}, 3),
+        ({"num_env_steps": 5000}, 9),  # rounded down
+        ({"num_env_steps": 1}, 1),  # at least one
+    ):
+        assert TrainingOptions(num_processes=16, num_steps=32, **given).count_updates == updates
 
 
 @table(

@@ -88,7 +88,7 @@ def test_advantages_are_cut_where_an_episode_ends_and_bootstrapped_unless_it_is_
     assert ppo._advantages(one, values) == pytest.approx([first, second, third])
 
 
-def test_rows_and_weights_are_the_same_bits_alone_and_written():
+def test_rows_weights_and_seeds_give_the_same_bits():
     random = np.random.default_rng(2)
     rows, weights = random.normal(size=(33, 128)), random.normal(size=(128, 64))
     whole = times(rows, weights)
@@ -101,6 +101,15 @@ def test_rows_and_weights_are_the_same_bits_alone_and_written():
     before = ppo.actor.write()
     assert ppo.learn([]) is None
     assert ppo.actor.write() == before
+    # Learning does so, too.
+    one = trajectory([1.0, 0.0, 1.0, 0.5] * 4, [False, False, False, True] * 4, [False] * 16)
+    written = []
+    for _ in range(2):
+        ppo = ppo_with()
+        ppo.learn([one, one])
+        written.append(ppo.actor.write() + ppo.critic.write())
+    assert written[0] == written[1]
+    assert written[0] != (ppo_with().actor.write() + ppo_with().critic.write())
 
 
 def test_it_learns_which_action_an_observation_asks_for():
@@ -117,17 +126,6 @@ def test_it_learns_which_action_an_observation_asks_for():
         learned = known(ppo.learn([Trajectory(rows, actions, rewards, rows, ends, ends)]))
         assert learned.kl >= 0
     assert rewards.mean() > 0.85
-
-
-def test_the_same_seed_gives_the_same_bits():
-    one = trajectory([1.0, 0.0, 1.0, 0.5] * 4, [False, False, False, True] * 4, [False] * 16)
-    written = []
-    for _ in range(2):
-        ppo = ppo_with()
-        ppo.learn([one, one])
-        written.append(ppo.actor.write() + ppo.critic.write())
-    assert written[0] == written[1]
-    assert written[0] != (ppo_with().actor.write() + ppo_with().critic.write())
 
 
 ROWS = [one._asdict() for one in make_questions(12)]
@@ -227,7 +225,7 @@ def test_no_batching_gives_the_same_transitions(models, simulator):
         assert play(world(others, use_batching=False)) == at_once
 
 
-def test_an_episode_ends_and_the_next_query_begins_in_the_same_step(models):
+def test_an_episode_ends_and_the_next_query_begins_in_the_same_step(models, simulator):
     one = world(models, observation_size=16)
     first, infos = one.batch_reset()
     assert one.metadata == {"autoreset_mode": "same_step"}
@@ -243,13 +241,11 @@ def test_an_episode_ends_and_the_next_query_begins_in_the_same_step(models):
     assert infos["query"] == QUERIES[4:8]
     assert np.array(infos["final_obs"], dtype=np.float32).tolist() == first.tolist()
     assert observations.tolist() != first.tolist()
-
-
-def test_a_failed_call_is_no_reward(models, simulator):
-    one = world(models, use_batching=False)
-    before, infos = one.batch_reset()
+    # A failed call is no reward.
+    other = world(models, use_batching=False)
+    before, infos = other.batch_reset()
     simulator.play({"do": "error", "status": 400, "times": 1})  # the first environment's rewrite
-    observations, rewards, _, _, after = one.batch_step([1] * 4)
+    observations, rewards, _, _, after = other.batch_step([1] * 4)
     assert np.isnan(rewards).tolist() == after["excluded"].tolist() == [True, False, False, False]
     assert after["transitions"][0].excluded[:2] == ("mutator", "refused")
     assert after["query"][0] == infos["query"][0]

@@ -17,28 +17,6 @@ class OneByOne(Policy):
         return [self.step(one, state) for one, state in zip(observations, states, strict=True)]
 
 
-class Sleeper(Policy):
-    """Waits in each action."""
-
-    seconds: float = 0.02
-
-    def step(self, observation, state):
-        time.sleep(self.seconds)  # of an agent that waits
-        return int(observation[:25].sum()) % 5
-
-
-class Burner(Policy):
-    """Computes in each action for about so long, and gives the same whatever the machine."""
-
-    rounds: int = 2000
-
-    def step(self, observation, state):
-        total = int(observation.sum())
-        for number in range(self.rounds):
-            total = (total * 31 + number) % 1_000_003
-        return total % 5
-
-
 class Hanger(Policy):
     """Hangs in the action of this number of its agent 0: in Python, where no exception of its own
     lets it out, or in C, where no signal reaches it."""
@@ -98,13 +76,6 @@ class Fragile(Policy):
         if state:
             os._exit(3)
         return 1
-
-
-class Crasher(Policy):
-    """Ends its process."""
-
-    def step(self, observation, state):
-        os._exit(3)
 
 
 class Placed(OneByOne):

@@ -7,11 +7,15 @@ from workers.engine.here import run_here
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.report import Finished, Plan, report_of
 from workers.engine.playing import game
-from workers.engine.playing.plans import Clocks, Episode, EpisodePlan, GamePlan, Player
+from workers.engine.playing.plans import INLINE, Clocks, Episode, EpisodePlan, GamePlan, Player
 from workers.engine.plugins import PLUGINS
 from workers.engine.records import Case
 
 MODULE = "tests.engine.rollout.odd_players"
+
+
+def player(policy, lane=INLINE):
+    return Player(policy, lane)
 
 
 def plan_of(
@@ -19,19 +23,13 @@ def plan_of(
 ):
     family, _, variant = mission.partition("/")
     plans = tuple(EpisodePlan(seed, seed) for seed in range(episodes))
-    environment = ENVIRONMENTS[family]()
-    return GamePlan(
-        environment, variant, agents, steps, players, clocks or Clocks(60.0), plans, at_once
-    )
+    clocks, environment = clocks or Clocks(60.0), ENVIRONMENTS[family]()
+    return GamePlan(environment, variant, agents, steps, players, clocks, plans, at_once)
 
 
 def play(plan):
     """Its episodes and failures."""
     return game.play(plan)
-
-
-def player(policy, lane="inline", share=1.0):
-    return Player(policy, lane, share)
 
 
 def digests(results):
@@ -81,11 +79,6 @@ async def reported(document):
 def report_for(document, scores):
     configuration = read_configuration(document)
     cases = dict(enumerate(configuration.make_cases() or []))
-    plan = Plan(configuration.make_candidates(), cases)
-    return report_of(plan, [finished(score) for score in scores])
-
-
-def finished(score):
-    trial = score.trial
-    place = (trial.position, trial.candidate, trial.case)
-    return Finished(*place, score.value, score.error, score.answer)
+    told = [(one.trial, one.value, one.error, one.answer) for one in scores]
+    finished = [Finished(t.position, t.candidate, t.case, *more) for t, *more in told]
+    return report_of(Plan(configuration.make_candidates(), cases), finished)

@@ -281,14 +281,12 @@ def test_no_trial_of_the_next_mission_exists_before_this_one_has_ended():
         assert (again.asked, again.told) == (session.asked, session.told)
     assert session.is_finished
     assert sorted(played) == sorted(2 * list(dict.fromkeys(played)))
-
-
-def scored(trial):
-    return Score(trial, value=1.0)
-
-
-def test_with_missions_all_of_them_go_on_at_once():
+    # With `missions` among the levels all of them go on at once.
     configuration = read_configuration(rollout(missions=["grid/harvest", "grid/maze"], episodes=2))
     cases = configuration.make_cases() or []
     assert [case["mission"] for case in cases] == ["grid/harvest", "grid/maze"] * 2
     assert len(Session(configuration.begin(len(cases))).plan(100)) == 8
+
+
+def scored(trial):
+    return Score(trial, value=1.0)

@@ -139,13 +139,10 @@ def test_agents_are_counted_by_largest_remainder(agents, shares, counts):
     assert count_agents(agents, shares) == counts
 
 
-@table([0, 0], [1, -1])
-def test_shares_that_are_none_are_refused(shares):
-    with pytest.raises(ValueError, match="numbers above 0"):
-        count_agents(4, shares)
-
-
-def test_an_episode_has_the_same_seats_in_any_order():
+def test_an_episode_has_the_same_seats_in_any_order_and_shares_are_above_0():
+    for shares in ([0, 0], [1, -1]):
+        with pytest.raises(ValueError, match="numbers above 0"):
+            count_agents(4, shares)
     forth = [assign(8, [1, 1], seed) for seed in range(10)]
     back = [assign(8, [1, 1], seed) for seed in reversed(range(10))]
     assert forth == back[::-1]
@@ -196,11 +193,8 @@ def test_a_lane_that_cannot_be_used_is_not_said_to_be_chosen():
     assert (found.lane, found.inside) == ("process", "inline")
     assert found.reason == "the configuration chose batch, which needs a step_batch"
     assert choose("batch", BATCHES, spare=4, by_agents=True).reason == "chosen by the configuration"
-
-
-@table("auto", "thread", "process")
-def test_agents_can_be_switched_off(wanted):
-    for facts in (WAITS, COMPUTES):
+    # Agents can be switched off.
+    for wanted, facts in product(("auto", "thread", "process"), (WAITS, COMPUTES)):
         assert choose(wanted, facts, spare=4, by_agents=False).inside == "inline"
 
 
@@ -232,17 +226,12 @@ async def test_every_agent_asks_in_every_step(simulator):
     assert [orjson.loads(one.answer)["digest"] for one in again] == [
         orjson.loads(one.answer)["digest"] for one in scores
     ]
-
-
-async def test_a_model_that_fails_is_no_zero(simulator):
+    found = read_configuration(document)
+    assert [model.label for model in found.called] == ["simulated/sim-large"]
+    assert found.model_path(0) == "policies.0.options.model"
+    assert found.calls_per_trial() == 12  # 4 agents x 3 steps
+    # A model that fails is no zero.
     document = chatting(limits={"attempts": 1})
     simulator.change(error_rate=1.0)
     scores = await run_document(document, cases_of(document), simulator.url)
     assert {(score.value, score.error) for score in scores} == {(None, "server_error")}
-
-
-def test_its_model_is_one_that_the_run_calls():
-    found = read_configuration(chatting())
-    assert [model.label for model in found.called] == ["simulated/sim-large"]
-    assert found.model_path(0) == "policies.0.options.model"
-    assert found.calls_per_trial() == 12  # 4 agents x 3 steps

@@ -37,11 +37,8 @@ EVERYTHING = {
 @many_processes
 async def test_parallel_is_sequential_bit_for_bit():
     expected = await reported(rollout(**EVERYTHING, jobs=1, levels=["missions"]))
-    assert [mission.mission for mission in expected.missions] == [
-        "grid/harvest",
-        "grid/maze",
-        "grid/crowd",
-    ]
+    played_in = [mission.mission for mission in expected.missions]
+    assert played_in == ["grid/harvest", "grid/maze", "grid/crowd"]
     in_turn = {"levels": ["missions", "agents"], "jobs": 4}  # episodes one after the other
     for changes in ({"jobs": 4}, {"lane": "thread"}, {"lane": "batch", "jobs": 3}, in_turn):
         found = await reported(rollout(**EVERYTHING, **changes))
@@ -81,7 +78,7 @@ async def test_policies_share_agents_and_each_is_told_apart():
 
 ODD: list[tuple[Any, str, str]] = [
     (odd.Raiser, "policy_error", "Step 0: Agent 0: RuntimeError: <b>no idea"),
-    (odd.Crasher, "process_died", "exit code 3"),
+    (odd.Fragile, "process_died", "exit code 3"),
     (odd.Glutton, "policy_error", "MemoryError"),
 ]
 
@@ -139,18 +136,15 @@ async def test_what_cannot_be_sent_is_played_here_and_says_so(monkeypatch):
 
 @many_processes
 async def test_one_mission_mixes_lanes(monkeypatch):
-    sleeper, burner = install(monkeypatch, odd.Sleeper, odd.Burner)
+    (late,) = install(monkeypatch, odd.Late)
     policies = [
-        {"name": sleeper, "options": {"seconds": 0.002}, "share": 1, "lane": "thread"},
-        {"name": burner, "options": {"rounds": 50}, "share": 1, "lane": "process"},
+        {"name": late, "options": {"seconds": 0.002}, "share": 1, "lane": "thread"},
+        {"name": "network", "share": 1, "lane": "process"},
         {"name": "linear", "share": 2, "lane": "batch"},
     ]
     mixed = await reported(rollout(policies=policies, jobs=4))
-    assert [row.lane.lane for row in mixed.missions[0].policies if row.lane] == [
-        "thread",
-        "process",
-        "batch",
-    ]
+    lanes = [row.lane.lane for row in mixed.missions[0].policies if row.lane]
+    assert lanes == ["thread", "process", "batch"]
     plain = [{**one, "lane": "process"} for one in policies]
     sequential = await reported(rollout(policies=plain, jobs=1))
     assert mixed.digest == sequential.digest
@@ -283,9 +277,7 @@ def test_the_mean_of_agent_metrics_is_odd_and_the_true_one_stands_beside():
     assert first["avg_agent_metrics"] == {"stat_a": 5.0}
     assert first["true_avg_agent_metrics"] == {"stat_a": 2.5}
     assert second["agent_count"] == 1
-
-
-def test_who_did_not_play_has_no_reward_instead_of_a_zero():
+    # Who did not play has no reward instead of a zero.
     found = summarise([[facts([0, 0], [1, 3], [0, 0])]], policies=2)
     assert found["per_episode_per_policy_avg_rewards"] == {"0": [2, None]}
     assert found["policy_summaries"][1]["agent_count"] == 0

@@ -38,9 +38,12 @@ def roles_of(candidates):
     return [candidate.role for candidate in candidates]
 
 
-async def test_each_round_tries_the_prompt_that_a_model_wrote(toy, cases, simulator):
+async def test_each_round_tries_the_prompt_that_a_model_wrote_in_parallel_as_one_by_one(
+    toy, cases, simulator
+):
     scores = await run_document(toy, cases, simulator.url)
-    candidates = replayed(toy, cases, scores).candidates
+    session = replayed(toy, cases, scores)
+    candidates = session.candidates
     assert roles_of(candidates) == [EVALUATE, *[PROPOSE, EVALUATE] * (ROUNDS - 1)]
     assert len(scores) == ROUNDS * len(cases) + ROUNDS - 1
     assert not [score for score in scores if score.error]
@@ -49,13 +52,9 @@ async def test_each_round_tries_the_prompt_that_a_model_wrote(toy, cases, simula
         told = answers[proposal.key]
         assert (told.value, told.passed, told.judgements) == (1.0, None, ())
         assert child.document["prompt"]["system"] == told.answer
-
-
-async def test_parallel_equals_sequential_and_a_replay_bears_the_same(toy, cases, simulator):
-    scores = await run_document(toy, cases, simulator.url)
-    session = replayed(toy, cases, scores)
+    # A replay bears the same.
     keys = list(dict.fromkeys(score.trial.candidate for score in scores))
-    assert [candidate.key for candidate in session.candidates] == keys
+    assert [candidate.key for candidate in candidates] == keys
     assert session.plan(100) == []
     assert session.is_finished
     toy["limits"] = {**toy["limits"], "max_concurrent": 1}

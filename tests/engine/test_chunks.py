@@ -9,9 +9,7 @@ from tests.engine.running import evaluation, run_document
 from tests.harness.table import row, table
 from workers.engine.chunks import Allocation, allocate, chunk_size, chunks_ahead, split
 from workers.engine.errors import ConfigurationError
-from workers.engine.here import build_quotas
 from workers.engine.kinds import read_configuration
-from workers.engine.records import Request
 from workers.engine.schedule import Room, calls_per_candidate, plan_chunks, split_slots
 from workers.engine.session import Session
 from workers.engine.spec.presets import EFFECTS, PRESETS, written_otherwise
@@ -89,8 +87,8 @@ def test_a_run_holds_as_many_chunks_as_keep_its_slots_busy(
 ROOM = Room(chunks=64, chunk_size=100, slots=50)
 TESTED = {
     *("async_batch_size", "enable_async_evaluation: false", "genome_batch_size"),
-    *("max_concurrent_genomes", "max_concurrent_requests", "rate_limit_per_minute"),
-    "async_timeout",  # its other name: test_spec.py
+    *("max_concurrent_genomes", "max_concurrent_requests"),
+    *("async_timeout", "rate_limit_per_minute"),  # other names of limits: test_spec.py
     "detailed_performance_logging",  # tests/workers/test_limits_of_runs.py
 }
 
@@ -162,12 +160,6 @@ def test_a_preset_keeps_every_slot_busy_where_no_genomes_are_asked_for():
     limits = configuration(2, preset="balanced").limits
     assert (limits.schedule, limits.max_concurrent) == ("work_conserving", 50)
     assert (limits.max_concurrent_candidates, limits.candidate_batch_size) == (None, None)
-
-
-def test_rate_limit_per_minute_is_the_rate_of_the_run():
-    quotas = build_quotas(configuration(1, rate_limit_per_minute=120), 10, {})
-    [of_run] = quotas(Request("simulated", "sim-small", "/chat", {}))
-    assert of_run.requests_per_minute == 120
 
 
 async def test_async_evaluation_is_what_there_is_and_without_it_one_call_is_made_at_a_time(

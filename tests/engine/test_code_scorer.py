@@ -128,7 +128,6 @@ ESCAPES = {
     "a huge answer": "return {'value': 1, 'reason': 'a' * 20_000_000}",
 }
 
-
 ENDLESS = {"it never ends", "it prints for ever", "numbers that grow"}
 
 
@@ -265,7 +264,10 @@ def test_ours_are_judged_at_once_unless_that_may_take_more_than_a_few_millisecon
 
 
 @pytest.mark.late
-async def test_what_is_long_is_judged_the_same_in_another_process(simulator, plain, cases):
+@pytest.mark.usefixtures("installed")
+async def test_what_is_long_is_judged_the_same_in_another_process_and_a_plug_in_by_what_it_took(
+    simulator, plain, cases
+):
     long = "a" * 1000 + "X" + " So it is 1, or 2, or 3." * 1000
     simulator.play({"times": None, "do": "answer", "answer": long})
     scorers: list[Any] = ["numeric", "exact", {"regex": {"pattern": "(?:a?){1000}X"}}]
@@ -277,16 +279,9 @@ async def test_what_is_long_is_judged_the_same_in_another_process(simulator, pla
         await judge_apart(lane.share(""), quick(*SCORERS.read(one)), long, the_case, Facts())
         for one in scorers
     ]
+    dear = quick(f"{PACKAGE}.Dear", {"not": True, "as": "cheap"})
+    said = await judge_apart(lane.share(""), dear, "5", Case(0, {}), Facts(12.5, 0.5))
     assert len(lane.pids) == 1
     await lane.close()
     assert apart == list(score.judgements)
-
-
-@pytest.mark.late
-@pytest.mark.usefixtures("installed")
-async def test_a_plug_in_is_told_what_an_answer_took_in_its_process_too():
-    lane = ProcessLane()
-    dear = quick(f"{PACKAGE}.Dear", {"not": True, "as": "cheap"})
-    said = await judge_apart(lane.share(""), dear, "5", Case(0, {}), Facts(12.5, 0.5))
-    await lane.close()
     assert said == Judgement("cheap", 0.0, False, "not: 12.5 ms, $0.5")

@@ -48,15 +48,13 @@ def test_candidates_match(before, after, pairs):
     assert match_candidates(before, after) == pairs
 
 
-def test_regressions_come_first_and_are_counted():
+def test_regressions_come_first_and_failed_and_missing_trials_are_no_pairs():
     found = compare(results(1, 1, 0, 0.6, 0), results(1, 0, 1, 0.4, 0), SAME)
     assert found.changed_before.tolist() == found.changed_after.tolist() == [1, 3, 2]
     assert found.fallen == 2
     assert (found.pairs, found.regressions, found.improvements) == (5, 2, 1)
     assert known(found.overall).mean == pytest.approx((-1 - 0.2 + 1) / 5)
-
-
-def test_failed_and_missing_trials_are_no_pairs_and_no_zeros():
+    # Failed and missing trials are no pairs.
     found = compare(results(1, None, 1, None), results(1, 1, None, None, 1), SAME)
     assert (found.pairs, found.failed_before, found.failed_after, found.unmatched) == (1, 1, 1, 1)
     # A case that failed every time is no zero.

@@ -69,7 +69,7 @@ async def test_connections_that_nobody_needs_any_more_are_closed():
     assert len(server.requests) == 1  # it was not another call that closed it
 
 
-async def test_a_client_that_is_closed_keeps_no_connection():
+async def test_a_client_that_is_closed_keeps_no_connection_and_takes_no_half_answer():
     server = Server()
     async with served(server) as url, Client() as client:
         waiting = asyncio.create_task(client.post(url, b"{}", {}))
@@ -79,6 +79,15 @@ async def test_a_client_that_is_closed_keeps_no_connection():
         async with asyncio.timeout(PATIENCE_SECONDS):
             await server.hung_up.wait()
     assert server.connections == 1
+    # Half an answer is none.
+    server = Server([b"HTTP/1.1 200 OK\r\n\r\nh"])
+    async with served(server) as url, Client() as client:
+        waiting = asyncio.create_task(client.post(url, b"{}", {}))
+        await server.played.wait()
+        await asyncio.sleep(0.01)  # the loop hears of it before any timer
+        await client.close()
+        with pytest.raises(ClosedWithoutAnswer):
+            await waiting
 
 
 async def test_a_kept_connection_does_not_keep_the_answer_and_a_closed_one_is_gone_at_once():
@@ -111,17 +120,6 @@ async def test_whoever_is_cancelled_hangs_up():
             await server.hung_up.wait()
         await asyncio.wait([call])
     assert call.cancelled()
-
-
-async def test_half_an_answer_is_none_when_the_client_is_closed():
-    server = Server([b"HTTP/1.1 200 OK\r\n\r\nh"])
-    async with served(server) as url, Client() as client:
-        waiting = asyncio.create_task(client.post(url, b"{}", {}))
-        await server.played.wait()
-        await asyncio.sleep(0.01)  # the loop hears of it before any timer
-        await client.close()
-        with pytest.raises(ClosedWithoutAnswer):
-            await waiting
 
 
 async def test_a_refusal_is_read_although_the_request_was_not():

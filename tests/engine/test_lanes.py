@@ -52,9 +52,7 @@ async def test_no_more_run_at_once_than_there_are_places():
     outcomes = [await one for one in [*started, await fourth]]
     assert [outcome.error for outcome in outcomes] == [None] * 4
     assert gate.peak <= 3
-
-
-async def test_a_thread_that_nobody_waits_for_keeps_its_place_until_it_ends():
+    # A thread that nobody waits for keeps its place until it ends.
     lane, gate = ThreadLane(1), Gate()
     (await lane.start(gate.pass_through)).cancel()
     second = asyncio.create_task(lane.start(lambda: "second"))

@@ -79,7 +79,9 @@ async def test_calls_of_agents_take_the_slots_and_not_the_trials(
     assert [score.calls_sent for score in scores] == [5] * 6
 
 
-async def test_each_call_is_noted_with_its_step(simulator, selection, cases):
+async def test_each_call_is_noted_with_its_step_and_can_be_stored_anywhere(
+    simulator, selection, cases
+):
     calls = [chat("plan", "{{question}}"), chat("solve", "What is {{plan}} + 0?")]
     selection["steps"] = [{"name": "duo", "agent": f"{HERE}.Chain", "calls": calls}]
     [score] = await run_document(selection, cases[:1], simulator.url)
@@ -93,6 +95,11 @@ async def test_each_call_is_noted_with_its_step(simulator, selection, cases):
     ]
     assert score.answer == solve.answer
     assert score.tokens_in == (plan.tokens_in or 0) + (solve.tokens_in or 0)
+    # Also what no database would take.
+    selection["steps"] = [agent("mumbles")]
+    [score] = await run_document(selection, cases[:1], simulator.url)
+    assert score.answer == "\ufffd? 42"
+    assert score.calls[0].prompt[1]["content"] == "What is 1 + 1? \ufffd"
 
 
 SCORED_ALL_THE_SAME = {"answers": {"score_truncated": True}}
@@ -223,13 +230,6 @@ async def test_calls_that_an_agent_does_not_wait_for_are_counted_if_they_were_se
     outcomes = sorted(call.error for call in score.calls)
     assert outcomes == ["", "cancelled", "cancelled"]
     assert (score.error, score.calls_sent, score.unpriced) == ("", 3, 2)
-
-
-async def test_what_an_agent_says_can_be_stored_anywhere(simulator, selection, cases):
-    selection["steps"] = [agent("mumbles")]
-    [score] = await run_document(selection, cases[:1], simulator.url)
-    assert score.answer == "\ufffd? 42"
-    assert score.calls[0].prompt[1]["content"] == "What is 1 + 1? \ufffd"
 
 
 @table("fans_out", "fans_out_plainly", "hangs")

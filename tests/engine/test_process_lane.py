@@ -150,23 +150,22 @@ async def test_what_work_prints_signals_or_copies_leaves_its_child_as_it_was(lan
     assert await lane.call(os.getpid) == second
 
 
-async def test_a_child_is_given_no_secrets(lane, monkeypatch):
-    for name in ("EVALSITE_SECRET_KEY", "DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY"):
-        monkeypatch.setenv(name, "secret")
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    found = (await lane.call(subprocess.getoutput, "env")).splitlines()
-    assert not [line for line in found if line.endswith("=secret")]
-    expected = {"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=3", f"PATH={os.environ['PATH']}"}
-    assert expected <= set(found)
-
-
-async def test_a_child_finds_the_modules_that_its_parent_finds(lane, tmp_path, monkeypatch):
+async def test_a_child_is_given_no_secrets_and_finds_the_modules_that_its_parent_finds(
+    lane, tmp_path, monkeypatch
+):
     (tmp_path / "somewhere_else.py").write_text("def double(number): return 2 * number\n")
     monkeypatch.syspath_prepend(tmp_path)
     import somewhere_else  # type: ignore[import-not-found]
 
+    for name in ("EVALSITE_SECRET_KEY", "DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     assert await lane.call(somewhere_else.double, 4) == 8
+    found = (await lane.call(subprocess.getoutput, "env")).splitlines()
+    assert not [line for line in found if line.endswith("=secret")]
+    expected = {"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=3", f"PATH={os.environ['PATH']}"}
+    assert expected <= set(found)
 
 
 async def test_the_import_of_a_module_takes_none_of_the_time_for_the_work(
@@ -264,7 +263,7 @@ def test_children_end_with_a_parent_that_is_killed(keeps_the_lock):
     wait_until_gone(int(said.split()[0]))
 
 
-async def test_closing_ends_children_at_work_too(fifo):
+async def test_closing_ends_children_at_work_and_those_that_start(fifo, caplog, monkeypatch):
     lane = ProcessLane(60, size=2)
     await asyncio.gather(lane.call(work.meet, fifo, "rb"), lane.call(work.meet, fifo, "wb"))
     pids = lane.pids
@@ -276,9 +275,7 @@ async def test_closing_ends_children_at_work_too(fifo):
     ends = await asyncio.gather(*under_way, lane.call(os.getpid), return_exceptions=True)
     assert [type(end) for end in ends] == [LaneClosed] * 4
     assert lane.pids == set()
-
-
-async def test_closing_while_a_child_starts(caplog, monkeypatch):
+    # Also one that starts.
     monkeypatch.setattr(process_lane, "END_SECONDS", PATIENCE_SECONDS)
     lane = ProcessLane(60, size=1)
     task = asyncio.create_task(lane.call(os.getpid))

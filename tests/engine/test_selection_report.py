@@ -112,9 +112,7 @@ def test_in_the_middle_of_a_round_those_who_wait_for_their_turn_are_still_compar
     assert rows_of(strategy)[0].accuracy == max(means.values(), key=lambda mean: mean or 0.0)
     early = [outcome(trial) for trial in trials[40:43]]
     assert sum(row.n for row in rows_of(strategy, early)) == 34
-
-
-def test_who_was_given_up_is_not_compared_with_those_of_the_next_round():
+    # Who was given up is not compared with those of the next round.
     matrix = make_matrix(WORSE_AND_WORSE, datapoints=100)
     strategy, outcome = select("arm_elimination", matrix), of_matrix(matrix)
     session = Session(strategy)

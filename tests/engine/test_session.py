@@ -94,11 +94,9 @@ def test_a_listening_strategy_waits_for_its_scores_and_is_told_them_in_order():
     session.replay(6, [value_of(trial) for trial in play(Session(Chasing()), 3)[:5]])
     assert (session.asked, session.told) == (6, 5)
     assert session.plan(10) == []
-
-
-@table(1, 2, 3, 50)
-def test_the_limit_does_not_change_what_is_asked(limit):
-    assert play(Session(Chasing()), limit) == play(Session(Chasing()), 3)
+    # The limit does not change what is asked.
+    for limit in (1, 2, 50):
+        assert play(Session(Chasing()), limit) == play(Session(Chasing()), 3)
 
 
 @table(*range(13))

@@ -113,7 +113,6 @@ def function(name, arguments):
 
 TWO = [function("a", "{}"), function("b", '{"y": 1, "x": "é"}')]
 
-
 BOTH = '[{"name":"a","arguments":{}},{"name":"b","arguments":{"x":"é","y":1}}]'
 CUT = {"tool_calls": [function("a", '{"x": ')]}
 WORDS = {"content": "Let me look.", "tool_calls": [function("a", "")]}

@@ -20,7 +20,6 @@ HALF = Judgement("half", 0.5, None, "neither right nor wrong")
 SILENT = Judgement("silent", None, None, "nothing to compare with")
 BROKEN = Judgement("broken", None, None, "", error="no price is known")
 
-
 MEAN, ALL = False, True
 
 

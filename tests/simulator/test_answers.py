@@ -56,6 +56,11 @@ async def test_a_new_server_gives_the_same_answers_and_another_seed_others(clien
     assert [answered.text for answered in answers] == first
     simulator.change(seed=1)
     assert [answered.text for answered in await ask_all(client, questions)] != first
+    # Questions are different and repeatable.
+    items = make_questions(60)
+    assert items == make_questions(60)
+    assert len({item.question for item in items}) == 60
+    assert make_questions(60, seed=8) != items
 
 
 async def test_the_prompt_decides_the_form_of_the_answer(client):
@@ -124,10 +129,3 @@ async def test_a_prompt_of_a_million_characters_is_answered_in_time(client):
         text = piece * (1_000_000 // len(piece))
         assert (await ask(client, text, system=system * 10_000)).status == 200, piece
         assert time.process_time() - began < 5, piece  # looking at every pair would take hours
-
-
-def test_demo_questions_are_different_and_repeatable():
-    questions = make_questions(60)
-    assert questions == make_questions(60)
-    assert len({item.question for item in questions}) == 60
-    assert make_questions(60, seed=8) != questions

@@ -141,11 +141,10 @@ def test_advice_helps_with_its_own_sort_and_distracts_from_others():
         found = (given, help_of(given, sorts), help_of(given, frozenset()))
         assert found == (frozenset({sort}), HELPS, -DISTRACTS)
 
-
-def test_good_advice_gives_more_right_answers():
+    # Good advice gives more right answers.
     def right(system):
-        sums = [(left, right) for left in range(11, 31) for right in range(3, 13)]
-        asked = [(f"What is {a} * {b}?", str(a * b)) for a, b in sums]
+        pairs = product(range(11, 31), range(3, 13))
+        asked = [(f"What is {a} * {b}?", str(a * b)) for a, b in pairs]
         told = [answer_to(Prompt(system, text, "sim-small", 3)) for text, _ in asked]
         return sum(expected in text for text, (_, expected) in zip(told, asked, strict=True))
 

@@ -21,7 +21,6 @@ SEEDS = ["Answer the question.", "Answer with the number only.", "Be friendly an
 Life = AnyLife[Any]
 Answer = Callable[[Life, Trial], Score]
 
-
 WRITER = {"model": "simulated/sim-large"}
 WRITERS = [{name: WRITER} for name in ("reflect", "combine", "rewrite", "paraphrase")]
 

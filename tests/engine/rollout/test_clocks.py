@@ -251,9 +251,7 @@ async def test_a_device_that_is_not_there_fails_and_one_that_nobody_takes_is_war
     assert "there is no cpu:9" in scores[0].message
     assert placed.score is None
     assert linear.lane.warning.endswith("are not computed on cpu:9")
-
-
-def test_a_device_is_a_name_with_a_number():
+    # It is a name with a number.
     with pytest.raises(ConfigurationError):
         read_configuration(rollout(batching={"device": "../cuda"}))
 

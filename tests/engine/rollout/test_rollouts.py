@@ -115,14 +115,6 @@ async def test_of_many_episodes_only_the_one_at_fault_fails(monkeypatch, policy,
 
 
 @many_processes
-async def test_an_environment_that_fails_is_named(monkeypatch):
-    (name,) = install(monkeypatch, odd.Broken)
-    scores = await played(rollout(missions=[f"{name}/world"], policies=["still"]))
-    assert {score.error for score in scores} == {"environment_error"}
-    assert scores[0].message == "Step 2: OSError: the board fell off the table"
-
-
-@many_processes
 async def test_what_cannot_be_sent_is_played_here_and_says_so(monkeypatch):
     (name,) = install(monkeypatch, odd.Homebody)
     report = await reported(rollout(policies=[name]))
@@ -132,6 +124,11 @@ async def test_what_cannot_be_sent_is_played_here_and_says_so(monkeypatch):
     still = await reported(rollout(policies=[{"name": "cycle", "actions": [1]}]))
     ours = [row.told.digest for row in report.missions[0].episodes if row.told]
     assert ours == [row.told.digest for row in still.missions[0].episodes if row.told]
+    # An environment that fails is named.
+    (name,) = install(monkeypatch, odd.Broken)
+    scores = await played(rollout(missions=[f"{name}/world"], policies=["still"]))
+    assert {score.error for score in scores} == {"environment_error"}
+    assert scores[0].message == "Step 2: OSError: the board fell off the table"
 
 
 @many_processes

@@ -35,9 +35,11 @@ def replay(document, cases, scores):
     return strategy
 
 
-def test_combinations_are_the_product_in_order(selection):
+def test_combinations_are_the_product_in_order_and_their_names_tell_the_steps(selection):
     names = [candidate.name for candidate in read_configuration(selection).make_candidates()]
     assert names == [f"planner={one} + solver={other}" for one in MODELS for other in MODELS]
+    matrix = Matrix("m", ("planner=a + solver=b",), ((1.0,),))
+    assert matrix.candidates()[0].document["choices"] == {"planner": "a", "solver": "b"}
 
 
 async def test_parallel_gives_the_same_table_as_sequential(simulator, selection, cases):
@@ -132,11 +134,6 @@ def test_what_is_no_matrix_is_refused_by_name(tmp_path, text, told):
     with pytest.raises(ConfigurationError, match=r"bad\.json") as caught:
         read_matrix(file)
     assert told in str(caught.value)
-
-
-def test_the_steps_of_a_combination_are_read_from_its_name():
-    matrix = Matrix("m", ("planner=a + solver=b",), ((1.0,),))
-    assert matrix.candidates()[0].document["choices"] == {"planner": "a", "solver": "b"}
 
 
 @table(*CONTESTANTS)

@@ -225,16 +225,13 @@ def test_the_repeats_of_a_case_fold_into_one():
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 
-def test_flipped_signs_are_counted_as_fisher_did():
+def test_signs_are_flipped_as_fisher_did_and_the_interval_of_a_difference_is_students():
     assert flip_signs(MAIZE) == 2 * 863 / 2**15
     assert approximate_flips(MAIZE) == pytest.approx(0.0527, abs=0.004)
     changes = [math.sin(n) for n in range(1, 17)]
     assert approximate_flips(changes) == pytest.approx(flip_signs(changes), abs=0.05)
     low, high = bonett_price(better=9, worse=1, n=28)  # (10 - 2) / 30 -+ 1.96 sqrt(.3289 / 30)
     assert [low, high] == pytest.approx([0.0614, 0.4719], abs=1e-3)
-
-
-def test_the_interval_of_a_difference_is_students_and_shrinks_with_more_cases():
     found = known(estimate_difference(MAIZE))
     assert found.mean == pytest.approx(20.933, abs=0.001)
     assert [found.low, found.high] == pytest.approx([0.03, 41.84], abs=0.02)

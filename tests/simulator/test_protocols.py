@@ -123,7 +123,7 @@ def message(text, **more):
     return {"model": "sim-small", "max_tokens": 100, "messages": asked, **more}
 
 
-async def test_an_answer_has_anthropics_fields(client):
+async def test_answers_and_limits_have_anthropics_fields(client, simulator):
     body = (await post(client, MESSAGES, message("What is 2 + 2?", system="Be terse."))).body
     assert (body["type"], body["role"], body["stop_reason"]) == ("message", "assistant", "end_turn")
     assert body["content"][0]["type"] == "text"
@@ -134,9 +134,6 @@ async def test_an_answer_has_anthropics_fields(client):
     assert "river" in body["content"][0]["text"]
     body = (await post(client, MESSAGES, message("Name a lake", max_tokens=1))).body
     assert (body["stop_reason"], body["usage"]["output_tokens"]) == ("max_tokens", 1)
-
-
-async def test_limits_are_told_under_anthropics_names(client, simulator):
     simulator.change(rpm=1)
     answered, refused = [await post(client, MESSAGES, message("Hi")) for _ in range(2)]
     assert answered.headers["anthropic-ratelimit-requests-remaining"] == "0"

@@ -239,7 +239,7 @@ def reflective(**options):
     return evolution(writers, **{**given, "elite_size": None, **options}).open_strategy(20)
 
 
-def test_the_first_generation_of_writers_is_the_first_prompts_alone():
+def test_writers_begin_with_the_first_prompts_and_take_turns_where_they_have_what_they_need():
     life = reflective()
     live(life)
     assert [one.candidate.name for one, _ in life.generations[0].standing] != []
@@ -249,6 +249,12 @@ def test_the_first_generation_of_writers_is_the_first_prompts_alone():
     bounds = spec.bound_trials(20)
     assert bounds.least == 3 * 10
     assert bounds.least <= len(live(spec.open_strategy(20))) <= bounds.most + spec.count_told(20)
+    # With one prompt alive, two cannot be combined: it is reflected on instead.
+    spec = evolution(["combine", "reflect"], max_generations=2, fill="none", least_diversity=0.0)
+    alone = spec.model_copy(update={"prompts": spec.prompts[:1]}).open_strategy(12)
+    live(alone)
+    names = Counter(one.name.partition(" ")[0] for one in alone.candidates if one.role == PROPOSE)
+    assert set(names) == {"reflect"}
 
 
 def test_a_gate_has_other_cases_in_every_generation():
@@ -266,12 +272,3 @@ def test_a_gate_has_other_cases_in_every_generation():
     live(life, worse)
     assert all(len(cases) == 3 for cases in tried.values())
     assert len(set(map(frozenset, tried.values()))) > 1
-
-
-def test_a_turn_goes_to_a_writer_that_has_what_it_needs():
-    """With one prompt alive, two cannot be combined: it is reflected on instead."""
-    spec = evolution(["combine", "reflect"], max_generations=2, fill="none", least_diversity=0.0)
-    alone = spec.model_copy(update={"prompts": spec.prompts[:1]}).open_strategy(12)
-    live(alone)
-    names = Counter(one.name.partition(" ")[0] for one in alone.candidates if one.role == PROPOSE)
-    assert set(names) == {"reflect"}

@@ -30,17 +30,14 @@ class Trained(NamedTuple):
 
 
 def mutation(**given: Any) -> dict[str, Any]:
+    models = {"mutator": "sim-large", "target": "sim-small", "embedder": "sim-embed"}
     return {
         "name": "rewrites",
         "kind": "mutate",
         "seed": 7,
         "dataset": "questions",
         "operators": ["noop", "passive_voice", "make_indirect", "typo_noise"],
-        "roles": {
-            "mutator": "simulated/sim-large",
-            "target": "simulated/sim-small",
-            "embedder": "simulated/sim-embed",
-        },
+        "roles": {role: f"simulated/{model}" for role, model in models.items()},
         "scorers": [{"numeric": {}}],
         "strategy": SMALL,
         "max_steps": 2,
@@ -59,11 +56,7 @@ async def train(document, url, *, questions=8, cache=None):
 
 
 def report_on(configuration, born, scores):
-    return report_of(
-        [PolicyFacts.read(one.key, one.name, one.role, one.document) for one in born],
-        [
-            SegmentScore(one.trial.candidate, one.trial.case, one.value, one.answer)
-            for one in scores
-        ],
-        configuration.options.count_updates,
-    )
+    told = [(one.trial.candidate, one.trial.case, one.value, one.answer) for one in scores]
+    policies = [PolicyFacts.read(one.key, one.name, one.role, one.document) for one in born]
+    segments = [SegmentScore(*one) for one in told]
+    return report_of(policies, segments, configuration.options.count_updates)

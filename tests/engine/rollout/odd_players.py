@@ -29,14 +29,13 @@ class Hanger(Policy):
 
     def step(self, observation, state):
         state[1] += 1
-        if state[0] == 0 and state[1] == self.at:
+        while state == [0, self.at]:
             if self.in_c:
                 sum(range(10**13))  # hours in which no handler of a signal is run
-            while True:
-                try:
-                    time.sleep(600)  # until it is interrupted or its process is ended
-                except Exception:  # noqa: BLE001 - it is what this policy is for
-                    continue
+            try:
+                time.sleep(600)  # until it is interrupted or its process is ended
+            except Exception:  # noqa: BLE001 - it is what this policy is for
+                continue
         return 1
 
 

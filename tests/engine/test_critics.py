@@ -1,7 +1,6 @@
 """Critics over real HTTP: what they ask, what they make of the replies, and panels of them."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,6 @@ from workers.engine.scorers.critics.verdicts import BadReply, plain, read_verdic
 
 LARGE, MEDIUM, SMALL = "simulated/sim-large", "simulated/sim-medium", "simulated/sim-small"
 CASE = Case(3, {"question": "What is 17 + 25?", "expected": "42", "other": "It is 41."})
-Rule = dict[str, Any]
 
 
 async def judge(simulator, name, options, answer, case=CASE, rules=()):

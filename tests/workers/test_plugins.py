@@ -29,7 +29,7 @@ PARTS = odd_parts.__name__
 ODD = odd_scorers.__name__
 LATE = (
     "The scorer Hangs took longer than the 0.3 s that one answer may take, so its process was "
-    "ended. Make a regex simpler, or a plug-in faster. The answer is kept."
+    "ended. Make a pattern or a schema simpler, or a plug-in faster. The answer is kept."
 )
 
 

@@ -158,7 +158,8 @@ def describe_end(scorer: BaseScorer, error: CallError) -> str:
     if isinstance(error, TimedOut):
         return (
             f"{who} took longer than the {scorer.judging_seconds:g} s that one answer may take, so "
-            "its process was ended. Make a regex simpler, or a plug-in faster. The answer is kept."
+            "its process was ended. Make a pattern or a schema simpler, or a plug-in faster. The "
+            "answer is kept."
         )
     if isinstance(error, ProcessDied):
         return (

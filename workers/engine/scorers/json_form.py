@@ -1,23 +1,26 @@
 """The answer is JSON, and has the form that a schema asks for.
 
-The schema is read by a library in Rust: its patterns cannot backtrack, and it fetches nothing.
+Where the schema has references or patterns, that is found out in a process of its own.
 """
 
+import math
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self
 
-import jsonschema_rs
 import orjson
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from workers.engine.json_text import to_json
 from workers.engine.records import Case, Judgement
 from workers.engine.scorers.base import Scorer, quote
+from workers.engine.scorers.schemas import (
+    LONGEST_SCHEMA,
+    compiled,
+    is_plain,
+    problem_with_schema,
+)
 
-LONGEST_SCHEMA = 50_000  # characters
 STEPS_PER_CHARACTER = 10
-SCHEMAS_KEPT = 64
 MOST_NAMED = 3  # problems that a reason lists
 BLOCK = "```"
 
@@ -42,6 +45,7 @@ class Json(Scorer):
     summary: ClassVar[str] = "The answer is JSON, in the form of your JSON Schema if you give one."
     needs_expected: ClassVar[bool] = False
     compares_answers: ClassVar[bool] = False
+    judging_seconds: ClassVar[float] = 2.0
 
     json_schema: Schema = Field(
         default="",
@@ -57,7 +61,8 @@ class Json(Scorer):
 
     @model_validator(mode="after")
     def _has_a_good_schema(self) -> Self:
-        compiled(self.json_schema)
+        if problem := problem_with_schema(self.json_schema):
+            raise ValueError(problem)
         return self
 
     def steps(self, answer: str, case: Case) -> float:
@@ -70,6 +75,8 @@ class Json(Scorer):
 
 
 def steps_of(answer: str, schema: str) -> float:
+    if not is_plain(schema):
+        return math.inf
     return STEPS_PER_CHARACTER * len(answer) * (1 + schema.count("{"))
 
 
@@ -81,20 +88,6 @@ def wrong_with(answer: str, schema: str, *, in_block: bool) -> str:
     except orjson.JSONDecodeError as error:
         return f"is no JSON ({error}): {quote(answer)}"
     return "; ".join(problems_of(compiled(schema), value))
-
-
-@lru_cache(maxsize=SCHEMAS_KEPT)
-def compiled(schema: str) -> Any:
-    """ValueError says what is wrong with it."""
-    options = jsonschema_rs.RegexOptions()  # in linear time, unlike those of Python
-    try:
-        document = orjson.loads(schema or "{}")
-    except orjson.JSONDecodeError as error:
-        raise ValueError(f"The schema is no JSON: {error}.") from None
-    try:
-        return jsonschema_rs.validator_for(document, pattern_options=options, offline=True)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        raise ValueError(f"The schema is not accepted: {error}"[:400]) from None
 
 
 def problems_of(validator: Any, value: Any) -> list[str]:

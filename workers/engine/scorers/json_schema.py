@@ -4,7 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from workers.engine.scorers.json_form import LONGEST_SCHEMA, Json, Schema
+from workers.engine.scorers.json_form import Json, Schema
+from workers.engine.scorers.schemas import LONGEST_SCHEMA
 
 
 class JsonSchema(Json):

@@ -4,6 +4,7 @@ A tool call is the answer as JSON (workers/engine/messages/tool_calls.py), and s
 expects: `{"name": "look_up", "arguments": {"city": "Rome"}}`, a list of those, or a bare name.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +15,8 @@ from workers.engine.json_text import to_json
 from workers.engine.messages.tool_calls import ToolCall, read_calls
 from workers.engine.records import Case, Judgement
 from workers.engine.scorers.base import Scorer, expected_of, quote
-from workers.engine.scorers.json_form import compiled, problems_of
+from workers.engine.scorers.json_form import problems_of
+from workers.engine.scorers.schemas import compiled, is_plain
 
 STEPS_PER_CHARACTER = 20  # both are read as JSON and compared
 NO_CALLS = ("[]", "null")  # what a case says where no tool is to be called
@@ -24,6 +26,7 @@ class ToolCallScorer(Scorer):
     name: ClassVar[str] = "tool_call"
     compares_answers: ClassVar[bool] = False  # calls are expected
     summary: ClassVar[str] = "The answer calls the tool that the case expects, with its arguments."
+    judging_seconds: ClassVar[float] = 2.0
 
     arguments: Literal["equal", "schema", "any"] = Field(
         default="equal",
@@ -32,6 +35,8 @@ class ToolCallScorer(Scorer):
     )
 
     def steps(self, answer: str, case: Case) -> float:
+        if self.arguments == "schema" and not is_plain(case.expected or ""):
+            return math.inf
         return STEPS_PER_CHARACTER * (len(answer) + len(case.expected or ""))
 
     def judge(self, answer: str, case: Case) -> Judgement:

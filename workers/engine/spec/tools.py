@@ -6,11 +6,10 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from workers.engine.json_text import to_json
-from workers.engine.scorers.json_form import compiled
+from workers.engine.scorers.schemas import problem_with_schema
 from workers.engine.spec.model_choice import Strict
 
 MOST_TOOLS = 64
-LONGEST_SCHEMA = 50_000  # characters of JSON
 ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 ANY_TOOL = "required"
 CHOICES = ("auto", ANY_TOOL, "none")
@@ -33,11 +32,10 @@ class Tool(Strict):
     @classmethod
     def check_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         schema = to_json(parameters).decode()
-        if len(schema) > LONGEST_SCHEMA:
-            raise ValueError(f"The schema has more than {LONGEST_SCHEMA:,} characters of JSON.")
         if parameters.get("type") != "object":
             raise ValueError("Arguments are an object: write type: object, and its properties.")
-        compiled(schema)
+        if problem := problem_with_schema(schema):
+            raise ValueError(problem)
         return parameters
 
 

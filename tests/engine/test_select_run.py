@@ -8,6 +8,7 @@ from tests.engine.selecting import make_matrix
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
+from workers.engine.kinds.select import Selection
 from workers.engine.session import Session
 from workers.engine.spec.checks import check_against
 from workers.engine.statistics.matrices import Matrix, read_matrix
@@ -60,6 +61,39 @@ async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
     strategy = replay(selection, len(cases), await run_document(selection, cases, simulator.url))
     assert strategy.best is not None
     assert "sim-large" in strategy.candidates[strategy.best].document["choices"]["solver"]
+
+
+def of_size(selection, *sizes, **strategy):
+    steps = [
+        chat(
+            f"step{step}", "{{question}}", *(f"simulated/m{step}-{model}" for model in range(size))
+        )
+        for step, size in enumerate(sizes)
+    ]
+    return read_configuration({**selection, "steps": steps, "strategy": strategy})
+
+
+@table(
+    ((100, 100, 10), {"name": "arm_elimination"}, "100,000 candidates are more than the 10,000"),
+    ((70, 70), {"name": "bayesian"}, "would try 1,225 of 4,900 combinations"),
+    ((30, 30), {"name": "bayesian", "sample_fraction": 0.5}, "would try 450 of 900"),
+    ((100, 100), {"name": "arm_elimination"}, ""),
+    ((30, 30), {"name": "bayesian"}, ""),
+)
+def test_combinations_are_counted_before_one_is_made(monkeypatch, selection, sizes, strategy, told):
+    monkeypatch.setattr(Selection, "make_candidates", None)
+    found = ""
+    try:
+        check_against(
+            of_size(selection, *sizes, **strategy),
+            endpoints={"simulated": []},
+            columns=["question", "expected"],
+            cases=1,
+        )
+    except ConfigurationError as error:
+        found = str(error)
+    assert told in found
+    assert bool(told) == bool(found)
 
 
 UNSURE = {"name": "arm_elimination", "confidence": -1}

@@ -9,6 +9,7 @@ from workers.engine.spec.library import unfilled
 from workers.engine.spec.template import names_in
 
 NO_ENDPOINTS = "none yet; add one under Endpoints or with `manage.py save_endpoint`"
+MAX_CANDIDATES = 10_000  # known at a launch: they are all made, stored and shown
 MAX_TRIALS = 2_000_000  # a run's quota; the product is computed before anything is built
 
 
@@ -20,7 +21,13 @@ def check_against(
     cases: int,
 ) -> None:
     """Refuse what only the stored parts can tell: endpoints, with the models whose price is known;
-    dataset columns, among them the expected answer; size."""
+    dataset columns, among them the expected answer; size, which comes before anything is made."""
+    if (candidates := configuration.candidates_at_launch) > MAX_CANDIDATES:
+        told = (
+            f"{candidates:,} candidates are more than the {MAX_CANDIDATES:,} a run may have. Take "
+            "out models or prompts, or split the run."
+        )
+        raise ConfigurationError([Problem("", told)])
     named = [
         (f"{configuration.model_path(index)}.endpoint", model)
         for index, model in enumerate(configuration.called)

@@ -247,6 +247,11 @@ class Configuration(Strict):
     def candidates(self) -> int:
         """How many there are to be tried."""
 
+    @property
+    def candidates_at_launch(self) -> int:
+        """How many `make_candidates` makes, without making them."""
+        return self.candidates
+
     def written_prompts(self) -> Iterator[tuple[str, PromptParts]]:
         """Every prompt that it holds, with its path in the document."""
         return iter(())

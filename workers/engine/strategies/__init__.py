@@ -30,6 +30,7 @@ __all__ = [
     "Strategy",
     "build_selection",
     "check_objective",
+    "problem_with_selection",
 ]
 
 
@@ -106,6 +107,15 @@ def check_objective(name: str, objective: Objective) -> None:
         f"The strategy {name} looks for the best by one number and cannot keep a front. "
         f"For the mode pareto choose one of: {', '.join(able)}."
     )
+
+
+def problem_with_selection(name: str, options: Mapping[str, Any], candidates: int) -> str:
+    """Why it cannot choose among so many: no such plug-in, or too much to plan. Empty: it can."""
+    try:
+        chosen: Chosen[Rounds[Any]] = SELECTIONS.choose(name, options)
+    except ValueError as error:
+        return str(error)
+    return chosen.thing.too_many(candidates, chosen.options)
 
 
 def build_selection(

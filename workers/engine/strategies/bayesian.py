@@ -12,6 +12,9 @@ from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
 
 NORMAL = NormalDist()
+# What it learns takes the square of those tried, for each that is left: a second at these numbers.
+MOST_CANDIDATES = 1_000
+MOST_TRIED = 250
 
 
 class BayesianOptions(Options):
@@ -45,6 +48,17 @@ class Bayesian(Rounds[BayesianOptions]):
     )
     options_type = BayesianOptions
 
+    @classmethod
+    def too_many(cls, candidates: int, options: BayesianOptions) -> str:
+        tried = count_tried(candidates, options)
+        if candidates <= MOST_CANDIDATES and tried <= MOST_TRIED:
+            return ""
+        return (
+            f"Bayesian search would try {tried:,} of {candidates:,} combinations. It can learn "
+            f"from at most {MOST_TRIED} of {MOST_CANDIDATES:,}: lower its share of combinations to "
+            "try, or choose another strategy, such as paired_elimination."
+        )
+
     def next_pulls(self) -> list[Pull]:
         tried = self._tried()
         left = self._most() - len(tried)
@@ -76,8 +90,11 @@ class Bayesian(Rounds[BayesianOptions]):
         return [arm for arm in self.alive if self.board.count(arm)]
 
     def _most(self) -> int:
-        total = len(self.candidates)
-        return min(total, max(2, math.ceil(total * self.options.sample_fraction)))
+        return count_tried(len(self.candidates), self.options)
+
+
+def count_tried(candidates: int, options: BayesianOptions) -> int:
+    return min(candidates, max(2, math.ceil(candidates * options.sample_fraction)))
 
 
 def improvement(guess: Guess, best: float) -> float:

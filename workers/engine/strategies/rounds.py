@@ -84,6 +84,11 @@ class Rounds(ABC, Generic[OptionsType]):
     def options_model(cls) -> type[Options]:
         return cls.options_type
 
+    @classmethod
+    def too_many(cls, candidates: int, options: OptionsType) -> str:
+        """Why it cannot choose among so many: planning would hold up all runs. Empty: it can."""
+        return ""
+
     @property
     def planned(self) -> int | None:
         """Known only at the end: a decision may need more rounds, or fewer."""

@@ -186,7 +186,11 @@ class Evolution(Configuration):
 
     @property
     def candidates(self) -> int:
-        return self.options.in_first(len(self.prompts)) + self.options.most_born
+        return self.candidates_at_launch + self.options.most_born
+
+    @property
+    def candidates_at_launch(self) -> int:
+        return self.options.in_first(len(self.prompts))
 
     def written_prompts(self) -> Iterator[tuple[str, PromptParts]]:
         return ((f"prompts.{index}", prompt) for index, prompt in enumerate(self.prompts))

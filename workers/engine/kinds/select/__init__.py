@@ -37,6 +37,7 @@ from workers.engine.strategies import (
     Strategy,
     build_selection,
     check_objective,
+    problem_with_selection,
 )
 from workers.engine.strategies.bystander import Bystander
 from workers.engine.strategies.confirmed import Confirmed
@@ -94,7 +95,8 @@ class Selection(Configuration):
         return flow_problems(self.steps)
 
     def plugin_problems(self) -> list[Problem]:
-        told = SELECTIONS.problem_with(self.strategy.name, self.strategy.options)
+        chosen = self.strategy
+        told = problem_with_selection(chosen.name, chosen.options, self.candidates)
         missing = [Problem("strategy", told)] if told else []
         return [*super().plugin_problems(), *missing, *agent_problems(self.steps)]
 

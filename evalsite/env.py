@@ -66,6 +66,7 @@ class Environment:
     keep_cache_megabytes: int | None
     worker_megabytes: int | None  # None: 4,096 where there are plug-ins, else no limit
     lease_seconds: int
+    hang_seconds: int  # after which a worker whose loop stands still ends
     api_requests_per_minute: int
     allowed_private_endpoints: tuple[str, ...]
     private_endpoints: str  # ask: an admin may allow one on its form; refuse: only the list above
@@ -123,6 +124,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         keep_cache_megabytes=_optional(environ, "EVALSITE_KEEP_CACHE_MEGABYTES", lowest=1),
         worker_megabytes=_optional(environ, "EVALSITE_WORKER_MEGABYTES", lowest=256),
         lease_seconds=_number(environ, "EVALSITE_LEASE_SECONDS", default=12, lowest=2, highest=600),
+        hang_seconds=_number(environ, "EVALSITE_HANG_SECONDS", default=30, lowest=2, highest=3600),
         api_requests_per_minute=_number(
             environ, "EVALSITE_API_REQUESTS_PER_MINUTE", default=1200, lowest=1, highest=1_000_000
         ),

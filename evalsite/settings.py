@@ -35,6 +35,7 @@ RETENTION = {
 }
 WORKER_MEGABYTES = ENVIRONMENT.worker_megabytes
 LEASE_SECONDS = ENVIRONMENT.lease_seconds
+HANG_SECONDS = ENVIRONMENT.hang_seconds
 API_REQUESTS_PER_MINUTE = ENVIRONMENT.api_requests_per_minute
 # Of one person, to pages that compute their answer: each may take half a second of a process that
 # others wait for. The new-run form asks for an estimate after every pause in typing.

@@ -21,6 +21,7 @@ from tests.harness.site import SiteInParts
 
 SEED = 7  # of the short tier
 SHORT_LEASE_SECONDS = "6"  # of the short tier, which has no time to wait for the usual ones
+HANG_SECONDS = "600"  # a worker that a row freezes is to go on after it
 SMALL_DISK_MB = 96
 SHAPES: dict[str, dict[str, Any]] = {
     "sqlite": {},
@@ -84,7 +85,7 @@ class House:
     def site_for(self, shape):
         if self.site is None or self._shape != shape:
             self.close()
-            options = dict(SHAPES[shape])
+            options = {"EVALSITE_HANG_SECONDS": HANG_SECONDS, **SHAPES[shape]}
             if not self.is_full:
                 options["EVALSITE_LEASE_SECONDS"] = SHORT_LEASE_SECONDS
             if shape == "small disk":

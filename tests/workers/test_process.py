@@ -1,6 +1,8 @@
 """Parts of a worker's process: how it ends, keeps time, stands still and reads the cache."""
 
 import asyncio
+import ctypes
+import faulthandler
 import multiprocessing
 from datetime import timedelta
 from types import SimpleNamespace
@@ -22,6 +24,7 @@ from workers.database_thread import in_database
 from workers.engine.records import Reply
 from workers.runtime import EXIT_BROKEN, die_with, is_caused_by
 from workers.timekeeper import Timekeeper
+from workers.watchdog import beat
 
 
 async def break_a_task():
@@ -159,3 +162,30 @@ async def test_a_tick_launches_what_is_due_and_judges_what_has_ended(alice, docu
     gate = await in_database(RunGate.objects.get)
     assert (gate.run_id, gate.state) == (time.run_id, "failed")
     await in_database(connections.close_all)  # the thread outlives the test's database
+
+
+def stand_still_under_watch():
+    async def work():
+        task = asyncio.create_task(beat(0.5, None))
+        await asyncio.sleep(0)  # it has begun to watch
+        ctypes.PyDLL(None).sleep(3600)  # no thread gets a turn
+        task.cancel()
+
+    asyncio.run(work())
+
+
+def test_a_worker_whose_loop_stands_still_is_ended_whatever_holds_it(capfd):
+    worker = multiprocessing.get_context("fork").Process(target=stand_still_under_watch)
+    worker.start()
+    worker.join(PATIENCE_SECONDS)
+    assert worker.exitcode == 1
+    assert "Timeout (0:00:00.500000)!" in capfd.readouterr().err  # and where it stood
+
+
+async def test_a_worker_that_beats_is_not_and_touches_its_file(tmp_path):
+    file = tmp_path / "beat"
+    task = asyncio.create_task(beat(PATIENCE_SECONDS, file))
+    await asyncio.sleep(0)  # its first beat
+    assert file.exists()
+    task.cancel()
+    faulthandler.cancel_dump_traceback_later()

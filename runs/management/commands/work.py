@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -15,12 +16,15 @@ from dramatiq import Worker
 from dramatiq.asyncio import get_event_loop_thread
 
 from workers.engine.lanes.child_program import limit_memory
+from workers.watchdog import beat
 
 POLL_MILLISECONDS = 200  # how long an idle worker may take to see a message
 STOP_MILLISECONDS = 25_000
 PATIENCE_SECONDS = 1.0
 PLUGIN_MEGABYTES = 4096  # a worker has some 150, with thousands of calls in flight some 500
 STOPS = (signal.SIGTERM, signal.SIGINT)
+
+_kept: list[asyncio.Task[None]] = []  # a loop forgets tasks that nobody else holds
 
 
 class Command(BaseCommand):
@@ -33,8 +37,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--threads", type=int, default=8, help="chunks to work on at once")
+        told = "a file to touch every second while the worker lives, for a container's check"
+        parser.add_argument("--beat-file", type=Path, help=told)
 
-    def handle(self, *args: Any, threads: int, **options: Any) -> None:
+    def handle(self, *args: Any, threads: int, beat_file: Path | None, **options: Any) -> None:
         # Before anything makes an event loop.
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
         from workers import actors  # connects to Redis on import
@@ -49,11 +55,17 @@ class Command(BaseCommand):
         worker.start()
         wait_patiently(worker)
         on_loop(actors.open_runtime())
+        on_loop(keep_beating(beat_file))
         self.stdout.write(f"Worker ready, {threads} chunks at once.")
         self.stdout.flush()  # whoever waits for this line may be reading a file or a pipe
         wait_for_stop(stop)
         on_loop(actors.close_runtime())
         worker.stop(timeout=STOP_MILLISECONDS)
+
+
+async def keep_beating(file: Path | None) -> None:
+    """To the very end: a worker that hangs while it stops is ended, too."""
+    _kept.append(asyncio.create_task(beat(settings.HANG_SECONDS, file)))
 
 
 def bound_memory() -> None:

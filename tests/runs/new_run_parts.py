@@ -95,3 +95,20 @@ class Form(HTMLParser):
 def sent_by(page: str) -> dict[str, list[str]]:
     """The fields of a page as a browser would send them."""
     return Form(page).sent
+
+
+def small_form(**changes: Any) -> dict[str, Any]:
+    """One prompt on the sums that the fixture `dataset` makes."""
+    return {
+        "name": "sent",
+        "mode": "form",
+        "dataset_source": "stored",
+        "dataset": "sums",
+        "prompts": ["0"],
+        "prompt-0-name": "plain",
+        "prompt-0-user": "{{question}}",
+        "models": ["simulated/sim-small"],
+        "scorers": ["exact"],
+        "preset": "balanced",
+        **changes,
+    }

@@ -19,7 +19,7 @@ from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_run, run_document
-from tests.runs.form_parts import small_form
+from tests.runs.new_run_parts import small_form
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db

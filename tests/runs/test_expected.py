@@ -17,7 +17,7 @@ from runs.services.datasets.storing import import_dataset, set_expected_column, 
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, run_document
-from tests.runs.form_parts import small_form
+from tests.runs.new_run_parts import small_form
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.expected import guess_expected
 

@@ -1,17 +1,22 @@
 """What pages show: snapshots, leaderboards, speed and estimates."""
 
+import math
 import re
+from ast import literal_eval
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from runs import formatting
 from runs.models import CachedReply, Dataset, Endpoint, Run, RunSample, RunState
 from runs.selectors.estimates.calls import keys_of
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.limits.rates import NEWEST, Answered, rate_over
 from runs.selectors.named_parts import every_dataset
+from runs.selectors.runs.costs import cost_per_thousand, cost_text
 from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.runs.run_filters import RunFilters
 from runs.selectors.runs.run_list import list_runs
@@ -20,7 +25,7 @@ from runs.selectors.runs.series import read_series, step_of
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
-from tests.harness.factories import beat, client_of, make_run, run_document
+from tests.harness.factories import add_score, beat, client_of, make_run, run_document
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case
 
@@ -262,3 +267,132 @@ def test_the_latency_tile_says_what_it_counts(slow_run):
         "p95 105 ms, of 41 answers, without cached ones"
     )
     assert told(latency_bins={}) == "every answer came from the cache"
+
+
+# --- As they are written
+
+# What each function writes. Counts are exact below ten thousand; a duration has at most two units;
+# the unit of milliseconds changes where a person would change it; a tile has room for eight
+# characters; of dollars four digits count below one; a guess has two digits that count.
+WRITTEN = """
+count: 0 is 0; 999 is 999; 1234 is 1,234; 9_999 is 9,999; 10_000 is 10.0k; 12_345 is 12.3k
+count: 999_949 is 999.9k; 999_950 is 1.0M; 4_520_000 is 4.5M; 2_000_000_000 is 2.0G; -12 is -12
+exact_count: 1_234_567 is 1,234,567
+percent: 0 is 0.0 %; 0.125 is 12.5 %; 1 is 100.0 %; 0.00049 is 0.0 %
+duration: -1 is 0.0 s; 0.83 is 0.8 s; 9.94 is 9.9 s; 9.96 is 10 s; 59.4 is 59 s; 59.6 is 1m 00s
+duration: 125 is 2m 05s; 3599.7 is 1h 00m; 3720 is 1h 02m; 273_600 is 3d 04h
+milliseconds: 0.84 is 0.8 ms; 9.96 is 10 ms; 210.4 is 210 ms; 999.6 is 1.0 s; 1_234 is 1.2 s
+milliseconds: 59_940 is 59.9 s; 125_000 is 2m 05s
+rate: 0 is 0.0/s; 48.24 is 48.2/s; 1234 is 1,234/s; 12_300 is 12.3k/s; 0.999 is 1.0/s
+rate: 0.99 is 59.4/min; 0.1033 is 6.2/min; 0.0166667 is 1.0/min; 0.0041667 is 15.0/h
+short_dollars: 0 is $0.00; 0.00001 is <$0.0001; 0.00013084 is $0.00013; 0.012345 is $0.01235
+short_dollars: 0.999996 is $1.00; 12.345 is $12.35; 999.99 is $999.99; 1234.5 is $1,234
+short_dollars: 12_345 is $12.3k
+dollars: 0 is $0.00; 0.0123 is $0.0123; 0.012345 is $0.01235; 0.00001234567 is $0.00001235
+dollars: 0.5 is $0.50; 0.999999 is $1.00; 1.234 is $1.23; 12_345.678 is $12,345.68
+score: 0.87349 is 0.873
+digits: 0.0 is 0; 0.61249 is 0.612; -0.0021349 is −0.00213; 0.00001 is 0.00001; 12345.6 is 12,346
+about: 7 is 7; 60 is 60; 345 is 340; 6158 is 6,200; 1_234_567 is 1,200,000
+plain_number: 2.5 is 2.5; 10.0 is 10; 0.00005 is 0.00005; 0 is 0
+"""
+DASHED = [
+    *(formatting.count, formatting.exact_count, formatting.percent, formatting.duration),
+    *(formatting.milliseconds, formatting.rate, formatting.score, formatting.dollars),
+    lambda number: formatting.score_interval(number, 0.5),
+    lambda number: formatting.score_interval(0.5, number),
+    lambda number: formatting.signed_interval(number, 0.5),
+]
+
+
+def test_a_number_is_written_as_people_read_it():
+    wanted, found = {}, {}
+    for line in WRITTEN.strip().splitlines():
+        name, _, pairs = line.partition(": ")
+        for pair in pairs.split("; "):
+            number, _, text = pair.partition(" is ")
+            wanted[name, number] = text
+            found[name, number] = getattr(formatting, name)(literal_eval(number))
+    assert found == wanted
+    assert max(len(text) for (name, _), text in found.items() if name == "short_dollars") <= 8
+
+
+def test_an_interval_has_two_decimals_and_what_is_not_a_number_is_a_dash():
+    assert formatting.score_interval(0.8449, 0.9) == "0.84 – 0.90"
+    assert formatting.signed_interval(-0.0512, 0.01) == "−0.05 to +0.01"
+    missing = (None, math.nan, math.inf, -math.inf)
+    assert {write(number) for write in DASHED for number in missing} == {"–"}
+
+
+# --- Costs as people read them: on the run page, the leaderboard and a trial
+
+PRICES = {"sim-small": {"input": 0.15, "output": 0.6}}
+FACTS = {"endpoints": {"simulated": {"prices": PRICES}}}
+
+
+NOBODY = "no answer paid for yet"
+TOLD: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "–", NOBODY),
+    ({"failed": 3, "done": 3}, "–", NOBODY),
+    ({"scored": 3, "cost": 0.0123, "cost_saved": 0.5}, "$0.0123", "$0.50 saved by the cache"),
+    ({"scored": 3, "cost_saved": 0.25}, "$0.00", "$0.25 saved by the cache"),  # all from there
+    ({"scored": 3, "unpriced": 3}, "unknown", "3 calls of unknown price"),
+    (
+        {"scored": 13, "cost": 0.0123, "unpriced": 12},
+        "$0.0123 + 12 calls of unknown price",
+        "+ 12 of unknown price, $0.00 saved",
+    ),
+    (
+        {"scored": 2, "cost": 1.5, "unpriced": 1},
+        "$1.50 + 1 call of unknown price",
+        "+ 1 of unknown price, $0.00 saved",
+    ),
+]
+
+
+def test_a_runs_cost_is_told_in_words(alice, dataset):
+    for totals, cost, context in TOLD:
+        text = cost_text(make_run(alice, dataset, **totals))
+        assert (text["cost"], text["cost_context"]) == (cost, context)
+
+
+def test_the_cost_tile_is_live_and_shows_the_snapshots_text(alice, dataset):
+    run = make_run(alice, dataset, scored=2, done=2, cost=0.0123, cost_saved=0.004)
+    assert take_snapshot(run)["text"]["cost_value"] == "$0.0123"
+    page = client_of(alice).get(run.get_absolute_url()).content.decode()
+    assert '<span class="tile-value" data-live="cost_value">$0.0123</span>' in page
+    assert 'data-live="cost_context">$0.004 saved by the cache</span>' in page
+    assert page.count('class="tile"') == 6
+
+
+def test_candidates_compare_by_the_cost_of_a_thousand_answers(alice, dataset):
+    told = {"scored": 4, "tokens_in": 4000, "tokens_out": 400}
+    for facts, totals, cost, shown in (
+        (FACTS, told, pytest.approx(0.21), "$0.21"),
+        ({}, told, None, "unknown"),  # no price
+        (FACTS, {"scored": 4}, None, "unknown"),  # tokens not told
+        (FACTS, {}, None, "–"),
+    ):
+        run = make_run(alice, dataset, snapshot_of=facts)
+        run.candidates.update(done=totals.get("scored", 0), **totals)
+        assert cost_per_thousand(run, run.candidates.get()) == cost
+        page = client_of(alice).get(reverse("run_leaderboard", args=[run.pk])).text
+        assert f"{shown}</" in page.split('data-label="$ per 1k"')[1].split("</tr>")[0]
+
+
+def test_a_trial_says_what_it_cost_or_why_nobody_knows(alice, dataset):
+    run, case = make_run(alice, dataset), dataset.cases.get(position=0)
+    for fields, text in (
+        ({"cost": 0.00021}, "$0.00021</dd>"),
+        ({"cost": 0.0, "cached": True}, "$0.00</dd>"),
+        ({}, "unknown: the model has no price,"),
+        (failed("timeout"), "no answer arrived</dd>"),
+        (failed("too_large"), "unknown: the model has no price"),  # an answer of no use
+    ):
+        score = add_score(run, case, run.candidates.get(), 0, **fields)
+        page = client_of(alice).get(score.get_absolute_url()).content.decode()
+        assert f"<dt>Cost</dt><dd>{text}" in page
+        score.delete()
+
+
+def failed(error):
+    return {"error_class": error, "attempts": [["call", error, 1.0, 9.0, ""]]}

@@ -15,6 +15,7 @@ from runs.models import RunState
 from runs.selectors.health import forget_troubles
 from runs.selectors.runs import run_list
 from tests.harness.factories import client_of, make_dataset, make_endpoint, make_run
+from tests.runs.large_runs import make_large_run
 from tests.runs.test_pages_hostile import batched, foreign_markup
 
 pytestmark = pytest.mark.django_db
@@ -186,3 +187,56 @@ def test_strange_text_is_only_text_to_the_jump_box(alice):
         make_run(alice, dataset, name=text)
         markup[text] = foreign_markup(client.get(reverse("jump"), {"q": text}).text)
     assert {text: tags for text, tags in markup.items() if tags} == {}
+
+
+# --- A run of 10,000 trials: its pages stay small and ask few questions
+
+PAGES = [
+    "",
+    "scores/",
+    "scores/?each=1",
+    "scores/?sort=-score&status=wrong",
+    "scores/?case=17",
+    "errors/",
+    "events/",
+    "configuration/",
+    "leaderboard/",
+    "pictures/",
+    "heatmap/",
+    "tries/3/17/",
+]
+MOST_QUESTIONS = 20  # to the database, of any page
+MOST_BYTES = 150_000
+
+
+def test_the_pages_of_a_large_run_are_small_and_ask_little(alice):
+    run = make_large_run(alice, candidates=20, cases=250, repeats=2)
+    client = client_of(alice)
+    told = {}
+    for path in PAGES:
+        with CaptureQueriesContext(connection) as asked:
+            answer = client.get(f"/runs/{run.pk}/{path}", headers={"Accept-Encoding": "gzip"})
+        assert answer.status_code == 200, path
+        told[path] = (len(asked), len(answer.content))
+    assert max(asked for asked, _ in told.values()) <= MOST_QUESTIONS, told
+    assert max(size for _, size in told.values()) <= MOST_BYTES, told
+    last = client.get(f"/runs/{run.pk}/scores/?after=4949.0~4949")
+    assert [row.score.position for row in last.context["rows"]] == list(range(4_950, 5_000))
+    assert last.context["page"].next is None
+    drawn = client.get(f"/runs/{run.pk}/heatmap/").json()
+    assert (len(drawn["rows"]), len(drawn["columns"])) == (20, 200)
+    assert sum(sum(row["tries"]) for row in drawn["rows"]) == run.scored
+
+
+def test_a_leaderboard_of_many_candidates_is_cut_until_all_are_asked_for(alice):
+    run = make_large_run(alice, candidates=100, cases=3, repeats=1)
+    client = client_of(alice)
+    page = client.get(f"/runs/{run.pk}/")
+    text = page.content.decode()
+    assert len(page.context["leaderboard"].rows) == 40
+    assert "The best 40 of 100 candidates are shown." in text
+    assert 'href="?all=1">Show all' in text
+    assert len(page.content) <= MOST_BYTES
+    whole = client.get(f"/runs/{run.pk}/?all=1")
+    assert len(whole.context["leaderboard"].rows) == 100
+    assert f'data-leaderboard="/runs/{run.pk}/leaderboard/?all=1"' in whole.content.decode()

@@ -1,15 +1,18 @@
 """Pictures of an evaluation: candidates and cases, spread of scores, cost, cases without news."""
 
+from collections import defaultdict
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 
 from runs.models import Candidate, Dataset, Run, RunState, Score
 from runs.selectors.pictures import heatmap
 from runs.selectors.pictures.heatmap import draw_heatmap, sample_evenly, split_evenly
 from runs.selectors.pictures.solved import find_solved
-from runs.selectors.scores.by_case import CaseTally
+from runs.selectors.scores.by_case import CaseTally, tally_by_case
 from tests.harness.factories import add_candidate, client_of, make_dataset, make_run, new_score
 from tests.harness.table import table
 from tests.runs.selection_parts import count, make_selection
@@ -189,3 +192,57 @@ def test_a_cell_opens_its_trial_or_its_trials(alice, endpoint):
     assert several["Location"] == f"/runs/{run.pk}/scores/?candidate=0&case=0"
     selection = make_selection(alice, make_dataset(alice, rows=10))
     assert client.get(f"/runs/{selection.pk}/pictures/").status_code == 404, "it has none"
+
+
+# --- Scores added up by candidate and case
+
+CASES, REPEATS = 7, 3
+
+
+@pytest.fixture
+def repeated(alice):
+    """Two candidates, three repeats: every fifth trial failed, values are 0, 0.5 and 1."""
+    dataset = make_dataset(alice, rows=CASES)
+    repeated = make_run(alice, dataset, planned=2 * CASES * REPEATS)
+    candidates = [repeated.candidates.get(), add_candidate(repeated, "terse")]
+    scores: list[Score] = []
+    for repeat in range(REPEATS):
+        for case in dataset.cases.all():
+            for candidate in candidates:
+                at = len(scores)
+                value = {"value": at % 3 / 2, "passed": at % 3 == 2}
+                fields = value if at % 5 else {"error_class": "timeout"}
+                scores.append(new_score(repeated, case, candidate, at, repeat=repeat, **fields))
+    Score.objects.bulk_create(scores)
+    return repeated
+
+
+@pytest.mark.postgresql("SQL: sums by candidate and case, in one query")
+def test_every_candidate_and_case_is_added_up_in_one_query(repeated):
+    by_hand: dict[tuple[int, int], list[Score]] = defaultdict(list)
+    for score in repeated.scores.all():
+        by_hand[score.candidate_id, score.case_id].append(score)
+    with CaptureQueriesContext(connection) as asked:
+        found = tally_by_case(repeated)
+    assert len(asked) == 1
+    assert [(each.candidate_id, each.case_id) for each in found] == sorted(by_hand)
+    for each in found:
+        scores = by_hand[each.candidate_id, each.case_id]
+        values = [score.value for score in scores if score.value is not None]
+        assert each.n == len(values)
+        assert each.total == sum(values)
+        assert each.passes == sum(bool(score.passed) for score in scores)
+        assert (each.failures, each.done) == (len(scores) - len(values), REPEATS)
+        assert each.mean == (sum(values) / len(values) if values else None)
+
+
+def test_a_case_that_only_failed_has_no_mean_and_other_candidates_are_left_out(repeated):
+    first = repeated.scores.order_by("candidate_id", "case_id")[0]
+    alike = repeated.scores.filter(candidate=first.candidate, case=first.case)
+    alike.update(value=None, passed=None, error_class="timeout")
+    tally = tally_by_case(repeated)[0]
+    assert tally == CaseTally(first.candidate_id, first.case_id, 0, 0.0, 0, REPEATS)
+    assert tally.mean is None
+    make_run(repeated.owner, repeated.dataset)
+    wanted = repeated.candidates.get(position=1).pk
+    assert [each.candidate_id for each in tally_by_case(repeated, [wanted])] == [wanted] * CASES

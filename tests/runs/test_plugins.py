@@ -21,7 +21,7 @@ from runs.services.runs import create_run
 from runs.views.configuration_docs import parts
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_person, run_document
-from tests.runs.form_parts import small_form
+from tests.runs.new_run_parts import small_form
 from tests.runs.selection_parts import make_selection
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import KINDS

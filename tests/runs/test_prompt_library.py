@@ -14,8 +14,7 @@ from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
 from tests.harness.table import table
-from tests.runs.form_parts import small_form
-from tests.runs.new_run_parts import problems_of
+from tests.runs.new_run_parts import problems_of, small_form
 from tests.runs.test_pages_evolve import make_evolution
 from workers.engine.errors import ConfigurationError
 

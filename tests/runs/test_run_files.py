@@ -1,9 +1,11 @@
 """Results as files: Parquet, the HTML report, Markdown and JUnit; from page, REST and commands."""
 
+import csv
 import io
 import json
 import re
 import tracemalloc
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -12,13 +14,25 @@ import pytest
 from arro3.io import read_parquet
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.models import AuditEntry
+from runs.kinds import SITE_KINDS
+from runs.models import AuditEntry, Run, Score, ScoreRecord
 from runs.reports import parquet
 from runs.reports.cells import COLUMNS
+from runs.selectors.runs.stored_history import stored_history
+from runs.selectors.scores.score_records import read_record
+from runs.services.chunks.score_records import store_records
+from runs.services.control.rewinding import take_out
 from tests.api.asking import Asker
-from tests.harness.factories import add_score, client_of, make_run
+from tests.harness.factories import add_record, add_score, client_of, make_run
+from tests.toy_kind import SITE, Toy
+from workers.engine import records
+from workers.engine.json_text import to_json
+from workers.engine.kinds import KINDS
+from workers.engine.session import as_told
 
 pytestmark = pytest.mark.django_db
 
@@ -149,3 +163,107 @@ def test_the_command_writes_what_the_ending_says(run, tmp_path):
         export("a.html", records=True)
     with pytest.raises(CommandError, match="There is no run"):
         export("a.csv", run.pk + 1)
+
+
+# --- Records of trials: written with the scores, read on demand, gone with them
+
+EPISODE = {"steps": [{"action": 1, "said": "<script>alert(1)</script>"}]}
+
+
+@pytest.fixture
+def recorded(alice, dataset, monkeypatch):
+    """Two trials; the first has a record."""
+    monkeypatch.setitem(KINDS, "toy", Toy)
+    monkeypatch.setitem(SITE_KINDS, "toy", SITE)
+    recorded = make_run(alice, dataset, kind="toy", done=2, scored=2)
+    for case in dataset.cases.all()[:2]:
+        add_score(recorded, case, recorded.candidates.get(), case.position)
+    add_record(recorded.scores.get(position=0), EPISODE)
+    return recorded
+
+
+def fresh(position, record=None):
+    trial = records.Trial(position, "key0", position, 0)
+    return records.Score(trial, value=1.0, record=record)
+
+
+@pytest.mark.postgresql("types: packed bytes")
+def test_records_are_stored_behind_their_scores(recorded):
+    store_records(recorded, [fresh(0), fresh(1, b'{"a": 1}')])
+    stored = ScoreRecord.objects.get(score__position=1)
+    assert (stored.run_id, stored.size) == (recorded.pk, 8)
+    assert read_record(recorded, 1) == b'{"a": 1}'
+    with CaptureQueriesContext(connection) as asked:
+        store_records(recorded, [fresh(0), fresh(1)])
+    assert not asked.captured_queries, "scores without records ask the database nothing"
+
+
+def test_a_strategy_that_hears_records_is_told_them_by_a_replay_as_by_a_worker(recorded):
+    """The history of others leaves records alone."""
+    hears = frozenset({records.RECORD})
+    told = stored_history(recorded, hears=hears)
+    assert [score.record for score in told] == [to_json(EPISODE), None]
+    assert [score.record for score in stored_history(recorded, 1, hears)] == [None]
+    fresh = [replace(score, answer="4", cached=True) for score in told]
+    assert [as_told(score, hears) for score in fresh] == told
+    with CaptureQueriesContext(connection) as asked:
+        told = stored_history(recorded, hears=frozenset({records.ANSWER}))
+    assert {score.record for score in told} == {None}
+    assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
+    one = replace(told[0], record=b"{}")
+    assert as_told(one, frozenset({records.ANSWER})).record is None
+
+
+def test_a_score_that_is_taken_back_and_a_run_that_is_deleted_take_records_along(recorded):
+    recorded.candidates.update(done=2, scored=2, value_sum=2.0, value_square_sum=2.0)
+    with transaction.atomic():
+        take_out(recorded, list(recorded.scores.all()))
+        assert (Score.objects.count(), ScoreRecord.objects.count()) == (0, 0)
+        transaction.set_rollback(True)
+    recorded.delete()
+    assert (Run.objects.count(), Score.objects.count(), ScoreRecord.objects.count()) == (0, 0, 0)
+
+
+@pytest.mark.postgresql("constraints: checked when the transaction ends")
+@pytest.mark.django_db(transaction=True)
+def test_a_score_whose_record_was_forgotten_is_not_deleted(recorded):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        recorded.scores.all().delete()
+    assert recorded.scores.count() == 2
+
+
+def test_page_and_api_offer_the_record_as_json_and_load_it_only_when_asked(alice, recorded):
+    client = client_of(alice)
+    page = client.get(reverse("trial", args=[recorded.pk, 0])).text
+    assert f'href="{reverse("trial_record", args=[recorded.pk, 0])}" data-record' in page
+    assert "alert(1)" not in page
+    assert "data-record" not in client.get(reverse("trial", args=[recorded.pk, 1])).text
+    answer = client.get(reverse("trial_record", args=[recorded.pk, 0]))
+    assert answer["Content-Type"] == "application/json"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert json.loads(answer.content) == EPISODE
+    assert client.get(reverse("trial_record", args=[recorded.pk, 1])).status_code == 404
+    asker = Asker(alice)
+    answer = asker.get(f"/runs/{recorded.pk}/scores/0/record")
+    assert (answer["Content-Type"], answer.json()) == ("application/json", EPISODE)
+    assert asker.get(f"/runs/{recorded.pk}/scores/1/record").status_code == 404
+    sizes = [asker.get(f"/runs/{recorded.pk}/trials/{n}").json()["record_bytes"] for n in (0, 1)]
+    assert sizes == [len(json.dumps(EPISODE, separators=(",", ":"))), None]
+
+
+def test_lists_never_read_records_and_exports_only_where_they_are_asked_for(alice, recorded):
+    with CaptureQueriesContext(connection) as asked:
+        page = client_of(alice).get(reverse("run_scores", args=[recorded.pk])).text
+        assert Asker(alice).get(f"/runs/{recorded.pk}/scores").status_code == 200
+    assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
+    assert "JSON lines with records" in page
+    client, address = client_of(alice), reverse("run_scores_jsonl", args=[recorded.pk])
+    plain = [json.loads(line) for line in client.get(address).getvalue().splitlines()]
+    assert not any("record" in line for line in plain)
+    full = client.get(address, {"records": 1}).getvalue().splitlines()
+    assert [json.loads(line)["record"] for line in full] == [EPISODE, None]
+    asker, address = Asker(alice), f"/runs/{recorded.pk}/scores?records=true"
+    file = asker.ask("get", address, headers={"Accept": "text/csv"})
+    first, second = csv.DictReader(file.getvalue().decode().splitlines())
+    assert (json.loads(first["record"]), second["record"]) == (EPISODE, "")
+    assert asker.get(f"/runs/{recorded.pk}/scores", records="true").status_code == 422

@@ -23,7 +23,7 @@ from tests.harness.factories import (
     make_run,
     run_document,
 )
-from tests.runs.form_parts import small_form
+from tests.runs.new_run_parts import small_form
 from tests.runs.test_retention import full_run
 from workers.engine.errors import ConfigurationError
 

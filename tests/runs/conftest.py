@@ -4,8 +4,13 @@ import time
 
 import pytest
 
+from runs.kinds import SITE_KINDS
 from runs.selectors.endpoints import permit_state
+from tests.api.asking import Asker
+from tests.harness.factories import client_of
+from tests.toy_kind import SITE, Toy
 from workers import redis_permits
+from workers.engine.kinds import KINDS
 from workers.simulator.testing import running_simulator
 
 
@@ -46,3 +51,29 @@ def still_permits(set_constant):
     script = redis_permits.EXCHANGE.replace(known, f"{{{moment}, 0}}")
     set_constant(redis_permits, "EXCHANGE", script)
     set_constant(permit_state, "ask", ask_at_that_moment)
+
+
+@pytest.fixture
+def browser(alice):
+    """Alice is signed in."""
+    return client_of(alice)
+
+
+@pytest.fixture
+def asker(alice):
+    """A script of Alice's."""
+    return Asker(alice)
+
+
+@pytest.fixture
+def patch():
+    """As `monkeypatch`, but the schemas of scorers are not made anew, which takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture
+def toy(patch):
+    """A kind that only the tests know, beside the others."""
+    patch.setitem(KINDS, "toy", Toy)
+    patch.setitem(SITE_KINDS, "toy", SITE)

@@ -20,7 +20,6 @@ from runs.benchmarking.mutation.rows import MUTATION_ROWS, Trained, differing
 from runs.benchmarking.mutation.work import mutation_work
 from runs.benchmarking.plan import Plan, Size
 from runs.services.benchmarks import store_benchmark
-from tests.harness.factories import client_of
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
 from tests.workers.working import running_worker
 from workers.engine.kinds import read_configuration
@@ -223,19 +222,18 @@ def test_one_missed_row_is_a_missed_suite():
     assert joined(make_row(ROWS, "tpm"))["results"]["met"]
 
 
-def test_the_pages_show_speed_and_suites_apart(alice):
+def test_the_pages_show_speed_and_suites_apart(browser):
     speed, limits = make_benchmark(), store_benchmark(make_limits())
     evolved = store_benchmark(joined(make_row(EVOLUTION_ROWS, "wide"), suite="evolution"))
-    visitor = client_of(alice)
-    listed = visitor.get(reverse("benchmarks"))
+    listed = browser.get(reverse("benchmarks"))
     assert [row.benchmark.pk for row in listed.context["rows"]] == [speed.pk]
     assert [row.benchmark.pk for row in listed.context["limits"]] == [evolved.pk, limits.pk]
     assert "1 of 3" in listed.content.decode()
     assert f"#{evolved.pk} evolution" in listed.content.decode()
-    page = visitor.get(limits.get_absolute_url()).content.decode()
+    page = browser.get(limits.get_absolute_url()).content.decode()
     assert all(part in page for part in ("Not all are met", "&lt;= 15 %", "20 %", "missed"))
     assert "Missed: A worker &lt;b&gt;ended&lt;/b&gt;." in page
-    page = visitor.get(evolved.get_absolute_url()).content.decode()
+    page = browser.get(evolved.get_absolute_url()).content.decode()
     assert "Bars on prompts that evolve" in page
 
 

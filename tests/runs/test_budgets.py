@@ -220,18 +220,17 @@ def limits_form(**changes):
     return {**fixed, **numbers, **budget, **changes}
 
 
-def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, alice):
+def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, browser):
     stopped(run)
-    client = client_of(alice)
-    page = client.post(reverse("run_resume", args=[run.pk]), follow=True).content.decode()
+    page = browser.post(reverse("run_resume", args=[run.pk]), follow=True).content.decode()
     assert "The budget of 10 calls is used up. Raise it to resume the run." in page
     assert "10 of 10 calls" in page
     retune = reverse("run_retune", args=[run.pk])
-    refused = client.post(retune, limits_form(budget_calls="lots"))
+    refused = browser.post(retune, limits_form(budget_calls="lots"))
     assert set(refused.context["form"].errors) == {"budget_calls"}
-    client.post(retune, limits_form(budget_calls="1,000", budget_seconds="90"))
+    browser.post(retune, limits_form(budget_calls="1,000", budget_seconds="90"))
     assert budget_of(reload(run)).model_dump() == {"dollars": None, "calls": 1000, "seconds": 90}
-    client.post(reverse("run_resume", args=[run.pk]))
+    browser.post(reverse("run_resume", args=[run.pk]))
     assert reload(run).state == RunState.RUNNING
 
 
@@ -263,34 +262,32 @@ def test_a_stopped_run_proposes_how_far_to_raise_its_budget(alice, dataset):
         assert (line["proposal"], line["needed"]) == (proposal, told)
 
 
-def test_one_button_raises_the_budget_and_resumes_the_run(run, alice):
+def test_one_button_raises_the_budget_and_resumes_the_run(run, alice, browser):
     stopped(run)
-    client = client_of(alice)
-    page = client.get(run.get_absolute_url()).content.decode()
+    page = browser.get(run.get_absolute_url()).content.decode()
     assert 'name="budget_calls" inputmode="numeric" autocomplete="off"' in page
     assert "Raise and resume" in page
-    assert f'href="/runs/{run.pk}/#raise"' in client.get(reverse("runs")).content.decode()
+    assert f'href="/runs/{run.pk}/#raise"' in browser.get(reverse("runs")).content.decode()
     raise_it = reverse("run_raise", args=[run.pk])
-    refused = client.post(raise_it, {"budget_calls": "10"}, follow=True).content.decode()
+    refused = browser.post(raise_it, {"budget_calls": "10"}, follow=True).content.decode()
     assert "The budget of 10 calls is used up. Raise it to resume the run." in refused
     assert not run.events.filter(kind="limit").exists()
-    client.post(raise_it, {"budget_calls": "2,000"})
+    browser.post(raise_it, {"budget_calls": "2,000"})
     assert budget_of(reload(run)).calls == 2000
     assert reload(run).state == RunState.RUNNING
     assert run.events.get(kind="limit").message == "alice changed budget of calls from 10 to 2,000."
-    again = client.post(raise_it, {"budget_calls": "3000"}, follow=True).content.decode()
+    again = browser.post(raise_it, {"budget_calls": "3000"}, follow=True).content.decode()
     assert "The run was not paused." in again
 
 
-def test_the_page_warns_before_the_budget_is_used(run, alice):
+def test_the_page_warns_before_the_budget_is_used(run, browser):
     with_budget(run, calls=100)
-    client = client_of(alice)
     assert take_snapshot(reload(run))["text"]["notice"] == ""
     Run.objects.filter(pk=run.pk).update(calls_sent=85)
     snapshot = take_snapshot(reload(run))
     assert snapshot["budget"]["calls"]["is_near"]
     assert snapshot["text"]["notice"].startswith("The budget is nearly used: 85 of 100 calls.")
-    assert snapshot["text"]["notice"] in client.get(run.get_absolute_url()).content.decode()
+    assert snapshot["text"]["notice"] in browser.get(run.get_absolute_url()).content.decode()
 
 
 # --- The form of a new run

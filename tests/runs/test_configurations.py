@@ -132,8 +132,7 @@ def test_the_new_run_form_saves_it_and_makes_a_run_of_it_if_nothing_was_changed(
     assert Configuration.objects.get().version == 1
 
 
-def test_the_api_has_versions_sharing_and_deleting(alice, bob, stored, dataset):
-    asker = Asker(alice)
+def test_the_api_has_versions_sharing_and_deleting(alice, asker, bob, stored, dataset):
     assert asker.ask(
         "put", "/configurations/nightly", run_document(dataset, name="nightly", seed=2)
     )
@@ -234,13 +233,12 @@ CLOSED = {
 }
 
 
-def test_a_deleted_one_cannot_be_used_changed_or_chosen(alice, timed):
-    client = client_of(alice)
+def test_a_deleted_one_cannot_be_used_changed_or_chosen(alice, browser, timed):
     delete_configuration(timed, alice)
     assert "nightly" not in text_at(alice, "run_new")
     before = Configuration.objects.values().get()
     found = {
-        view: client.post(reverse(view, args=[timed.pk]), form).status_code
+        view: browser.post(reverse(view, args=[timed.pk]), form).status_code
         for view, form in CLOSED.items()
     }
     assert found == dict.fromkeys(CLOSED, 404)
@@ -322,7 +320,7 @@ def test_commands_run_it_say_what_goes_delete_and_bring_back_until_the_sweep(ali
 
 
 def test_what_it_names_is_kept_and_administration_counts_and_changes_no_deleted_one(
-    ada, alice, timed, dataset
+    ada, alice, asker, timed, dataset
 ):
     ada.is_superuser = True
     ada.save()
@@ -336,7 +334,6 @@ def test_what_it_names_is_kept_and_administration_counts_and_changes_no_deleted_
     answer = client_of(ada).post(address, form)
     assert (answer.status_code, "is deleted" in answer.text) == (200, True)
     assert Configuration.objects.get().version == 2
-    asker = Asker(alice)
     assert asker.ask("delete", "/datasets/sums").status_code == 409
     asker.ask("delete", "/configurations/nightly?now=true")
     assert asker.ask("delete", "/datasets/sums?now=true").json()["changed"]

@@ -160,10 +160,10 @@ def test_a_redirect_is_not_followed(settings):
     assert thief.seen == []
 
 
-def test_a_proxy_of_the_environment_is_ignored(settings, monkeypatch):
+def test_a_proxy_of_the_environment_is_ignored(settings, patch):
     with provider(models_answer("proxied")) as proxy, provider(models_answer("direct")) as server:
-        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
-        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_address[1]}")
+        patch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
+        patch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_address[1]}")
         assert ask(server, settings).models == ("direct",)
     assert proxy.seen == []
 

@@ -91,12 +91,12 @@ def test_roles_are_found_by_name_kept_by_the_next_version_and_changed_by_its_own
     assert (grown.expected_column, grown.input_columns) == ("question", ["id", "expected"])
 
 
-def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, dataset):
+def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, browser, asker, dataset):
     run = create_run(alice, {**run_document(dataset), "dataset": {"name": "mixed", "split": "dev"}})
     assert run.planned == 3
     split = {"part": "dev", "column": "split", "seed": 0}
     assert run.document["dataset"] == {"name": "mixed@1", "split": split}
-    page = client_of(alice).get(reverse("run_new"), {"run": run.pk})
+    page = browser.get(reverse("run_new"), {"run": run.pk})
     again = page.context["filled"]
     assert (again.mode, again.part.split) == ("form", "split = dev")
     # Prompts are offered inputs only: no metadata, and no expected answer.
@@ -107,9 +107,8 @@ def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, dataset):
     assert ("<code>{{question}}</code>" in text, "<code>{{tags}}</code>" in text) == (True, False)
     assert "inputs question; expected answer: expected" in text
     assert "3 of 5 rows, part dev (split)" in text_of(
-        client_of(alice).get(reverse("run_configuration", args=[run.pk]))
+        browser.get(reverse("run_configuration", args=[run.pk]))
     )
-    asker = Asker(alice)
     tagged = {"name": "mixed", "where": {"tags": {"has": "sums"}}}
     body = {"configuration": {**run_document(dataset), "dataset": tagged}}
     assert asker.post("/runs/estimate", body).json()["cases"] == 2
@@ -140,11 +139,11 @@ def test_rows_are_shown_by_tag_and_part(alice, dataset):
     assert numbers(tag="b", part="p") == [1]
 
 
-def test_a_split_is_made_by_share_and_seed(alice, endpoint):
+def test_a_split_is_made_by_share_and_seed(alice, browser, asker, endpoint):
     rows = [{"question": f"{n}?", "expected": str(n)} for n in range(60)]
     first = store_rows(alice, "sums", rows)
-    client, address = client_of(alice), reverse("dataset_split", args=[first.pk])
-    page = client.post(address, {"parts": "train = 75, test=25", "seed": "3"}, follow=True)
+    address = reverse("dataset_split", args=[first.pk])
+    page = browser.post(address, {"parts": "train = 75, test=25", "seed": "3"}, follow=True)
     stored = Dataset.objects.get(name="sums", version=2)
     assert "sums v2 has a part for each row" in text_of(page)
     assert (stored.columns[-1], stored.roles) == ("split", {"split": "split"})
@@ -155,13 +154,12 @@ def test_a_split_is_made_by_share_and_seed(alice, endpoint):
     assert run.planned == parts.count("test")
     told = said_by("split_dataset", "sums", "a=0.5", "b=0.5", seed=1, user="alice")
     assert told == "sums v3: parts in the column split.\n"
-    asker = Asker(alice)
     made = asker.post("/dataset-splits/sums@1", {"parts": {"a": 0.5, "b": 0.5}, "seed": 1})
     assert (made.status_code, made.json()["version"]) == (201, 3)
     wrong = asker.post("/dataset-splits/sums", {"parts": {"a": 0.5, "b": 0.6}})
     assert "They must make 1" in wrong.json()["problems"][0]["message"]
     for parts_text in ("train", "a = 1, a = 2", "a = x, b = 1"):
-        client.post(address, {"parts": parts_text, "seed": "0"})
+        browser.post(address, {"parts": parts_text, "seed": "0"})
     with pytest.raises(CommandError, match="write PART=SHARE"):
         said_by("split_dataset", "sums", "a=x", "b=1", user="alice")
     assert Dataset.objects.filter(name="sums").count() == 3
@@ -188,22 +186,21 @@ def test_the_report_finds_what_asks_the_same(alice, dataset):
     assert json.loads(said_by("dataset_report", "mixed", json=True, user="alice")) == report
 
 
-def test_changes_are_matched_by_the_id_column(alice, dataset):
+def test_changes_are_matched_by_the_id_column(alice, browser, asker, dataset):
     changed = [{**ROWS[0], "expected": "five</ins>"}, *ROWS[2:], {**ROWS[1], "id": "new"}]
     second = store_rows(alice, "mixed", changed)
-    asker = Asker(alice)
     page = asker.get("/dataset-changes/mixed", base=1).json()
     assert page["counts"] == {"changed": 1, "added": 1, "removed": 1, "same": 3}
     assert (page["matched_by"], page["data"][0]["after"]) == (["id"], {"expected": "five</ins>"})
     removed = asker.get("/dataset-changes/mixed", base=1, kind="removed").json()["data"]
     assert [(row["case"], row["base_case"]) for row in removed] == [(None, 1)]
-    shown = text_of(client_of(alice).get(reverse("dataset_changes", args=[second.pk])))
+    shown = text_of(browser.get(reverse("dataset_changes", args=[second.pk])))
     assert "3 rows the same. Rows are matched by id." in shown
     assert "five&lt;/ins&gt;" in shown
     told = said_by("dataset_changes", "mixed", user="alice")
     assert told.startswith("v1 to v2: 1 changed, 1 added, 1 removed, 3 the same; by id.")
     assert "changed row 1: What is 2 + 3? (expected)" in told
-    only = client_of(alice).get(reverse("dataset_changes", args=[dataset.pk]))
+    only = browser.get(reverse("dataset_changes", args=[dataset.pk]))
     assert "From v2 to v1" in text_of(only)
     assert asker.get("/dataset-changes/mixed@1").status_code == 422
 
@@ -249,17 +246,16 @@ def test_rows_come_back_from_a_file_as_they_were_with_given_roles(alice, dataset
         call_command("import_dataset", "copied", out, role=["split=x"], user="alice")
 
 
-def test_a_large_dataset_is_looked_at_in_few_queries(alice, django_assert_max_num_queries):
+def test_a_large_dataset_is_looked_at_in_few_queries(alice, browser, django_assert_max_num_queries):
     first = store_rows(alice, "large", [{"question": "0?", "split": "a"}])
     Case.objects.bulk_create(
         Case(dataset=first, position=n, fields={"question": f"{n}?", "split": "ab"[n % 2]})
         for n in range(1, 2000)
     )
     Dataset.objects.filter(pk=first.pk).update(rows=2000)
-    client = client_of(alice)
     for name in ("dataset", "dataset_report", "dataset_changes"):
         with django_assert_max_num_queries(25):
-            page = client.get(reverse(name, args=[first.pk]), {"part": "b"})
+            page = browser.get(reverse(name, args=[first.pk]), {"part": "b"})
         assert len(page.content) < 150_000
 
 

@@ -227,9 +227,9 @@ def test_the_api_takes_them_and_answers_none(ada, authority):
     assert (answer.json()["header_names"], answer.json()["proxy"]) == ([], "")
 
 
-def test_a_command_reads_secrets_from_the_environment(ada, monkeypatch, tmp_path, authority):
-    monkeypatch.setenv("TEAM", VALUE)
-    monkeypatch.setenv("OUR_PROXY", PROXY)
+def test_a_command_reads_secrets_from_the_environment(ada, patch, tmp_path, authority):
+    patch.setenv("TEAM", VALUE)
+    patch.setenv("OUR_PROXY", PROXY)
     bundle = tmp_path / "ca.pem"
     bundle.write_text(authority.pem)
     options = ["--header-env", "X-Team=TEAM", "--proxy-env", "OUR_PROXY", "--user", "ada"]

@@ -263,9 +263,8 @@ def everything_of(alice, bob):
             "seen": seen}  # fmt: skip
 
 
-def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, bob, endpoint):
+def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, browser, bob, endpoint):
     things = everything_of(alice, bob)
-    browser = client_of(alice)
     make_run(ada, things["shared"], idempotency_key="k1")
     page = client_of(ada).get(reverse("person_erase", args=[alice.pk])).text
     told = ["3 runs", "2 datasets", "1 configuration", "1 token", "3 webhooks", "2 sessions",

@@ -137,24 +137,23 @@ def test_a_run_that_cannot_be_judged_is_refused_at_every_door(alice, dataset):
     assert not Run.objects.exists()
 
 
-def test_a_run_says_the_column_itself(alice, dataset):
-    client = client_of(alice)
-    client.post(reverse("run_new"), form(expected="solution", first="1"))
+def test_a_run_says_the_column_itself(alice, browser, dataset):
+    browser.post(reverse("run_new"), form(expected="solution", first="1"))
     run = Run.objects.get()
     assert (run.document["expected"], run.planned) == ("solution", 1)
     assert run.document["dataset"] == {"name": "solved@1", "first": 1}
-    panel = words_of(client.post(reverse("run_estimate"), form(expected="solution", first="1")))
+    panel = words_of(browser.post(reverse("run_estimate"), form(expected="solution", first="1")))
     assert "1 case (of 2)" in panel
     assert "column solution" in panel
     estimate = Asker(alice).post("/runs/estimate", {"configuration": run.document}).json()
     assert (estimate["cases"], estimate["rows"], estimate["expected"]) == (1, 2, "solution")
-    again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    again = browser.get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert (again.mode, again.dataset) == ("form", "solved")
     assert (again.part.first, again.expected) == ("1", "solution")
-    wrong = client.post(reverse("run_estimate"), form(expected="gone", first="0"))
+    wrong = browser.post(reverse("run_estimate"), form(expected="gone", first="0"))
     fields = {problem.field for problem in wrong.context["problems"]}
     assert fields == {"id_first"}  # the schema first, then the dataset
-    gone = client.post(reverse("run_estimate"), form(expected="gone"))
+    gone = browser.post(reverse("run_estimate"), form(expected="gone"))
     assert "The dataset has no column &#x27;gone&#x27;. Its columns: question" in words_of(gone)
 
 

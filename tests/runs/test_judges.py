@@ -67,13 +67,12 @@ def posted(**changes):
     return small_form(**{**judge, **changes})
 
 
-def test_the_form_takes_a_judge_and_shows_it_again(alice, dataset, court):
-    client = client_of(alice)
-    answer = client.post(reverse("run_new"), posted())
+def test_the_form_takes_a_judge_and_shows_it_again(alice, browser, dataset, court):
+    answer = browser.post(reverse("run_new"), posted())
     run = Run.objects.get()
     assert answer.status_code == 302
     assert run.document["scorers"] == [{"rubric": RUBRIC}]
-    page = client.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    page = browser.get(reverse("run_new"), {"run": run.pk}).content.decode()
     assert '<option value="court/sim-large">' in page
     assert 'name="scorer-rubric-judge" value="court/sim-large"' in page
     assert "It is &lt;b&gt;right&lt;/b&gt;.\nIt is short.</textarea>" in page
@@ -196,15 +195,14 @@ def test_an_answer_whose_judging_is_interrupted_is_kept_whole(alice, dataset):
     assert kept_in(chunk.kept) == {0: counted, 1: answer}
 
 
-def test_the_cache_page_names_embeddings_instead_of_their_numbers(alice, dataset):
+def test_the_cache_page_names_embeddings_instead_of_their_numbers(alice, browser, dataset):
     run = make_run(alice, dataset)
     kept = add_cached_reply(run, "a" * 64, model="sim-embed", text=write_vector([0.5, -0.25]))
     odd = add_cached_reply(run, "b" * 64, text="float32 is a type")
-    client = client_of(alice)
-    assert "(the embedding of a text)" in client.get(reverse("cache")).content.decode()
-    page = client.get(reverse("cache_entry", args=[kept.key])).content.decode()
+    assert "(the embedding of a text)" in browser.get(reverse("cache")).content.decode()
+    page = browser.get(reverse("cache_entry", args=[kept.key])).content.decode()
     assert "A vector of 2 numbers: 0.5000, -0.2500…" in page
-    assert "float32 is a type" in client.get(reverse("cache_entry", args=[odd.key])).text
+    assert "float32 is a type" in browser.get(reverse("cache_entry", args=[odd.key])).text
 
 
 # --- Panels of judges: in the form, the estimate, the page of a run and the API
@@ -230,17 +228,16 @@ def judged_run(alice, dataset, votes):
     return run
 
 
-def test_the_form_takes_a_panel_and_shows_it_again(alice, dataset):
-    client = client_of(alice)
+def test_the_form_takes_a_panel_and_shows_it_again(browser, dataset):
     lines = {"scorer-rubric-judges": f"{SMALL}\r\n\r\n", "scorer-rubric-combine": "majority"}
-    assert client.post(reverse("run_new"), posted(**lines)).status_code == 302
+    assert browser.post(reverse("run_new"), posted(**lines)).status_code == 302
     run = Run.objects.get()
     chosen = run.document["scorers"][0]["rubric"]
     assert (chosen["judges"], chosen["combine"]) == ([SMALL], "majority")
-    page = client.get(reverse("run_new"), {"run": run.pk})
+    page = browser.get(reverse("run_new"), {"run": run.pk})
     assert page.context["filled"].mode == "form"
     assert f"{SMALL}</textarea>" in page.text
-    twice = client.post(reverse("run_estimate"), posted(**{"scorer-rubric-judges": LARGE}))
+    twice = browser.post(reverse("run_estimate"), posted(**{"scorer-rubric-judges": LARGE}))
     assert "A judge is named twice" in twice.text
 
 

@@ -20,7 +20,6 @@ from runs.selectors.runs import board_figures
 from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.board_figures import keep_figures
-from tests.api.asking import Asker
 from tests.harness.factories import (
     add_candidate,
     client_of,
@@ -243,13 +242,13 @@ def test_what_ended_is_read_and_not_added_up_again(alice):
     assert adds_up(asked)
 
 
-def test_a_run_that_goes_on_is_not_added_up_with_every_look(alice, monkeypatch):
+def test_a_run_that_goes_on_is_not_added_up_with_every_look(alice, set_constant):
     run = make(alice, [RIGHT] * 3, [WRONG] * 3, state=RunState.RUNNING, ended=None)
     keep_figures(run.pk)
     keep_figures(run.pk + 1)  # which was removed
     assert not RunFigures.objects.exists()
     clock = count()  # a second passes while it is added up, and with every look
-    monkeypatch.setattr(board_figures, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    set_constant(board_figures, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     leaderboard(run)
     looked = []
     for version in range(1, 41):
@@ -276,10 +275,9 @@ def test_lists_and_tiles_have_the_interval_of_the_cases(alice):
     assert high - low > 2 * width(as_if_independent)
 
 
-def test_the_api_and_the_file_of_candidates_tell_the_same_without_a_formula(alice):
+def test_the_api_and_the_file_of_candidates_tell_the_same_without_a_formula(alice, asker):
     run = make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
     run.candidates.filter(position=0).update(name="=cmd() · simulated/sim-small")
-    asker = Asker(alice)
     best, other = asker.get(f"/runs/{run.pk}/candidates", k=3).json()["data"]
     row = rows_of(run, 3)[1]
     assert best["versus_best"] is None

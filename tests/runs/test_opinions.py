@@ -10,7 +10,6 @@ from runs.models import AuditAction, AuditEntry, Dataset, Override, Score
 from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.scores.lines import read_lines
 from runs.services.removing.retention import BELONGINGS
-from tests.api.asking import Asker
 from tests.harness.factories import add_score, client_of, make_dataset, make_run
 
 pytestmark = pytest.mark.django_db
@@ -118,8 +117,7 @@ def test_files_have_columns_of_what_people_said(alice, run):
     assert ",=1+1" not in text  # no formula for whoever opens it
 
 
-def test_the_api_writes_and_reads_them(alice, run):
-    asker = Asker(alice)
+def test_the_api_writes_and_reads_them(alice, asker, run):
     address = f"/runs/{run.pk}/trials/1"
     made = asker.post(f"{address}/overrides", {"verdict": "value", "value": 0.25})
     assert made.status_code == 201
@@ -149,29 +147,27 @@ def test_the_case_can_be_added_to_a_dataset_with_the_right_answer(alice, run, bo
     assert Dataset.objects.filter(name="bobs").count() == 1
 
 
-def test_a_flag_is_set_shown_found_and_removed(alice, run):
+def test_a_flag_is_set_shown_found_and_removed(alice, browser, asker, run):
     assert "Flagged:" in say(alice, run, 1, verdict="flag")
     again = say(alice, run, 1, verdict="flag")
     assert "This trial is flagged already." in again
     assert "Remove the flag" in again
     scores = reverse("run_scores", args=[run.pk])
-    found = client_of(alice).get(scores, {"status": "flagged"})
+    found = browser.get(scores, {"status": "flagged"})
     assert [row.score.position for row in found.context["rows"]] == [1]
     assert ">flagged</span>" in found.text
     assert board_row(run).changed == 0  # a flag says nothing of the value
     removed = say(alice, run, 1, verdict="unflag")
     assert "The flag is removed." in removed
     assert "Flag</button>" in removed
-    assert not client_of(alice).get(scores, {"status": "flagged"}).context["rows"]
+    assert not browser.get(scores, {"status": "flagged"}).context["rows"]
     assert "has no flag" in say(alice, run, 1, verdict="unflag")
-    asker = Asker(alice)
     assert asker.post(f"/runs/{run.pk}/trials/2/overrides", {"verdict": "flag"}).status_code == 201
     found = asker.get(f"/runs/{run.pk}/scores?status=flagged").json()["data"]
     assert [row["case"] for row in found] == [2]
 
 
-def test_the_cases_of_many_trials_become_a_dataset(alice, run):
-    client = client_of(alice)
+def test_the_cases_of_many_trials_become_a_dataset(browser, run):
     for name, query, rows in (
         ("trials", {"trial": ["0", "2"]}, 2),
         ("row", {"row": ["0,1"]}, 1),
@@ -180,16 +176,16 @@ def test_the_cases_of_many_trials_become_a_dataset(alice, run):
         ("all", {}, 3),
     ):
         address = reverse("run_collect_trials", args=[run.pk], query=query)
-        client.post(address, {"name": name})
+        browser.post(address, {"name": name})
         dataset = Dataset.objects.get(name=name)
         assert (dataset.rows, dataset.expected_column) == (rows, "expected"), name
     address = reverse("run_collect_trials", args=[run.pk])
-    assert "3 cases" in client.get(address).text
-    saved = client.post(address, {"name": name}, follow=True)
+    assert "3 cases" in browser.get(address).text
+    saved = browser.post(address, {"name": name}, follow=True)
     assert "all v1 has 3 rows" in saved.text
     assert Dataset.objects.filter(name=name).count() == 1, "nothing was new"
-    assert client.post(address, {"name": " "}).status_code == 400
-    assert "None of these trials" in client.get(f"{address}?trial=99").text
+    assert browser.post(address, {"name": " "}).status_code == 400
+    assert "None of these trials" in browser.get(f"{address}?trial=99").text
 
 
 def test_the_same_trial_is_found_in_other_runs(alice, run, bob):

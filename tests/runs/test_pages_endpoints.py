@@ -359,8 +359,8 @@ async def test_a_run_with_one_that_only_answers_has_scores_and_no_price():
     assert sum(score.unpriced for score in scores) == 0  # nothing was bought the second time
 
 
-def test_finding_its_models_says_that_it_cannot(monkeypatch):
-    monkeypatch.setitem(PROVIDERS, "parrot", Parrot)
+def test_finding_its_models_says_that_it_cannot(patch):
+    patch.setitem(PROVIDERS, "parrot", Parrot)
     endpoint = Endpoint.objects.create(
         name="parrot", kind="parrot", base_url="https://parrot.example", model_names=["polly"]
     )

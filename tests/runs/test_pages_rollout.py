@@ -102,11 +102,10 @@ class Player:
 
 
 @played
-def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice):
+def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice, browser):
     document = rollout(episodes=2)
     run = work_through(create_run(alice, document), Player(document, failing="random"))
-    client = client_of(alice)
-    page = client.get(reverse("run", args=[run.pk])).text
+    page = browser.get(reverse("run", args=[run.pk])).text
     told = ("4 of 4 episodes", "2 failed and not in the means", 'data-plot="speed"')
     for text in (*told, "&lt;b&gt;because", "&lt;b&gt;beware"):
         assert text in page, text
@@ -116,12 +115,12 @@ def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice):
     assert re.search(r'aria-label="Steps of seeker: median [\d.]+, half of them from', page)
     assert "Returns of random" not in page  # all of its episodes failed
     for place, wanted in (("0", False), ("1", True), ("99", False), ("x", False)):
-        shown = client.get(reverse("run", args=[run.pk]), {"episode": place}).text
+        shown = browser.get(reverse("run", args=[run.pk]), {"episode": place}).text
         assert ("data-replay-play" in shown) == wanted, place
         assert ("replay-window" in shown) == wanted, place
-    trial = client.get(reverse("trial", args=[run.pk, 1])).text
+    trial = browser.get(reverse("trial", args=[run.pk, 1])).text
     assert "Record" in trial
-    record = client.get(reverse("trial_record", args=[run.pk, 1])).json()
+    record = browser.get(reverse("trial_record", args=[run.pk, 1])).json()
     assert record["play"]
     assert Score.objects.filter(error_class="policy_error", value=None).count() == 2
     # Episodes played again replace those that failed; the others are not read again.
@@ -188,13 +187,12 @@ def test_what_an_agent_sees_can_be_read(seen, on_grid, shown):
     assert sight(seen, on_grid=on_grid) == shown
 
 
-def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(alice):
-    client = client_of(alice)
-    assert "Play a mission" in client.get(reverse("runs")).text
-    answer = client.post(reverse("run_demo"), {"kind": "rollout"})
+def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(alice, browser):
+    assert "Play a mission" in browser.get(reverse("runs")).text
+    answer = browser.post(reverse("run_demo"), {"kind": "rollout"})
     run = Run.objects.get()
     assert answer.headers["Location"] == run.get_absolute_url()
     assert (run.kind, run.planned) == ("rollout", 54)
-    page = client.get(create_run(alice, rollout()).get_absolute_url())
+    page = browser.get(create_run(alice, rollout()).get_absolute_url())
     assert page.status_code == 200
     assert "0 of 6 episodes" in page.text

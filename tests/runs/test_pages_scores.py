@@ -165,14 +165,13 @@ def test_a_mangled_address_is_no_error(alice, run):
     assert short.context["total"] == 2 * CASES  # instead of reading everything
 
 
-def test_errors_are_grouped_by_kind_with_advice_and_lead_to_their_trials(alice, run):
-    client = client_of(alice)
-    page = client.get(reverse("run_errors", args=[run.pk]))
+def test_errors_are_grouped_by_kind_with_advice_and_lead_to_their_trials(browser, run):
+    page = browser.get(reverse("run_errors", args=[run.pk]))
     (group,) = page.context["groups"]
     assert group.count == run.scores.exclude(error_class="").count()
     assert "Raise Timeout, seconds (timeout_seconds)" in page.text
     (link,) = re.findall(r'href="(/runs/\d+/scores/\?error=[^"]+)"', page.text)
-    answer = client.get(link.replace("&amp;", "&"))
+    answer = browser.get(link.replace("&amp;", "&"))
     assert answer.context["total"] == group.count
 
 
@@ -235,16 +234,15 @@ def test_a_page_of_long_texts_stays_small_and_needs_no_query_a_row(
     assert len(page.content) <= 150_000
 
 
-def test_the_run_page_offers_files_that_hold_every_score(alice, run):
-    client = client_of(alice)
-    page = client.get(run.get_absolute_url()).text
+def test_the_run_page_offers_files_that_hold_every_score(browser, run):
+    page = browser.get(run.get_absolute_url()).text
     for form, head in (("csv", 1), ("jsonl", 0)):
         address = reverse(f"run_scores_{form}", args=[run.pk])
         assert f'href="{address}"' in page
-        answer = client.get(address)
+        answer = browser.get(address)
         assert f'filename="run-{run.pk}-scores.{form}"' in answer["Content-Disposition"]
         assert len(answer.getvalue().decode().splitlines()) == 2 * CASES + head
-        some = client.get(address, {"status": "failed", "candidate": "0"}).getvalue().decode()
+        some = browser.get(address, {"status": "failed", "candidate": "0"}).getvalue().decode()
         assert len(some.splitlines()) == 3 + head
 
 

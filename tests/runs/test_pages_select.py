@@ -176,17 +176,16 @@ def test_of_many_combinations_the_first_and_the_last_are_shown(alice):
         assert (*counts, told in page) == (rows, rows, True), query
 
 
-def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(alice, selection):
-    client = client_of(alice)
-    table = client.get(f"/runs/{selection.pk}/combinations.csv")
+def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(browser, selection):
+    table = browser.get(f"/runs/{selection.pk}/combinations.csv")
     assert table["Content-Disposition"] == (
         f'attachment; filename="run-{selection.pk}-combinations.csv"'
     )
     assert len(table.text.splitlines()) == 3
-    config = yaml.safe_load(client.get(f"/runs/{selection.pk}/litellm.yaml").content)
-    assert client.get("/runs/?kind=select").status_code == 200
+    config = yaml.safe_load(browser.get(f"/runs/{selection.pk}/litellm.yaml").content)
+    assert browser.get("/runs/?kind=select").status_code == 200
     tabs = ("scores/", "errors/", "events/", "configuration/", "trials/0/")
-    found = {tab: client.get(f"/runs/{selection.pk}/{tab}").status_code for tab in tabs}
+    found = {tab: browser.get(f"/runs/{selection.pk}/{tab}").status_code for tab in tabs}
     assert found == dict.fromkeys(tabs, 200)  # as for every kind
     [model] = config["model_list"]
     assert model["model_name"] == "solver"

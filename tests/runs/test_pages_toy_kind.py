@@ -6,14 +6,10 @@ import pytest
 import yaml
 from django.urls import reverse
 
-from runs.kinds import SITE_KINDS
 from runs.models import Configuration, Run
 from runs.selectors.comparing.comparison import compare_runs
 from runs.services.runs import create_run
-from tests import toy_kind
-from tests.api.asking import Asker
-from tests.harness.factories import add_score, client_of
-from workers.engine.kinds import KINDS
+from tests.harness.factories import add_score
 
 pytestmark = pytest.mark.django_db
 
@@ -21,9 +17,7 @@ TABS = ("run", "run_leaderboard", "run_scores", "run_errors", "run_events", "run
 
 
 @pytest.fixture
-def document(dataset, monkeypatch):
-    monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
-    monkeypatch.setitem(SITE_KINDS, "toy", toy_kind.SITE)
+def document(dataset, toy):
     return {
         "name": "a toy",
         "kind": "toy",
@@ -44,37 +38,34 @@ def run(alice, document):
     return made
 
 
-def test_its_pages_are_those_of_most_kinds(alice, run):
-    client = client_of(alice)
-    pages = {tab: client.get(reverse(tab, args=[run.pk])) for tab in TABS}
+def test_its_pages_are_those_of_most_kinds(browser, run):
+    pages = {tab: browser.get(reverse(tab, args=[run.pk])) for tab in TABS}
     assert {tab: page.status_code for tab, page in pages.items()} == dict.fromkeys(TABS, 200)
     assert "Leaderboard" in pages["run"].text
     assert re.search(r"Toy\s+#", pages["run"].text)
-    listed = client.get(reverse("runs"), {"kind": "toy"}).text
+    listed = browser.get(reverse("runs"), {"kind": "toy"}).text
     assert "a toy" in listed
     assert ">Toy</option>" in listed
-    missing = client.get(f"/runs/{run.pk}/combinations.csv")
+    missing = browser.get(f"/runs/{run.pk}/combinations.csv")
     assert missing.status_code == 409
     assert "of kind toy: it has no combinations.csv" in missing.text
 
 
-def test_it_is_written_as_yaml_where_it_has_no_form(alice, run):
-    client = client_of(alice)
-    blank = client.get(reverse("run_new"), {"kind": "toy"}).context["filled"]
+def test_it_is_written_as_yaml_where_it_has_no_form(alice, browser, run):
+    blank = browser.get(reverse("run_new"), {"kind": "toy"}).context["filled"]
     assert (blank.mode, blank.kind) == ("form", "evaluate")
     kept = {"name": "kept", "kind": "toy", "document": run.document}
     stored = Configuration.objects.create(owner=alice, **kept)
     for start in ({"run": run.pk}, {"configuration": stored.pk}):
-        filled = client.get(reverse("run_new"), start).context["filled"]
+        filled = browser.get(reverse("run_new"), start).context["filled"]
         assert filled.mode == "yaml"
         assert yaml.safe_load(filled.yaml)["prompt"]["name"] == "first"
     sent = {"key": "k", "mode": "yaml", "kind": "evaluate", "yaml": filled.yaml}
-    assert client.post(reverse("run_new"), sent).status_code == 302
+    assert browser.post(reverse("run_new"), sent).status_code == 302
     assert Run.objects.filter(kind="toy").count() == 2
 
 
-def test_the_api_and_comparisons_know_it(alice, run, document):
-    asker = Asker(alice)
+def test_the_api_and_comparisons_know_it(asker, run, document):
     assert asker.get(f"/runs/{run.pk}").json()["kind"] == "toy"
     assert len(asker.get(f"/runs/{run.pk}/candidates").json()["data"]) == 1
     assert asker.get(f"/runs/{run.pk}/combinations").status_code == 409

@@ -75,7 +75,7 @@ def test_all_prompts_and_repeats_on_a_case_stand_beside_each_other(alice, run):
 
 
 def test_of_many_candidates_the_best_and_its_own_are_shown_by_few_queries(
-    alice, run, django_assert_max_num_queries
+    browser, run, django_assert_max_num_queries
 ):
     own = run.candidates.get()
     others = [add_candidate(run, f"prompt {number}") for number in range(14)]
@@ -83,9 +83,8 @@ def test_of_many_candidates_the_best_and_its_own_are_shown_by_few_queries(
         add_score(run, case_of(run), candidate, number, answer=f"answer {number}.")
         candidate.scored, candidate.value_sum = 1, number / 20
         candidate.save()
-    client = client_of(alice)
     with django_assert_max_num_queries(24):
-        beside = beside_of(client.get(reverse("trial", args=[run.pk, 0])).text)
+        beside = beside_of(browser.get(reverse("trial", args=[run.pk, 0])).text)
     shown = [number for number in range(15) if f"answer {number}." in beside]
     assert shown == [0, *range(6, 15)]
     assert f'href="{reverse("run_scores", args=[run.pk])}?case=0"' in beside

@@ -20,7 +20,7 @@ from runs.services.control.outages import pause_hopeless
 from runs.services.control.pauses import pause_run, settle_pause
 from runs.services.control.resuming import resume_run
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_run, run_document
+from tests.harness.factories import make_run, run_document
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
@@ -121,11 +121,10 @@ def buttons(page):
     return [name for name, is_shown in found.items() if is_shown]
 
 
-def test_the_page_offers_what_can_be_done_now(run, alice):
+def test_the_page_offers_what_can_be_done_now(run, alice, browser):
     refused = Asker(alice).post(f"/runs/{run.pk}/pause", {"now": 1, "reason": ["x"]})
     problems = [problem["path"] for problem in refused.json()["problems"]]
     assert (problems, state_of(run)) == (["now", "reason"], RunState.RUNNING)
-    client = client_of(alice)
     for state, shown in (
         (RunState.QUEUED, ["pause-run", "pause-now", "cancel"]),
         (RunState.RUNNING, ["pause-run", "pause-now", "cancel"]),
@@ -134,20 +133,19 @@ def test_the_page_offers_what_can_be_done_now(run, alice):
         (RunState.COMPLETED, []),
     ):
         change(run, state=state, ended=now() if not shown else None)
-        assert buttons(client.get(run.get_absolute_url()).text) == shown, state
+        assert buttons(browser.get(run.get_absolute_url()).text) == shown, state
 
 
-def test_pages_pause_and_resume_without_scripts_and_say_so(run, alice):
-    client = client_of(alice)
-    page = client.post(reverse("run_pause", args=[run.pk]), follow=True).text
+def test_pages_pause_and_resume_without_scripts_and_say_so(run, alice, browser):
+    page = browser.post(reverse("run_pause", args=[run.pk]), follow=True).text
     assert "Paused by alice" in page
     assert "paused, 3 trials left" in page
-    client.post(reverse("run_resume", args=[run.pk]))
+    browser.post(reverse("run_resume", args=[run.pk]))
     assert state_of(run) == RunState.RUNNING
-    page = client.post(reverse("run_resume", args=[run.pk]), follow=True).text
+    page = browser.post(reverse("run_resume", args=[run.pk]), follow=True).text
     assert "The run was not paused." in page
     pause_run(run, alice, "lunch")
-    page = client.get(reverse("runs"), {"state": "paused"}).text
+    page = browser.get(reverse("runs"), {"state": "paused"}).text
     row = page.split('class="state" data-state="paused"', 1)
     assert "#icon-pause" in row[1].split("</td>", 1)[0]
     assert "Paused by alice: lunch" in row[0]
@@ -157,7 +155,7 @@ def test_pages_pause_and_resume_without_scripts_and_say_so(run, alice):
     assert (text["throughput"], text["throughput_context"]) == ("Paused", "mean 0.0/s while it ran")
     reason = "Paused: the provider did not accept the key. Replace the endpoint's key and test it."
     change(run, reason=reason)
-    page = client.get(run.get_absolute_url()).text
+    page = browser.get(run.get_absolute_url()).text
     assert "and test it. 0 of" in page
     assert "test it.." not in page, "a sentence gets no second stop"
 

@@ -181,17 +181,16 @@ def test_what_is_drawn_is_kept_until_the_run_changes(alice, run, django_assert_m
     assert heatmap_of(run, alice)["rows"][0]["values"] == [1000, 1000, 1000, None]
 
 
-def test_a_cell_opens_its_trial_or_its_trials(alice, endpoint):
+def test_a_cell_opens_its_trial_or_its_trials(alice, browser, endpoint):
     run = make_run(alice, make_dataset(alice, rows=2))
     store(run, {"plain": [[1, 1], [0, None]]})
-    client = client_of(alice)
     address = f"/runs/{run.pk}/cell/"
-    one = client.get(address, {"candidate": 0, "case": 1})
+    one = browser.get(address, {"candidate": 0, "case": 1})
     assert one["Location"] == f"/runs/{run.pk}/trials/2/"
-    several = client.get(address, {"candidate": 0, "case": 0})
+    several = browser.get(address, {"candidate": 0, "case": 0})
     assert several["Location"] == f"/runs/{run.pk}/scores/?candidate=0&case=0"
     selection = make_selection(alice, make_dataset(alice, rows=10))
-    assert client.get(f"/runs/{selection.pk}/pictures/").status_code == 404, "it has none"
+    assert browser.get(f"/runs/{selection.pk}/pictures/").status_code == 404, "it has none"
 
 
 # --- Scores added up by candidate and case

@@ -46,10 +46,9 @@ def installed():
     parts.cache_clear()
 
 
-def test_they_are_offered_with_their_options_and_described(alice):
+def test_they_are_offered_with_their_options_and_described(browser):
     """In the form, in the reference and in the schema of the API."""
-    client = client_of(alice)
-    page = client.get(reverse("run_new"), {"kind": "select"}).text
+    page = browser.get(reverse("run_new"), {"kind": "select"}).text
     for shown in (
         f'name="scorers" value="{SCORER}"',
         "<b>Closing</b>",
@@ -60,7 +59,7 @@ def test_they_are_offered_with_their_options_and_described(alice):
         f'name="strategy-{STRATEGY}-few" value="2"',
     ):
         assert shown in page, shown
-    page = client.get(reverse("configuration_docs")).text
+    page = browser.get(reverse("configuration_docs")).text
     for shown in (
         f'id="scorer-{SCORER}"',
         "Whether spaces at the end count.",
@@ -92,8 +91,7 @@ def test_a_form_that_names_them_becomes_their_run(alice, dataset):
         assert again.document()[part] == run.document[part]
 
 
-def test_what_is_wrong_with_them_is_said_before_anything_is_stored(alice, dataset):
-    asker = Asker(alice)
+def test_what_is_wrong_with_them_is_said_before_anything_is_stored(alice, asker, dataset):
     for scorers, path, told in (
         ([{SCORER: {"spaces": "some"}}], "scorers.0", "'kept' or 'ignored'"),
         ([{SCORER: {"space": "kept"}}], "scorers.0", "It takes: spaces, not, weight"),
@@ -114,19 +112,18 @@ def test_what_is_wrong_with_them_is_said_before_anything_is_stored(alice, datase
     assert not Run.objects.exists()
 
 
-def test_a_run_can_be_looked_at_without_them(alice, dataset):
+def test_a_run_can_be_looked_at_without_them(alice, browser, dataset):
     run = make_selection(alice, dataset, scorers=[SCORER], strategy=STRATEGY)
     assert run.chosen is not None
     PLUGINS.clear()
-    client = client_of(alice)
-    page = client.get(run.get_absolute_url()).text
+    page = browser.get(run.get_absolute_url()).text
     assert f"The strategy {STRATEGY} is not installed here." in page
     assert "Chosen: solver=sim-large" in page
     for name in ("run_scores", "run_configuration", "run_leaderboard"):
-        assert client.get(reverse(name, args=[run.pk])).status_code == 200
+        assert browser.get(reverse(name, args=[run.pk])).status_code == 200
     answer = Asker(alice).get(f"/runs/{run.pk}/combinations")
     assert [row["is_best"] for row in answer.json()["combinations"]] == [True, False]
-    shown = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
+    shown = browser.get(reverse("run_new"), {"run": run.pk}).context["filled"]
     assert shown.mode == "yaml"
     assert SCORER in shown.yaml
 

@@ -166,17 +166,16 @@ def messages_of(prompt, said):
     return fields
 
 
-def test_messages_are_added_on_the_page_without_a_script(alice):
-    client = client_of(alice)
+def test_messages_are_added_on_the_page_without_a_script(browser):
     typed = {"prompt-0-name": "talk", "prompt-0-system": "Sort.", "prompt-0-user": "{{question}}"}
-    page = client.post("/prompts/new/", {**typed, "add_message": "prompt-0"}).text
+    page = browser.post("/prompts/new/", {**typed, "add_message": "prompt-0"}).text
     assert page.count('name="prompt-0-messages"') == 2  # one for each text
-    assert "No prompts yet" in client.get("/prompts/").text
+    assert "No prompts yet" in browser.get("/prompts/").text
     said = {0: ("system", "Sort."), 4: ("column", "{{history}}"), 7: ("user", "What is it?")}
     rows = {**messages_of("prompt-0", said), "prompt-0-message-7-image": "{{picture}}"}
-    fewer = client.post("/prompts/new/", {**typed, **rows, "remove_message": "prompt-0-4"}).text
+    fewer = browser.post("/prompts/new/", {**typed, **rows, "remove_message": "prompt-0-4"}).text
     assert fewer.count('name="prompt-0-messages"') == 2
-    client.post("/prompts/new/", {**typed, **rows, "prompt-0-tools": "- {name: look_up}"})
+    browser.post("/prompts/new/", {**typed, **rows, "prompt-0-tools": "- {name: look_up}"})
     stored = Prompt.objects.get()
     assert stored.content["messages"] == [
         {"role": "system", "content": [{"text": "Sort."}]},
@@ -184,40 +183,38 @@ def test_messages_are_added_on_the_page_without_a_script(alice):
         {"role": "user", "content": [{"text": "What is it?"}, {"image": "{{picture}}"}]},
     ]
     assert stored.content["tools"][0]["name"] == "look_up"
-    again = client.get(f"/prompts/{stored.pk}/edit/").text
+    again = browser.get(f"/prompts/{stored.pk}/edit/").text
     assert again.count('name="prompt-0-messages"') == 3
-    wrong = client.post("/prompts/new/", {**typed, **rows, "prompt-0-tools": "]["})
+    wrong = browser.post("/prompts/new/", {**typed, **rows, "prompt-0-tools": "]["})
     assert wrong.status_code == 400
     assert "valid list" in wrong.text
 
 
-def test_the_new_run_form_offers_the_library_and_shows_messages(alice, bob, dataset):
+def test_the_new_run_form_offers_the_library_and_shows_messages(alice, browser, bob, dataset):
     save_prompt(alice, "triage", PLAIN)
     save_prompt(bob, "private", PLAIN)
-    client = client_of(alice)
     said = {0: ("system", "Sort."), 1: ("user", "{{question}}")}
     prompts = {"prompts": ["0", "1"], "prompt-0-library": "triage", "prompt-1-name": "talk"}
     sent = small_form(**prompts, **messages_of("prompt-1", said))
     del sent["prompt-0-name"], sent["prompt-0-user"]
-    more = client.post("/runs/new/", {**sent, "add_message": "prompt-1"}).text
+    more = browser.post("/runs/new/", {**sent, "add_message": "prompt-1"}).text
     assert more.count('name="prompt-1-messages"') == 3
     assert ('value="triage"' in more, "private" in more) == (True, False)
     assert not Run.objects.exists()
     (refused,) = problems_of(alice, {**sent, "prompt-1-message-1-role": "assistant"})
     assert "Begin with the user" in refused.message
-    client.post("/runs/new/", sent)
+    browser.post("/runs/new/", sent)
     run = Run.objects.get()
     by_name, talk = run.document["prompts"]
     assert (by_name["name"], by_name["version"], by_name["system"]) == ("triage", 1, "Be brief.")
     assert [one["role"] for one in talk["messages"]] == ["system", "user"]
-    again = client.get(f"/runs/new/?run={run.pk}")
+    again = browser.get(f"/runs/new/?run={run.pk}")
     assert again.context["filled"].mode == "form"  # it shows all of it
     assert 'value="triage@1"' in again.text  # the copy says where it came from
     assert again.text.count('name="prompt-1-messages"') == 2
 
 
-def test_the_library_over_rest(alice, bob):
-    asker = Asker(alice)
+def test_the_library_over_rest(asker, bob):
     saved = asker.post("/prompts", {"name": "triage", "content": TALK, "note": "few-shot"})
     assert saved.status_code == 201, saved.content
     assert saved.json()["version"] == 1

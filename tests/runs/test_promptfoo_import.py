@@ -11,7 +11,6 @@ from django.urls import reverse
 from runs.models import Configuration, Dataset, Run
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
-from tests.api.asking import Asker
 from tests.harness.factories import client_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("endpoint")]
@@ -88,8 +87,7 @@ def test_the_command_tells_what_it_did_not_understand(alice, tmp_path):
         call_command("import_promptfoo", file, user="alice")
 
 
-def test_rest_imports_it_and_tells_what_was_not_understood(alice):
-    asker = Asker(alice)
+def test_rest_imports_it_and_tells_what_was_not_understood(asker):
     looked = asker.post("/promptfoo", {"text": TEXT, "dry_run": True})
     assert (looked.status_code, looked.json()["rows"], looked.json()["version"]) == (200, 2, None)
     assert not Dataset.objects.exists()

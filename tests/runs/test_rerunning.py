@@ -79,11 +79,10 @@ def test_a_new_run_has_exactly_the_cases_that_were_chosen(alice, run):
     assert (run.state, run.done) == (RunState.COMPLETED, 8)
 
 
-def test_both_runs_link_to_each_other_and_the_new_one_can_be_duplicated(alice, run, bob):
+def test_both_runs_link_to_each_other_and_the_new_one_can_be_duplicated(alice, browser, run, bob):
     rerun(alice, run, "status=wrong", how="new", cache="use")
     new = Run.objects.latest("pk")
-    client = client_of(alice)
-    first, second = (client.get(one.get_absolute_url()).text for one in (run, new))
+    first, second = (browser.get(one.get_absolute_url()).text for one in (run, new))
     assert f'<a href="{new.get_absolute_url()}">run {new.pk}</a>' in first
     assert f'<a href="{run.get_absolute_url()}">run {run.pk}</a>' in second
     assert "3 wrong trials" in second
@@ -92,7 +91,7 @@ def test_both_runs_link_to_each_other_and_the_new_one_can_be_duplicated(alice, r
     run.save()
     assert new.get_absolute_url() not in client_of(bob).get(run.get_absolute_url()).text
     rerun(alice, run, "trial=1&trial=3", how="new")
-    page = client.get(reverse("run_new"), {"run": Run.objects.latest("pk").pk}).text
+    page = browser.get(reverse("run_new"), {"run": Run.objects.latest("pk").pk}).text
     assert 'name="only" value="1, 3"' in " ".join(page.split()), "a duplicate has its rows"
 
 
@@ -137,15 +136,14 @@ def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run)
     assert (Run.objects.count(), run.scores.count()) == (1, 8)
 
 
-def test_the_tables_lead_there(alice, run):
-    client = client_of(alice)
+def test_the_tables_lead_there(alice, browser, run):
     Run.objects.update(name="<script>alert(1)</script>")
     assert "<script>alert" not in page_of(alice, run, "status=wrong")
-    scores = client.get(reverse("run_scores", args=[run.pk]), {"status": "wrong"}).text
+    scores = browser.get(reverse("run_scores", args=[run.pk]), {"status": "wrong"}).text
     place = reverse("run_rerun", args=[run.pk])
     assert f'href="{place}?status=wrong"' in scores
     assert f'formaction="{place}"' in scores
-    assert f'href="{place}?error=timeout"' in client.get(reverse("run_errors", args=[run.pk])).text
+    assert f'href="{place}?error=timeout"' in browser.get(reverse("run_errors", args=[run.pk])).text
 
 
 # --- Failed trials, and one alone
@@ -212,9 +210,8 @@ def test_a_run_that_was_stopped_does_not_go_on_and_a_paused_one_stays_paused(ali
     assert Run.objects.get(pk=run.pk).state == RunState.PAUSED
 
 
-def test_the_doors_answer(alice, failed_run):
+def test_the_doors_answer(browser, failed_run):
     run = failed_run
-    browser = client_of(alice)
     answer = browser.post(reverse("trial_rerun", args=[run.pk, 0]), follow=True)
     assert answer.status_code == 200
     assert positions(run) == [1, 2, 3, 4, 5]

@@ -302,9 +302,8 @@ def test_a_removal_that_has_begun_cannot_be_undone_nor_retried(alice, dataset):
     assert Asker(alice).patch(f"/runs/{run.pk}", {"archived": False}).status_code == 409
 
 
-def test_by_rest_it_is_counted_deleted_and_brought_back(alice, dataset):
+def test_by_rest_it_is_counted_deleted_and_brought_back(alice, asker, dataset):
     run = full_run(alice, dataset, "a")
-    asker = Asker(alice)
     counted = asker.ask("delete", f"/runs/{run.pk}?dry_run=true").json()
     assert (counted["applied"], counted["removed"]["scores"]) == (False, 3)
     assert counted["cached_answers_kept"] == 1

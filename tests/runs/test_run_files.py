@@ -18,7 +18,6 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.kinds import SITE_KINDS
 from runs.models import AuditEntry, Run, Score, ScoreRecord
 from runs.reports import parquet
 from runs.reports.cells import COLUMNS
@@ -28,10 +27,8 @@ from runs.services.chunks.score_records import store_records
 from runs.services.control.rewinding import take_out
 from tests.api.asking import Asker
 from tests.harness.factories import add_record, add_score, client_of, make_run
-from tests.toy_kind import SITE, Toy
 from workers.engine import records
 from workers.engine.json_text import to_json
-from workers.engine.kinds import KINDS
 from workers.engine.session import as_told
 
 pytestmark = pytest.mark.django_db
@@ -171,10 +168,8 @@ EPISODE = {"steps": [{"action": 1, "said": "<script>alert(1)</script>"}]}
 
 
 @pytest.fixture
-def recorded(alice, dataset, monkeypatch):
+def recorded(alice, dataset, toy):
     """Two trials; the first has a record."""
-    monkeypatch.setitem(KINDS, "toy", Toy)
-    monkeypatch.setitem(SITE_KINDS, "toy", SITE)
     recorded = make_run(alice, dataset, kind="toy", done=2, scored=2)
     for case in dataset.cases.all()[:2]:
         add_score(recorded, case, recorded.candidates.get(), case.position)

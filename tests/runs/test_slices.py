@@ -42,11 +42,10 @@ def words_of(answer):
 CHOSEN = {"where": "subject: sums", "split": "train", "sample": "10", "sample_seed": "7"}
 
 
-def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
-    client = client_of(alice)
-    panel = words_of(client.post(reverse("run_estimate"), small_form(**CHOSEN)))
+def test_the_form_launches_a_slice_and_everything_says_which(alice, browser, dataset):
+    panel = words_of(browser.post(reverse("run_estimate"), small_form(**CHOSEN)))
     assert "10 cases (of 40)" in panel
-    client.post(reverse("run_new"), small_form(**CHOSEN))
+    browser.post(reverse("run_new"), small_form(**CHOSEN))
     run = Run.objects.get()
     assert run.planned == 10
     assert run.document["dataset"] == {
@@ -56,8 +55,8 @@ def test_the_form_launches_a_slice_and_everything_says_which(alice, dataset):
         "sample": 10,
         "seed": 7,
     }
-    assert WORDS in words_of(client.get(reverse("run_configuration", args=[run.pk])))
-    assert f"v1, {WORDS}" in words_of(client.get(dataset.get_absolute_url()))
+    assert WORDS in words_of(browser.get(reverse("run_configuration", args=[run.pk])))
+    assert f"v1, {WORDS}" in words_of(browser.get(dataset.get_absolute_url()))
     facts = Asker(alice).get(f"/runs/{run.pk}").json()["ran_on"]
     assert (facts["cases"], facts["rows"]) == (10, 40)
     assert f"10 of 40 rows, {facts['slice']}" == WORDS
@@ -160,13 +159,12 @@ def filled(held_out):
 
 
 @pytest.mark.usefixtures("document")
-def test_the_form_asks_for_held_out_cases_and_fills_them_in_again(alice):
-    client = client_of(alice)
-    client.post(reverse("run_new"), filled("0.25"))
+def test_the_form_asks_for_held_out_cases_and_fills_them_in_again(browser):
+    browser.post(reverse("run_new"), filled("0.25"))
     run = Run.objects.get()
     assert run.document["held_out"] == 0.25
     assert run.planned == 2 * 9 * 2  # evaluations only
-    again = client.get(reverse("run_new"), {"run": run.pk})
+    again = browser.get(reverse("run_new"), {"run": run.pk})
     assert again.context["filled"].held_out == "0.25"
     assert 'value="0.25"' in again.content.decode()
 

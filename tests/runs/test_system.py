@@ -185,12 +185,11 @@ def test_a_run_that_waits_for_nobody_says_so(alice, dataset):
     assert NO_WORKER not in [take_snapshot(run)["text"]["eta"] for run in runs]
 
 
-def test_every_page_shows_it_and_can_ask_for_it_alone(alice):
-    client = client_of(alice)
-    page = client.get(reverse("datasets")).content.decode()
+def test_every_page_shows_it_and_can_ask_for_it_alone(browser):
+    page = browser.get(reverse("datasets")).content.decode()
     assert 'data-health="trouble"' in page
     assert "Start one with manage.py work." in page
     beat("one", "two")
-    assert client.get(reverse("health")).content.strip() == b""
-    page = client.get(reverse("datasets")).content.decode()
+    assert browser.get(reverse("health")).content.strip() == b""
+    page = browser.get(reverse("datasets")).content.decode()
     assert 'data-address="/health/" hidden' in page

@@ -117,7 +117,7 @@ def test_one_version_is_deleted_while_another_is_in_use_by_run_or_configuration(
     assert (Dataset.objects.get(), Case.objects.count()) == (first, 2)
 
 
-def test_an_archived_dataset_leaves_lists_and_forms_until_it_is_brought_back(alice):
+def test_an_archived_dataset_leaves_lists_and_forms_until_it_is_brought_back(alice, browser):
     dataset = make_dataset(alice, "capitals")
     run = make_run(alice, dataset)
     assert "capitals is archived" in remove(alice, "dataset", dataset, action="archive").text
@@ -126,25 +126,23 @@ def test_an_archived_dataset_leaves_lists_and_forms_until_it_is_brought_back(ali
     assert "Show archived (1)" in shown["datasets"]
     assert not [name for name, page in shown.items() if link in page]
     assert 'value="capitals"' not in shown["run_new"]
-    client = client_of(alice)
-    assert link in client.get(reverse("datasets"), {"archived": "1"}).text
-    assert client.get(run.get_absolute_url()).status_code == 200
-    assert "Bring it back" in client.get(dataset.get_absolute_url()).text
-    client.post(reverse("dataset_restore", args=[dataset.pk]))
+    assert link in browser.get(reverse("datasets"), {"archived": "1"}).text
+    assert browser.get(run.get_absolute_url()).status_code == 200
+    assert "Bring it back" in browser.get(dataset.get_absolute_url()).text
+    browser.post(reverse("dataset_restore", args=[dataset.pk]))
     assert link in pages(alice, "datasets")["datasets"]
 
 
 def test_an_archived_dataset_is_refused_for_new_runs_and_comes_back_with_an_import(
-    alice, dataset, tmp_path
+    alice, browser, dataset, tmp_path
 ):
     archived = Dataset.objects.filter(archived__isnull=False)
     remove(alice, "dataset", dataset, action="archive")
     with pytest.raises(ConfigurationError, match=r"sums is archived\. Bring it back"):
         create_run(alice, run_document(dataset))
-    client = client_of(alice)
-    assert "sums is archived" in client.post(reverse("run_estimate"), small_form()).text
+    assert "sums is archived" in browser.post(reverse("run_estimate"), small_form()).text
     sent = {"name": "sums", "text": "question,expected\n1 + 1?,2\n", "step": "import"}
-    client.post(reverse("dataset_import"), sent)
+    browser.post(reverse("dataset_import"), sent)
     assert not archived.exists()
     remove(alice, "dataset", dataset, action="archive")
     assert archived.exists()

@@ -35,8 +35,7 @@ def play(run):
     asked = 0
     while trials := session.plan(100):
         asked += len(trials)
-        rows = [score_of(run, trial, candidates, cases) for trial in trials]
-        Score.objects.bulk_create(rows)
+        Score.objects.bulk_create([score_of(run, trial, candidates, cases) for trial in trials])
         session.absorb(stored_history(run, session.told))
     count(run)
     ended = {"state": RunState.COMPLETED, "started": now(), "ended": now(), "chosen": session.best}

@@ -154,8 +154,7 @@ def test_headers_proxy_and_what_its_kind_can_be_told_are_stored_and_kept(page):
     stored = Endpoint.objects.get()
     assert stored.options == {"api_version": "2025-01-01-preview"}
     shown = page.get(address(Endpoint, "change", stored.pk)).text
-    assert "Set: X-Team" in shown
-    assert CANARY not in shown
+    assert ("Set: X-Team" in shown, CANARY in shown) == (True, False)
     kept = {**told, "new_headers": "", "new_proxy": stored.proxy_shown}
     page.post(address(Endpoint, "change", stored.pk), endpoint_form(**kept))
     stored.refresh_from_db()
@@ -241,8 +240,7 @@ def test_a_configuration_is_written_as_yaml_or_json_and_has_versions_and_a_name(
     assert stored.owner == ada
     change = address(Configuration, "change", stored.pk)
     assert "kind: evaluate" in page.get(change).text
-    again = page.post(address(Configuration, "add"), configuration_form())
-    assert "already exists" in again.text
+    assert "already exists" in page.post(address(Configuration, "add"), configuration_form()).text
     for sent, version in (
         (configuration_form(description="Now described"), 1),
         (configuration_form(json.dumps(DOCUMENT), name="other"), 1),

@@ -134,7 +134,7 @@ def test_peoples_text_is_one_line_and_capped(ada, endpoint):
 
 
 def texts(client, **query):
-    return client.get(reverse("audit"), query).content.decode()
+    return client.get(reverse("audit"), query).text
 
 
 def test_the_page_shows_and_filters_what_people_did(ada, bob, time_machine):
@@ -147,8 +147,7 @@ def test_the_page_shows_and_filters_what_people_did(ada, bob, time_machine):
     assert "from none to runner" in page
     for query in ({"person": "bo"}, {"action": "run.launched"}, {"about": "sums"}):
         found = texts(client, **query)
-        assert "(run 7)" in found
-        assert "from none to runner" not in found
+        assert ("(run 7)" in found, "from none to runner" in found) == (True, False)
     today = now().date().isoformat()
     assert "(run 7)" in texts(client, **{"from": today, "to": today})
     assert "Nothing matches" in texts(client, to="2000-01-01")

@@ -165,8 +165,7 @@ def test_every_trial_has_its_answer_from_somewhere(asked, sent, stored, joined, 
 def test_a_step_of_a_mutation_asks_three_models_and_nothing_else(at_once):
     found = read_configuration(mutation_work("d", MODEL, at_once=at_once, steps=8))
     assert isinstance(found, Mutation)
-    assert found.limits.max_concurrent == at_once
-    assert found.count_segments() == 16
+    assert (found.limits.max_concurrent, found.count_segments()) == (at_once, 16)
     assert all(one.asks for one in found.operators)
     assert [name for name, _ in found.roles.called] == ["target", "mutator"]
     assert [scorer.name for scorer in found.scorers] == ["factuality"]
@@ -228,12 +227,12 @@ def test_the_pages_show_speed_and_suites_apart(browser):
     listed = browser.get(reverse("benchmarks"))
     assert [row.benchmark.pk for row in listed.context["rows"]] == [speed.pk]
     assert [row.benchmark.pk for row in listed.context["limits"]] == [evolved.pk, limits.pk]
-    assert "1 of 3" in listed.content.decode()
-    assert f"#{evolved.pk} evolution" in listed.content.decode()
-    page = browser.get(limits.get_absolute_url()).content.decode()
+    assert "1 of 3" in listed.text
+    assert f"#{evolved.pk} evolution" in listed.text
+    page = browser.get(limits.get_absolute_url()).text
     assert all(part in page for part in ("Not all are met", "&lt;= 15 %", "20 %", "missed"))
     assert "Missed: A worker &lt;b&gt;ended&lt;/b&gt;." in page
-    page = browser.get(evolved.get_absolute_url()).content.decode()
+    page = browser.get(evolved.get_absolute_url()).text
     assert "Bars on prompts that evolve" in page
 
 

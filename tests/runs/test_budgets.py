@@ -90,8 +90,7 @@ def test_use_is_told_against_the_budget(run):
     for budget, used, share, text in USES:
         Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
         (line,) = read_budget(reload(run), now())
-        assert line.share == pytest.approx(share)
-        assert line.text == text
+        assert (line.share, line.text) == (pytest.approx(share), text)
 
 
 def test_a_run_without_a_budget_has_nothing_to_watch(run, alice):
@@ -222,7 +221,7 @@ def limits_form(**changes):
 
 def test_the_page_tells_the_stop_and_raises_the_budget_without_scripts(run, browser):
     stopped(run)
-    page = browser.post(reverse("run_resume", args=[run.pk]), follow=True).content.decode()
+    page = browser.post(reverse("run_resume", args=[run.pk]), follow=True).text
     assert "The budget of 10 calls is used up. Raise it to resume the run." in page
     assert "10 of 10 calls" in page
     retune = reverse("run_retune", args=[run.pk])
@@ -264,19 +263,19 @@ def test_a_stopped_run_proposes_how_far_to_raise_its_budget(alice, dataset):
 
 def test_one_button_raises_the_budget_and_resumes_the_run(run, alice, browser):
     stopped(run)
-    page = browser.get(run.get_absolute_url()).content.decode()
+    page = browser.get(run.get_absolute_url()).text
     assert 'name="budget_calls" inputmode="numeric" autocomplete="off"' in page
     assert "Raise and resume" in page
-    assert f'href="/runs/{run.pk}/#raise"' in browser.get(reverse("runs")).content.decode()
+    assert f'href="/runs/{run.pk}/#raise"' in browser.get(reverse("runs")).text
     raise_it = reverse("run_raise", args=[run.pk])
-    refused = browser.post(raise_it, {"budget_calls": "10"}, follow=True).content.decode()
+    refused = browser.post(raise_it, {"budget_calls": "10"}, follow=True).text
     assert "The budget of 10 calls is used up. Raise it to resume the run." in refused
     assert not run.events.filter(kind="limit").exists()
     browser.post(raise_it, {"budget_calls": "2,000"})
     assert budget_of(reload(run)).calls == 2000
     assert reload(run).state == RunState.RUNNING
     assert run.events.get(kind="limit").message == "alice changed budget of calls from 10 to 2,000."
-    again = browser.post(raise_it, {"budget_calls": "3000"}, follow=True).content.decode()
+    again = browser.post(raise_it, {"budget_calls": "3000"}, follow=True).text
     assert "The run was not paused." in again
 
 
@@ -287,15 +286,14 @@ def test_the_page_warns_before_the_budget_is_used(run, browser):
     snapshot = take_snapshot(reload(run))
     assert snapshot["budget"]["calls"]["is_near"]
     assert snapshot["text"]["notice"].startswith("The budget is nearly used: 85 of 100 calls.")
-    assert snapshot["text"]["notice"] in browser.get(run.get_absolute_url()).content.decode()
+    assert snapshot["text"]["notice"] in browser.get(run.get_absolute_url()).text
 
 
 # --- The form of a new run
 
 
 def test_the_form_stores_a_budget_and_shows_it_again(alice, dataset):
-    sent = small_form(budget_calls="2", budget_seconds="60")
-    client_of(alice).post(reverse("run_new"), sent)
+    client_of(alice).post(reverse("run_new"), small_form(budget_calls="2", budget_seconds="60"))
     run = Run.objects.get()
     assert budget_of(run).model_dump() == {"dollars": None, "calls": 2, "seconds": 60.0}
     again = from_document(run.document)
@@ -325,4 +323,4 @@ def test_the_estimate_says_when_it_exceeds_the_budget(alice, dataset):
         found = estimate(run_document(dataset, budget=budget), every_dataset()).over_budget
         assert [line[-len(end) :] for line, end in zip(found, told, strict=True)] == told
     panel = client_of(alice).post(reverse("run_estimate"), small_form(budget_calls="2"))
-    assert "pauses at the budget of 2 calls" in panel.content.decode()
+    assert "pauses at the budget of 2 calls" in panel.text

@@ -94,8 +94,7 @@ def endpoint_at(base_url, key="", kind=EndpointKind.OPENAI):
 async def ask(endpoint, cache, document=DOCUMENT):
     async with Client() as client:
         providers = {"it": build_provider(endpoint, client)}
-        configuration = read_configuration(document)
-        (score,) = await run_here(configuration, CASES, providers, cache=cache)
+        (score,) = await run_here(read_configuration(document), CASES, providers, cache=cache)
     return score
 
 

@@ -102,8 +102,7 @@ def test_pressing_launch_twice_starts_one_run_of_its_version_which_outlives_it(a
 def test_what_keeps_it_from_being_launched_is_said_on_its_page(alice, stored, dataset):
     dataset.delete()
     answer = client_of(alice).post(reverse("configuration_launch", args=[stored.pk]))
-    assert answer.status_code == 400
-    assert "It was not launched" in answer.text
+    assert (answer.status_code, "It was not launched" in answer.text) == (400, True)
     assert "There is no dataset" in answer.text
 
 
@@ -126,8 +125,7 @@ def test_the_new_run_form_saves_it_and_makes_a_run_of_it_if_nothing_was_changed(
     assert changed.configuration is None
     share_configuration(stored, alice, is_shared=True)
     refused = client_of(bob).post(reverse("configuration_save"), sent)
-    assert refused.status_code == 400
-    assert 'href="#id_save_name"' in refused.text
+    assert (refused.status_code, 'href="#id_save_name"' in refused.text) == (400, True)
     assert "of somebody else already" in refused.text
     assert Configuration.objects.get().version == 1
 

@@ -90,8 +90,7 @@ def test_twenty_launches_at_once_with_one_key_make_one_run(alice, document):
 
 
 def test_the_demo_brings_its_own_parts_and_changes_none(alice):
-    run = start_demo(alice)
-    assert run.planned == 3 * 2 * 60
+    assert start_demo(alice).planned == 3 * 2 * 60
     endpoint = Endpoint.objects.get(name="simulated")
     Endpoint.objects.update(max_concurrent=3)
     start_demo(alice)
@@ -232,8 +231,7 @@ def test_a_file_and_what_is_set_on_the_command_line_are_read_alike(tmp_path):
     file.write_text(json.dumps(run_document_of(FROM_A_BROWSER)))
     parser = ArgumentParser()
     add_document(parser)
-    options = vars(parser.parse_args([str(file), "--set", 'name="a\\r\\nb"']))
-    loaded = load_document(options)
+    loaded = load_document(vars(parser.parse_args([str(file), "--set", 'name="a\\r\\nb"'])))
     assert (loaded["prompts"][0]["user"], loaded["name"]) == (LINES, "a\nb")
 
 
@@ -267,8 +265,7 @@ def test_a_document_that_is_nested_too_deeply_is_refused_not_a_crash(alice, data
         deep = [deep]
     models = [{"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": deep}}]
     document = {**run_document_of(LINES), "models": models}
-    answer = Asker(alice).post("/runs", {"configuration": document})
-    assert answer.status_code == 422
+    assert Asker(alice).post("/runs", {"configuration": document}).status_code == 422
 
 
 def test_stored_configurations_are_mended_and_stored_runs_are_not(alice):

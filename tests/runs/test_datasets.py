@@ -165,17 +165,14 @@ def test_all_problems_are_listed_at_once_and_many_end_with_a_count():
         import_dataset(None, "bad", "a,b\n1,2\n3\n4,5,6\n7,8\n9\n", "csv")
     assert [problem.line for problem in error.value.problems] == [3, 4, 6]
     problems = preview_dataset("a,b\n" + "1\n" * 80 + "1,2\n", "csv").problems
-    assert len(problems) == 51
-    assert problems[-1].message == "… and 30 more problems after this."
+    assert (len(problems), problems[-1].message) == (51, "… and 30 more problems after this.")
 
 
 def test_a_preview_counts_all_rows_keeps_the_first_and_stores_nothing():
     text = "n\n" + "".join(f"{n}\n" for n in range(1_000))
     preview = preview_dataset(text, "csv", limit=3)
-    assert preview.columns == ["n"]
-    assert preview.rows == [{"n": "0"}, {"n": "1"}, {"n": "2"}]
-    assert preview.total == 1_000
-    assert preview.problems == []
+    assert (preview.columns, preview.rows) == (["n"], [{"n": "0"}, {"n": "1"}, {"n": "2"}])
+    assert (preview.total, preview.problems) == (1_000, [])
     assert not Dataset.objects.exists()
 
 

@@ -140,8 +140,7 @@ def test_prices_and_servers_are_stored(ada):
     saved.prices = {**prices, "free": {"input": 0, "output": 0}}
     endpoints.save_endpoint(ada, saved, None)
     stored = Endpoint.objects.get(pk=saved.pk)
-    assert stored.more_urls == ["https://b.example"]
-    assert stored.prices == saved.prices
+    assert (stored.more_urls, stored.prices) == (["https://b.example"], saved.prices)
 
 
 # --- Prices of the kept list: filled in with their date, beaten by a person's own
@@ -183,8 +182,7 @@ def test_known_prices_are_filled_in_and_unknown_ones_stay_unknown(ada):
     saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", "mine"))
     stored = Endpoint.objects.get(pk=saved.pk)
     assert stored.prices == {"gpt-4o": listed("gpt-4o")}
-    assert stored.prices_from_list == ["gpt-4o"]
-    assert stored.price_list_date == kept_list().day
+    assert (stored.prices_from_list, stored.price_list_date) == (["gpt-4o"], kept_list().day)
     assert stored.models_without_price == ["mine"]
     saved.model_names = ["gpt-4o", "gpt-4o-mini"]  # one that is added later
     assert endpoints.save_endpoint(ada, saved).prices_from_list == ["gpt-4o", "gpt-4o-mini"]
@@ -221,10 +219,10 @@ def test_the_page_says_where_a_price_comes_from(ada, bob):
     page.post(reverse("endpoint_new"), {**sent, "model_names": "gpt-4o\nmine"})
     stored = Endpoint.objects.get()
     day = f"{kept_list().day:%-d %b %Y}"
-    shown = page.get(stored.get_absolute_url()).content.decode()
+    shown = page.get(stored.get_absolute_url()).text
     assert f"From the price list of {day}" in shown
     assert 'Unknown: <span class="mono">mine</span>' in shown
-    assert f"from the list of {day}" in viewer.get(stored.get_absolute_url()).content.decode()
+    assert f"from the list of {day}" in viewer.get(stored.get_absolute_url()).text
 
 
 def test_the_kept_list_is_what_the_package_says_and_an_endpoint_may_have():

@@ -37,7 +37,7 @@ def dataset(alice, endpoint):
 
 
 def words_of(answer):
-    return " ".join(answer.content.decode().split())
+    return " ".join(answer.text.split())
 
 
 def form(**fields):
@@ -172,11 +172,9 @@ def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice, endpoint):
     run = Run.objects.get()
     assert run.document["expected"] == "answer"
     set_expected_column(run.dataset, "question")
-    again = form(name="sent", dataset_source="paste", rows=rows)
-    client_of(alice).post(reverse("run_new"), again)
+    client_of(alice).post(reverse("run_new"), form(name="sent", dataset_source="paste", rows=rows))
     newest = Run.objects.latest("pk")
-    assert newest.dataset == run.dataset
-    assert newest.document["expected"] == "answer"
+    assert (newest.dataset, newest.document["expected"]) == (run.dataset, "answer")
 
 
 def test_the_longest_name_with_rows_in_place_makes_a_run_that_can_be_read(alice, endpoint):
@@ -215,8 +213,7 @@ def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(a
 def test_a_configuration_that_names_a_version_stays_with_it(alice, endpoint):
     old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
     store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
-    document = run_document(old)
-    stored = save_configuration(alice, "pinned", document)
+    stored = save_configuration(alice, "pinned", run_document(old))
     page = client_of(alice).get(reverse("run_new"), {"configuration": stored.pk})
     assert page.context["filled"].dataset == "sums@1"
     assert '<option value="sums@1" selected>' in words_of(page)

@@ -21,7 +21,7 @@ COMMON = sorted(Path(DOCS, "guides").glob("*.md"))
 
 def test_every_guide_of_the_folder_is_offered(alice):
     assert {f"guides/{path.name}" for path in COMMON} <= set(guide_files().values())
-    page = client_of(alice).get(reverse("help")).content.decode()
+    page = client_of(alice).get(reverse("help")).text
     for name in GUIDES:
         assert f'href="{reverse("help_guide", args=[name])}"' in page
     assert client_of(alice).get("/help/nonsense/").status_code == 404
@@ -30,7 +30,7 @@ def test_every_guide_of_the_folder_is_offered(alice):
 def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
     client, lost = client_of(alice), []
     for name in GUIDES:
-        page = client.get(reverse("help_guide", args=[name])).content.decode()
+        page = client.get(reverse("help_guide", args=[name])).text
         text = page[page.index('class="markdown"') : page.index('class="guide-side"')]
         headings = re.findall(r"^## (.+)$", (DOCS / guide_files()[name]).read_text(), re.MULTILINE)
         assert re.findall(r'<h2 id="([^"]*)"', text) == [anchor_of(one) for one in headings]
@@ -52,8 +52,7 @@ def test_a_guide_is_found_by_the_jump_box(alice):
         ("router", "/help/choosing-models/#a-router"),
         ("gate", "/help/ci/#run-it-with-a-gate"),
     ):
-        page = client_of(alice).get(reverse("jump"), {"q": typed}).content.decode()
-        assert f'href="{address}"' in page
+        assert f'href="{address}"' in client_of(alice).get(reverse("jump"), {"q": typed}).text
 
 
 def test_the_configurations_of_a_guide_are_some():

@@ -72,7 +72,7 @@ def test_the_form_takes_a_judge_and_shows_it_again(alice, browser, dataset, cour
     run = Run.objects.get()
     assert answer.status_code == 302
     assert run.document["scorers"] == [{"rubric": RUBRIC}]
-    page = browser.get(reverse("run_new"), {"run": run.pk}).content.decode()
+    page = browser.get(reverse("run_new"), {"run": run.pk}).text
     assert '<option value="court/sim-large">' in page
     assert 'name="scorer-rubric-judge" value="court/sim-large"' in page
     assert "It is &lt;b&gt;right&lt;/b&gt;.\nIt is short.</textarea>" in page
@@ -111,7 +111,7 @@ def test_calls_and_cost_of_judges_are_estimated_apart(alice, judged, court):
     assert any(line.startswith("It may take $") for line in found.over_budget)
     shown = Asker(alice).post("/runs/estimate", {"configuration": judged}).json()
     assert (shown["judge_calls"], shown["judge_cost"]) == (9, found.judge_cost_text)
-    panel = client_of(alice).post(reverse("run_estimate"), posted()).content.decode()
+    panel = client_of(alice).post(reverse("run_estimate"), posted()).text
     assert "at most 3 calls more" in " ".join(panel.split())
 
 
@@ -199,8 +199,8 @@ def test_the_cache_page_names_embeddings_instead_of_their_numbers(alice, browser
     run = make_run(alice, dataset)
     kept = add_cached_reply(run, "a" * 64, model="sim-embed", text=write_vector([0.5, -0.25]))
     odd = add_cached_reply(run, "b" * 64, text="float32 is a type")
-    assert "(the embedding of a text)" in browser.get(reverse("cache")).content.decode()
-    page = browser.get(reverse("cache_entry", args=[kept.key])).content.decode()
+    assert "(the embedding of a text)" in browser.get(reverse("cache")).text
+    page = browser.get(reverse("cache_entry", args=[kept.key])).text
     assert "A vector of 2 numbers: 0.5000, -0.2500…" in page
     assert "float32 is a type" in browser.get(reverse("cache_entry", args=[odd.key])).text
 
@@ -277,8 +277,7 @@ def test_a_panel_shows_how_well_it_agrees(alice, dataset):
     assert "Agreement of the judges, &lt;b&gt;jury" in page
     assert "<dd>0.72</dd>" in page
     assert "<dd>75.0 %</dd>" in page
-    shown = Asker(alice).get(f"/runs/{run.pk}/agreement").json()
-    assert shown == {"panels": [found.model_dump()]}
+    assert Asker(alice).get(f"/runs/{run.pk}/agreement").json() == {"panels": [found.model_dump()]}
 
 
 def test_judges_that_always_say_the_same_have_no_alpha_and_a_large_run_is_sampled(
@@ -325,8 +324,7 @@ def test_the_page_says_how_long_judges_take(alice, dataset):
     run = make_run(alice, dataset, done=3, calls_sent=6, cost=0.5, by_role={"judge": use})
     page = client_of(alice).get(reverse("run", args=[run.pk])).text
     assert "judge: 5 calls, 1 failed, 3 sent, $0.25, 250 ms each, 2 from the cache" in page
-    shown = Asker(alice).get(f"/runs/{run.pk}").json()["roles"]["judge"]
-    assert shown["latency_mean_ms"] == 250.0
+    assert Asker(alice).get(f"/runs/{run.pk}").json()["roles"]["judge"]["latency_mean_ms"] == 250.0
 
 
 def test_a_panel_that_lost_a_judge_says_so_on_the_page(alice, dataset):
@@ -339,7 +337,6 @@ def test_a_panel_that_lost_a_judge_says_so_on_the_page(alice, dataset):
         Run.objects.filter(pk=run.pk).update(done=len(votes) + 1, failed=1)
         (found,) = agreement_of(Run.objects.get(pk=run.pk))
         assert (found.trials, found.not_judged) == (len(votes), 1)
-        page = client_of(alice).get(reverse("run", args=[run.pk])).text
-        text = " ".join(page.split())
+        text = " ".join(client_of(alice).get(reverse("run", args=[run.pk])).text.split())
         assert "1 answer has no verdict, since a judge failed." in text
         assert f"/runs/{run.pk}/scores/?error=scorer_error" in text

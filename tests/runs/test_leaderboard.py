@@ -48,8 +48,7 @@ def fill(run, rows):
                 given = {"value": outcome, "passed": outcome is not None and outcome >= 0.5}
                 failed = {"error_class": "timeout", "value": None, "passed": None}
                 fields = failed if outcome is None else given
-                at = len(scores)
-                scores.append(new_score(run, case, candidate, at, repeat=repeat, **fields))
+                scores.append(new_score(run, case, candidate, len(scores), repeat=repeat, **fields))
     Score.objects.bulk_create(scores)
     for candidate in run.candidates.all():
         mine = [score for score in scores if score.candidate_id == candidate.pk]
@@ -99,8 +98,7 @@ def test_a_candidate_that_fails_can_not_win(alice):
     run = make(alice, [RIGHT] + [FAILED] * 9, [RIGHT] * CASES, [FAILED] * CASES)
     rows = leaderboard(run)
     assert names(rows) == [(1, 1), (0, 2), (2, None)]
-    assert rows[1].failed_share == 0.9
-    assert rows[1].value_failures_wrong == 0.1
+    assert (rows[1].failed_share, rows[1].value_failures_wrong) == (0.9, 0.1)
     assert rows[2].value is None
     cells = re.findall(r'<td data-label="Failed".*?</td>', page_of(run, alice), re.DOTALL)
     texts = [" ".join(re.sub(r"<[^>]*>", "", cell).split()) for cell in cells]
@@ -130,8 +128,7 @@ def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):
 
 def test_one_that_is_better_on_every_case_is_separable_though_intervals_overlap(alice):
     hard = [case / 40 for case in range(40)]  # the same cases are hard for both
-    run = make(alice, [value + 0.1 for value in hard], hard)
-    best, other = rows_of(run)
+    best, other = rows_of(make(alice, [value + 0.1 for value in hard], hard))
     assert other.high > best.low
     assert other.separable
     assert best.leads
@@ -187,8 +184,7 @@ def test_values_that_are_no_shares_have_the_bootstrap_beside_them(alice):
         drawn.append((row.low, row.bootstrap.low))
     assert drawn[0][1] == pytest.approx(drawn[0][0], abs=0.04)
     assert drawn[1][0] < 0 <= drawn[1][1]  # draws stay within what was seen
-    page = page_of(run, alice)
-    assert "Student&#x27;s t for other values, below it the bootstrap" in page
+    assert "Student&#x27;s t for other values, below it the bootstrap" in page_of(run, alice)
     shares = leaderboard(make(alice, [RIGHT, WRONG]))[0]
     assert (shares.interval, shares.bootstrap) == ("wilson", None)
 
@@ -282,8 +278,7 @@ def test_the_api_and_the_file_of_candidates_tell_the_same_without_a_formula(alic
     row = rows_of(run, 3)[1]
     assert best["versus_best"] is None
     assert other["versus_best"] == row.versus_best.as_record()
-    assert other["versus_best"]["cases"] == 10
-    assert other["repeats"] == row.repeats._asdict()
+    assert (other["versus_best"]["cases"], other["repeats"]) == (10, row.repeats._asdict())
     assert (other["low"], other["high"], other["interval"]) == (row.low, row.high, "wilson")
     assert (other["compared_cases"], other["cases"]) == (10, 10)
     assert asker.get(f"/runs/{run.pk}/candidates", k=0).status_code == 422
@@ -311,8 +306,7 @@ def test_reports_tell_the_same(alice):
     assert "pass@" not in told
     assert "About 60 more cases would separate them." in "".join(lines_below(report))
     assert report.as_record()["candidates"][1]["versus_best"]["more_cases"] == 60
-    repeated = make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4)
-    report = report_of_run(repeated)
+    report = report_of_run(make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4))
     assert "| majority | pass@4 | pass^4 |" in write_markdown(report)
     heads = [str(column.header) for column in leaderboard_table(report.candidates).columns]
     assert heads[:7] == [

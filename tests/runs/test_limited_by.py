@@ -124,8 +124,7 @@ def test_a_limit_of_the_run_or_the_endpoint_is_named(settings, run, endpoint):
         if cause.endswith("slots"):
             at_once = limits.get("max_concurrent", 20)
             assert snapshot["limited_by"]["limit"] == snapshot["limit"] == at_once
-            assert snapshot["limit_steps"] == [[0, at_once]]
-            assert snapshot["rate_limit"] is None
+            assert (snapshot["limit_steps"], snapshot["rate_limit"]) == ([[0, at_once]], None)
     assert {cause: one["limited_by"]["cause"] for cause, one in found.items()} == {
         cause: cause for cause in LIMITED
     }
@@ -204,7 +203,7 @@ def test_nothing_is_said_of_a_run_that_does_not_go_on(settings, run, endpoint):
 def test_the_page_shows_the_sentence_and_the_api_has_it(settings, run, endpoint, bob):
     work(settings, run, endpoint, 30)
     text = "Limited by simulated&#x27;s 20 calls at once."
-    assert text in client_of(bob).get(reverse("run", args=[run.pk])).content.decode()
+    assert text in client_of(bob).get(reverse("run", args=[run.pk])).text
     asker = Asker(bob)
     for path in ("/runs", f"/runs/{run.pk}"):
         answer = asker.get(path).json()

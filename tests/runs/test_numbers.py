@@ -80,8 +80,7 @@ def test_a_running_run_is_told_in_text_and_ticks_hold_only_the_end_of_its_chart(
     snapshot = take_snapshot(run)
     text = snapshot["text"]
     assert (snapshot["seq"], snapshot["percent"]) == (9, 50.0)
-    assert text["progress"] == "15 of 30 trials"
-    assert text["score"] == "0.500"
+    assert (text["progress"], text["score"]) == ("15 of 30 trials", "0.500")
     assert text["score_context"] == "n = 14; 0.467 if failures count as wrong"
     assert text["cache_context"] == "11 sent, 3 from cache, 1 shared with identical calls"
     assert text["in_flight_context"] == "limit 20, peak 0"
@@ -170,8 +169,7 @@ def test_an_estimate_of_a_large_run_takes_a_sample(alice, document, django_asser
     document |= {"dataset": "many", "repeats": 16}
     with django_assert_max_num_queries(20):
         found = estimate(document, every_dataset())
-    assert found.trials == 3 * 4000 * 16
-    assert found.calls_cached == 0
+    assert (found.trials, found.calls_cached) == (3 * 4000 * 16, 0)
     assert found.calls_cached_text.startswith("about 0 (0 to")
 
 
@@ -180,8 +178,7 @@ def test_an_estimate_of_a_large_run_takes_a_sample(alice, document, django_asser
 
 def every(seconds, until, trials=1):
     """An answer now and then, as the newest samples tell it."""
-    found = [Answered(second, trials) for second in range(0, until, seconds)]
-    return found[::-1][:NEWEST]
+    return [Answered(second, trials) for second in range(0, until, seconds)][::-1][:NEWEST]
 
 
 LONG_AGO = [*every(10, until=200)[:10], Answered(60, 900)]
@@ -358,7 +355,7 @@ def test_a_runs_cost_is_told_in_words(alice, dataset):
 def test_the_cost_tile_is_live_and_shows_the_snapshots_text(alice, dataset):
     run = make_run(alice, dataset, scored=2, done=2, cost=0.0123, cost_saved=0.004)
     assert take_snapshot(run)["text"]["cost_value"] == "$0.0123"
-    page = client_of(alice).get(run.get_absolute_url()).content.decode()
+    page = client_of(alice).get(run.get_absolute_url()).text
     assert '<span class="tile-value" data-live="cost_value">$0.0123</span>' in page
     assert 'data-live="cost_context">$0.004 saved by the cache</span>' in page
     assert page.count('class="tile"') == 6
@@ -389,8 +386,7 @@ def test_a_trial_says_what_it_cost_or_why_nobody_knows(alice, dataset):
         (failed("too_large"), "unknown: the model has no price"),  # an answer of no use
     ):
         score = add_score(run, case, run.candidates.get(), 0, **fields)
-        page = client_of(alice).get(score.get_absolute_url()).content.decode()
-        assert f"<dt>Cost</dt><dd>{text}" in page
+        assert f"<dt>Cost</dt><dd>{text}" in client_of(alice).get(score.get_absolute_url()).text
         score.delete()
 
 

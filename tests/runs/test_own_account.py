@@ -140,8 +140,7 @@ def test_a_new_password_for_somebody_who_forgot_theirs(ada, alice):
     elsewhere = sign_in()
     path = link_on(client_of(ada).post(reverse("person_password", args=[alice.pk])))
     assert is_signed_in(elsewhere), "until a new one is chosen, nothing changes"
-    answer = choose(Client(), path, "short", "short")
-    assert "at least 12 characters" in answer.text
+    assert "at least 12 characters" in choose(Client(), path, "short", "short").text
     assert choose(Client(), path).status_code == 302
     assert not is_signed_in(elsewhere)
     assert choose(Client(), path).status_code == 404
@@ -213,8 +212,7 @@ def test_a_choice_holds_on_other_devices_over_what_they_remember(client, bob):
     assert f'href="{reverse("profile")}"' in shown
     phone.cookies["theme_unsaved"] = "light"  # under way: it counts in its browser until then
     assert 'data-theme="light"' in page(phone)
-    answer = phone.post(reverse("theme"), {"theme": "light"})
-    assert answer.cookies["theme_unsaved"]["max-age"] == 0
+    assert phone.post(reverse("theme"), {"theme": "light"}).cookies["theme_unsaved"]["max-age"] == 0
     assert 'data-theme="light"' in page(desk)
 
 
@@ -243,8 +241,7 @@ def test_pages_show_times_in_the_zone_which_comes_with_the_account_and_files_do_
 @pytest.mark.postgresql("locks: a profile is made or held")
 def test_a_script_changes_what_it_names_and_nothing_else(bob):
     assert {"UTC", LONDON, "America/New_York", "Pacific/Auckland"} < set(time_zones())
-    longest = Profile._meta.get_field("time_zone").max_length
-    assert max(map(len, time_zones())) <= (longest or 0)
+    assert max(map(len, time_zones())) <= (Profile._meta.get_field("time_zone").max_length or 0)
     asker, browser = Asker(bob), client_of(bob)
     for chosen, field in (
         ({"theme": "pink", "time_zone": "UTC"}, "theme"),

@@ -30,8 +30,7 @@ def questions(alice):
 def pair(alice, questions):
     """Two fell, one rose, one failed in each, one is only in the base."""
     base = make_scored(alice, questions, [1, 1, 0, 1, None, 1, 1, 1, 1, 1, 1, 1])
-    other = make_scored(alice, questions, [0, 0, 1, None, 1, 1, 1, 1, 1, 1, 1])
-    return base, other
+    return base, make_scored(alice, questions, [0, 0, 1, None, 1, 1, 1, 1, 1, 1, 1])
 
 
 def show(client, base, *others, status=200, **query):
@@ -74,8 +73,7 @@ def test_it_says_first_whether_they_can_be_compared_and_cases_are_filtered(clien
     assert "provisional" not in page
     [address] = re.findall(r'data-open="(/compare/trials/\?of=\d+-0&of=\d+-0)"', pages["regressed"])
     part = client.get(address, headers={"X-Part": "row"}).text
-    assert "<html" not in part
-    assert "What is 0 + 1?" in part
+    assert ("<html" in part, "What is 0 + 1?" in part) == (False, True)
     assert f"The answer of run {base.pk} is 1." in part
     assert f"[gone: </span>{base.pk}" in part
     assert f"[new: </span>{other.pk}" in part
@@ -231,5 +229,4 @@ def test_a_page_stays_small_and_asks_a_fixed_number_of_queries(
         assert len(cases_in(page)) == 50
         assert "Page 2 of 3" in page
     ten = [f"{run.pk}:{candidate}" for run in runs for candidate in (0, 1)]
-    answer = client.get(f"/compare/?base={ten[0]}&with={','.join(ten[1:])}")
-    assert len(answer.content) < 150_000
+    assert len(client.get(f"/compare/?base={ten[0]}&with={','.join(ten[1:])}").content) < 150_000

@@ -126,8 +126,7 @@ def page_of(person, run, **given):
 
 
 def test_the_generation_under_way_fills_up(ann):
-    run = make_evolution(ann, until=25)
-    page = page_of(ann, run)
+    page = page_of(ann, make_evolution(ann, until=25))
     assert "Generation 1 is being tried" in page
     told = re.search(r"0 of (\d+) genomes done; 25 of (\d+) trials\.", page)
     assert told is not None
@@ -165,8 +164,7 @@ def test_an_actor_and_critic_has_episodes(ann):
     hybrid = {"name": "hybrid", "population_size": 4, "num_candidates": 2, "update_interval": 3}
     document = evolution_document(operators=["sections"])
     document["strategy"] = {**hybrid, "max_episodes": 4, "evolution_interval": 2}
-    run = play(create_run(ann, document))
-    page = page_of(ann, run)
+    page = page_of(ann, play(create_run(ann, document)))
     assert "Fitness by episode" in page
     assert "Population of episode 4" in page
     assert "generation" not in re.sub(
@@ -188,8 +186,7 @@ def test_a_large_evolution_fits_the_page(ann):
     prompts = [{"name": f"p{n}", "system": f"Number {n}. {text}"} for n in range(4)]
     make_dataset(ann, "two", rows=2)
     changes = {"dataset": "two", "prompts": prompts, "operators": ["words"]}
-    document = evolution_document(**changes, strategy=strategy)
-    run = play(create_run(ann, document), better_and_better)
+    run = play(create_run(ann, evolution_document(**changes, strategy=strategy)), better_and_better)
     answer = client_of(ann).get(reverse("run", args=[run.pk]))
     assert answer.context["evolution"].current == 100
     assert len(answer.content) <= LARGEST_PAGE
@@ -256,8 +253,7 @@ def browser(alice, endpoint):
 
 def shown_again(browser, alice):
     """The page of a form that is filled in with the document."""
-    run = create_run(alice, DOCUMENT)
-    return browser.get(reverse("run_new"), {"run": run.pk})
+    return browser.get(reverse("run_new"), {"run": create_run(alice, DOCUMENT).pk})
 
 
 def test_what_the_page_shows_of_an_evolution_launches_it_again(alice, browser):
@@ -375,5 +371,4 @@ def test_an_estimate_tells_least_and_most_and_what_proposals_cost():
     assert 0 < dear < found.dollars
     assert dear > 0.5 * found.dollars  # few calls, but of a model a hundred times as dear
     few = {"name": "hybrid", "max_episodes": 2, "update_interval": 2}
-    hybrid = estimate({**DOCUMENT, "strategy": few}, every_dataset())
-    assert "first episode" in hybrid.bounds_text
+    assert "first episode" in estimate({**DOCUMENT, "strategy": few}, every_dataset()).bounds_text

@@ -140,7 +140,7 @@ def hostile_candidate(run, text):
 def read(client, address):
     answer = client.get(address)
     assert answer.status_code == 200, address
-    return foreign_markup(answer.content.decode())
+    return foreign_markup(answer.text)
 
 
 def test_hostile_texts_stay_text_on_the_pages_of_a_run(ada, run):
@@ -193,9 +193,9 @@ def test_what_is_typed_comes_back_as_text(ada):
         ):
             answer = client.post(reverse(name), data)
             assert answer.status_code == 400, (text, name)
-            markup[text, name, data.get("mode")] = foreign_markup(answer.content.decode())
+            markup[text, name, data.get("mode")] = foreign_markup(answer.text)
         for field in ("q", "state", "kind", "before"):
-            page = client.get(reverse("runs"), {field: text}).content.decode()
+            page = client.get(reverse("runs"), {field: text}).text
             markup[text, "runs", field] = foreign_markup(page)
     assert len(markup) == 2 * (4 + 4)
     assert {where: found for where, found in markup.items() if found} == {}

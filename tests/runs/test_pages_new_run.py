@@ -305,8 +305,7 @@ def test_pasted_rows_belong_to_their_run_and_are_there_when_it_is_duplicated(bro
     launch(browser, dataset_source="paste", rows=rows)
     run = Run.objects.get()
     assert (run.dataset.rows, run.dataset.is_hidden) == (2, True)
-    page = duplicate_of(browser, run).text
-    assert f'<option value="{run.dataset.name}@1" selected>' in page
+    assert f'<option value="{run.dataset.name}@1" selected>' in duplicate_of(browser, run).text
     launch(browser, dataset=f"{run.dataset.name}@1", key="again")
     assert [run.dataset.pk] * 2 == list(Run.objects.values_list("dataset", flat=True))
 
@@ -327,8 +326,7 @@ def test_yaml_is_read_by_the_same_schema_and_shows_what_the_form_cannot(alice, b
     assert "Choose use, refresh or off" in refused.message
     assert browser.post(reverse("run_new"), {"mode": "yaml", "yaml": "kind: ["}).status_code == 400
     again = duplicate_of(browser, run).context["filled"]
-    assert again.mode == "yaml"
-    assert again.yaml_document() == left_open(run)
+    assert (again.mode, again.yaml_document()) == ("yaml", left_open(run))
 
 
 def test_prompts_are_added_and_removed_without_scripts(browser):

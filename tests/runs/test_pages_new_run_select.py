@@ -106,8 +106,7 @@ def test_what_the_page_shows_of_a_choice_launches_it_again(alice, browser):
 
 
 def test_what_is_wrong_is_said_at_its_field(alice, browser):
-    run = create_run(alice, DOCUMENT)
-    page = browser.get(reverse("run_new"), {"run": run.pk}).text
+    page = browser.get(reverse("run_new"), {"run": create_run(alice, DOCUMENT).pk}).text
     sent = sent_by(page)
     for changes, field, says in PROBLEMS:
         problems = problems_of(alice, {**sent, **changes})
@@ -162,8 +161,7 @@ def test_a_blank_form_offers_every_strategy_and_takes_the_recommended_one(browse
     assert shown.document()["strategy"] == "paired_elimination"
     assert "objective" not in shown.document()
     names = re.findall(r'name="strategy" value="(\w+)"', page)
-    assert names[0] == "paired_elimination"
-    assert sorted(names) == sorted(SELECTIONS)
+    assert (names[0], sorted(names)) == ("paired_elimination", sorted(SELECTIONS))
     assert [name for name in SELECTIONS if f'name="strategy-{name}-confidence"' not in page] == []
     assert "Paired elimination (recommended)" in page
     assert "Weight of cost" in page

@@ -70,8 +70,7 @@ def test_an_estimate_knows_what_past_episodes_took(alice):
     assert (first.trials, first.calls_to_send, first.cost_text) == (10, 0, "$0.00")
     assert "1 s a trial is assumed" in first.basis
     assert first.seconds_high == 5
-    run = work_through(create_run(alice, document), Player(document))
-    assert run.state == "completed"
+    assert work_through(create_run(alice, document), Player(document)).state == "completed"
     then = estimate(document, Dataset.objects.none(), alice)
     assert "From 10 past trials of the same candidates" in then.basis
     assert then.seconds_high < 5
@@ -118,16 +117,13 @@ def test_failed_episodes_are_told_in_no_mean_and_can_be_played_again(alice, brow
         shown = browser.get(reverse("run", args=[run.pk]), {"episode": place}).text
         assert ("data-replay-play" in shown) == wanted, place
         assert ("replay-window" in shown) == wanted, place
-    trial = browser.get(reverse("trial", args=[run.pk, 1])).text
-    assert "Record" in trial
-    record = browser.get(reverse("trial_record", args=[run.pk, 1])).json()
-    assert record["play"]
+    assert "Record" in browser.get(reverse("trial", args=[run.pk, 1])).text
+    assert browser.get(reverse("trial_record", args=[run.pk, 1])).json()["play"]
     assert Score.objects.filter(error_class="policy_error", value=None).count() == 2
     # Episodes played again replace those that failed; the others are not read again.
     assert rollout_of(run).missions[0].failed == 2
     assert retry_failed(run, alice) == 2
-    again = work_through(Run.objects.get(pk=run.pk), Player(document))
-    (mission,) = rollout_of(again).missions
+    (mission,) = rollout_of(work_through(Run.objects.get(pk=run.pk), Player(document))).missions
     assert (mission.done, mission.failed) == (4, 0)
     assert [row.position for row in mission.episodes] == [0, 1, 2, 3]
     assert all(row.score for row in mission.policies)
@@ -194,5 +190,4 @@ def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(a
     assert answer.headers["Location"] == run.get_absolute_url()
     assert (run.kind, run.planned) == ("rollout", 54)
     page = browser.get(create_run(alice, rollout()).get_absolute_url())
-    assert page.status_code == 200
-    assert "0 of 6 episodes" in page.text
+    assert (page.status_code, "0 of 6 episodes" in page.text) == (200, True)

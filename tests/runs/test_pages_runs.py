@@ -78,8 +78,7 @@ def test_paging_there_and_back_shows_every_run_once(alice, set_constant):
         address = f"{reverse('runs')}?before={older}" if older else ""
     assert [number for numbers, _ in pages for number in numbers] == made[::-1]
     assert len(pages) == 3
-    back = client.get(reverse("runs"), {"after": pages[-1][1]})
-    assert ids_on(back.text) == pages[-2][0]
+    assert ids_on(client.get(reverse("runs"), {"after": pages[-1][1]}).text) == pages[-2][0]
 
 
 def test_filters_are_in_the_address_combine_and_can_be_cleared(alice):
@@ -229,11 +228,11 @@ def test_the_pages_of_a_large_run_are_small_and_ask_little(alice, browser):
 def test_a_leaderboard_of_many_candidates_is_cut_until_all_are_asked_for(alice, browser):
     run = make_large_run(alice, candidates=100, cases=3, repeats=1)
     page = browser.get(f"/runs/{run.pk}/")
-    text = page.content.decode()
+    text = page.text
     assert len(page.context["leaderboard"].rows) == 40
     assert "The best 40 of 100 candidates are shown." in text
     assert 'href="?all=1">Show all' in text
     assert len(page.content) <= MOST_BYTES
     whole = browser.get(f"/runs/{run.pk}/?all=1")
     assert len(whole.context["leaderboard"].rows) == 100
-    assert f'data-leaderboard="/runs/{run.pk}/leaderboard/?all=1"' in whole.content.decode()
+    assert f'data-leaderboard="/runs/{run.pk}/leaderboard/?all=1"' in whole.text

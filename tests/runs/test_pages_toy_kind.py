@@ -71,5 +71,4 @@ def test_the_api_and_comparisons_know_it(asker, run, document):
     assert asker.get(f"/runs/{run.pk}/combinations").status_code == 409
     other = asker.post("/runs", {"configuration": document})
     assert other.status_code == 202
-    found = compare_runs(run, Run.objects.get(pk=other.json()["id"]))
-    assert found.base.n == 1
+    assert compare_runs(run, Run.objects.get(pk=other.json()["id"])).base.n == 1

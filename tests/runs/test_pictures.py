@@ -53,8 +53,7 @@ def heatmap_of(run, person):
 
 
 def pictures_of(run, person):
-    text = client_of(person).get(f"/runs/{run.pk}/pictures/").text
-    return " ".join(text.split())
+    return " ".join(client_of(person).get(f"/runs/{run.pk}/pictures/").text.split())
 
 
 @pytest.mark.postgresql("aggregates: right answers and failures are counted by case")
@@ -154,8 +153,7 @@ def test_scores_of_right_and_wrong_are_two_bars_and_others_are_spread_over_bins(
     assert "Scores of strong · simulated/sim-large: 1 at 0, 2 at 1" in pictures_of(run, alice)
     other = make_run(alice, run.dataset)
     store(other, {"plain": [[0.0, 0.52, 0.5, 1.0]]})
-    page = pictures_of(other, alice)
-    assert "1 at 0.00 to 0.05, 2 at 0.50 to 0.55, 1 at 0.95 to 1.00" in page
+    assert "1 at 0.00 to 0.05, 2 at 0.50 to 0.55, 1 at 0.95 to 1.00" in pictures_of(other, alice)
 
 
 def test_cost_is_drawn_against_quality_with_the_front(alice, run):
@@ -228,8 +226,7 @@ def test_every_candidate_and_case_is_added_up_in_one_query(repeated):
     for each in found:
         scores = by_hand[each.candidate_id, each.case_id]
         values = [score.value for score in scores if score.value is not None]
-        assert each.n == len(values)
-        assert each.total == sum(values)
+        assert (each.n, each.total) == (len(values), sum(values))
         assert each.passes == sum(bool(score.passed) for score in scores)
         assert (each.failures, each.done) == (len(scores) - len(values), REPEATS)
         assert each.mean == (sum(values) / len(values) if values else None)

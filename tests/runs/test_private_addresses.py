@@ -92,8 +92,7 @@ def test_another_private_address_is_asked_about_again_and_a_public_one_never(adm
 
 
 def test_an_operator_is_told_whom_to_ask_and_in_the_admin_it_is_the_same(admin):
-    operator = make_person("olga", role=Role.OPERATOR)
-    answer = add(client_of(operator), private_addresses=[PLACE])
+    answer = add(client_of(make_person("olga", role=Role.OPERATOR)), private_addresses=[PLACE])
     assert (answer.status_code, Endpoint.objects.count()) == (400, 0)
     assert "Ask an administrator (ada)" in answer.text
     User.objects.update(is_superuser=True)
@@ -197,8 +196,7 @@ async def test_a_run_stops_by_itself_when_its_address_is_revoked():
     stops: list[Any] = []
     clients, revoked = Clients(), at(f"{OLLAMA}/v1")
     providers = {"it": build_provider(revoked, clients.of(revoked))}
-    configuration = read_configuration(document)
-    scores = await run_here(configuration, cases, providers, on_stop=stops.append)
+    scores = await run_here(read_configuration(document), cases, providers, on_stop=stops.append)
     await clients.close()
     assert {score.error for score in scores} == {ForbiddenAddress.name}
     assert [stop.by for stop in stops] == ["errors"]

@@ -131,8 +131,7 @@ def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run)
     assert "The endpoint gone was removed" in answer.text
     Run.objects.update(kind="select")  # which decided by its trials
     answer = rerun(alice, run, "status=wrong", how="in_place")
-    assert answer.status_code == 400
-    assert "decided by these trials" in answer.text
+    assert (answer.status_code, "decided by these trials" in answer.text) == (400, True)
     assert (Run.objects.count(), run.scores.count()) == (1, 8)
 
 

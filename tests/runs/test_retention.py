@@ -133,8 +133,7 @@ def test_old_runs_are_announced_then_deleted_but_not_what_is_starred_archived_or
     page = page_of(ada)
     assert "Due now: 1 run." in page
     assert young.ended is not None
-    next_one = (young.ended + 90 * DAY).strftime("%b %Y, %H:%M")
-    assert next_one in page
+    assert (young.ended + 90 * DAY).strftime("%b %Y, %H:%M") in page
     assert Run.objects.get(pk=old.pk).archived is None, "it is only announced"
     act_until_done()
     deleted = Run.objects.filter(remove_after__isnull=False)
@@ -210,8 +209,7 @@ def test_only_administrators_set_the_rules_in_days_and_operators_read_them(ada):
     assert (answer.status_code, "Nothing was saved." in answer.text) == (400, True)
     assert not RetentionRules.objects.exists()
     page = page_of(make_person("olga", role=Role.OPERATOR))
-    assert "Administrators set these." in page
-    assert "data-retention" not in page
+    assert ("Administrators set these." in page, "data-retention" in page) == (True, False)
 
 
 @pytest.mark.usefixtures("data_folder")
@@ -240,7 +238,7 @@ def test_the_page_says_what_goes_and_what_stays_before_anything_does(alice, data
     first, second = full_run(alice, dataset, "a"), full_run(alice, dataset, "b")
     live = make_run(alice, dataset, state=RunState.RUNNING, ended=None)
     chosen = {"do": "delete", "run": [first.pk, second.pk, live.pk]}
-    page = client_of(alice).get(reverse(SEVERAL), chosen).content.decode()
+    page = client_of(alice).get(reverse(SEVERAL), chosen).text
     assert "Delete 2 runs" in page
     assert "2 runs, 6 scores, 6 records" in page
     assert "2 cached answers that they paid for stay" in page
@@ -253,10 +251,10 @@ def test_what_is_deleted_leaves_the_lists_and_can_be_brought_back(alice, dataset
     client, before = client_of(alice), rows()
     page = client.post(reverse(SEVERAL), {"do": "delete", "run": run.pk}, follow=True)
     undo = f"/runs/several/?do=restore&amp;run={run.pk}"
-    assert undo in page.content.decode()
+    assert undo in page.text
     assert (listed(alice), told(alice)) == ([kept.pk], [kept.pk])
     assert (listed(alice, state="deleted"), told(alice, archived="true")) == ([run.pk], [run.pk])
-    assert "This run is deleted" in client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "This run is deleted" in client.get(reverse("run", args=[run.pk])).text
     assert not remove_due(), "its time has not come"
     assert rows() == before
     client.post(reverse(SEVERAL), {"do": "restore", "run": run.pk})
@@ -319,13 +317,12 @@ def test_runs_of_others_are_left_alone_whatever_is_ticked(alice, dataset, bob):
     hidden, shared = make_run(alice, dataset), make_run(alice, dataset, is_shared=True)
     client = client_of(bob)
     chosen: Any = {"do": "delete", "run": [hidden.pk, shared.pk]}
-    page = client.get(reverse(SEVERAL), chosen).content.decode()
+    page = client.get(reverse(SEVERAL), chosen).text
     assert f"#{hidden.pk}" not in page
     assert "Only alice and operators may change this run." in page
     client.post(reverse(SEVERAL), chosen)
     assert Run.objects.filter(archived=None).count() == 2
-    operator = client_of(make_person("olga", role=Role.OPERATOR))
-    operator.post(reverse(SEVERAL), chosen)
+    client_of(make_person("olga", role=Role.OPERATOR)).post(reverse(SEVERAL), chosen)
     assert Run.objects.filter(archived=None).count() == 0
 
 
@@ -340,7 +337,7 @@ def test_ticked_runs_are_tagged_cancelled_and_retried(alice, dataset):
     client.post(reverse(SEVERAL), {"do": "cancel", "run": both})
     assert Run.objects.get(pk=live.pk).state == RunState.CANCELLED
     asked: Any = {"do": "retry", "run": both}
-    page = client.get(reverse(SEVERAL), asked).content.decode()
+    page = client.get(reverse(SEVERAL), asked).text
     assert "No trial failed." in page
     assert "A run that was cancelled does not go on." in page
     for query in ({"do": "explode"}, {"do": "delete", "run": ["x", "9" * 30]}, {}):

@@ -117,8 +117,7 @@ def test_the_chart_learns_when_and_how_the_limit_moved(run, alice):
     retune_run(run, alice, {"max_concurrent": 80}, "faster")
     run.refresh_from_db()
     snapshot = take_snapshot(run)
-    assert snapshot["limit"] == 80
-    assert snapshot["limit_steps"] == [[0, 50], [0, 20], [0, 80]]
+    assert (snapshot["limit"], snapshot["limit_steps"]) == (80, [[0, 50], [0, 20], [0, 80]])
     reasons = [mark["text"].split(". Why: ")[1] for mark in snapshot["marks"]]
     assert reasons == ["slower", "it is urgent", "faster"]
     assert snapshot["text"]["limits"].startswith("80 calls at once, 3,500 requests a minute, high")
@@ -159,7 +158,7 @@ def test_the_form_of_the_page_changes_limits_without_scripts(run, alice):
 
 
 def test_the_form_starts_with_it_and_without_numbers_sets_no_limits(browser, dataset):
-    page = browser.get(reverse("run_new")).content.decode()
+    page = browser.get(reverse("run_new")).text
     assert 'value="endpoint" checked' in page
     assert "as fast as it allows" in page
     assert "Empty: as many as the endpoint allows." in page

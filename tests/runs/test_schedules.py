@@ -294,8 +294,7 @@ def test_a_run_is_judged_when_it_has_ended(alice, stored, dataset):
         run = runs[state] = ended(stored, dataset, values, **fields)
         assert (judge_ended(now()), judge_ended(now()), run.gate.state) == (1, 0, "pending")
         found[case] = RunGate.objects.get(run=run).state
-        told = RunEvent.objects.filter(run=run).latest("pk").message
-        assert told.startswith(TOLD[state]), case
+        assert RunEvent.objects.filter(run=run).latest("pk").message.startswith(TOLD[state]), case
     assert found == {case: state for case, (*_, state) in JUDGED.items()}
     of_all = client_of(alice).get(stored.get_absolute_url()).text
     for state, run in runs.items():

@@ -61,8 +61,7 @@ def test_the_form_launches_a_slice_and_everything_says_which(alice, browser, dat
     assert (facts["cases"], facts["rows"]) == (10, 40)
     assert f"10 of 40 rows, {facts['slice']}" == WORDS
     again = from_document(run.document)
-    assert again.mode == "form"
-    assert again.part.document() == {**SLICE, "split": "train"}
+    assert (again.mode, again.part.document()) == ("form", {**SLICE, "split": "train"})
 
 
 def test_a_duplicate_shows_a_slice_in_the_form_where_it_has_room(alice, dataset):
@@ -126,8 +125,7 @@ def test_a_run_keeps_what_it_ran_on(alice, dataset):
     facts = Asker(alice).get(f"/runs/{run.pk}").json()["ran_on"]
     assert facts["code_version"].startswith(__version__)
     assert settings.COMMIT[:12] in facts["code_version"]
-    assert facts["scorers"] == {"exact": 1}
-    assert facts["limits"]["max_concurrent"] == 7
+    assert (facts["scorers"], facts["limits"]["max_concurrent"]) == ({"exact": 1}, 7)
     endpoint = facts["endpoints"]["simulated"]
     assert (endpoint["tokens_per_minute"], endpoint["adaptive"]) == (9000, False)
     page = words_of(client_of(alice).get(reverse("run_configuration", args=[run.pk])))
@@ -166,7 +164,7 @@ def test_the_form_asks_for_held_out_cases_and_fills_them_in_again(browser):
     assert run.planned == 2 * 9 * 2  # evaluations only
     again = browser.get(reverse("run_new"), {"run": run.pk})
     assert again.context["filled"].held_out == "0.25"
-    assert 'value="0.25"' in again.content.decode()
+    assert 'value="0.25"' in again.text
 
 
 @pytest.mark.usefixtures("document")
@@ -192,7 +190,7 @@ def test_an_estimate_counts_the_confirmation(alice, document):
         Asker(alice).post("/runs/estimate", {"configuration": {**document, "held_out": 3}}).json()
     )
     assert (told["held_out"], told["confirming"], told["calls_to_send"]) == (3, 6, 42)
-    page = client_of(alice).post(reverse("run_estimate"), filled("3")).content.decode()
+    page = client_of(alice).post(reverse("run_estimate"), filled("3")).text
     assert "3 cases: the best is scored on them" in page
 
 

@@ -186,10 +186,10 @@ def test_a_run_that_waits_for_nobody_says_so(alice, dataset):
 
 
 def test_every_page_shows_it_and_can_ask_for_it_alone(browser):
-    page = browser.get(reverse("datasets")).content.decode()
+    page = browser.get(reverse("datasets")).text
     assert 'data-health="trouble"' in page
     assert "Start one with manage.py work." in page
     beat("one", "two")
     assert browser.get(reverse("health")).content.strip() == b""
-    page = browser.get(reverse("datasets")).content.decode()
+    page = browser.get(reverse("datasets")).text
     assert 'data-address="/health/" hidden' in page

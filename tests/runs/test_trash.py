@@ -226,8 +226,7 @@ def test_an_import_brings_a_deleted_dataset_back_and_by_rest_things_go_at_once(a
 def test_commands_count_delete_archive_and_bring_back(ada):
     dataset = make_dataset(ada)
     run = full_run(ada, dataset, "a")
-    told = say("delete", "run", str(run.pk))
-    assert "1 run, 3 scores, 3 records; 1 cached answer stays." in told
+    assert "1 run, 3 scores, 3 records; 1 cached answer stays." in say("delete", "run", str(run.pk))
     assert Run.objects.get().archived is None
     assert say("delete", "run", f"#{run.pk}", yes=True).startswith("Deleted 1 run.")
     assert say("delete", "run", str(run.pk), yes=True).startswith("Deleted 0 runs.")

@@ -104,8 +104,7 @@ def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):
     assert "must be JSON" in refused.text
     page.post(reverse("endpoint_new"), sent)
     made = Endpoint.objects.get()
-    kept = {name: sent[f"option_app_{name}"] for name in ("path", "body", "answer")}
-    assert made.options == kept
+    assert made.options == {name: sent[f"option_app_{name}"] for name in ("path", "body", "answer")}
     tried = try_prompt(ada, made, "default", PROMPT)
     assert (tried.answer, tried.tokens_in, tried.cost) == (ANSWER, None, None)
 

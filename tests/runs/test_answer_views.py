@@ -150,11 +150,8 @@ CHANGES: dict[tuple[str, str], list[tuple[str, str]]] = {
 }
 
 
-def test_marks_what_changed():
+def test_what_changed_is_marked_and_both_texts_can_be_read_from_the_parts():
     assert {texts: diff_words(*texts).parts for texts in CHANGES} == CHANGES
-
-
-def test_both_texts_can_be_read_from_the_parts():
     for before, after in (
         ("a  b\n\nc\td", "b a c\n e"),
         ("p q", "p, (q"),
@@ -167,16 +164,13 @@ def test_both_texts_can_be_read_from_the_parts():
         assert "".join(part.text for part in parts if part.change != "gone") == after
 
 
-def test_a_long_text_is_cut_and_says_so():
+def test_a_long_text_is_cut_and_says_so_and_texts_are_shown_as_text():
     for text in ("a b " * 100_000, "x" * 5_000_000, " " * 5_000_000, "." * 100_000):
         diff = diff_words(text, "b a " * 100_000)
         assert diff.is_cut, text[:5]
         assert len(diff.parts) <= 4 * MOST_WORDS
     page = render_to_string("parts/word_diff.html", {"diff": diff})
     assert f"Only the first {MOST_WORDS} words of each text are compared." in page
-
-
-def test_the_part_shows_texts_as_text():
     diff = diff_words("<b>old</b> {{ x }}", "<script>alert(1)</script> {{ x }}")
     page = render_to_string("parts/word_diff.html", {"diff": diff})
     assert not any(tag in page for tag in ("<script", "<b>"))

@@ -53,9 +53,12 @@ BARS = [
 ]
 
 
-def test_a_bar_is_met_or_not():
+def test_measurements_become_bars_which_are_met_or_not():
     told = [bar.as_document() for bar, _, _ in BARS]
     assert [(one["met"], one["shown"]) for one in told] == [row[1:] for row in BARS]
+    for bar, value, is_met in JUDGED:
+        assert bar.value == (None if value is None else pytest.approx(value)), bar
+        assert bar.is_met == is_met, bar
 
 
 REFUSING = measured(20, 9.0, traffic=Traffic(calls=1100, refused=11, peak_in_flight=20))
@@ -75,12 +78,6 @@ JUDGED = [
     (judging.growth("w", 100, 50_000_000, 151_000_000), 101, False),
     (judging.growth("w", 100, None, None), None, False),
 ]
-
-
-def test_measurements_become_bars():
-    for bar, value, is_met in JUDGED:
-        assert bar.value == (None if value is None else pytest.approx(value)), bar
-        assert bar.is_met == is_met, bar
 
 
 @pytest.mark.parametrize(
@@ -207,16 +204,13 @@ def make_limits():
     )
 
 
-def test_the_table_tells_every_bar_and_what_is_missed():
+def test_the_table_tells_every_bar_and_what_is_missed_and_one_missed_row_is_a_missed_suite():
     text = write_limits(make_limits())
     lines = [line.split() for line in text.splitlines()]
     assert ["errors", "trials", "lost", "=", "0", "0", "met"] in lines
     assert ["retries", "<=", "15", "%", "20", "%", "MISSED"] in lines
     assert "2 of 3 rows are missed: errors, million." in text
     assert "A worker <b>ended</b>." in text
-
-
-def test_one_missed_row_is_a_missed_suite():
     assert not make_limits()["results"]["met"]
     assert joined(make_row(ROWS, "tpm"))["results"]["met"]
 

@@ -34,13 +34,17 @@ KEY = "sk-very-secret-key-0123456789"
 # --- Numbers
 
 
-def test_speed_ups_are_taken_within_a_repeat_not_between_medians():
+def test_speed_ups_are_taken_within_a_repeat_and_processor_time_of_a_few_trials_is_not_told():
     sequential = [measured(1, wall, n=10) for wall in (2.0, 4.0, 8.0)]
     parallel = [measured(10, wall, n=10) for wall in (1.0, 1.0, 1.0)]
     point = curve_point(parallel, sequential, slots=5000, requests_per_minute=None)
     assert point["speedup"] == {"min": 2.0, "median": 4.0, "max": 8.0}
     assert point["wall_seconds"] == {"min": 1.0, "median": 1.0, "max": 1.0}
     assert (point["n"], point["repeats"], point["trials"]) == (10, 3, 30)
+    few, many = [measured(4, 1.0, n=100)], [measured(4, 1.0, n=1000)]
+    points = [curve_point(each, each, slots=9, requests_per_minute=None) for each in (few, many)]
+    assert points[0]["cpu_seconds_per_1000"] is None
+    assert points[1]["cpu_seconds_per_1000"]["median"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -57,13 +61,6 @@ def test_the_ceiling_is_the_smallest_of_the_limits(level, slots, rpm, ceiling):
     assert (point["ceiling"], point["ideal_speedup"]) == (ceiling, level)
 
 
-def test_processor_time_of_a_few_trials_is_not_told():
-    few, many = [measured(4, 1.0, n=100)], [measured(4, 1.0, n=1000)]
-    points = [curve_point(each, each, slots=9, requests_per_minute=None) for each in (few, many)]
-    assert points[0]["cpu_seconds_per_1000"] is None
-    assert points[1]["cpu_seconds_per_1000"]["median"] == 0.5
-
-
 def test_the_processor_time_of_an_ended_process_is_an_error():
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
@@ -72,27 +69,20 @@ def test_the_processor_time_of_an_ended_process_is_an_error():
         cpu_seconds([child.pid])
 
 
-def test_sequential_is_always_measured_and_on_few_trials():
+def test_sequential_is_always_measured_on_few_trials_and_a_plan_survives_the_trip():
     plan = Plan(trials=5000, latency_ms=200, concurrency=(100, 20), repeats=2)
     assert plan.levels == [1, 20, 100]
     assert [plan.trials_at(level) for level in plan.levels] == [25, 5000, 5000]
     assert plan.curve_calls == 2 * 10_025
-
-
-def test_a_plan_survives_the_trip_to_the_process_that_measures():
-    plan = Plan(trials=7, concurrency=(3, 4), seed=5)
     assert Plan.from_document(json.loads(json.dumps(plan.as_document()))) == plan
 
 
-def test_the_table_tells_n_and_spread_of_every_number():
+def test_the_table_tells_n_and_spread_of_every_number_and_one_repeat_has_none():
     text = write_report(make_report())
     (line,) = [line for line in text.splitlines() if line.startswith("100 in flight")]
     assert line.split()[3:9] == ["1,000", "2.30", "[2.20", "–", "2.40]", "2.00"]
     assert "Medians of 3 repeats" in text
     assert all(part in text for part in ("load 0.25 before", "seed 0", "0.1.0 (abc1234)"))
-
-
-def test_one_repeat_is_not_dressed_up_as_a_spread():
     text = write_report(make_report(repeats=1))
     assert "Measured once: there is no spread to judge by." in text
     assert "[" not in text
@@ -149,14 +139,11 @@ def visitor(alice):
     return client_of(alice)
 
 
-def test_without_benchmarks_the_page_says_how_to_make_one(visitor):
+def test_the_history_lists_the_newest_first_and_says_how_to_make_one(visitor):
     page = visitor.get(reverse("benchmarks")).text
     assert "No benchmarks yet" in page
     assert "manage.py benchmark --trials" in page
     assert "needs the machine for itself" in page
-
-
-def test_the_history_lists_the_newest_first(visitor):
     first, second = make_benchmark(), make_benchmark(repeats=1)
     answer = visitor.get(reverse("benchmarks"))
     rows = answer.context["rows"]
@@ -165,20 +152,17 @@ def test_the_history_lists_the_newest_first(visitor):
     assert first.get_absolute_url() in answer.text
 
 
-def test_the_page_shows_points_conditions_and_the_curve_and_names_are_text(visitor):
-    answer = visitor.get(make_benchmark(provider="<b>x</b>/m").get_absolute_url())
+def test_page_and_export_have_points_conditions_and_the_curve_and_names_are_text(visitor):
+    benchmark = make_benchmark(provider="<b>x</b>/m")
+    answer = visitor.get(benchmark.get_absolute_url())
     page = answer.text
     assert all(part in page for part in ("SQLite 3.40.1", "0.25 before", "2.20 – 2.40"))
     curve = answer.context["curve"]
     assert (curve["concurrency"], curve["ideal"]) == ([1, 100], [1.0, 100.0])
     assert curve["lowest"][1] < curve["measured"][1] < curve["highest"][1]
     assert ("<b>x</b>" in page, "&lt;b&gt;x&lt;/b&gt;" in page) == (False, True)
-
-
-def test_the_export_is_what_was_measured(visitor):
-    benchmark = make_benchmark()
     answer = visitor.get(reverse("benchmark_export", args=[benchmark.pk]))
-    assert answer.json() == {**make_report(), "id": benchmark.pk}
+    assert answer.json() == {**make_report(provider="<b>x</b>/m"), "id": benchmark.pk}
     assert "attachment" in answer["Content-Disposition"]
     assert visitor.get(reverse("benchmark_export", args=[benchmark.pk + 1])).status_code == 404
 

@@ -292,15 +292,12 @@ def test_the_page_warns_before_the_budget_is_used(run, browser):
 # --- The form of a new run
 
 
-def test_the_form_stores_a_budget_and_shows_it_again(alice, dataset):
+def test_the_form_stores_a_budget_shows_it_again_and_says_what_is_wrong(alice, dataset):
     client_of(alice).post(reverse("run_new"), small_form(budget_calls="2", budget_seconds="60"))
     run = Run.objects.get()
     assert budget_of(run).model_dump() == {"dollars": None, "calls": 2, "seconds": 60.0}
     again = from_document(run.document)
     assert (again.mode, again.budget) == ("form", {"dollars": "", "calls": "2", "seconds": "60"})
-
-
-def test_the_form_says_what_is_wrong_at_the_field(alice, dataset):
     for door, field, typed, told in (
         ("run_estimate", "budget_calls", "none", "Input should be a valid integer"),
         ("run_estimate", "budget_calls", "0", "Input should be greater than 0"),

@@ -281,7 +281,7 @@ def store(run, reply, *keys):
     store_replies(run.pk, [(key, request, reply) for key in keys])
 
 
-def test_a_sound_entry_comes_back_as_it_was_and_stays_marked_as_cut(run):
+def test_a_sound_entry_comes_back_as_it_was_and_what_was_changed_or_has_another_key_is_a_miss(run):
     store(run, Reply("", 12.5, None, 0), GOOD)
     assert find_replies([GOOD, BAD]) == {
         GOOD: Reply("", 12.5, None, 0, cached=True, flaw="no_text")  # kept by an earlier version
@@ -291,9 +291,6 @@ def test_a_sound_entry_comes_back_as_it_was_and_stays_marked_as_cut(run):
     add_cached_reply(run, BAD)  # as an earlier version stored it
     found = find_replies([cut, BAD])
     assert (found[cut].truncated, found[BAD].truncated) == (True, False)
-
-
-def test_another_answer_than_was_stored_and_one_under_another_key_are_misses(run):
     for change in (("latency_ms", "-5"), ("text", "'5'"), ("tokens_out", "7"), ("text", "'4 '")):
         CachedReply.objects.all().delete()
         store(run, Reply("4", 12.5, 1, 1), GOOD, BAD)

@@ -38,7 +38,7 @@ def document(alice, endpoint):
     return {**run_document(Dataset(name="sums"), prompts=prompts, repeats=2), "dataset": "sums"}
 
 
-def test_a_run_freezes_what_it_depends_on(alice, document):
+def test_a_run_freezes_what_it_depends_on_and_has_rows_given_in_place(alice, document, bob):
     run = create_run(alice, document)
     assert (run.state, run.planned) == ("queued", 2 * 1 * 3 * 2)
     assert run.document["dataset"] == "sums@1"
@@ -47,6 +47,12 @@ def test_a_run_freezes_what_it_depends_on(alice, document):
     assert names == ["a · simulated/sim-small", "b · simulated/sim-small"]
     store_rows(alice, "sums", [{"question": "changed", "expected": "1"}])
     assert Run.objects.get(pk=run.pk).dataset.version == 1
+    rows = [{"question": "What is 1 + 1?", "expected": "2"}]
+    first = create_run(alice, {**document, "dataset": {"rows": rows}})
+    second = create_run(alice, {**document, "dataset": {"rows": rows}})
+    assert first.dataset == second.dataset == Dataset.objects.get(is_hidden=True)
+    assert first.document["dataset"] == f"{first.dataset.name}@1"
+    assert create_run(bob, {**document, "dataset": {"rows": rows}}).dataset != first.dataset
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
@@ -64,15 +70,6 @@ def test_a_bad_document_stores_nothing(alice, document):
         assert words in dict(caught.value.problems)[path]
     for model in (Run, Candidate, Chunk):
         assert not model.objects.exists()
-
-
-def test_rows_given_in_place_belong_to_their_runs(alice, bob, document):
-    rows = [{"question": "What is 1 + 1?", "expected": "2"}]
-    first = create_run(alice, {**document, "dataset": {"rows": rows}})
-    second = create_run(alice, {**document, "dataset": {"rows": rows}})
-    assert first.dataset == second.dataset == Dataset.objects.get(is_hidden=True)
-    assert first.document["dataset"] == f"{first.dataset.name}@1"
-    assert create_run(bob, {**document, "dataset": {"rows": rows}}).dataset != first.dataset
 
 
 @pytest.mark.postgresql("locks: launches at once with one key")
@@ -181,22 +178,19 @@ def form(**fields):
     return small_form(**prompt, **scorer, **fields)
 
 
-def test_a_prompt_typed_into_the_form_or_the_yaml_box_is_the_prompt_of_the_file(alice, keys):
+def test_what_is_typed_into_the_form_or_the_yaml_box_is_the_prompt_of_the_file(alice, keys):
     given = json.dumps({**run_document_of(OLD_MAC), "name": "sent"})
     for typed in (form(), {"mode": "yaml", "yaml": given}):
         client_of(alice).post(reverse("run_new"), typed)
         sent = Run.objects.filter(name="sent").latest("pk")
         assert (keys_of(sent), sent.document["prompts"][0]["user"]) == (keys, LINES)
     assert Run.objects.filter(name="sent").count() == 2
-
-
-def test_the_steps_of_a_choice_are_read_alike(alice, dataset):
     fields = {
         "steps": ["0"], "step-0-name": "solver", "step-0-user": FROM_A_BROWSER,
         "step-0-models": ["simulated/sim-small"], "strategy": "brute_force",
     }  # fmt: skip
     client_of(alice).post(reverse("run_new"), form(kind="select", **fields))
-    assert Run.objects.get().document["steps"][0]["user"] == LINES
+    assert Run.objects.latest("pk").document["steps"][0]["user"] == LINES
 
 
 def run_document_of(user):
@@ -205,7 +199,7 @@ def run_document_of(user):
     return {name: value for name, value in document.items() if name != "name"}
 
 
-def test_over_rest_it_is_the_same_prompt(alice, keys):
+def test_over_rest_it_is_the_same_prompt_and_what_is_too_deep_is_refused(alice, keys):
     body = run_document_of(FROM_A_BROWSER)
     ask(alice, "post", "/configurations", {**body, "name": "made"})
     ask(alice, "put", "/configurations/put", body)
@@ -214,9 +208,15 @@ def test_over_rest_it_is_the_same_prompt(alice, keys):
     launched = ask(alice, "post", "/runs", {"configuration": {**body, "name": "sent"}})
     run = Run.objects.get(pk=launched["id"])
     assert (keys_of(run), run.document["prompts"][0]["user"]) == (keys, LINES)
+    deep: Any = "x"
+    for _ in range(900):
+        deep = [deep]
+    models = [{"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": deep}}]
+    document = {**run_document_of(LINES), "models": models}
+    assert Asker(alice).post("/runs", {"configuration": document}).status_code == 422
 
 
-def test_a_configuration_edited_in_the_admin_is_stored_alike(ada):
+def test_the_admin_a_file_and_what_is_set_on_the_command_line_are_read_alike(ada, tmp_path):
     ada.is_superuser = True
     ada.save()
     text = json.dumps(run_document_of(FROM_A_BROWSER), indent=1).replace("\n", "\r\n")
@@ -224,9 +224,6 @@ def test_a_configuration_edited_in_the_admin_is_stored_alike(ada):
         reverse("admin:runs_configuration_add"), {"name": "edited", "document": text}
     )
     assert Configuration.objects.get().document["prompts"][0]["user"] == LINES
-
-
-def test_a_file_and_what_is_set_on_the_command_line_are_read_alike(tmp_path):
     file = tmp_path / "sums.json"
     file.write_text(json.dumps(run_document_of(FROM_A_BROWSER)))
     parser = ArgumentParser()
@@ -257,15 +254,6 @@ def test_rows_are_stored_alike_whichever_way_they_come(alice, dataset, tmp_path)
     assert len(names) == 1 + 2 * 3 + 1  # both pasted into a run are the same rows
     assert Run.objects.count() == 2
     assert [row for _, row in found] == [{"question": "What is\n2 + 3?", "expected": "5"}] * 8
-
-
-def test_a_document_that_is_nested_too_deeply_is_refused_not_a_crash(alice, dataset):
-    deep: Any = "x"
-    for _ in range(900):
-        deep = [deep]
-    models = [{"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": deep}}]
-    document = {**run_document_of(LINES), "models": models}
-    assert Asker(alice).post("/runs", {"configuration": document}).status_code == 422
 
 
 def test_stored_configurations_are_mended_and_stored_runs_are_not(alice):

@@ -160,15 +160,12 @@ def test_what_is_wrong_is_said_with_its_line_and_nothing_is_stored():
     assert not Case.objects.exists()
 
 
-def test_all_problems_are_listed_at_once_and_many_end_with_a_count():
+def test_all_problems_are_listed_at_once_and_a_preview_counts_all_rows_and_stores_nothing():
     with pytest.raises(DatasetError) as error:
         import_dataset(None, "bad", "a,b\n1,2\n3\n4,5,6\n7,8\n9\n", "csv")
     assert [problem.line for problem in error.value.problems] == [3, 4, 6]
     problems = preview_dataset("a,b\n" + "1\n" * 80 + "1,2\n", "csv").problems
     assert (len(problems), problems[-1].message) == (51, "… and 30 more problems after this.")
-
-
-def test_a_preview_counts_all_rows_keeps_the_first_and_stores_nothing():
     text = "n\n" + "".join(f"{n}\n" for n in range(1_000))
     preview = preview_dataset(text, "csv", limit=3)
     assert (preview.columns, preview.rows) == (["n"], [{"n": "0"}, {"n": "1"}, {"n": "2"}])
@@ -246,7 +243,7 @@ def test_a_hostile_file_is_refused_with_a_sentence():
         assert message in problem.message, data[:20]
 
 
-def test_a_row_may_lie_across_two_pieces():
+def test_a_row_may_lie_across_two_pieces_and_what_is_not_utf_8_is_refused_with_the_byte():
     """Wherever a piece of the file ends: in a character, a line end, a quote or a number."""
     told = [(3, "Row 2: Not JSON at column 16: a value is missing or not in quotes.")]
     for cut in (65_530, 65_535, 65_536, 65_537):
@@ -255,9 +252,6 @@ def test_a_row_may_lie_across_two_pieces():
         rows = '[\n{"a": "' + "x" * (cut - 12) + 'é", "b": [12345, true]},\n {"a": 1, "b": }]'
         found = preview_dataset(BytesIO(rows.encode()), "jsonl")
         assert (found.rows[0]["b"], found.problems) == ("[12345,true]", told), cut
-
-
-def test_a_file_that_is_not_utf_8_is_refused_with_the_byte():
     for data, line, message in (
         (b"a\nb\n\xff\n", 3, "Byte 4 of the file is not UTF-8"),
         ("a\né\n".encode("latin-1"), 2, "Byte 2 "),
@@ -271,16 +265,7 @@ def test_a_file_that_is_not_utf_8_is_refused_with_the_byte():
         assert message in problem.message
 
 
-def test_a_nested_field_in_memory_is_the_same_text_as_in_a_file():
-    text = '[{"q": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]'
-    (from_file,) = preview_dataset(text, "jsonl").rows
-    rows = [{"q": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]
-    assert fields_of(store_rows(None, "choices", rows)) == [from_file]
-    assert from_file == {"q": "Which?", "choices": '["A","B"]', "meta": '{"level":2}'}
-    assert preview_dataset(text, "jsonl").nested == ["choices", "meta"]
-
-
-def test_the_same_rows_give_the_same_version_and_others_the_next():
+def test_the_same_rows_give_the_same_version_also_in_memory_and_others_the_next():
     first = import_dataset(None, "sums", GOOD_CSV, "csv")
     assert import_dataset(None, "sums", GOOD_JSONL, "jsonl") == first
     assert store_rows(None, "sums", ROWS) == first
@@ -292,21 +277,19 @@ def test_the_same_rows_give_the_same_version_and_others_the_next():
     # An older state comes back as the newest version: a name means its newest rows.
     assert import_dataset(None, "sums", GOOD_CSV, "csv").version == 3
     assert fields_of(first) == ROWS
+    text = '[{"q": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]'
+    (from_file,) = preview_dataset(text, "jsonl").rows
+    rows = [{"q": "Which?", "choices": ["A", "B"], "meta": {"level": 2}}]
+    assert fields_of(store_rows(None, "choices", rows)) == [from_file]
+    assert from_file == {"q": "Which?", "choices": '["A","B"]', "meta": '{"level":2}'}
+    assert preview_dataset(text, "jsonl").nested == ["choices", "meta"]
 
 
-def test_a_bad_name_is_refused():
+def test_a_bad_name_is_refused_and_rows_in_memory_are_checked_as_those_of_files():
     for name in ("", "   ", "x" * 121, "a\nb", "\u202eabc", "sums@3"):
         with pytest.raises(DatasetError, match="name"):
             import_dataset(None, name, GOOD_CSV, "csv")
     assert not Dataset.objects.exists()
-
-
-def test_a_strange_name_is_only_a_name():
-    for name in ("../../etc/passwd", "<b>x</b>", "a@b", "Größe 1"):
-        assert import_dataset(None, name, GOOD_CSV, "csv").name == name
-
-
-def test_rows_in_memory_are_checked_alike():
     for rows, message in (
         ([], "no rows"),
         ([{}], "no columns"),
@@ -317,6 +300,11 @@ def test_rows_in_memory_are_checked_alike():
         with pytest.raises(DatasetError, match=message):
             store_rows(None, "rows", rows)
     assert not Dataset.objects.exists()
+
+
+def test_a_strange_name_is_only_a_name():
+    for name in ("../../etc/passwd", "<b>x</b>", "a@b", "Größe 1"):
+        assert import_dataset(None, name, GOOD_CSV, "csv").name == name
 
 
 def test_the_command_imports_a_file_and_reports_line_by_line_what_is_wrong(tmp_path):

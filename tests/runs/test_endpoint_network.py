@@ -181,11 +181,8 @@ LEFT_OUT = [
 ]
 
 
-def test_what_no_proxy_leaves_out():
-    assert [row for row in LEFT_OUT if is_left_out(*row[:2]) is not row[2]] == []
-
-
 def test_the_proxy_of_the_environment_is_for_https_and_an_endpoints_own_goes_first(settings, ada):
+    assert [row for row in LEFT_OUT if is_left_out(*row[:2]) is not row[2]] == []
     settings.HTTPS_PROXY, settings.NO_PROXY = "http://proxy.corp:3128", ("inside.example",)
     way = route_of(new_endpoint()).way
     assert way.proxy_to("provider.example", is_secure=True) == read_proxy(settings.HTTPS_PROXY)

@@ -52,12 +52,17 @@ def small(endpoint, visible=frozenset()):
     return next(m for m in use_of(endpoint, set(visible)).uses[0].models if m.model == "sim-small")
 
 
-def test_an_endpoint_nobody_calls_is_idle(endpoint):
+def test_an_endpoint_nobody_calls_is_idle_and_many_idle_models_are_folded(endpoint):
     board = use_of(endpoint, set())
     assert board.is_known
     assert [model.condition.text for model in board.uses[0].models] == ["Idle", "Idle"]
     assert small(endpoint).in_flight_meter.text == "0 of 20"
     assert not board.has_tokens
+    Endpoint.objects.filter(pk=endpoint.pk).update(model_names=[f"m-{i}" for i in range(30)])
+    endpoint.refresh_from_db()
+    (use,) = use_of_all([endpoint], set()).uses
+    assert (len(use.models), use.idle) == (4, 26)
+    assert len(use_of(endpoint, set()).uses[0].models) == 30
 
 
 def test_calls_in_flight_are_counted_over_workers_and_told_by_run(settings, endpoint, run):
@@ -131,14 +136,6 @@ def test_without_redis_the_use_is_unknown(settings, endpoint, ada):
     assert "Redis does not answer" in client_of(ada).get(reverse("endpoints")).text
     with pytest.raises(RedisAway, match="Try again"):
         reset_breaker(ada, endpoint)
-
-
-def test_many_idle_models_are_folded(endpoint):
-    Endpoint.objects.filter(pk=endpoint.pk).update(model_names=[f"m-{i}" for i in range(30)])
-    endpoint.refresh_from_db()
-    (use,) = use_of_all([endpoint], set()).uses
-    assert (len(use.models), use.idle) == (4, 26)
-    assert len(use_of(endpoint, set()).uses[0].models) == 30
 
 
 def test_pausing_tells_the_runs_that_wait(endpoint, run, ada):

@@ -173,12 +173,9 @@ KNOWN = [
 ]
 
 
-def test_what_the_list_knows():
+def test_known_prices_are_filled_in_and_unknown_ones_stay_unknown(ada):
     found = {(url, model): listed_price(url, model) is not None for url, model, _ in KNOWN}
     assert found == {(url, model): is_known for url, model, is_known in KNOWN}
-
-
-def test_known_prices_are_filled_in_and_unknown_ones_stay_unknown(ada):
     saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", "mine"))
     stored = Endpoint.objects.get(pk=saved.pk)
     assert stored.prices == {"gpt-4o": listed("gpt-4o")}

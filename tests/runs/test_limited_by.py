@@ -166,12 +166,18 @@ def test_the_slots_of_the_owner(settings, run, endpoint, bob):
     }
 
 
-def test_the_chart_of_the_throughput_draws_a_rate(settings, run, endpoint):
+def test_the_charts_draw_a_rate_and_the_steps_of_the_adaptive_limit(settings, run, endpoint):
     Endpoint.objects.filter(pk=endpoint.pk).update(requests_per_minute=600)
     limit(run, requests_per_minute=120)
     assert said(run)["rate_limit"] == 2.0
     limit(run)
     assert said(run)["rate_limit"] == 10.0
+    key = f"endpoint:{endpoint.pk}/sim-small"
+    for second, before, after in ((1, 20, 40), (3, 40, 32)):
+        data = {"key": key, "before": before, "after": after, "second": second, "reason": "r"}
+        run.events.create(kind="limit", message="moved", data={**data, "model": "m"})
+    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED, ended=run.started)
+    assert said(run)["limit_steps"] == [[0, 20], [1, 40], [3, 32]]
 
 
 def test_the_last_answers_busy_workers_none_at_all_and_a_paused_endpoint(settings, run, endpoint):
@@ -224,12 +230,3 @@ def test_a_list_of_runs_asks_no_more_for_more_of_them(settings, run, endpoint, b
         for _ in range(3):
             make_run(bob, run.dataset, state=RunState.RUNNING, ended=None)
     assert counts[0] == counts[1]
-
-
-def test_steps_of_the_adaptive_limit_are_drawn(settings, run, endpoint):
-    key = f"endpoint:{endpoint.pk}/sim-small"
-    for second, before, after in ((1, 20, 40), (3, 40, 32)):
-        data = {"key": key, "before": before, "after": after, "second": second, "reason": "r"}
-        run.events.create(kind="limit", message="moved", data={**data, "model": "m"})
-    Run.objects.filter(pk=run.pk).update(state=RunState.COMPLETED, ended=run.started)
-    assert said(run)["limit_steps"] == [[0, 20], [1, 40], [3, 32]]

@@ -115,7 +115,7 @@ def test_polling_is_cheap_while_nothing_changes_and_not_for_strangers(run, alice
 # --- Estimates
 
 
-def test_an_estimate_counts_calls_and_names_the_limit_and_the_money(document):
+def test_an_estimate_counts_calls_and_names_limit_rate_and_money_or_what_is_wrong(document):
     found = estimate(document, every_dataset())
     assert (found.candidates, found.cases, found.trials) == (3, 10, 30)
     assert (found.calls_cached, found.calls_to_send) == (0, 30)
@@ -131,6 +131,17 @@ def test_an_estimate_counts_calls_and_names_the_limit_and_the_money(document):
     priced = estimate(document, every_dataset())
     assert priced.cost_text.startswith("$0.00")
     assert " – $" in priced.cost_text
+    Endpoint.objects.update(requests_per_minute=120)
+    found = estimate(document, every_dataset())
+    assert found.limited_by.startswith("120 requests a minute of simulated/sim-small; raising")
+    assert found.seconds_low == 15.0
+    document["limits"]["requests_per_minute"] = 60
+    found = estimate(document, every_dataset())
+    assert found.limited_by.startswith("60 requests a minute of this run")
+    assert found.seconds_low == 30.0
+    found = estimate({**document, "dataset": "none", "colour": 1}, every_dataset())
+    assert [problem.path for problem in found.problems] == ["colour"]
+    assert estimate({**document, "dataset": "none"}, every_dataset()).problems[0].path == "dataset"
 
 
 def test_an_estimate_knows_what_is_cached_and_counts_equal_calls_once(document):
@@ -147,20 +158,6 @@ def test_an_estimate_knows_what_is_cached_and_counts_equal_calls_once(document):
     found = estimate(document, every_dataset())
     assert (found.trials, found.calls_to_send) == (20, 10)
     assert estimate({**document, "cache": "off"}, every_dataset()).calls_to_send == 20
-
-
-def test_an_estimate_names_a_binding_rate_or_the_problems_of_a_bad_document(document):
-    Endpoint.objects.update(requests_per_minute=120)
-    found = estimate(document, every_dataset())
-    assert found.limited_by.startswith("120 requests a minute of simulated/sim-small; raising")
-    assert found.seconds_low == 15.0
-    document["limits"]["requests_per_minute"] = 60
-    found = estimate(document, every_dataset())
-    assert found.limited_by.startswith("60 requests a minute of this run")
-    assert found.seconds_low == 30.0
-    found = estimate({**document, "dataset": "none", "colour": 1}, every_dataset())
-    assert [problem.path for problem in found.problems] == ["colour"]
-    assert estimate({**document, "dataset": "none"}, every_dataset()).problems[0].path == "dataset"
 
 
 def test_an_estimate_of_a_large_run_takes_a_sample(alice, document, django_assert_max_num_queries):
@@ -194,9 +191,11 @@ RATES = {
 }
 
 
-def test_the_window_fits_the_model():
+def test_the_window_fits_the_model_and_a_point_of_the_chart_is_as_long_as_a_call():
     found = {case: rate_over(newest, elapsed) for case, (newest, elapsed, _) in RATES.items()}
     assert found == pytest.approx({case: rate for case, (*_, rate) in RATES.items()})
+    steps = {case: step_of(length, latency) for case, (length, latency, _) in STEPS.items()}
+    assert steps == {case: step for case, (*_, step) in STEPS.items()}
 
 
 STEPS = {
@@ -207,11 +206,6 @@ STEPS = {
     "no more points than a chart has room for": (7_200, 4_000.0, 30),
     "the longest step": (10_000_000, 1.0, 3600),
 }
-
-
-def test_a_point_of_the_chart_is_as_long_as_a_call():
-    found = {case: step_of(length, latency) for case, (length, latency, _) in STEPS.items()}
-    assert found == {case: step for case, (*_, step) in STEPS.items()}
 
 
 @pytest.fixture
@@ -227,7 +221,7 @@ def slow_run(alice, dataset, still_clock):
     return run
 
 
-def test_page_list_and_api_tell_the_same_rate_of_a_slow_run(slow_run):
+def test_page_list_and_api_tell_the_same_of_a_slow_run_and_no_rate_of_what_cannot_go_on(slow_run):
     shown = take_snapshot(slow_run)["text"]
     assert shown["throughput"].endswith("/min")
     assert 13 < float(shown["throughput"].removesuffix("/min")) <= 15
@@ -239,31 +233,26 @@ def test_page_list_and_api_tell_the_same_rate_of_a_slow_run(slow_run):
     listed = client_of(slow_run.owner).get(reverse("runs")).text
     assert re.search(r"run-rate(?:(?!</td>).)*<span>1[345]\.\d/min<", listed, re.DOTALL)
 
+    def latency(**totals):
+        Run.objects.filter(pk=slow_run.pk).update(**totals)
+        slow_run.refresh_from_db()
+        return take_snapshot(slow_run)["text"]["latency_context"]
 
-def test_what_cannot_go_on_has_no_rate(slow_run):
-    for change, shown in (
+    assert latency() == "no answer yet"
+    assert latency(latency_bins={"60": 1}) == "p95 105 ms, of 1 answer"
+    assert latency(cached=3, latency_bins={"60": 41}) == (
+        "p95 105 ms, of 41 answers, without cached ones"
+    )
+    assert latency(latency_bins={}) == "every answer came from the cache"
+    for change, word in (
         ({"reason": "Waiting: endpoint local is paused"}, "Waiting"),
         ({"state": RunState.PAUSED, "reason": ""}, "Paused"),
     ):
         Run.objects.filter(pk=slow_run.pk).update(**change)
         slow_run.refresh_from_db()
-        assert take_snapshot(slow_run)["text"]["throughput"] == shown
+        assert take_snapshot(slow_run)["text"]["throughput"] == word
         [row] = list_runs(Run.objects.all(), RunFilters()).rows
         assert row.rate is None
-
-
-def test_the_latency_tile_says_what_it_counts(slow_run):
-    def told(**totals):
-        Run.objects.filter(pk=slow_run.pk).update(**totals)
-        slow_run.refresh_from_db()
-        return take_snapshot(slow_run)["text"]["latency_context"]
-
-    assert told() == "no answer yet"
-    assert told(latency_bins={"60": 1}) == "p95 105 ms, of 1 answer"
-    assert told(cached=3, latency_bins={"60": 41}) == (
-        "p95 105 ms, of 41 answers, without cached ones"
-    )
-    assert told(latency_bins={}) == "every answer came from the cache"
 
 
 # --- As they are written
@@ -301,7 +290,7 @@ DASHED = [
 ]
 
 
-def test_a_number_is_written_as_people_read_it():
+def test_a_number_is_written_as_people_read_it_and_what_is_none_is_a_dash():
     wanted, found = {}, {}
     for line in WRITTEN.strip().splitlines():
         name, _, pairs = line.partition(": ")
@@ -311,9 +300,6 @@ def test_a_number_is_written_as_people_read_it():
             found[name, number] = getattr(formatting, name)(literal_eval(number))
     assert found == wanted
     assert max(len(text) for (name, _), text in found.items() if name == "short_dollars") <= 8
-
-
-def test_an_interval_has_two_decimals_and_what_is_not_a_number_is_a_dash():
     assert formatting.score_interval(0.8449, 0.9) == "0.84 – 0.90"
     assert formatting.signed_interval(-0.0512, 0.01) == "−0.05 to +0.01"
     missing = (None, math.nan, math.inf, -math.inf)
@@ -346,13 +332,10 @@ TOLD: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-def test_a_runs_cost_is_told_in_words(alice, dataset):
+def test_a_runs_cost_is_told_in_words_and_its_tile_is_live(alice, dataset):
     for totals, cost, context in TOLD:
         text = cost_text(make_run(alice, dataset, **totals))
         assert (text["cost"], text["cost_context"]) == (cost, context)
-
-
-def test_the_cost_tile_is_live_and_shows_the_snapshots_text(alice, dataset):
     run = make_run(alice, dataset, scored=2, done=2, cost=0.0123, cost_saved=0.004)
     assert take_snapshot(run)["text"]["cost_value"] == "$0.0123"
     page = client_of(alice).get(run.get_absolute_url()).text

@@ -190,7 +190,7 @@ def test_all_that_limits_can_say_goes_through_the_form(dataset, said):
     assert meaning(shown.document()) == meaning(document)
 
 
-def test_a_duplicate_shows_all_that_the_form_said(browser):
+def test_a_duplicate_shows_all_that_the_form_said_and_the_rows_pasted_for_its_run(browser):
     launch(browser, **SCORERS, **PARAMETERS, answers=["truncated", "no_text"])
     page = duplicate_of(browser, Run.objects.get()).text
     boxes = page.split('id="id_answers"')[1].split("</fieldset>")[0]
@@ -200,6 +200,15 @@ def test_a_duplicate_shows_all_that_the_form_said(browser):
     assert '<option value="all" selected>' in page
     assert 'value="not the same"' in page
     assert page.count('<details class="disclosure wide" open>') == 2  # of the two that use them
+    rows = '{"question": "1 + 1?", "expected": "2"}\n{"question": "2 + 2?", "expected": "4"}'
+    launch(browser, dataset_source="paste", rows=rows, key="pasted")
+    run = Run.objects.latest("pk")
+    assert (run.dataset.rows, run.dataset.is_hidden) == (2, True)
+    assert f'<option value="{run.dataset.name}@1" selected>' in duplicate_of(browser, run).text
+    launch(browser, dataset=f"{run.dataset.name}@1", key="again")
+    assert [run.dataset.pk] * 2 == list(
+        Run.objects.order_by("-pk").values_list("dataset", flat=True)[:2]
+    )
 
 
 def test_a_blank_form_reads_back_as_itself_and_has_a_key_and_presets(browser, bob, dataset):
@@ -300,16 +309,6 @@ def test_a_refused_form_links_to_its_fields_and_keeps_all_that_was_typed(browser
     assert not Run.objects.exists()
 
 
-def test_pasted_rows_belong_to_their_run_and_are_there_when_it_is_duplicated(browser):
-    rows = '{"question": "1 + 1?", "expected": "2"}\n{"question": "2 + 2?", "expected": "4"}'
-    launch(browser, dataset_source="paste", rows=rows)
-    run = Run.objects.get()
-    assert (run.dataset.rows, run.dataset.is_hidden) == (2, True)
-    assert f'<option value="{run.dataset.name}@1" selected>' in duplicate_of(browser, run).text
-    launch(browser, dataset=f"{run.dataset.name}@1", key="again")
-    assert [run.dataset.pk] * 2 == list(Run.objects.values_list("dataset", flat=True))
-
-
 def test_yaml_is_read_by_the_same_schema_and_shows_what_the_form_cannot(alice, browser):
     typed = (
         "name: by hand\nkind: evaluate\ndataset: sums\nscorers: [exact]\n"
@@ -343,7 +342,7 @@ def estimate(browser, **changes):
     return browser.post(reverse("run_estimate"), {**FILLED, **changes})
 
 
-def test_the_estimate_counts_calls_without_starting_anything(browser):
+def test_the_estimate_counts_calls_without_starting_anything_and_has_the_form_to_copy(browser):
     answer = estimate(browser)
     text = " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
     assert "24 trials" in text
@@ -362,6 +361,15 @@ def test_the_estimate_counts_calls_without_starting_anything(browser):
     assert 'href="#id_models"' in empty  # what is missing
     assert "data-form-as-curl" not in empty  # the API would refuse it
     assert not Run.objects.exists()
+    hostile = "$(boom) 'it' </textarea><b>"
+    answer = estimate(browser, name=hostile).text
+    copies = r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</"
+    copied = dict(re.findall(copies, answer, re.DOTALL))
+    document = read_document(unescape(copied["yaml"]))
+    assert document["name"] == hostile
+    first, *_, body, end = unescape(copied["curl"]).splitlines()
+    assert first == "curl -sS -X POST http://testserver/api/v1/runs \\"
+    assert (json.loads(body), end) == ({"configuration": document}, "CONFIGURATION")
 
 
 FEW = {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "4"}
@@ -376,18 +384,6 @@ FEW = {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "
 def test_the_estimate_shares_the_calls_that_are_really_allowed(browser, changes, at_once, says):
     Endpoint.objects.update(max_concurrent=at_once)
     assert says in estimate(browser, **{"max_concurrent": "50", **changes}).text
-
-
-def test_the_form_can_be_copied_as_a_file_and_as_a_request(browser):
-    hostile = "$(boom) 'it' </textarea><b>"
-    answer = estimate(browser, name=hostile).text
-    copies = r"<textarea data-form-as-(\w+) hidden disabled>\n(.*?)</"
-    copied = dict(re.findall(copies, answer, re.DOTALL))
-    document = read_document(unescape(copied["yaml"]))
-    assert document["name"] == hostile
-    first, *_, body, end = unescape(copied["curl"]).splitlines()
-    assert first == "curl -sS -X POST http://testserver/api/v1/runs \\"
-    assert (json.loads(body), end) == ({"configuration": document}, "CONFIGURATION")
 
 
 def test_it_is_said_what_differs_from_the_run_before(alice, browser, dataset):

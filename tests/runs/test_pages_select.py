@@ -35,7 +35,7 @@ def page_of(person, run, part=""):
     return client_of(person).get(f"/runs/{run.pk}/{part}").text
 
 
-def test_the_report_tells_who_won_and_what_was_saved(selection):
+def test_report_and_page_tell_who_won_what_was_saved_and_the_fate_of_all(selection, alice):
     report = selection_of(selection)
     best, other = report.rows
     assert (best.name, best.is_best, best.accuracy) == ("solver=simulated/sim-large", True, 1.0)
@@ -53,19 +53,6 @@ def test_the_report_tells_who_won_and_what_was_saved(selection):
     assert text["progress"] == f"{done} at most {2 * CASES} trials"
     assert text["eta"] == f"paused, at most {2 * CASES - selection.done} trials left"
     assert report.rounds[0].split == (2, 10)  # of 40 slots: there are two, in rounds of ten cases
-
-
-def test_the_page_says_when_the_two_best_are_equal_and_takes_no_name_for_markup(alice, endpoint):
-    models = ["simulated/sim-large", HOT, "simulated/<img src=x onerror=alert(1)>"]
-    steps = [{"name": "solver", "user": "{{question}}", "models": models}]
-    tied = make_selection(alice, make_dataset(alice, rows=CASES), steps=steps)
-    page = " ".join(page_of(alice, tied).split())
-    assert page.count("&lt;img src=x") >= 5
-    assert "<img src=x" not in page
-    assert f"on the same {CASES} cases the accuracies are equal (95 % interval" in page
-
-
-def test_the_page_shows_the_combinations_their_fate_and_pictures_of_all(alice, selection):
     page = page_of(alice, selection)
     words = " ".join(page.split())
     for text in (
@@ -97,6 +84,16 @@ def test_the_page_shows_the_combinations_their_fate_and_pictures_of_all(alice, s
     words = " ".join(page_of(alice, selection).split())
     assert '<span class="tile-value"> 1 × 8<' in words
     assert "combinations × cases; 8 calls are allowed<" in words
+
+
+def test_the_page_says_when_the_two_best_are_equal_and_takes_no_name_for_markup(alice, endpoint):
+    models = ["simulated/sim-large", HOT, "simulated/<img src=x onerror=alert(1)>"]
+    steps = [{"name": "solver", "user": "{{question}}", "models": models}]
+    tied = make_selection(alice, make_dataset(alice, rows=CASES), steps=steps)
+    page = " ".join(page_of(alice, tied).split())
+    assert page.count("&lt;img src=x") >= 5
+    assert "<img src=x" not in page
+    assert f"on the same {CASES} cases the accuracies are equal (95 % interval" in page
 
 
 def test_what_is_expected_of_the_untried_is_drawn_hollow(alice, endpoint):
@@ -197,7 +194,7 @@ def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(browser
 # --- Elsewhere
 
 
-def test_the_score_of_a_selection_is_that_of_its_winner(selection, alice):
+def test_a_selection_scores_as_its_winner_and_is_compared_by_what_it_chose(selection, alice):
     other = make_run(alice, selection.dataset)
     rows = {row.run.pk: row for row in describe([selection, other])}
     found = rows[selection.pk].score
@@ -210,6 +207,15 @@ def test_the_score_of_a_selection_is_that_of_its_winner(selection, alice):
         assert told.best.name == "solver=simulated/sim-large"
         assert told.score.value == told.best.value == 1.0
         assert told.score.n == told.best.n
+    step = {"name": "solver", "user": "{{question}}", "models": [HOT]}
+    later = make_selection(alice, selection.dataset, steps=[step], strategy="brute_force")
+    compared = compare_runs(selection, later)
+    [change] = compared.candidates
+    assert change.before == "solver=simulated/sim-large"
+    assert change.after.startswith("solver=simulated/sim-large {")
+    assert compared.only_before == compared.only_after == []
+    assert compared.overall is not None
+    assert compared.overall.mean == 0.0
 
 
 def test_what_was_chosen_leads_and_without_a_choice_who_saw_most(selection, alice):
@@ -226,15 +232,3 @@ def test_what_was_chosen_leads_and_without_a_choice_who_saw_most(selection, alic
     selection.state = RunState.RUNNING
     assert find_leaders([selection]) == {}
     assert describe([selection])[0].score is None
-
-
-def test_selections_are_compared_by_what_they_chose(selection, alice):
-    step = {"name": "solver", "user": "{{question}}", "models": [HOT]}
-    later = make_selection(alice, selection.dataset, steps=[step], strategy="brute_force")
-    found = compare_runs(selection, later)
-    [change] = found.candidates
-    assert change.before == "solver=simulated/sim-large"
-    assert change.after.startswith("solver=simulated/sim-large {")
-    assert found.only_before == found.only_after == []
-    assert found.overall is not None
-    assert found.overall.mean == 0.0

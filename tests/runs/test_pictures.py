@@ -57,7 +57,9 @@ def pictures_of(run, person):
 
 
 @pytest.mark.postgresql("aggregates: right answers and failures are counted by case")
-def test_the_best_candidate_and_the_easiest_case_come_first(alice, run):
+def test_the_best_and_the_easiest_come_first_until_the_run_changes(
+    alice, run, django_assert_max_num_queries
+):
     drawn = heatmap_of(run, alice)
     assert [row["name"].split()[0] for row in drawn["rows"]] == ["strong", "plain"]
     assert [column["cases"] for column in drawn["columns"]] == [[1], [0], [2], [3]]
@@ -65,6 +67,13 @@ def test_the_best_candidate_and_the_easiest_case_come_first(alice, run):
     assert [row["values"] for row in drawn["rows"]] == [[1000, 1000, 0, None], [1000, 0, 0, None]]
     assert [row["failed"] for row in drawn["rows"]] == [[[3, 1]], []]
     assert "2 candidates, the best on top; 4 cases" in drawn["caption"]
+    client = client_of(alice)
+    with django_assert_max_num_queries(8) as asked:
+        assert client.get(f"/runs/{run.pk}/heatmap/").json() == drawn
+    assert not [query for query in asked if "runs_score" in query["sql"]]
+    run.scores.filter(value=0).update(value=1, passed=True)
+    Run.objects.filter(pk=run.pk).update(version=F("version") + 1)
+    assert heatmap_of(run, alice)["rows"][0]["values"] == [1000, 1000, 1000, None]
 
 
 def test_repeats_are_one_cell_and_a_case_that_nobody_has_tried_yet_is_a_blank_column(alice):
@@ -149,14 +158,11 @@ def test_cases_that_nobody_solves_lead_to_their_trials_and_become_a_dataset(alic
     assert "taken" in " ".join(str(message) for message in refused.context["messages"])
 
 
-def test_scores_of_right_and_wrong_are_two_bars_and_others_are_spread_over_bins(alice, run):
+def test_scores_are_two_bars_or_spread_over_bins_and_cost_is_drawn_against_quality(alice, run):
     assert "Scores of strong · simulated/sim-large: 1 at 0, 2 at 1" in pictures_of(run, alice)
     other = make_run(alice, run.dataset)
     store(other, {"plain": [[0.0, 0.52, 0.5, 1.0]]})
     assert "1 at 0.00 to 0.05, 2 at 0.50 to 0.55, 1 at 0.95 to 1.00" in pictures_of(other, alice)
-
-
-def test_cost_is_drawn_against_quality_with_the_front(alice, run):
     assert "No price is known." in pictures_of(run, alice)
     prices = {"sim-small": {"input": 1, "output": 1}, "sim-large": {"input": 10, "output": 10}}
     Run.objects.filter(pk=run.pk).update(
@@ -166,17 +172,6 @@ def test_cost_is_drawn_against_quality_with_the_front(alice, run):
     page = pictures_of(run, alice)
     assert "2 of 2 candidates are on the front" in page
     assert page.count('class="plot-error') == 2
-
-
-def test_what_is_drawn_is_kept_until_the_run_changes(alice, run, django_assert_max_num_queries):
-    before = heatmap_of(run, alice)
-    client = client_of(alice)
-    with django_assert_max_num_queries(8) as asked:
-        assert client.get(f"/runs/{run.pk}/heatmap/").json() == before
-    assert not [query for query in asked if "runs_score" in query["sql"]]
-    run.scores.filter(value=0).update(value=1, passed=True)
-    Run.objects.filter(pk=run.pk).update(version=F("version") + 1)
-    assert heatmap_of(run, alice)["rows"][0]["values"] == [1000, 1000, 1000, None]
 
 
 def test_a_cell_opens_its_trial_or_its_trials(alice, browser, endpoint):

@@ -50,14 +50,11 @@ def spend(person, dollars, dataset, **fields):
     return make_run(person, dataset, cost=dollars, **{"cost_day": now().date(), **fields})
 
 
-def test_nobody_at_home_meets_a_quota(bob, document):
+def test_a_person_goes_before_the_role_and_the_role_before_the_site(bob, document, ada, settings):
     assert quota_of(bob) == Quota(2_000_000, 50, None, None, None, 20)
     run = create_run(bob, document)
     assert (run.quota, run.promised) == ({}, 0.0)
     assert "Your quota" not in client_of(bob).get(reverse("run_new")).text
-
-
-def test_a_person_goes_before_the_role_and_the_role_before_the_site(ada, bob, settings):
     settings.DOLLARS_PER_DAY = 9.0
     assert quota_of(bob).dollars_per_day == 9.0
     set_role_quota(ada, Role.RUNNER, {**NOTHING_SAID, "dollars_per_day": 5.0, "slots": 7})

@@ -167,7 +167,7 @@ def test_maintenance_holds_it_and_what_is_due_while_it_is_paused_is_not_missed(
     assert outcomes() == [(DUE, "missed", 1)]
 
 
-def test_due_times_are_those_of_the_time_zone():
+def test_due_times_are_those_of_the_time_zone_and_others_are_refused_everywhere(alice, stored):
     for after, due in (
         ("2026-03-28T12:00+01:00", "2026-03-29T03:00+02:00"),  # the hour that is not
         ("2026-10-24T12:00+02:00", "2026-10-25T02:30+02:00"),  # the hour that is twice
@@ -175,9 +175,6 @@ def test_due_times_are_those_of_the_time_zone():
     ):
         found = next_due("30 2 * * *", "Europe/Paris", datetime.fromisoformat(after))
         assert found == datetime.fromisoformat(due)
-
-
-def test_what_cannot_be_due_is_refused_everywhere(alice, stored):
     wrong = [
         *((cron, "UTC", "cron") for cron in ("every day", "0 0 * * * *", "61 6 * * *")),
         ("0 0 31 2 *", "UTC", "cron"),  # a day that never comes

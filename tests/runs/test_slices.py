@@ -157,7 +157,15 @@ def filled(held_out):
 
 
 @pytest.mark.usefixtures("document")
-def test_the_form_asks_for_held_out_cases_and_fills_them_in_again(browser):
+def test_the_form_takes_held_out_cases_fills_them_in_again_and_says_what_is_wrong(alice, browser):
+    for door, typed, told in (
+        ("run_new", "12", "hold out at most 11"),
+        ("run_estimate", "1.5", "whole number"),
+    ):
+        page = client_of(alice).post(reverse(door), filled(typed))
+        assert [problem.field for problem in page.context["problems"]] == ["id_held_out"]
+        assert told in page.text
+    assert not Run.objects.exists()
     browser.post(reverse("run_new"), filled("0.25"))
     run = Run.objects.get()
     assert run.document["held_out"] == 0.25
@@ -167,19 +175,7 @@ def test_the_form_asks_for_held_out_cases_and_fills_them_in_again(browser):
     assert 'value="0.25"' in again.text
 
 
-@pytest.mark.usefixtures("document")
-def test_what_cannot_be_held_out_is_said_at_its_field(alice):
-    for door, typed, told in (
-        ("run_new", "12", "hold out at most 11"),
-        ("run_estimate", "1.5", "whole number"),
-    ):
-        page = client_of(alice).post(reverse(door), filled(typed))
-        assert [problem.field for problem in page.context["problems"]] == ["id_held_out"]
-        assert told in page.text
-    assert not Run.objects.exists()
-
-
-def test_an_estimate_counts_the_confirmation(alice, document):
+def test_an_estimate_counts_the_confirmation_also_of_a_selection(alice, document):
     whole = estimate(document, every_dataset())
     guarded = estimate({**document, "held_out": 3}, every_dataset())
     assert (whole.trials, whole.calls_to_send, whole.confirming) == (48, 48, 0)
@@ -192,9 +188,6 @@ def test_an_estimate_counts_the_confirmation(alice, document):
     assert (told["held_out"], told["confirming"], told["calls_to_send"]) == (3, 6, 42)
     page = client_of(alice).post(reverse("run_estimate"), filled("3")).text
     assert "3 cases: the best is scored on them" in page
-
-
-def test_a_selection_is_estimated_alike(document):
     kept = {name: document[name] for name in ("name", "dataset", "scorers")}
     step = {"name": "s", "user": "{{question}}", "models": document["models"]}
     selection = {**kept, "kind": "select", "strategy": "brute_force", "steps": [step]}

@@ -66,11 +66,13 @@ def test_the_page_tells_of_workers_and_what_they_hold(ada, run, settings):
     assert "1 for a worker, 0 for a model that fails" in page
 
 
-def test_without_redis_the_page_says_so(ada, settings):
+def test_without_redis_the_page_says_so_and_the_strip_says_nothing_else(ada, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     page = page_of(ada)
     assert "Redis does not answer, so nobody knows which workers live" in page
     assert "does not answer, or does not tell" in page
+    assert "Redis does not answer" in troubles()
+    assert len(find_troubles()) == 1
 
 
 def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(ada, run):
@@ -154,6 +156,11 @@ def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
     run = make_run(alice, dataset, state=RunState.RUNNING, ended=None)
     Chunk.objects.create(run=run, start=0, trials=[])
     assert "1 queued run and 1 chunk wait. Start one" in troubles()
+    states = (RunState.QUEUED, RunState.RUNNING)
+    runs = [make_run(alice, dataset, state=state, ended=None) for state in states]
+    assert [take_snapshot(run)["text"]["eta"] for run in runs] == [NO_WORKER] * 2
+    beat("one")
+    assert NO_WORKER not in [take_snapshot(run)["text"]["eta"] for run in runs]
 
 
 def test_an_open_breaker_is_named_with_its_page_and_no_room_is_said_first(store):
@@ -169,20 +176,6 @@ def test_an_open_breaker_is_named_with_its_page_and_no_room_is_said_first(store)
     store.set(STORAGE_FULL_MARK, "one")
     found, _ = find_troubles()
     assert (found.what, "make room, then resume" in found.advice) == ("Storage is full", True)
-
-
-def test_redis_away_is_the_one_thing_that_is_said(settings):
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert "Redis does not answer" in troubles()
-    assert len(find_troubles()) == 1
-
-
-def test_a_run_that_waits_for_nobody_says_so(alice, dataset):
-    states = (RunState.QUEUED, RunState.RUNNING)
-    runs = [make_run(alice, dataset, state=state, ended=None) for state in states]
-    assert [take_snapshot(run)["text"]["eta"] for run in runs] == [NO_WORKER] * 2
-    beat("one")
-    assert NO_WORKER not in [take_snapshot(run)["text"]["eta"] for run in runs]
 
 
 def test_every_page_shows_it_and_can_ask_for_it_alone(browser):

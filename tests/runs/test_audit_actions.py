@@ -14,20 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import (
-    AuditAction,
-    AuditDoor,
-    AuditEntry,
-    Configuration,
-    Dataset,
-    Run,
-    RunState,
-    SavedView,
-    Scope,
-    Team,
-    Webhook,
-    WebhookDelivery,
-)
+from runs import models
 from runs.roles import Role
 from runs.selectors.cache_page import Pruning
 from runs.selectors.endpoints.permit_state import open_redis
@@ -54,7 +41,7 @@ pytestmark = pytest.mark.django_db
 KEY = "sk-canary-0123456789abcdef"
 HOOK = "https://hooks.example/services/T0/canary-path"
 NEW_PASSWORD = "seven slow snails racing"
-A = AuditAction
+A = models.AuditAction
 
 
 class Stage:
@@ -66,18 +53,18 @@ class Stage:
         self.ada, self.bob, self.eve = ada, bob, make_person_with_password("eve")
         self.endpoint, self.second = make_endpoint(), make_endpoint("second")
         self.dataset, self.old = make_dataset(ada), make_dataset(ada, "old")
-        self.run = make_run(ada, self.dataset, state=RunState.RUNNING, ended=None)
+        self.run = make_run(ada, self.dataset, state=models.RunState.RUNNING, ended=None)
         self.prompt = prompts.save_prompt(ada, "triage", {"user": "{{question}}"})
-        self.configuration = Configuration.objects.create(
+        self.configuration = models.Configuration.objects.create(
             name="kept", kind="evaluate", owner=ada, document=run_document(self.dataset)
         )
-        self.team = Team.objects.create(name="research")
-        self.view = SavedView.objects.create(owner=ada, name="x")
-        self.hook = Webhook.objects.create(owner=ada, url=HOOK)
-        self.delivery = WebhookDelivery.objects.create(webhook=self.hook, run=self.run)
+        self.team = models.Team.objects.create(name="research")
+        self.view = models.SavedView.objects.create(owner=ada, name="x")
+        self.hook = models.Webhook.objects.create(owner=ada, url=HOOK)
+        self.delivery = models.WebhookDelivery.objects.create(webhook=self.hook, run=self.run)
         self.link = invite(ada, Role.VIEWER, 7, "Eve")
         self.invitation = self.link.invitation
-        made = create_token(ada, "script", list(Scope))
+        made = create_token(ada, "script", list(models.Scope))
         self.token = made.token
         self.headers = {"Authorization": f"Bearer {made.text}"}
         invited = self.link.path.split("/")[2]
@@ -88,7 +75,7 @@ class Stage:
         return add_score(self.run, case, candidate, 0, value=0.0, passed=False).position
 
     def hold(self, state):
-        Run.objects.filter(pk=self.run.pk).update(state=state)
+        models.Run.objects.filter(pk=self.run.pk).update(state=state)
 
 
 def post(s, words):
@@ -130,7 +117,7 @@ def change_password(s):
 
 
 def remove_samples(s):
-    Run.objects.update(state=RunState.COMPLETED, ended=now() - timedelta(days=2))
+    models.Run.objects.update(state=models.RunState.COMPLETED, ended=now() - timedelta(days=2))
     s.run.samples.create(second=1)
     remove_old_samples(1)
 
@@ -139,7 +126,7 @@ def retry(s):
     s.run.chunks.create(start=0, trials=[[0, 0, 0, 0]], state="done")
     case, candidate = s.dataset.cases.get(position=0), s.run.candidates.get()
     add_score(s.run, case, candidate, 0, error_class="timeout")
-    Run.objects.update(done=1, failed=1)
+    models.Run.objects.update(done=1, failed=1)
     s.run.candidates.update(done=1, failed=1)
     post(s, "run_retry run")
 
@@ -159,7 +146,7 @@ def restore_an_answer(s):
 
 def rerun(s):
     trials = json.dumps({"trials": [s.add_wrong_score()]})
-    s.hold(RunState.COMPLETED)
+    s.hold(models.RunState.COMPLETED)
     ask(s, f"post /runs/{s.run.pk}/rerun {trials}")
 
 
@@ -172,7 +159,7 @@ def several(*what):
     """Ticked in the list of runs."""
 
     def act(s):
-        s.hold(RunState.COMPLETED)
+        s.hold(models.RunState.COMPLETED)
         for do in what:
             s.page.post(reverse("runs_several"), {"do": do, "run": [s.run.pk]})
 
@@ -263,7 +250,7 @@ PROMPT_UNSHARED | prompt_share prompt share=yes ; prompt_share prompt share=no |
 PROMPT_REMOVED | prompt_remove prompt typed=triage | prompt triage
 WEBHOOK_SENT_AGAIN | delivery_again delivery | webhook hooks.example
 """
-NEW = run_document(Dataset(name="sums", version=1), name="new")
+NEW = run_document(models.Dataset(name="sums", version=1), name="new")
 BY_REST = f"""
 KEY_REMOVED | patch /endpoints/simulated {{"api_key": "{KEY}"}} \
     ; patch /endpoints/simulated {{"api_key": ""}} | endpoint simulated
@@ -287,10 +274,10 @@ PROMPT_SAVED | post /prompts {{"name": "new", "content": {{"user": "Go."}}}} | p
 WEBHOOK_ADDED | post /webhooks {{"url": "{HOOK}/2"}} | webhook hooks.example
 WEBHOOK_REMOVED | delete /webhooks/{{s.hook.pk}} | webhook hooks.example
 """
-PAGE = {"door": AuditDoor.PAGE, "actor": "ada", "address": "127.0.0.1"}
-REST = {"door": AuditDoor.API, "actor": "ada", "address": "127.0.0.1"}
-SHELL = {"door": AuditDoor.COMMAND, "actor_id": None, "address": ""}
-ADMIN = {"door": AuditDoor.ADMIN, "actor": "ada"}
+PAGE = {"door": models.AuditDoor.PAGE, "actor": "ada", "address": "127.0.0.1"}
+REST = {"door": models.AuditDoor.API, "actor": "ada", "address": "127.0.0.1"}
+SHELL = {"door": models.AuditDoor.COMMAND, "actor_id": None, "address": ""}
+ADMIN = {"door": models.AuditDoor.ADMIN, "actor": "ada"}
 BY_EVE = PAGE | {"actor": "eve"}
 # What takes more than forms or requests.
 OTHERS = {
@@ -306,7 +293,7 @@ OTHERS = {
     ),
     A.KEYS_ROTATED: (lambda s: call_command("rotate_keys", verbosity=0), SHELL),
     A.ENDPOINT_TRIED_AGAIN: (try_again, PAGE),
-    A.SAMPLES_REMOVED: (remove_samples, {"door": AuditDoor.SITE, "subject_kind": "run"}),
+    A.SAMPLES_REMOVED: (remove_samples, {"door": models.AuditDoor.SITE, "subject_kind": "run"}),
     A.RUN_TRIED: (run_it("/runs/dry"), REST | {"detail": "3 trials of kind evaluate"}),
     A.RUN_LAUNCHED: (run_it("/runs"), REST | {"detail": "3 trials on sums v1"}),
     A.RUN_RETRIED: (retry, PAGE | {"detail": "1 failed trial"}),
@@ -335,7 +322,7 @@ OTHERS = {
         ),
         ADMIN | {"detail": "offered"},
     ),
-    A.PERSON_ADDED: (set_up, {"door": AuditDoor.PAGE, "subject": "root"}),
+    A.PERSON_ADDED: (set_up, {"door": models.AuditDoor.PAGE, "subject": "root"}),
     A.INVITATION_USED: (
         lambda s: come("evelyn", s.link.path),
         PAGE | {"actor": "evelyn", "subject": "Eve", "detail": "by evelyn"},
@@ -352,7 +339,7 @@ def read(table, door, do):
         asked = {"subject_kind": kind, "subject": subject, "detail": detail}
         acts = partial(one_after_the_other, steps.split(" ; "), do)
         yield (
-            AuditAction[name],
+            models.AuditAction[name],
             (acts, door | {field: text for field, text in asked.items() if text}),
         )
 
@@ -370,23 +357,23 @@ def flaws_of(stage, action):
     act, wanted = DOORS[action]
     with transaction.atomic():
         stage.page = client_of(stage.ada)
-        before = set(AuditEntry.objects.values_list("pk", flat=True))
+        before = set(models.AuditEntry.objects.values_list("pk", flat=True))
         act(stage)
-        rows = list(AuditEntry.objects.filter(action=action).exclude(pk__in=before))
-        told = str(list(AuditEntry.objects.values()))
+        rows = list(models.AuditEntry.objects.filter(action=action).exclude(pk__in=before))
+        told = str(list(models.AuditEntry.objects.values()))
         transaction.set_rollback(True)
     if len(rows) != 1:
         return [f"{len(rows)} rows"]
     found = {name: getattr(rows[0], name) for name in wanted}
     flaws = [f"{found} instead of {wanted}"] if found != wanted else []
-    if rows[0].door == AuditDoor.API and rows[0].token != stage.token.prefix:
+    if rows[0].door == models.AuditDoor.API and rows[0].token != stage.token.prefix:
         flaws.append(f"token {rows[0].token}")
     return flaws + [f"tells {secret}" for secret in stage.secrets if secret in told]
 
 
 def test_every_action_leaves_one_row_without_a_secret(ada, bob, settings, tmp_path):
     settings.EVALSITE_DATA = tmp_path
-    assert set(DOORS) | SHOWN_ELSEWHERE == set(AuditAction)
+    assert set(DOORS) | SHOWN_ELSEWHERE == set(models.AuditAction)
     stage = Stage(ada, bob)
     flaws = {action: flaws_of(stage, action) for action in DOORS}
     assert {action: found for action, found in flaws.items() if found} == {}

@@ -20,6 +20,7 @@ from runs.benchmarking.mutation.rows import MUTATION_ROWS, Trained, differing
 from runs.benchmarking.mutation.work import mutation_work
 from runs.benchmarking.plan import Plan, Size
 from runs.services.benchmarks import store_benchmark
+from tests.harness.table import table
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
 from tests.workers.working import running_worker
 from workers.engine.kinds import read_configuration
@@ -51,16 +52,6 @@ BARS = [
     (exactly("x", 0, 1), False, "1"),
     (at_most("x", 1, None, "s"), False, "–"),  # not measured is not met
 ]
-
-
-def test_measurements_become_bars_which_are_met_or_not():
-    told = [bar.as_document() for bar, _, _ in BARS]
-    assert [(one["met"], one["shown"]) for one in told] == [row[1:] for row in BARS]
-    for bar, value, is_met in JUDGED:
-        assert bar.value == (None if value is None else pytest.approx(value)), bar
-        assert bar.is_met == is_met, bar
-
-
 REFUSING = measured(20, 9.0, traffic=Traffic(calls=1100, refused=11, peak_in_flight=20))
 UNTOLD = measured(100, 2.0, cpu_seconds=None)
 JUDGED = [
@@ -80,16 +71,21 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rows", "share"),
-    [
-        pytest.param(arrivals(*every(0.1, 65)), 1.0, id="ten a second: all of it"),
-        pytest.param(arrivals(*every(0.2, 65)), 0.5, id="half of it"),
-        pytest.param(arrivals(*[0.0] * 100, *every(0.2, 65)), 0.5, id="a burst is no pace"),
-        pytest.param(arrivals(*every(0.1, 65), accepted=False), None, id="refused"),
-        pytest.param(arrivals(0.0, 1.0, 2.0), None, id="over before it was warm"),
-        pytest.param([], None, id="no calls"),
-    ],
+def test_measurements_become_bars_which_are_met_or_not():
+    told = [bar.as_document() for bar, _, _ in BARS]
+    assert [(one["met"], one["shown"]) for one in told] == [row[1:] for row in BARS]
+    for bar, value, is_met in JUDGED:
+        assert bar.value == (None if value is None else pytest.approx(value)), bar
+        assert bar.is_met == is_met, bar
+
+
+@table(
+    (arrivals(*every(0.1, 65)), 1.0),  # ten a second: all of it
+    (arrivals(*every(0.2, 65)), 0.5),
+    (arrivals(*[0.0] * 100, *every(0.2, 65)), 0.5),  # a burst is no pace
+    (arrivals(*every(0.1, 65), accepted=False), None),
+    (arrivals(0.0, 1.0, 2.0), None),  # over before it was warm
+    ([], None),
 )
 def test_the_used_share_of_a_quota_is_taken_once_warm(rows, share):
     expected = None if share is None else pytest.approx(share, rel=0.01)
@@ -104,9 +100,7 @@ def test_a_call_that_never_ended_cannot_have_freed_its_slot():
     assert judging.longest_at_workers(3.0, [200.0, 3100.0]).value == 3.1
 
 
-@pytest.mark.parametrize(
-    ("highest", "met"), [(40, [True, True]), (41, [False, True]), (35, [True, False])]
-)
+@table((40, [True, True]), (41, [False, True]), (35, [True, False]))
 def test_the_peak_is_within_the_limit_and_near_it(highest, met):
     assert [bar.is_met for bar in judging.peak(40, 0.9, {"peak_in_flight": highest})] == met
 
@@ -131,34 +125,28 @@ def test_rows_are_measured_in_the_suites_order_and_with_enough_workers():
     assert Plan.from_document(json.loads(json.dumps(plan.as_document()))) == plan
 
 
-@pytest.mark.parametrize(
-    ("limits", "at_once", "per_minute"),
-    [(slots(200), 200, None), (one_at_a_time(), 1, None), (balanced(), 50, 3500)],
-)
+@table((slots(200), 200, None), (one_at_a_time(), 1, None), (balanced(), 50, 3500))
 def test_an_evolution_is_limited_as_it_says(limits, at_once, per_minute):
     found = read_configuration(evolution_work("d", MODEL, limits, population=30, generations=5))
     assert isinstance(found, Evolution)
-    assert found.limits.max_concurrent == at_once
-    assert found.limits.requests_per_minute == per_minute
+    limited = found.limits.max_concurrent, found.limits.requests_per_minute
+    assert limited == (at_once, per_minute)
     assert found.bound_trials(50).least == 30 * 50
 
 
-@pytest.mark.parametrize(
-    ("asked", "sent", "stored", "joined", "calls", "missing"),
-    [
-        pytest.param(100, 80, 15, 5, 80, 0, id="all accounted for"),
-        pytest.param(100, 80, 15, 4, 80, 1, id="one without an answer"),
-        pytest.param(100, 80, 15, 5, 81, 1, id="the provider saw one more"),
-    ],
+@table(
+    (5, 80, 0),  # all accounted for
+    (4, 80, 1),  # one without an answer
+    (5, 81, 1),  # the provider saw one more
 )
-def test_every_trial_has_its_answer_from_somewhere(asked, sent, stored, joined, calls, missing):
+def test_every_trial_has_its_answer_from_somewhere(joined, calls, missing):
     traffic = Traffic(calls=calls, refused=0, peak_in_flight=50)
-    one = Evolved(measured(50, 1.0, traffic=traffic), asked, sent, stored, joined)
+    one = Evolved(measured(50, 1.0, traffic=traffic), 100, 80, 15, joined)
     assert unaccounted("one", one).value == missing
-    assert one.hit_rate == (stored + joined) / asked
+    assert one.hit_rate == (15 + joined) / 100
 
 
-@pytest.mark.parametrize("at_once", [1, 8, 16])
+@table(1, 8, 16)
 def test_a_step_of_a_mutation_asks_three_models_and_nothing_else(at_once):
     found = read_configuration(mutation_work("d", MODEL, at_once=at_once, steps=8))
     assert isinstance(found, Mutation)
@@ -281,18 +269,15 @@ def test_strategies_are_compared_as_json_or_as_a_table_of_all(matrix):
     assert [line["strategy"] for line in lines] == names.split(",")
     assert all(set(line) == FIELDS for line in lines)
     assert all((line["matrix"], line["seeds"]) == ("small", 3) for line in lines)
-    table = bench(matrix, "--seeds", "1").splitlines()
-    assert table[0].split()[:2] == ["matrix", "strategy"]
-    assert {"brute_force", "paired_elimination"} <= {row.split()[1] for row in table[1:]}
+    rows = bench(matrix, "--seeds", "1").splitlines()
+    assert rows[0].split()[:2] == ["matrix", "strategy"]
+    assert {"brute_force", "paired_elimination"} <= {row.split()[1] for row in rows[1:]}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--strategy", "guess"], "choose among arm_elimination"),
-        (["--seeds", "9-3"], "write 42-91, or 7"),
-        (["missing.json"], r"missing\.json"),
-    ],
+@table(
+    (["--strategy", "guess"], "choose among arm_elimination"),
+    (["--seeds", "9-3"], "write 42-91, or 7"),
+    (["missing.json"], r"missing\.json"),
 )
 def test_a_wrong_argument_or_file_is_named(matrix, arguments, told):
     with pytest.raises(CommandError, match=told):

@@ -22,6 +22,7 @@ from runs.models import Benchmark, Endpoint, EndpointKind
 from runs.services.endpoints import save_endpoint
 from tests.harness.factories import client_of
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
 from tests.workers.forking import ROOT
 from tests.workers.working import running_worker, worker_environment
@@ -47,13 +48,10 @@ def test_speed_ups_are_taken_within_a_repeat_and_processor_time_of_a_few_trials_
     assert points[1]["cpu_seconds_per_1000"]["median"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("level", "slots", "rpm", "ceiling"),
-    [
-        pytest.param(20, 5000, None, 20, id="what was asked for"),
-        pytest.param(200, 50, None, 50, id="slots of the endpoint"),
-        pytest.param(200, 5000, 3000, 10, id="requests a minute x 200 ms"),
-    ],
+@table(
+    (20, 5000, None, 20),  # what was asked for
+    (200, 50, None, 50),  # slots of the endpoint
+    (200, 5000, 3000, 10),  # requests a minute x 200 ms
 )
 def test_the_ceiling_is_the_smallest_of_the_limits(level, slots, rpm, ceiling):
     once = [measured(level, 5.0)]
@@ -61,20 +59,17 @@ def test_the_ceiling_is_the_smallest_of_the_limits(level, slots, rpm, ceiling):
     assert (point["ceiling"], point["ideal_speedup"]) == (ceiling, level)
 
 
-def test_the_processor_time_of_an_ended_process_is_an_error():
-    child = subprocess.Popen([sys.executable, "-c", "pass"])
-    child.wait()
-    assert (cpu_seconds([os.getpid()]) or 0) > 0
-    with pytest.raises(ProcessGone):
-        cpu_seconds([child.pid])
-
-
-def test_sequential_is_always_measured_on_few_trials_and_a_plan_survives_the_trip():
+def test_sequential_is_measured_on_few_trials_and_the_time_of_an_ended_process_not_at_all():
     plan = Plan(trials=5000, latency_ms=200, concurrency=(100, 20), repeats=2)
     assert plan.levels == [1, 20, 100]
     assert [plan.trials_at(level) for level in plan.levels] == [25, 5000, 5000]
     assert plan.curve_calls == 2 * 10_025
     assert Plan.from_document(json.loads(json.dumps(plan.as_document()))) == plan
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    assert (cpu_seconds([os.getpid()]) or 0) > 0
+    with pytest.raises(ProcessGone):
+        cpu_seconds([child.pid])
 
 
 def test_the_table_tells_n_and_spread_of_every_number_and_one_repeat_has_none():

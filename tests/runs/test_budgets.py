@@ -93,13 +93,18 @@ def test_use_is_told_against_the_budget(run):
         assert (line.share, line.text) == (pytest.approx(share), text)
 
 
-def test_a_run_without_a_budget_has_nothing_to_watch(run, alice):
+def test_time_is_watched_also_where_nobody_writes_and_nothing_without_a_budget(run, alice):
     Run.objects.filter(pk=run.pk).update(calls_sent=10**6, cost=10**6)
     assert watch(run).state == RunState.RUNNING
     assert take_snapshot(reload(run))["budget"] == {}
     Run.objects.filter(pk=with_budget(run, calls=10).pk).update(calls_sent=9)
     pause_run(run, alice)
     assert resume_run(run, alice), "who paused it below the budget may resume it"
+    Run.objects.filter(pk=with_budget(run, seconds=60).pk).update(
+        started=now() - timedelta(hours=1), going_since=now() - timedelta(seconds=61)
+    )
+    watch_seconds()
+    assert reload(run).state == RunState.PAUSED
 
 
 def test_at_80_percent_it_is_said_once_and_again_for_a_raised_budget(run, alice):
@@ -131,14 +136,6 @@ def test_a_budget_that_is_used_up_pauses_the_run_and_says_what_to_do(alice, data
     run = going(alice, dataset)
     Run.objects.filter(pk=with_budget(run, calls=3).pk).update(calls_sent=3, done=3)
     assert watch(run).state == RunState.RUNNING, "it has all its answers"
-
-
-def test_time_is_watched_also_where_nobody_writes(run):
-    Run.objects.filter(pk=with_budget(run, seconds=60).pk).update(
-        started=now() - timedelta(hours=1), going_since=now() - timedelta(seconds=61)
-    )
-    watch_seconds()
-    assert reload(run).state == RunState.PAUSED
 
 
 def test_resuming_needs_a_raised_budget(run, alice):

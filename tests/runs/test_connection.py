@@ -193,7 +193,7 @@ def test_a_hanging_provider_is_given_up_after_the_deadline(settings):
     assert (report.ok, report.message) == (False, "No full answer within 0.2 seconds.")
 
 
-def test_nobody_listening_and_a_lost_key_file_are_told(settings):
+def test_nobody_listening_and_a_lost_key_file_are_told_and_private_addresses_not_called(settings):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # so that nobody else listens there meanwhile
         place = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -204,10 +204,7 @@ def test_nobody_listening_and_a_lost_key_file_are_told(settings):
     secrets.key_file().unlink()
     report = check_connection(endpoint)
     assert (report.ok, "is gone" in report.message) == (False, True)
-
-
-def test_a_private_address_is_not_called():
-    """By its number, by its name and as a further server."""
+    settings.ALLOWED_PRIVATE_ENDPOINTS = ()  # by number, by name and as a further server
     with provider(models_answer("secret")) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         named = url.replace("127.0.0.1", "localhost")

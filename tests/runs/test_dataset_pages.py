@@ -186,7 +186,9 @@ def test_the_report_finds_what_asks_the_same(alice, dataset):
     assert json.loads(said_by("dataset_report", "mixed", json=True, user="alice")) == report
 
 
-def test_changes_are_matched_by_the_id_column(alice, browser, asker, dataset):
+def test_changes_are_matched_by_the_id_column_and_moved_rows_are_none(
+    alice, browser, asker, dataset
+):
     changed = [{**ROWS[0], "expected": "five</ins>"}, *ROWS[2:], {**ROWS[1], "id": "new"}]
     second = store_rows(alice, "mixed", changed)
     page = asker.get("/dataset-changes/mixed", base=1).json()
@@ -202,6 +204,16 @@ def test_changes_are_matched_by_the_id_column(alice, browser, asker, dataset):
     assert "changed row 1: What is 2 + 3? (expected)" in told
     assert "From v2 to v1" in text_of(browser.get(reverse("dataset_changes", args=[dataset.pk])))
     assert asker.get("/dataset-changes/mixed@1").status_code == 422
+
+    def row(question, expected):
+        return {"question": question, "expected": expected}
+
+    old = [row("a", "1"), row("b", "1"), row("b", "2"), row("c", "1"), row("c", "1"), row("d", "1")]
+    new = [row("d", "1"), row("b", "2"), row("b", "3"), row("c", "1"), row("a", "1"), row("e", "1")]
+    found = changes_between(store_rows(alice, "moved", old), store_rows(alice, "moved", new))
+    assert found.same == 4
+    pairs = {"changed": [(1, 2)], "added": [(-1, 5)], "removed": [(4, -1)]}
+    assert {kind: list(map(tuple, each)) for kind, each in found.pairs.items()} == pairs
 
 
 def test_without_an_id_rows_are_matched_by_their_inputs_and_changes_come_in_pages(alice):
@@ -257,29 +269,16 @@ def test_a_large_dataset_is_looked_at_in_few_queries(alice, browser, django_asse
         assert len(page.content) < 150_000
 
 
-def test_rows_that_only_moved_are_the_same_and_only_the_others_are_matched(alice):
-    def row(question, expected):
-        return {"question": question, "expected": expected}
-
-    old = [row("a", "1"), row("b", "1"), row("b", "2"), row("c", "1"), row("c", "1"), row("d", "1")]
-    new = [row("d", "1"), row("b", "2"), row("b", "3"), row("c", "1"), row("a", "1"), row("e", "1")]
-    found = changes_between(store_rows(alice, "moved", old), store_rows(alice, "moved", new))
-    assert found.same == 4
-    pairs = {"changed": [(1, 2)], "added": [(-1, 5)], "removed": [(4, -1)]}
-    assert {kind: list(map(tuple, each)) for kind, each in found.pairs.items()} == pairs
-
-
-def test_plain_words_of_ascii_are_those_of_any_text():
+def test_plain_words_of_ascii_are_those_of_any_text_and_half_a_pair_is_read_as_stored(alice):
     every = "".join(map(chr, range(128)))
     for text in (every, *every, "What is  2+3_4?", " \x1f a\x7fb "):
         assert plain_words(text) == plain_words(f"{text} ä").removesuffix("ä").strip(), repr(text)
-
-
-# Only on SQLite: PostgreSQL stores none.
-def test_half_a_surrogate_pair_is_read_as_it_was_stored(alice):
     dataset = store_rows(alice, "odd", [{"question": "x", "expected": ""}])
     dataset.cases.update(fields={"question": "\ud800", "expected": ""})
     assert list(fields_in_order(dataset.pk)) == [{"question": "\ud800", "expected": ""}]
+
+
+# Only on SQLite: PostgreSQL stores none.
 
 
 # --- Picked cases
@@ -293,7 +292,7 @@ def fields_of(dataset):
     return list(dataset.cases.order_by("position").values_list("fields", flat=True))
 
 
-def test_picked_cases_are_a_dataset_that_grows_by_what_it_does_not_have(alice, bob):
+def test_picked_cases_are_a_dataset_that_grows_and_unites_columns_and_right_answers(alice, bob):
     sums = store_rows(alice, "sums", SUMS, expected="answer")
     hard = collect_cases(alice, " hard ", cases_of(sums, 1), origin="run 12")
     assert (hard.name, hard.version, hard.is_new, hard.owner) == ("hard", 1, True, alice)
@@ -308,10 +307,7 @@ def test_picked_cases_are_a_dataset_that_grows_by_what_it_does_not_have(alice, b
     with pytest.raises(DatasetError, match="There are no cases"):
         collect_cases(alice, "none", [])
     assert Dataset.objects.count() == 3
-
-
-def test_columns_of_several_datasets_are_united_and_right_answers_share_one(alice):
-    sums, capitals = store_rows(alice, "sums", SUMS), store_rows(alice, "capitals", CAPITALS)
+    capitals = store_rows(alice, "capitals", CAPITALS)
     mixed = collect_cases(alice, "mixed", cases_of(sums, 0) + cases_of(capitals, 0))
     assert mixed.expected_column == "answer"
     assert mixed.columns == ["question", "answer", "country"]

@@ -8,34 +8,11 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import models
+from django.db.models import Model
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import (
-    ApiToken,
-    AuditAction,
-    AuditEntry,
-    CachedReply,
-    Case,
-    Chunk,
-    Configuration,
-    Dataset,
-    Override,
-    Run,
-    RunEvent,
-    RunFigures,
-    RunSample,
-    RunStar,
-    RunState,
-    RunTag,
-    SavedView,
-    Scope,
-    Score,
-    Team,
-    Webhook,
-    WebhookDelivery,
-)
+from runs import models
 from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import store_pasted_rows, store_rows
 from runs.services.people.sharing import share_configuration
@@ -88,7 +65,7 @@ REFERENCES = {
     "runs.RunGate.baseline": "emptied: the run is then told to have none",
     "runs.Prompt.run": "emptied: the words stay, where they were found is forgotten",
 }
-ROOTS: tuple[type[models.Model], ...] = (User, Dataset, Run)
+ROOTS: tuple[type[Model], ...] = (User, models.Dataset, models.Run)
 
 
 def every_model():
@@ -116,7 +93,7 @@ def tables_with(text):
     return [
         model._meta.label
         for model in every_model()
-        if model is not AuditEntry and text in str(list(model._default_manager.values()))
+        if model is not models.AuditEntry and text in str(list(model._default_manager.values()))
     ]
 
 
@@ -126,16 +103,18 @@ def with_results(owner, dataset, key, **fields):
     score = add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0, answer=CANARY)
     add_record(score, {"seen": CANARY})
     add_cached_reply(run, key.ljust(64, "0"), text=CANARY)
-    Chunk.objects.create(run=run, start=0, trials=[], kept={"0": CANARY})
-    RunEvent.objects.create(run=run, message=CANARY)
-    Override.objects.create(run=run, score=score, author=owner, verdict="wrong", comment=CANARY)
-    RunSample.objects.create(run=run, second=0)
-    RunFigures.objects.create(run=run, stamp="", document={})
-    webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
-    WebhookDelivery.objects.create(webhook=webhook, run=run)
-    RunTag.objects.create(run=run, name=CANARY)
-    RunStar.objects.create(run=run, person=owner)
-    SavedView.objects.get_or_create(owner=owner, name="mine")
+    models.Chunk.objects.create(run=run, start=0, trials=[], kept={"0": CANARY})
+    models.RunEvent.objects.create(run=run, message=CANARY)
+    models.Override.objects.create(
+        run=run, score=score, author=owner, verdict="wrong", comment=CANARY
+    )
+    models.RunSample.objects.create(run=run, second=0)
+    models.RunFigures.objects.create(run=run, stamp="", document={})
+    webhook = models.Webhook.objects.create(owner=owner, url="https://hook.example/")
+    models.WebhookDelivery.objects.create(webhook=webhook, run=run)
+    models.RunTag.objects.create(run=run, name=CANARY)
+    models.RunStar.objects.create(run=run, person=owner)
+    models.SavedView.objects.get_or_create(owner=owner, name="mine")
     return run
 
 
@@ -168,15 +147,15 @@ def test_an_erased_dataset_leaves_nothing_in_any_table(ada, alice, bob, endpoint
     refused = erase(ada, "dataset", first.pk, "salary")
     assert refused.status_code == 400
     assert "Type salaries to erase it. Nothing was erased." in refused.text
-    assert Run.objects.count() == 3
+    assert models.Run.objects.count() == 3
     done = erase(ada, "dataset", first.pk, " salaries ")
     assert "Erased salaries and everything that came of it." in done.text
     assert tables_with(CANARY) == []
     assert [row for thing in (first, second, *runs) for row in rows_referring_to(thing)] == []
-    assert list(Run.objects.all()) == [other]
-    assert CachedReply.objects.get().run == other
-    assert Configuration.objects.exists()
-    audited = AuditEntry.objects.get(action=AuditAction.DATASET_REMOVED)
+    assert list(models.Run.objects.all()) == [other]
+    assert models.CachedReply.objects.get().run == other
+    assert models.Configuration.objects.exists()
+    audited = models.AuditEntry.objects.get(action=models.AuditAction.DATASET_REMOVED)
     assert (audited.actor, audited.subject) == ("ada", "salaries")
     assert audited.detail == "erased with 2 runs"
 
@@ -189,8 +168,8 @@ def test_an_owner_erases_what_is_theirs_but_not_the_runs_of_others(ada, alice, b
     assert "to confirm" not in page
     assert erase(alice, "dataset", dataset.pk, "salaries").status_code == 400
     answer = Asker(alice).ask("delete", "/datasets/salaries?erase=true")
-    assert (answer.status_code, Dataset.objects.count()) == (409, 1)
-    Run.objects.update(owner=alice)
+    assert (answer.status_code, models.Dataset.objects.count()) == (409, 1)
+    models.Run.objects.update(owner=alice)
     assert Asker(alice).ask("delete", "/datasets/salaries?erase=true").status_code == 200
     assert tables_with(CANARY) == []
 
@@ -207,15 +186,15 @@ def test_rows_pasted_into_runs_are_erased_with_them_and_no_version_alone(alice, 
     answer = Asker(alice).ask("delete", "/datasets/salaries@1?erase=true")
     assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, "name")
     assert Asker(alice).ask("delete", "/datasets/salaries?dry_run=true").status_code == 422
-    assert Dataset.objects.exists()
+    assert models.Dataset.objects.exists()
 
 
 def test_nothing_is_erased_while_a_run_goes_on(ada, alice):
     dataset = secret_dataset(alice)
     run = make_run(alice, dataset, ended=None, name="nightly")
     told = f"Runs are going on: nightly (#{run.pk}). Cancel them"
-    for state in RunState.live():
-        Run.objects.update(state=state)
+    for state in models.RunState.live():
+        models.Run.objects.update(state=state)
         for act, *about in ((erase_dataset, ada, dataset), (erase_person, alice, ada)):
             with pytest.raises(InUseError, match=re.escape(told)):
                 act(*about)
@@ -229,7 +208,7 @@ def test_nothing_is_erased_while_a_run_goes_on(ada, alice):
     for what, name in (("dataset", "salaries"), ("person", "alice")):
         with pytest.raises(CommandError, match="Runs are going on: nightly"):
             call_command("erase", what, name, yes=True)
-    assert Dataset.objects.get().archived is None
+    assert models.Dataset.objects.get().archived is None
     assert User.objects.get(pk=alice.pk).is_active
 
 
@@ -247,11 +226,13 @@ def everything_of(alice, bob):
     shown = save_configuration(alice, "shown", run_document(shared))
     share_configuration(shown, alice, is_shared=True)
     seen = save_configuration(alice, "seen", run_document(shared))
-    share_configuration(seen, alice, is_shared=False, team=Team.objects.create(name="research"))
+    share_configuration(
+        seen, alice, is_shared=False, team=models.Team.objects.create(name="research")
+    )
     save_configuration(alice, "preset", run_document(shared), is_preset=True)
     save_prompt(alice, "own", {"user": CANARY})
     prompt = save_prompt(alice, "everybody's", {"user": "{{question}}"}, share=True)
-    create_token(alice, "ci", [Scope.READ])
+    create_token(alice, "ci", [models.Scope.READ])
     make_benchmark()
     apps.get_model("runs", "Benchmark").objects.update(owner=alice)
     apps.get_model("runs", "Endpoint").objects.update(key_set_by=alice, updated_by=alice)
@@ -280,15 +261,15 @@ def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, browser, bob, 
     for thing in things.values():
         thing.refresh_from_db()
         assert thing.owner == ada
-    assert {one.name for one in Configuration.objects.all()} == {"preset", "seen", "shown"}
+    assert {one.name for one in models.Configuration.objects.all()} == {"preset", "seen", "shown"}
     assert browser.get(reverse("runs")).status_code == 302
-    assert not ApiToken.objects.exists()
+    assert not models.ApiToken.objects.exists()
     sessions = [one.get_decoded()["_auth_user_id"] for one in Session.objects.all()]
     assert str(alice.pk) not in sessions
-    audited = AuditEntry.objects.get(action=AuditAction.PERSON_ERASED)
+    audited = models.AuditEntry.objects.get(action=models.AuditAction.PERSON_ERASED)
     assert (audited.actor, audited.subject) == ("ada", "alice")
-    assert Score.objects.count() == 0
-    assert Case.objects.exclude(dataset__name__in=["shared", "used by bob"]).count() == 0
+    assert models.Score.objects.count() == 0
+    assert models.Case.objects.exclude(dataset__name__in=["shared", "used by bob"]).count() == 0
 
 
 def test_nobody_erases_themselves_or_the_only_administrator(ada, bob):
@@ -309,7 +290,7 @@ def test_rest_counts_first_and_erases_then(ada, alice, bob, endpoint):
     assert Asker(bob).ask("delete", "/people/alice").status_code == 403
     rows = Asker(ada).ask("delete", "/datasets/salaries?erase=true&dry_run=true").json()
     assert rows["erasure"]["erased"]["rows"] == 2
-    assert Dataset.objects.filter(name="salaries").exists()
+    assert models.Dataset.objects.filter(name="salaries").exists()
     done = Asker(ada).ask("delete", "/people/alice").json()
     assert (done["applied"], done["erasure"]) == (True, counted["erasure"])
     assert rows_referring_to(alice) == []
@@ -325,7 +306,7 @@ def test_the_command_counts_and_erases_with_yes(ada, alice, bob, endpoint):
     assert "To erase: 1 version, 2 rows, 1 run, 1 score, 1 cached answer." in out.getvalue()
     assert "Add --yes to erase it." in out.getvalue()
     call_command("erase", "dataset", "salaries", yes=True, stdout=out)
-    assert not Dataset.objects.filter(name="salaries").exists()
+    assert not models.Dataset.objects.filter(name="salaries").exists()
     call_command("erase", "person", "alice", yes=True, stdout=out)
     assert (
         "Handed over to ada: 1 run, 2 datasets, 1 prompt, 2 configurations, "

@@ -44,7 +44,7 @@ def form(**fields):
     return small_form(**{"dataset": "solved", "scorer-exact-strip": "on", **fields})
 
 
-def test_a_column_is_guessed_by_its_name():
+def test_a_column_is_guessed_by_its_name_kept_by_a_new_version_and_changed_for_the_same_rows(alice):
     for columns, guess in (
         (["question", "expected", "answer"], "expected"),
         (["output", "label", "Target", "question"], "Target"),
@@ -55,6 +55,11 @@ def test_a_column_is_guessed_by_its_name():
         assert guess_expected(columns) == guess
         named = store_rows(None, guess or "none", [dict.fromkeys(columns, "1")])
         assert named.expected_column == guess
+    import_dataset(alice, "solved", CSV, "csv", "solution")
+    assert import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv").expected_column == "solution"
+    assert import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv").version == 2
+    again = import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv", "question")
+    assert (again.version, again.expected_column) == (2, "question")
 
 
 def test_the_import_page_says_what_it_found_and_takes_another(alice):
@@ -77,14 +82,6 @@ def test_the_import_page_says_what_it_found_and_takes_another(alice):
     given = {"name": "one", "text": "question\nWhy?", "step": "import"}
     one = words_of(client.post(page, given, follow=True))
     assert ("(1 row)." in one, "1 row, 1 column." in one) == (True, True)
-
-
-def test_a_new_version_keeps_the_column_and_the_same_rows_take_another(alice):
-    import_dataset(alice, "solved", CSV, "csv", "solution")
-    assert import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv").expected_column == "solution"
-    assert import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv").version == 2
-    again = import_dataset(alice, "solved", CSV + "1 + 1?,2\n", "csv", "question")
-    assert (again.version, again.expected_column) == (2, "question")
 
 
 def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
@@ -166,7 +163,7 @@ def test_a_scorer_that_compares_with_nothing_runs_without(alice, dataset):
     assert read_configuration(document).expected_column == "expected"
 
 
-def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice, endpoint):
+def test_rows_in_place_are_judged_by_what_is_guessed_of_them_and_can_be_read(alice, endpoint):
     rows = "question,answer\n2 + 3?,5\n"
     client_of(alice).post(reverse("run_new"), form(dataset_source="paste", rows=rows))
     run = Run.objects.get()
@@ -175,9 +172,6 @@ def test_rows_in_place_are_judged_by_what_is_guessed_of_them(alice, endpoint):
     client_of(alice).post(reverse("run_new"), form(name="sent", dataset_source="paste", rows=rows))
     newest = Run.objects.latest("pk")
     assert (newest.dataset, newest.document["expected"]) == (run.dataset, "answer")
-
-
-def test_the_longest_name_with_rows_in_place_makes_a_run_that_can_be_read(alice, endpoint):
     rows = {"rows": [{"question": "2 + 3?", "expected": "5"}]}
     document = {**run_document(Dataset(name="x")), "name": "n" * 100, "dataset": rows}
     run = create_run(alice, document)

@@ -19,12 +19,19 @@ BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 COMMON = sorted(Path(DOCS, "guides").glob("*.md"))
 
 
-def test_every_guide_of_the_folder_is_offered(alice):
+def test_every_guide_of_the_folder_is_offered_and_found_by_the_jump_box(alice):
     assert {f"guides/{path.name}" for path in COMMON} <= set(guide_files().values())
     page = client_of(alice).get(reverse("help")).text
     for name in GUIDES:
         assert f'href="{reverse("help_guide", args=[name])}"' in page
     assert client_of(alice).get("/help/nonsense/").status_code == 404
+    for typed, address in (
+        ("ollama", "/help/ollama/"),
+        ("first run", "/help/first-run/"),
+        ("router", "/help/choosing-models/#a-router"),
+        ("gate", "/help/ci/#run-it-with-a-gate"),
+    ):
+        assert f'href="{address}"' in client_of(alice).get(reverse("jump"), {"q": typed}).text
 
 
 def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
@@ -43,16 +50,6 @@ def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
             except Resolver404:
                 lost.append(f"{name} leads to {address}, which is nowhere.")
     assert lost == []
-
-
-def test_a_guide_is_found_by_the_jump_box(alice):
-    for typed, address in (
-        ("ollama", "/help/ollama/"),
-        ("first run", "/help/first-run/"),
-        ("router", "/help/choosing-models/#a-router"),
-        ("gate", "/help/ci/#run-it-with-a-gate"),
-    ):
-        assert f'href="{address}"' in client_of(alice).get(reverse("jump"), {"q": typed}).text
 
 
 def test_the_configurations_of_a_guide_are_some():

@@ -115,17 +115,7 @@ def test_calls_and_cost_of_judges_are_estimated_apart(alice, judged, court):
     assert "at most 3 calls more" in " ".join(panel.split())
 
 
-def test_a_judge_without_a_price_or_out_of_use_is_refused(alice, judged, court):
-    Endpoint.objects.filter(name="simulated").update(prices=PRICES)
-    with pytest.raises(ConfigurationError, match=r"unknown: court/sim-large, court/sim-embed"):
-        create_run(alice, {**judged, "budget": {"dollars": 1}})
-    court.archived = now()
-    court.save()
-    with pytest.raises(ConfigurationError, match="The endpoint court is archived"):
-        create_run(alice, judged)
-
-
-def test_an_endpoint_of_judges_is_in_use(alice, judged, court):
+def test_an_endpoint_of_judges_is_in_use_and_refused_without_its_prices(alice, judged, court):
     assert not dependents_of_endpoint(court)
     Configuration.objects.create(owner=alice, name="kept", document=judged, kind="evaluate")
     assert dependents_of_endpoint(court).text == "1 configuration"
@@ -142,6 +132,13 @@ def test_an_endpoint_of_judges_is_in_use(alice, judged, court):
     configuration = read_configuration(twice)
     assert [model.label for model in configuration.every_model] == ["simulated/sim-small"]
     assert [path for path, _ in configuration.judges] == ["scorers.0.judge"]
+    Endpoint.objects.filter(name="simulated").update(prices=PRICES)
+    with pytest.raises(ConfigurationError, match=r"unknown: court/sim-large, court/sim-embed"):
+        create_run(alice, {**judged, "budget": {"dollars": 1}})
+    court.archived = now()
+    court.save()
+    with pytest.raises(ConfigurationError, match="The endpoint court is archived"):
+        create_run(alice, judged)
 
 
 def test_a_retry_keeps_only_answers_that_could_not_be_judged(alice, dataset):
@@ -303,7 +300,7 @@ def test_a_run_without_a_panel_is_asked_nothing(alice, dataset, django_assert_nu
 
 
 @pytest.mark.postgresql("JSON: what judging cost is read out of a column")
-def test_files_say_what_judging_cost(alice, dataset):
+def test_files_say_what_judging_cost_and_the_page_how_long_it_takes(alice, dataset):
     run = make_run(alice, dataset, done=2)
     candidate, case = run.candidates.get(), dataset.cases.all()[0]
     use = {"done": 1, "cost": 0.25}
@@ -316,9 +313,6 @@ def test_files_say_what_judging_cost(alice, dataset):
     url = reverse("run_scores_csv", args=[run.pk])
     head, first, *_ = client_of(alice).get(url).getvalue().decode().splitlines()
     assert dict(zip(head.split(","), first.split(","), strict=False))["judge_cost"] == "0.25"
-
-
-def test_the_page_says_how_long_judges_take(alice, dataset):
     use = {"done": 5, "failed": 1, "sent": 3, "cached": 2, "cost": 0.25, "tokens_in": 0,
            "tokens_out": 0, "latency_ms": 500.0}  # fmt: skip
     run = make_run(alice, dataset, done=3, calls_sent=6, cost=0.5, by_role={"judge": use})

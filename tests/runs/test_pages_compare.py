@@ -150,7 +150,7 @@ def test_hostile_text_is_only_text(client, alice):
         assert EVIL not in answer.text, page
 
 
-def test_ticks_become_an_address_or_lead_to_a_choice(client, alice, bob, questions, pair):
+def test_ticks_become_an_address_or_a_choice_or_are_refused(client, alice, bob, questions, pair):
     base, other = (run.pk for run in pair)
     for ticks, address in (
         (f"run={other}&run={base}", f"base={base}&with={other}"),  # the oldest first
@@ -169,10 +169,7 @@ def test_ticks_become_an_address_or_lead_to_a_choice(client, alice, bob, questio
     assert client.get(f"/compare/trials/?of={base}-0&of={hidden.pk}-0").status_code == 404
     Run.objects.filter(pk=hidden.pk).update(is_shared=True)
     assert f"run {hidden.pk}" in show(client, base, hidden.pk)
-
-
-def test_what_cannot_be_compared_is_said(client, pair):
-    run = pair[0].pk
+    run = base
     many = ",".join(f"{run}:{n}" for n in range(10))
     for query, status, said in (
         (f"base=x&with={run}", 400, "names nothing to compare"),
@@ -187,7 +184,7 @@ def test_what_cannot_be_compared_is_said(client, pair):
         assert found == (status, True), query
 
 
-def test_a_run_page_and_its_board_lead_here(client, alice, pair):
+def test_a_run_page_leads_here_and_the_cases_of_a_filter_become_a_dataset(client, alice, pair):
     base, other = pair
     add_candidate(other, "second")
     page = client.get(f"/runs/{other.pk}/").text
@@ -197,9 +194,6 @@ def test_a_run_page_and_its_board_lead_here(client, alice, pair):
     rows = client.get("/runs/").text
     assert f'name="run" value="{base.pk}" form="chosen"' in rows
     assert 'id="chosen" method="get" action="/compare/"' in rows
-
-
-def test_the_cases_of_a_filter_become_a_dataset(client, alice, pair):
     query = f"base={pair[0].pk}&with={pair[1].pk}&show=regressed"
     answer = client.post(f"/compare/dataset/?{query}", {"name": "fell"})
     made = Dataset.objects.get(name="fell")

@@ -187,7 +187,7 @@ def typed(**changes):
     return {"name": "main", "kind": "openai", "max_concurrent": "4", **changes}
 
 
-def test_choosing_a_provider_fills_the_form_in(page):
+def test_choosing_a_provider_fills_the_form_in_which_says_why_no_models_are_found(page):
     for known in KNOWN_PROVIDERS.values():
         form = new_form(RequestFactory().get(reverse("endpoint_new")), known)
         for field in ("kind", "base_url", "max_concurrent"):
@@ -199,6 +199,14 @@ def test_choosing_a_provider_fills_the_form_in(page):
     titles = [known.title for known in KNOWN_PROVIDERS.values()]
     assert [title for title in titles if title not in answer.text] == []
     assert page.get(reverse("endpoint_new"), {"provider": "<x>"}).status_code == 200
+    for changes, told in (
+        ({"base_url": "http://169.254.169.254/v1"}, "link-local"),
+        ({"base_url": "http://10.0.0.7:8000/v1"}, "10.0.0.7:8000"),
+        ({"base_url": ""}, "needs a base URL"),
+        ({"kind": "nonsense", "base_url": "https://p.example"}, "Choose a kind first."),
+        ({"kind": "azure", "base_url": "https://r.openai.azure.com"}, "deployments"),
+    ):
+        assert told in page.post(reverse("endpoint_models_new"), typed(**changes)).text
 
 
 @table(
@@ -269,17 +277,6 @@ def test_without_a_script_the_whole_page_comes_back(page, simulator, endpoint):
         assert part in shown, "a path is shown by its last part"
 
 
-def test_why_no_models_are_found(page):
-    for changes, told in (
-        ({"base_url": "http://169.254.169.254/v1"}, "link-local"),
-        ({"base_url": "http://10.0.0.7:8000/v1"}, "10.0.0.7:8000"),
-        ({"base_url": ""}, "needs a base URL"),
-        ({"kind": "nonsense", "base_url": "https://p.example"}, "Choose a kind first."),
-        ({"kind": "azure", "base_url": "https://r.openai.azure.com"}, "deployments"),
-    ):
-        assert told in page.post(reverse("endpoint_models_new"), typed(**changes)).text
-
-
 def test_a_stored_key_goes_to_no_new_host_and_nobody_asks_private_ones(
     ada, bob, simulator, settings
 ):
@@ -299,7 +296,7 @@ def test_a_stored_key_goes_to_no_new_host_and_nobody_asks_private_ones(
         find_models(bob, endpoint)
 
 
-def test_the_api_takes_a_provider_by_name_and_finds_models(ada, simulator):
+def test_api_and_command_take_a_provider_by_name_and_find_models(ada, simulator):
     asker = Asker(ada)
     listed = asker.get("/providers").json()["providers"]
     assert [one["name"] for one in listed] == list(KNOWN_PROVIDERS)
@@ -315,19 +312,16 @@ def test_the_api_takes_a_provider_by_name_and_finds_models(ada, simulator):
     found = asker.post("/endpoints/g/models", {}).json()
     assert found["ok"]
     assert "sim-large" in found["models"]
-
-
-def test_a_command_takes_a_provider_by_name(ada, simulator):
-    told = io.StringIO()
+    said = io.StringIO()
     options = ["--provider", "azure", "--base-url", "https://r.openai.azure.com"]
     version = "--option=api_version=2024-10-21"
-    call_command("save_endpoint", "az", *options, version, "--user", "ada", stdout=told)
+    call_command("save_endpoint", "az", *options, version, "--user", "ada", stdout=said)
     assert Endpoint.objects.get(name="az").options == {"api_version": "2024-10-21"}
     url = f"{simulator.url}/v1"
     options = ["--provider", "vllm", "--base-url", url, "--find-models", "--user", "ada"]
-    call_command("save_endpoint", "local", *options, stdout=told)
+    call_command("save_endpoint", "local", *options, stdout=said)
     assert Endpoint.objects.get(name="local").max_concurrent == 64
-    assert "sim-large" in told.getvalue()
+    assert "sim-large" in said.getvalue()
     with pytest.raises(CommandError, match="NAME=VALUE"):
         call_command("save_endpoint", "az", "--option", "api_version", "--user", "ada")
 

@@ -250,12 +250,12 @@ STOPPED = {
 }
 
 
-def test_a_run_is_stopped_by_share_or_count(alice, dataset):
+def test_a_run_is_stopped_by_share_or_count_until_somebody_resumes_it(alice, dataset):
     states = {facts: run_after(alice, dataset, *facts).state for facts in STOPPED}
     assert {facts: state == RunState.PAUSED for facts, state in states.items()} == STOPPED
-
-
-def test_who_resumes_it_has_decided(alice, dataset):
+    for value in (0, -1, 2.5, "many"):
+        with pytest.raises(ConfigurationError, match="fail_on_error"):
+            read_configuration(run_document(dataset, fail_on_error=value))
     run = run_after(alice, dataset, 0.1, 30, 100)
     assert run.reason == (
         "30 of 100 trials failed, and fail_on_error allows 10 %: see Errors, then resume or cancel"
@@ -265,9 +265,3 @@ def test_who_resumes_it_has_decided(alice, dataset):
     watch_failures(run)
     run.refresh_from_db()
     assert run.state == RunState.RUNNING
-
-
-def test_what_is_neither_share_nor_count_is_refused(dataset):
-    for value in (0, -1, 2.5, "many"):
-        with pytest.raises(ConfigurationError, match="fail_on_error"):
-            read_configuration(run_document(dataset, fail_on_error=value))

@@ -76,7 +76,9 @@ def test_the_best_and_the_easiest_come_first_until_the_run_changes(
     assert heatmap_of(run, alice)["rows"][0]["values"] == [1000, 1000, 1000, None]
 
 
-def test_repeats_are_one_cell_and_a_case_that_nobody_has_tried_yet_is_a_blank_column(alice):
+def test_repeats_are_one_cell_that_opens_them_and_no_try_is_a_blank_column(
+    alice, browser, endpoint
+):
     run = make_run(alice, make_dataset(alice, rows=2))
     store(run, {"plain": [[1, 0], [0, 0], [0, "fail"]]})
     [row] = heatmap_of(run, alice)["rows"]
@@ -86,9 +88,30 @@ def test_repeats_are_one_cell_and_a_case_that_nobody_has_tried_yet_is_a_blank_co
     drawn = heatmap_of(run, alice)
     assert drawn["rows"][0]["values"] == [1000, None, None]
     assert drawn["columns"][1:] == [{"size": 1, "cases": []}] * 2
+    run = make_run(alice, make_dataset(alice, rows=2))
+    store(run, {"plain": [[1, 1], [0, None]]})
+    address = f"/runs/{run.pk}/cell/"
+    one = browser.get(address, {"candidate": 0, "case": 1})
+    assert one["Location"] == f"/runs/{run.pk}/trials/2/"
+    several = browser.get(address, {"candidate": 0, "case": 0})
+    assert several["Location"] == f"/runs/{run.pk}/scores/?candidate=0&case=0"
+    selection = make_selection(alice, make_dataset(alice, rows=10))
+    assert browser.get(f"/runs/{selection.pk}/pictures/").status_code == 404, "it has none"
 
 
-def test_many_cases_are_put_together_and_many_candidates_sampled(set_constant):
+def test_many_cases_are_put_together_with_none_left_out_and_many_candidates_sampled(set_constant):
+    for cases in (0, 1, 199, 200, 201, 1319, 100_000):
+        groups = split_evenly(range(cases), 200)
+        assert [case for group in groups for case in group] == list(range(cases))
+        assert len(groups) == min(cases, 200)
+        assert len(groups) == 0 or max(map(len, groups)) - min(map(len, groups)) <= 1
+    everybody = [Candidate(pk=pk) for pk in range(201)]
+    found = [candidate.pk for candidate in sample_evenly(everybody, 200)]
+    assert found == sorted(set(found))
+    assert (len(found), found[0], found[-1]) == (200, 0, 200)
+    drawn = draw_heatmap([], [], planned_cases=24, held_out=8)
+    assert sum(len(group) for group in drawn.groups) == 16, "held out cases are no blank columns"
+    assert drawn.caption.endswith("8 cases held out: not drawn.")
     set_constant(heatmap, "MOST_DRAWN", 20)  # of 200
     candidates = [Candidate(pk=pk, position=pk, name=f"c{pk}") for pk in range(45)]
     tallies = [
@@ -103,21 +126,6 @@ def test_many_cases_are_put_together_and_many_candidates_sampled(set_constant):
     assert sum(record["rows"][7]["tries"]) == 50
     assert "20 candidates are drawn, evenly from best to worst." in drawn.caption
     assert "Each of 20 columns is the mean of 2 or 3 cases of similar difficulty." in drawn.caption
-
-
-def test_no_case_is_left_out_of_the_columns_and_a_sample_has_everybody_once():
-    for cases in (0, 1, 199, 200, 201, 1319, 100_000):
-        groups = split_evenly(range(cases), 200)
-        assert [case for group in groups for case in group] == list(range(cases))
-        assert len(groups) == min(cases, 200)
-        assert len(groups) == 0 or max(map(len, groups)) - min(map(len, groups)) <= 1
-    everybody = [Candidate(pk=pk) for pk in range(201)]
-    found = [candidate.pk for candidate in sample_evenly(everybody, 200)]
-    assert found == sorted(set(found))
-    assert (len(found), found[0], found[-1]) == (200, 0, 200)
-    drawn = draw_heatmap([], [], planned_cases=24, held_out=8)
-    assert sum(len(group) for group in drawn.groups) == 16, "held out cases are no blank columns"
-    assert drawn.caption.endswith("8 cases held out: not drawn.")
 
 
 @table(
@@ -174,18 +182,6 @@ def test_scores_are_two_bars_or_spread_over_bins_and_cost_is_drawn_against_quali
     assert page.count('class="plot-error') == 2
 
 
-def test_a_cell_opens_its_trial_or_its_trials(alice, browser, endpoint):
-    run = make_run(alice, make_dataset(alice, rows=2))
-    store(run, {"plain": [[1, 1], [0, None]]})
-    address = f"/runs/{run.pk}/cell/"
-    one = browser.get(address, {"candidate": 0, "case": 1})
-    assert one["Location"] == f"/runs/{run.pk}/trials/2/"
-    several = browser.get(address, {"candidate": 0, "case": 0})
-    assert several["Location"] == f"/runs/{run.pk}/scores/?candidate=0&case=0"
-    selection = make_selection(alice, make_dataset(alice, rows=10))
-    assert browser.get(f"/runs/{selection.pk}/pictures/").status_code == 404, "it has none"
-
-
 # --- Scores added up by candidate and case
 
 CASES, REPEATS = 7, 3
@@ -210,7 +206,7 @@ def repeated(alice):
 
 
 @pytest.mark.postgresql("SQL: sums by candidate and case, in one query")
-def test_every_candidate_and_case_is_added_up_in_one_query(repeated):
+def test_every_candidate_and_case_is_added_up_in_one_query_and_only_failed_has_no_mean(repeated):
     by_hand: dict[tuple[int, int], list[Score]] = defaultdict(list)
     for score in repeated.scores.all():
         by_hand[score.candidate_id, score.case_id].append(score)
@@ -225,9 +221,6 @@ def test_every_candidate_and_case_is_added_up_in_one_query(repeated):
         assert each.passes == sum(bool(score.passed) for score in scores)
         assert (each.failures, each.done) == (len(scores) - len(values), REPEATS)
         assert each.mean == (sum(values) / len(values) if values else None)
-
-
-def test_a_case_that_only_failed_has_no_mean_and_other_candidates_are_left_out(repeated):
     first = repeated.scores.order_by("candidate_id", "case_id")[0]
     alike = repeated.scores.filter(candidate=first.candidate, case=first.case)
     alike.update(value=None, passed=None, error_class="timeout")

@@ -79,7 +79,7 @@ def test_a_new_run_has_exactly_the_cases_that_were_chosen(alice, run):
     assert (run.state, run.done) == (RunState.COMPLETED, 8)
 
 
-def test_both_runs_link_to_each_other_and_the_new_one_can_be_duplicated(alice, browser, run, bob):
+def test_runs_link_to_each_other_can_be_duplicated_and_tables_lead_there(alice, browser, run, bob):
     rerun(alice, run, "status=wrong", how="new", cache="use")
     new = Run.objects.latest("pk")
     first, second = (browser.get(one.get_absolute_url()).text for one in (run, new))
@@ -93,6 +93,13 @@ def test_both_runs_link_to_each_other_and_the_new_one_can_be_duplicated(alice, b
     rerun(alice, run, "trial=1&trial=3", how="new")
     page = browser.get(reverse("run_new"), {"run": Run.objects.latest("pk").pk}).text
     assert 'name="only" value="1, 3"' in " ".join(page.split()), "a duplicate has its rows"
+    Run.objects.update(name="<script>alert(1)</script>")
+    assert "<script>alert" not in page_of(alice, run, "status=wrong")
+    scores = browser.get(reverse("run_scores", args=[run.pk]), {"status": "wrong"}).text
+    place = reverse("run_rerun", args=[run.pk])
+    assert f'href="{place}?status=wrong"' in scores
+    assert f'formaction="{place}"' in scores
+    assert f'href="{place}?error=timeout"' in browser.get(reverse("run_errors", args=[run.pk])).text
 
 
 def test_in_place_the_old_results_are_taken_back_and_asked_for_past_the_cache(alice, run):
@@ -133,16 +140,6 @@ def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run)
     answer = rerun(alice, run, "status=wrong", how="in_place")
     assert (answer.status_code, "decided by these trials" in answer.text) == (400, True)
     assert (Run.objects.count(), run.scores.count()) == (1, 8)
-
-
-def test_the_tables_lead_there(alice, browser, run):
-    Run.objects.update(name="<script>alert(1)</script>")
-    assert "<script>alert" not in page_of(alice, run, "status=wrong")
-    scores = browser.get(reverse("run_scores", args=[run.pk]), {"status": "wrong"}).text
-    place = reverse("run_rerun", args=[run.pk])
-    assert f'href="{place}?status=wrong"' in scores
-    assert f'formaction="{place}"' in scores
-    assert f'href="{place}?error=timeout"' in browser.get(reverse("run_errors", args=[run.pk])).text
 
 
 # --- Failed trials, and one alone

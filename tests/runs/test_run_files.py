@@ -181,7 +181,19 @@ def fresh(position, record=None):
 
 
 @pytest.mark.postgresql("types: packed bytes")
-def test_records_are_stored_behind_their_scores(recorded):
+def test_records_are_stored_behind_scores_and_a_replay_tells_them_to_who_hears_them(recorded):
+    """The history of others leaves records alone."""
+    hears = frozenset({records.RECORD})
+    told = stored_history(recorded, hears=hears)
+    assert [score.record for score in told] == [to_json(EPISODE), None]
+    assert [score.record for score in stored_history(recorded, 1, hears)] == [None]
+    again = [replace(score, answer="4", cached=True) for score in told]
+    assert [as_told(score, hears) for score in again] == told
+    with CaptureQueriesContext(connection) as asked:
+        told = stored_history(recorded, hears=frozenset({records.ANSWER}))
+    assert {score.record for score in told} == {None}
+    assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
+    assert as_told(replace(told[0], record=b"{}"), frozenset({records.ANSWER})).record is None
     store_records(recorded, [fresh(0), fresh(1, b'{"a": 1}')])
     stored = ScoreRecord.objects.get(score__position=1)
     assert (stored.run_id, stored.size) == (recorded.pk, 8)
@@ -189,21 +201,6 @@ def test_records_are_stored_behind_their_scores(recorded):
     with CaptureQueriesContext(connection) as asked:
         store_records(recorded, [fresh(0), fresh(1)])
     assert not asked.captured_queries, "scores without records ask the database nothing"
-
-
-def test_a_strategy_that_hears_records_is_told_them_by_a_replay_as_by_a_worker(recorded):
-    """The history of others leaves records alone."""
-    hears = frozenset({records.RECORD})
-    told = stored_history(recorded, hears=hears)
-    assert [score.record for score in told] == [to_json(EPISODE), None]
-    assert [score.record for score in stored_history(recorded, 1, hears)] == [None]
-    fresh = [replace(score, answer="4", cached=True) for score in told]
-    assert [as_told(score, hears) for score in fresh] == told
-    with CaptureQueriesContext(connection) as asked:
-        told = stored_history(recorded, hears=frozenset({records.ANSWER}))
-    assert {score.record for score in told} == {None}
-    assert not [query for query in asked.captured_queries if "scorerecord" in query["sql"]]
-    assert as_told(replace(told[0], record=b"{}"), frozenset({records.ANSWER})).record is None
 
 
 def test_a_score_that_is_taken_back_and_a_run_that_is_deleted_take_records_along(recorded):

@@ -317,7 +317,7 @@ def test_what_is_under_way_waits_and_what_goes_on_is_judged_again(alice, stored,
     assert judge_ended(moment + CLAIMED_FOR + timedelta(seconds=1)) == 1
 
 
-def test_retrying_a_run_opens_its_gate(alice, stored, dataset):
+def test_retrying_a_run_opens_its_gate_which_asks_what_it_did_at_the_launch(alice, stored, dataset):
     set_gate(stored, alice, None, {"min_score": 0.5})
     run = ended(stored, dataset, [None, *GOOD[1:]], failed=1, scored=CASES - 1)
     run.candidates.update(done=CASES, failed=1, scored=CASES - 1)
@@ -325,10 +325,6 @@ def test_retrying_a_run_opens_its_gate(alice, stored, dataset):
     judge_ended(now())
     assert retry_failed(run, alice) == 1
     assert RunGate.objects.get().state == "pending"
-
-
-def test_what_is_asked_is_frozen_at_the_launch(alice, stored, dataset):
-    set_gate(stored, alice, None, {"min_score": 0.5})
     run = create_run(alice, stored.as_document, source=Source(configuration=stored))
     set_gate(stored, alice, None, {"min_score": 0.9})
     assert RunGate.objects.get(run=run).asked == {"min_score": 0.5}
@@ -337,7 +333,7 @@ def test_what_is_asked_is_frozen_at_the_launch(alice, stored, dataset):
     assert not RunGate.objects.filter(run=free).exists()
 
 
-def test_a_baseline_that_was_deleted_is_said(alice, stored, dataset):
+def test_a_baseline_is_a_complete_run_with_the_same_scorers_that_is_there(alice, stored, dataset):
     baseline = ended(stored, dataset, GOOD)
     set_gate(stored, alice, baseline, {})
     run = ended(stored, dataset, GOOD)
@@ -348,9 +344,6 @@ def test_a_baseline_that_was_deleted_is_said(alice, stored, dataset):
     assert f"Run {number} was deleted. Choose another baseline." in [one["told"] for one in checks]
     stored.refresh_from_db()
     assert stored.baseline is None
-
-
-def test_only_a_complete_run_with_the_same_scorers_is_a_baseline(alice, stored, dataset):
     going = ended(stored, dataset, GOOD, state=RunState.RUNNING)
     other = ended(stored, dataset, GOOD, document=run_document(dataset, scorers=["numeric"]))
     for run, told in ((other, "has other scorers"), (going, "is running. Choose a complete one")):

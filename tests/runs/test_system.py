@@ -85,7 +85,7 @@ def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(ada,
     assert reverse("trial_rerun", args=[run.pk, failed.position]) in page
 
 
-def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice, run):
+def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice, run, capsys):
     own = make_run(alice, make_dataset(alice, "other"), state=RunState.RUNNING, ended=None)
     pause_run(own, alice)
     browser = client_of(ada)
@@ -107,9 +107,6 @@ def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice,
     assert not Maintenance.objects.exists()
     told = browser.post(reverse("maintenance"), {"do": "end"}, follow=True).text
     assert "There was no maintenance." in told
-
-
-def test_the_command_line_begins_shows_and_ends_it(ada, run, capsys):
     call_command("maintenance", "begin", user="ada", reason="an update")
     call_command("maintenance", "show")
     assert state_of(run) == RunState.PAUSED
@@ -118,7 +115,7 @@ def test_the_command_line_begins_shows_and_ends_it(ada, run, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "There is maintenance by ada: an update.",
         "There is maintenance by ada: an update.",
-        "Maintenance is over; 1 run went on.",
+        "Maintenance is over; 2 runs went on.",
         "There was no maintenance.",
     ]
 

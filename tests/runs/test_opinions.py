@@ -30,9 +30,9 @@ def run(alice, dataset):
     return run
 
 
-def say(person, run, position, **posted):
+def say(person, run, position, *, follow=False, **posted):
     address = reverse("trial_override", args=[run.pk, position])
-    return client_of(person).post(address, posted, follow=True).text
+    return client_of(person).post(address, posted, follow=follow).text
 
 
 def trial_page(person, run, position):
@@ -147,8 +147,8 @@ def test_the_case_can_be_added_to_a_dataset_with_the_right_answer(alice, run, bo
 
 
 def test_a_flag_is_set_shown_found_and_removed(alice, browser, asker, run):
-    assert "Flagged:" in say(alice, run, 1, verdict="flag")
-    again = say(alice, run, 1, verdict="flag")
+    assert "Flagged:" in say(alice, run, 1, verdict="flag", follow=True)
+    again = say(alice, run, 1, verdict="flag", follow=True)
     assert "This trial is flagged already." in again
     assert "Remove the flag" in again
     scores = reverse("run_scores", args=[run.pk])
@@ -156,11 +156,11 @@ def test_a_flag_is_set_shown_found_and_removed(alice, browser, asker, run):
     assert [row.score.position for row in found.context["rows"]] == [1]
     assert ">flagged</span>" in found.text
     assert board_row(run).changed == 0  # a flag says nothing of the value
-    removed = say(alice, run, 1, verdict="unflag")
+    removed = say(alice, run, 1, verdict="unflag", follow=True)
     assert "The flag is removed." in removed
     assert "Flag</button>" in removed
     assert not browser.get(scores, {"status": "flagged"}).context["rows"]
-    assert "has no flag" in say(alice, run, 1, verdict="unflag")
+    assert "has no flag" in say(alice, run, 1, verdict="unflag", follow=True)
     assert asker.post(f"/runs/{run.pk}/trials/2/overrides", {"verdict": "flag"}).status_code == 201
     found = asker.get(f"/runs/{run.pk}/scores?status=flagged").json()["data"]
     assert [row["case"] for row in found] == [2]

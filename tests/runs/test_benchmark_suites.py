@@ -93,16 +93,13 @@ def test_the_used_share_of_a_quota_is_taken_once_warm(rows, share):
     assert judging.used_share("tokens", 0.9, 600 * 40, rows).value == expected
 
 
-def test_a_call_that_never_ended_cannot_have_freed_its_slot():
+def test_a_call_that_never_ended_frees_no_slot_and_the_peak_is_near_the_limit():
     rows = arrivals(0.0, 1.0)
     assert judging.longest_at_provider(3.0, rows).value == pytest.approx(0.2)
     assert not judging.longest_at_provider(3.0, [*rows, {"arrival": 2.0, "end": None}]).is_met
     assert judging.longest_at_workers(3.0, [200.0, 3100.0]).value == 3.1
-
-
-@table((40, [True, True]), (41, [False, True]), (35, [True, False]))
-def test_the_peak_is_within_the_limit_and_near_it(highest, met):
-    assert [bar.is_met for bar in judging.peak(40, 0.9, {"peak_in_flight": highest})] == met
+    for highest, met in ((40, [True, True]), (41, [False, True]), (35, [True, False])):
+        assert [bar.is_met for bar in judging.peak(40, 0.9, {"peak_in_flight": highest})] == met
 
 
 # --- Choosing

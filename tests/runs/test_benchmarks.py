@@ -205,9 +205,7 @@ def left_in(folder):
 
 
 @pytest.mark.late
-def test_a_tiny_benchmark_measures_the_real_path_and_leaves_nothing_behind(
-    transactional_db, tmp_path
-):
+def test_a_tiny_benchmark_measures_the_real_path_and_leaves_nothing(transactional_db, tmp_path):
     out = tmp_path / "out.json"
     folder = tmp_path / "parts"
     folder.mkdir()

@@ -51,9 +51,7 @@ def watch(run):
     return reload(run)
 
 
-def test_dollars_without_a_price_are_refused_with_the_models_and_what_to_do(
-    alice, dataset, endpoint
-):
+def test_dollars_without_a_price_are_refused_with_models_and_advice(alice, dataset, endpoint):
     models = ["simulated/sim-small", "simulated/sim-large"]
     document = run_document(dataset, models=models, budget={"dollars": 1})
     endpoint.prices = PRICES
@@ -86,11 +84,19 @@ USES: list[tuple[dict[str, Any], dict[str, Any], float, str]] = [
 ]
 
 
-def test_use_is_told_against_the_budget(run):
+def test_use_is_told_against_the_budget_and_the_page_warns_before_the_end(run, browser):
     for budget, used, share, text in USES:
         Run.objects.filter(pk=with_budget(run, **budget).pk).update(**used)
         (line,) = read_budget(reload(run), now())
-        assert (line.share, line.text) == (pytest.approx(share), text)
+        assert line.share == pytest.approx(share)
+        assert line.text == text
+    with_budget(run, calls=100)
+    assert take_snapshot(reload(run))["text"]["notice"] == ""
+    Run.objects.filter(pk=run.pk).update(calls_sent=85)
+    snapshot = take_snapshot(reload(run))
+    assert snapshot["budget"]["calls"]["is_near"]
+    assert snapshot["text"]["notice"].startswith("The budget is nearly used: 85 of 100 calls.")
+    assert snapshot["text"]["notice"] in browser.get(run.get_absolute_url()).text
 
 
 def test_time_is_watched_also_where_nobody_writes_and_nothing_without_a_budget(run, alice):
@@ -274,16 +280,6 @@ def test_one_button_raises_the_budget_and_resumes_the_run(run, alice, browser):
     assert run.events.get(kind="limit").message == "alice changed budget of calls from 10 to 2,000."
     again = browser.post(raise_it, {"budget_calls": "3000"}, follow=True).text
     assert "The run was not paused." in again
-
-
-def test_the_page_warns_before_the_budget_is_used(run, browser):
-    with_budget(run, calls=100)
-    assert take_snapshot(reload(run))["text"]["notice"] == ""
-    Run.objects.filter(pk=run.pk).update(calls_sent=85)
-    snapshot = take_snapshot(reload(run))
-    assert snapshot["budget"]["calls"]["is_near"]
-    assert snapshot["text"]["notice"].startswith("The budget is nearly used: 85 of 100 calls.")
-    assert snapshot["text"]["notice"] in browser.get(run.get_absolute_url()).text
 
 
 # --- The form of a new run

@@ -48,9 +48,7 @@ def page_of(person, stored, **query):
     return client_of(person).get(stored.get_absolute_url(), query)
 
 
-def test_another_document_is_another_version_and_the_page_shows_what_changed(
-    alice, stored, dataset
-):
+def test_another_document_is_another_version_and_the_page_shows_changes(alice, stored, dataset):
     save_configuration(alice, "nightly", run_document(dataset, seed=1), "Each night.")
     assert [one.version for one in stored.versions.all()] == [1]
     save_configuration(alice, "nightly", run_document(dataset, seed=77))
@@ -106,9 +104,7 @@ def test_what_keeps_it_from_being_launched_is_said_on_its_page(alice, stored, da
     assert "There is no dataset" in answer.text
 
 
-def test_the_new_run_form_saves_it_and_makes_a_run_of_it_if_nothing_was_changed(
-    alice, bob, dataset
-):
+def test_the_new_run_form_saves_it_and_makes_a_run_of_it_if_it_is_unchanged(alice, bob, dataset):
     client, sent = client_of(alice), {**FILLED, "save_name": "small"}
     answer = client.post(reverse("configuration_save"), sent, follow=True)
     assert "Saved small, version 1." in answer.text
@@ -153,9 +149,7 @@ def test_the_api_has_versions_sharing_and_deleting(alice, asker, bob, stored, da
     assert asker.get("/configurations/nightly").status_code == 404
 
 
-def test_the_list_asks_as_often_for_many_as_for_one(
-    alice, stored, dataset, django_assert_max_num_queries
-):
+def test_the_list_asks_as_often_for_many(alice, stored, dataset, django_assert_max_num_queries):
     for number in range(5):
         save_configuration(alice, f"another {number}", run_document(dataset))
         Asker(alice).post("/runs", {"configuration": f"another {number}"})
@@ -263,9 +257,7 @@ def test_its_schedule_rests_and_nothing_is_caught_up_afterwards(alice, timed):
     assert Schedule.objects.get().next_due is None
 
 
-def test_by_rest_it_is_listed_apart_shown_and_brought_back_and_its_name_refused(
-    alice, bob, timed, dataset
-):
+def test_by_rest_it_is_listed_apart_brought_back_and_its_name_taken(alice, bob, timed, dataset):
     asker, path = Asker(alice), "/configurations/nightly"
     assert [asker.ask("delete", path).json()["changed"] for _ in range(2)] == [True, False]
     assert asker.get("/configurations").json()["data"] == []
@@ -317,9 +309,7 @@ def test_commands_run_it_say_what_goes_delete_and_bring_back_until_the_sweep(ali
     assert [run.configuration for run in Run.objects.all()] == [None, None]
 
 
-def test_what_it_names_is_kept_and_administration_counts_and_changes_no_deleted_one(
-    ada, alice, asker, timed, dataset
-):
+def test_what_it_names_is_kept_and_no_administrator_changes_it(ada, alice, asker, timed, dataset):
     ada.is_superuser = True
     ada.save()
     delete_configuration(timed, alice)

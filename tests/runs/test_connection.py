@@ -171,7 +171,7 @@ def test_a_proxy_of_the_environment_is_ignored(settings, patch):
 NO_LISTS = [b"", b"<html>", b"[]", b"{}", b'{"data": 3}', b'{"data": [1]}', b"[" * 100_000, b"\xff"]
 
 
-def test_an_answer_that_is_no_list_breaks_off_or_is_huge_is_said_to_be_so(settings):
+def test_an_answer_that_is_no_list_breaks_off_hangs_or_is_huge_is_said_to_be_so(settings):
     with provider((200, {}, b"")) as server:
         for body in NO_LISTS:
             server.answer = (200, {}, body)
@@ -183,10 +183,7 @@ def test_an_answer_that_is_no_list_breaks_off_or_is_huge_is_said_to_be_so(settin
             report = ask(server, settings)
             assert not report.ok
             assert message in report.message
-
-
-def test_a_hanging_provider_is_given_up_after_the_deadline(settings):
-    """It never ends its answer by itself: only the deadline can."""
+    # It never ends its answer by itself: only the deadline can.
     with provider((200, {"Content-Length": "10"}, b"["), hangs=True) as server:
         report = ask(server, settings, deadline_seconds=0.2)
         assert not server.given_up.is_set()

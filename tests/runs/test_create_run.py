@@ -63,13 +63,22 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-def test_a_bad_document_stores_nothing(alice, document):
+def test_a_bad_document_and_more_runs_than_allowed_store_nothing(alice, document, bob, settings):
     for change, path, words in BAD:
         with pytest.raises(ConfigurationError) as caught:
             create_run(alice, {**document, **change})
         assert words in dict(caught.value.problems)[path]
     for model in (Run, Candidate, Chunk):
         assert not model.objects.exists()
+    settings.LIVE_RUNS = 2
+    first = create_run(alice, document, "once")
+    create_run(alice, document, "twice")
+    with pytest.raises(ConfigurationError, match="You have 2 runs that have not ended"):
+        create_run(alice, document)
+    assert create_run(alice, document, "once") == first  # not a new one
+    assert create_run(bob, document, "once") != first
+    cancel_run(first)
+    create_run(alice, document)
 
 
 @pytest.mark.postgresql("locks: launches at once with one key")
@@ -94,18 +103,6 @@ def test_the_demo_brings_its_own_parts_and_changes_none(alice):
     endpoint.refresh_from_db()
     assert endpoint.max_concurrent == 3
     assert Dataset.objects.count() == 1
-
-
-def test_nobody_has_more_runs_going_on_than_allowed(alice, bob, document, settings):
-    settings.LIVE_RUNS = 2
-    first = create_run(alice, document, "once")
-    create_run(alice, document, "twice")
-    with pytest.raises(ConfigurationError, match="You have 2 runs that have not ended"):
-        create_run(alice, document)
-    assert create_run(alice, document, "once") == first  # not a new one
-    assert create_run(bob, document, "once") != first
-    cancel_run(first)
-    create_run(alice, document)
 
 
 @contextmanager

@@ -44,23 +44,6 @@ def fields_of(dataset):
     return list(Case.objects.filter(dataset=dataset).values_list("fields", flat=True))
 
 
-def test_rows_become_cases_in_their_order_however_they_are_written(alice):
-    texts: dict[Format, str] = {"csv": GOOD_CSV, "jsonl": GOOD_JSONL}
-    for format, text in texts.items():
-        dataset = import_dataset(alice, f" {format} ", text, format)
-        assert (dataset.name, dataset.version, dataset.rows) == (format, 1, 2)
-        assert (dataset.columns, dataset.owner) == (["question", "expected"], alice)
-        assert fields_of(dataset) == ROWS
-        assert list(dataset.cases.values_list("position", flat=True)) == [0, 1]
-    guesses = {" \n{": "jsonl", "\ufeff{": "jsonl", "[": "jsonl", "a,b": "csv", "": "csv"}
-    assert {text: guess_format(text) for text in guesses} == guesses
-    ways: dict[Format, dict[str, Any]] = {"csv": READ_CSV, "jsonl": READ_JSONL}
-    for format, written in ways.items():
-        for text, rows in written.items():
-            assert preview_dataset(text, format).rows == rows, text
-            assert fields_of(import_dataset(None, "x", text, format)) == rows
-
-
 READ_CSV = {
     "\ufeffa\n1\n": [{"a": "1"}],  # a byte-order mark
     "a,b\r\n1,2\r\n": [{"a": "1", "b": "2"}],  # Windows line ends
@@ -86,6 +69,23 @@ READ_JSONL = {
     ],
     '{"a": "\\ud83d\\ude42"}': [{"a": "🙂"}],  # a surrogate pair
 }
+
+
+def test_rows_become_cases_in_their_order_however_they_are_written(alice):
+    texts: dict[Format, str] = {"csv": GOOD_CSV, "jsonl": GOOD_JSONL}
+    for format, text in texts.items():
+        dataset = import_dataset(alice, f" {format} ", text, format)
+        assert (dataset.name, dataset.version, dataset.rows) == (format, 1, 2)
+        assert (dataset.columns, dataset.owner) == (["question", "expected"], alice)
+        assert fields_of(dataset) == ROWS
+        assert list(dataset.cases.values_list("position", flat=True)) == [0, 1]
+    guesses = {" \n{": "jsonl", "\ufeff{": "jsonl", "[": "jsonl", "a,b": "csv", "": "csv"}
+    assert {text: guess_format(text) for text in guesses} == guesses
+    ways: dict[Format, dict[str, Any]] = {"csv": READ_CSV, "jsonl": READ_JSONL}
+    for format, written in ways.items():
+        for text, rows in written.items():
+            assert preview_dataset(text, format).rows == rows, text
+            assert fields_of(import_dataset(None, "x", text, format)) == rows
 
 
 WRONG: list[tuple[str, Format, int, str]] = [

@@ -87,7 +87,7 @@ def test_calls_and_429s_of_the_last_minute_and_the_cut_limit(settings, endpoint,
     assert (use.limit_mark, use.condition.text) == (80.0, "Told to wait")
 
 
-def test_tokens_are_shown_where_they_are_limited(settings, endpoint, run):
+def test_tokens_are_shown_where_limited_and_a_providers_stricter_limits(settings, endpoint, run):
     endpoint.tokens_per_minute = 10_000
     quota = quota_of(endpoint, run, tokens_per_minute=10_000, is_adaptive=False)
     assert exchange(settings, quota, Demand((0,), 1, 100)).permits == 1
@@ -95,9 +95,6 @@ def test_tokens_are_shown_where_they_are_limited(settings, endpoint, run):
     board = use_of(endpoint, set())
     assert board.has_tokens
     assert board.uses[0].models[0].state.tokens == 150
-
-
-def test_a_providers_own_limits_are_shown_when_they_are_stricter(settings, endpoint, run):
     endpoint.requests_per_minute = 1000
     report = Report(good=1, told_requests_per_minute=600)
     exchange(settings, quota_of(endpoint, run), Demand((0,), 0, 0, report))
@@ -193,9 +190,7 @@ def test_the_buttons_work_without_scripts_and_saving_the_form_resumes_nothing(en
     assert (stored.max_concurrent, stored.is_paused) == (5, True)
 
 
-def test_a_part_brings_the_rows_and_no_page_and_names_no_run_to_a_stranger(
-    settings, endpoint, run, bob
-):
+def test_a_part_brings_rows_and_no_page_and_no_run_of_others(settings, endpoint, run, bob):
     exchange(settings, quota_of(endpoint, run), Demand((0,), 5))
     for address in (reverse("endpoints_use"), reverse("endpoint_use", args=[endpoint.pk])):
         page = client_of(bob).get(address).text

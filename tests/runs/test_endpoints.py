@@ -30,7 +30,7 @@ def new_endpoint(**fields):
     return Endpoint(**{**given, "base_url": "https://provider.example/v1", **fields})
 
 
-def test_a_key_is_stored_encrypted_with_a_hint_and_who_set_it(ada):
+def test_a_key_is_stored_encrypted_with_who_set_it_beside_prices_and_servers(ada):
     saved = endpoints.save_endpoint(ada, new_endpoint(), f"  {CANARY}\n")
     stored = Endpoint.objects.get(pk=saved.pk)
     assert secrets.decrypt(stored.key_ciphertext) == CANARY
@@ -39,6 +39,13 @@ def test_a_key_is_stored_encrypted_with_a_hint_and_who_set_it(ada):
     assert CANARY not in str(Endpoint.objects.values_list().get(pk=saved.pk))
     short = endpoints.save_endpoint(ada, new_endpoint(name="short"), "short-key")
     assert short.key_hint == "", "of a short key no letter is shown"
+    prices = {"small": {"input": 0.15, "output": 0.6}}
+    given = new_endpoint(name="more", kind="ollama", more_urls=["https://b.example"], prices=prices)
+    saved = endpoints.save_endpoint(ada, given, None)
+    saved.prices = {**prices, "free": {"input": 0, "output": 0}}
+    endpoints.save_endpoint(ada, saved, None)
+    stored = Endpoint.objects.get(pk=saved.pk)
+    assert (stored.more_urls, stored.prices) == (["https://b.example"], saved.prices)
 
 
 def test_a_save_without_a_new_key_keeps_the_old_one_and_an_empty_one_removes_it(ada):
@@ -133,16 +140,6 @@ def test_a_stored_key_is_sent_to_no_new_host_and_to_no_further_server(ada):
     endpoints.save_endpoint(ada, saved, None)
 
 
-def test_prices_and_servers_are_stored(ada):
-    prices = {"small": {"input": 0.15, "output": 0.6}}
-    given = new_endpoint(kind="ollama", more_urls=["https://b.example"], prices=prices)
-    saved = endpoints.save_endpoint(ada, given, None)
-    saved.prices = {**prices, "free": {"input": 0, "output": 0}}
-    endpoints.save_endpoint(ada, saved, None)
-    stored = Endpoint.objects.get(pk=saved.pk)
-    assert (stored.more_urls, stored.prices) == (["https://b.example"], saved.prices)
-
-
 # --- Prices of the kept list: filled in with their date, beaten by a person's own
 
 
@@ -173,7 +170,7 @@ KNOWN = [
 ]
 
 
-def test_known_prices_are_filled_in_and_unknown_ones_stay_unknown(ada):
+def test_known_prices_are_filled_in_and_kept_up_to_date_and_others_stay_unknown(ada):
     found = {(url, model): listed_price(url, model) is not None for url, model, _ in KNOWN}
     assert found == {(url, model): is_known for url, model, is_known in KNOWN}
     saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", "mine"))
@@ -183,6 +180,13 @@ def test_known_prices_are_filled_in_and_unknown_ones_stay_unknown(ada):
     assert stored.models_without_price == ["mine"]
     saved.model_names = ["gpt-4o", "gpt-4o-mini"]  # one that is added later
     assert endpoints.save_endpoint(ada, saved).prices_from_list == ["gpt-4o", "gpt-4o-mini"]
+    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", name="older"))
+    old = {"input": 5.0, "output": 15.0}
+    dated = {"gpt-4o": {**old, "date": "2024-06-01"}}
+    Endpoint.objects.update(prices={"gpt-4o": old}, listed_prices=dated)
+    saved.refresh_from_db()
+    assert saved.price_list_date == date(2024, 6, 1)
+    assert endpoints.save_endpoint(ada, saved).prices == {"gpt-4o": listed("gpt-4o")}
 
 
 def test_a_persons_own_price_wins_and_one_that_was_taken_away_stays_away(ada):
@@ -198,16 +202,6 @@ def test_a_persons_own_price_wins_and_one_that_was_taken_away_stays_away(ada):
         saved = endpoints.save_endpoint(ada, saved)
         assert (saved.prices, saved.prices_from_list) == ({}, [])
         saved = Endpoint.objects.get(pk=saved.pk)
-
-
-def test_what_came_from_an_older_list_is_brought_up_to_date(ada):
-    saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o"))
-    old = {"input": 5.0, "output": 15.0}
-    dated = {"gpt-4o": {**old, "date": "2024-06-01"}}
-    Endpoint.objects.update(prices={"gpt-4o": old}, listed_prices=dated)
-    saved.refresh_from_db()
-    assert saved.price_list_date == date(2024, 6, 1)
-    assert endpoints.save_endpoint(ada, saved).prices == {"gpt-4o": listed("gpt-4o")}
 
 
 def test_the_page_says_where_a_price_comes_from(ada, bob):

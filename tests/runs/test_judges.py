@@ -277,9 +277,7 @@ def test_a_panel_shows_how_well_it_agrees(alice, dataset):
     assert Asker(alice).get(f"/runs/{run.pk}/agreement").json() == {"panels": [found.model_dump()]}
 
 
-def test_judges_that_always_say_the_same_have_no_alpha_and_a_large_run_is_sampled(
-    alice, dataset, set_constant
-):
+def test_judges_that_never_differ_have_no_alpha_and_many_are_sampled(alice, dataset, set_constant):
     run = judged_run(alice, dataset, [(1.0, 1.0)] * 3)
     (found,) = agreement_of(run)
     assert (found.alpha, found.unanimous) == (None, 1.0)

@@ -198,15 +198,7 @@ def test_the_last_answers_busy_workers_none_at_all_and_a_paused_endpoint(setting
     assert said(run)["limited_by"]["text"] == told
 
 
-def test_nothing_is_said_of_a_run_that_does_not_go_on(settings, run, endpoint):
-    work(settings, run, endpoint, 30)
-    for state in (RunState.PAUSED, RunState.COMPLETED, RunState.CANCELLED):
-        Run.objects.filter(pk=run.pk).update(state=state)
-        assert said(run)["limited_by"] is None
-        assert said(run)["text"]["limited_by"] == ""
-
-
-def test_the_page_shows_the_sentence_and_the_api_has_it(settings, run, endpoint, bob):
+def test_page_and_api_have_the_sentence_only_while_the_run_goes_on(settings, run, endpoint, bob):
     work(settings, run, endpoint, 30)
     text = "Limited by simulated&#x27;s 20 calls at once."
     assert text in client_of(bob).get(reverse("run", args=[run.pk])).text
@@ -216,6 +208,10 @@ def test_the_page_shows_the_sentence_and_the_api_has_it(settings, run, endpoint,
         [facts] = answer.get("data", [answer])
         assert facts["limited_by"]["cause"] == "endpoint_slots"
         assert facts["limited_by"]["limit"] == 20
+    for state in (RunState.PAUSED, RunState.COMPLETED, RunState.CANCELLED):
+        Run.objects.filter(pk=run.pk).update(state=state)
+        assert said(run)["limited_by"] is None
+        assert said(run)["text"]["limited_by"] == ""
 
 
 @pytest.mark.usefixtures("remembered_health")

@@ -64,7 +64,7 @@ def test_a_forbidden_url_is_refused_before_any_look_up():
     assert paths == dict.fromkeys(PUBLIC.split(), "/v1")
 
 
-def test_the_operator_can_open_one_private_place():
+def test_the_operator_can_open_a_private_place_and_is_told_how_without_the_address():
     policy = AddressPolicy(frozenset({"127.0.0.1:9000", "Models.LAN:9000", "[::1]:9000"}))
     urls = ("http://127.0.0.1:9000", "http://models.lan:9000", "http://[::1]:9000")
     assert [is_open(url, policy) for url in urls] == [True] * 3
@@ -72,21 +72,9 @@ def test_the_operator_can_open_one_private_place():
     assert not is_open("http://127.0.0.1:9001", policy)
     with pytest.raises(ForbiddenAddress):
         policy.check("models.lan", 9001, ["192.168.1.7"])
-
-
-def test_not_even_the_operator_can_open_metadata_or_link_local_addresses():
-    for address in ("169.254.169.254", "fd00:ec2::254", "0.0.0.0", "fe80::1"):
-        with pytest.raises(ForbiddenAddress, match="never called"):
-            AddressPolicy(frozenset({"models.lan:80"})).check("models.lan", 80, [address])
-
-
-def test_every_address_of_a_name_must_be_allowed():
     for addresses in (["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], [], ["not an address"]):
         with pytest.raises(ForbiddenAddress):
             AddressPolicy().check("provider.example", 443, addresses)
-
-
-def test_the_message_says_what_to_do_but_not_the_private_address():
     with pytest.raises(ForbiddenAddress) as error:
         policy_for(endpoint()).check("models.lan", 8000, ["10.1.2.3"])
     assert str(error.value) == (
@@ -94,6 +82,12 @@ def test_the_message_says_what_to_do_but_not_the_private_address():
         "endpoint under Private addresses (private_addresses)."
     )
     assert "10.1.2.3" not in str(error.value)
+
+
+def test_not_even_the_operator_can_open_metadata_or_link_local_addresses():
+    for address in ("169.254.169.254", "fd00:ec2::254", "0.0.0.0", "fe80::1"):
+        with pytest.raises(ForbiddenAddress, match="never called"):
+            AddressPolicy(frozenset({"models.lan:80"})).check("models.lan", 80, [address])
 
 
 class Answers:
@@ -156,17 +150,7 @@ def endpoint(kind=EndpointKind.OPENAI, base_url=""):
     return Endpoint(name="it", kind=kind, base_url=base_url)
 
 
-def test_the_simulated_provider_is_reached_without_being_allowed(settings):
-    settings.SIMULATOR_URL = "http://127.0.0.1:8765"
-    simulated = endpoint(EndpointKind.SIMULATED)
-    assert base_url_of(simulated) == check_endpoint(simulated) == "http://127.0.0.1:8765/v1"
-    with pytest.raises(ForbiddenAddress):
-        check_endpoint(endpoint(EndpointKind.OPENAI, "http://127.0.0.1:8765/v1"))
-    with pytest.raises(ForbiddenAddress):
-        check_endpoint(endpoint(EndpointKind.SIMULATED, "http://127.0.0.1:8766/v1"))
-
-
-def test_settings_open_private_places_for_every_kind(settings):
+def test_settings_open_private_places_and_the_simulated_provider_needs_none(settings):
     settings.SIMULATOR_URL = "http://127.0.0.1:8765"
     settings.ALLOWED_PRIVATE_ENDPOINTS = ("127.0.0.1:9000",)
     assert policy_for(endpoint()).allowed == {"127.0.0.1:9000"}
@@ -174,6 +158,11 @@ def test_settings_open_private_places_for_every_kind(settings):
     assert policy_for(simulated).allowed == {"127.0.0.1:9000", "127.0.0.1:8765"}
     assert webhook_policy().allowed == frozenset()
     assert check_endpoint(endpoint(base_url="http://127.0.0.1:9000/v1/"))
+    assert base_url_of(simulated) == check_endpoint(simulated) == "http://127.0.0.1:8765/v1"
+    with pytest.raises(ForbiddenAddress):
+        check_endpoint(endpoint(EndpointKind.OPENAI, "http://127.0.0.1:8765/v1"))
+    with pytest.raises(ForbiddenAddress):
+        check_endpoint(endpoint(EndpointKind.SIMULATED, "http://127.0.0.1:8766/v1"))
 
 
 def test_an_unsafe_switch_is_told_at_every_start(settings, caplog):

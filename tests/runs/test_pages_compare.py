@@ -109,9 +109,7 @@ def test_candidates_and_datasets_that_differ_are_matched_and_warned_of(client, a
     assert "scores higher than candidate prompt 1" in of_run
 
 
-def test_a_run_that_goes_on_is_marked_and_only_keys_that_differ_are_shown(
-    client, alice, questions, pair
-):
+def test_a_run_that_goes_on_is_marked_and_only_other_keys_are_shown(client, alice, questions, pair):
     document = {**pair[0].document, "prompts": [{"name": "plain", "user": "Say: {{question}}"}]}
     going = {"document": {**document, "repeats": 2}, "state": RunState.RUNNING, "ended": None}
     other = make_scored(alice, questions, [1.0] * 12, **going)
@@ -210,9 +208,7 @@ def test_a_run_page_leads_here_and_the_cases_of_a_filter_become_a_dataset(client
     assert "as a dataset" not in viewer.get(f"/compare/?{query}").text
 
 
-def test_a_page_stays_small_and_asks_a_fixed_number_of_queries(
-    client, alice, django_assert_max_num_queries
-):
+def test_a_page_stays_small_and_asks_only_so_often(client, alice, django_assert_max_num_queries):
     dataset = make_dataset(alice, "many", rows=60)
     values = [[float((case + row) % 3 > 0) for case in range(60)] for row in range(2)]
     runs = [make_scored(alice, dataset, *values) for _ in range(4)]

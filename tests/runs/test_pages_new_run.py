@@ -328,11 +328,20 @@ def test_yaml_is_read_by_the_same_schema_and_shows_what_the_form_cannot(alice, b
     assert (again.mode, again.yaml_document()) == ("yaml", left_open(run))
 
 
-def test_prompts_are_added_and_removed_without_scripts(browser):
+def test_prompts_are_added_without_scripts_and_it_is_said_what_differs(browser, alice, dataset):
     for button, numbers in (("add_prompt", [0, 4, 5]), ("remove_prompt", [4])):
         filled = launch(browser, **{button: "0"}).context["filled"]
         assert [prompt.index for prompt in filled.sections["evaluate"].prompts] == numbers
     assert not Run.objects.exists()
+    run = create_run(alice, run_document(dataset))
+    page = browser.get(reverse("run_new"), {"run": run.pk}).text
+    assert f"The same as run #{run.pk}." in page
+    typed = {**sent_by(page), "name": "other", "repeats": "3"}
+    panel = browser.post(f"{reverse('run_estimate')}?run={run.pk}", typed)
+    assert [(one.key, one.before, one.after) for one in panel.context["differs"].shown] == [
+        ("name", "first try", "other"),
+        ("repeats", "1", "3"),
+    ]
 
 
 # --- The estimate beside the form
@@ -384,15 +393,3 @@ FEW = {"prompts": ["0"], "other_models": "", "repeats": "1", "max_concurrent": "
 def test_the_estimate_shares_the_calls_that_are_really_allowed(browser, changes, at_once, says):
     Endpoint.objects.update(max_concurrent=at_once)
     assert says in estimate(browser, **{"max_concurrent": "50", **changes}).text
-
-
-def test_it_is_said_what_differs_from_the_run_before(alice, browser, dataset):
-    run = create_run(alice, run_document(dataset))
-    page = browser.get(reverse("run_new"), {"run": run.pk}).text
-    assert f"The same as run #{run.pk}." in page
-    typed = {**sent_by(page), "name": "other", "repeats": "3"}
-    panel = browser.post(f"{reverse('run_estimate')}?run={run.pk}", typed)
-    assert [(one.key, one.before, one.after) for one in panel.context["differs"].shown] == [
-        ("name", "first try", "other"),
-        ("repeats", "1", "3"),
-    ]

@@ -154,7 +154,7 @@ def test_what_the_form_can_say_goes_through_it_unchanged():
     assert section_of(from_document(document)).strategy == "arm_elimination"  # of documents
 
 
-def test_a_blank_form_offers_every_strategy_and_takes_the_recommended_one(browser):
+def test_a_blank_form_offers_every_strategy_and_steps_are_read_by_their_numbers(browser):
     answer = browser.get(reverse("run_new"), {"kind": "select"})
     shown, page = answer.context["filled"], answer.text
     assert section_of(shown).strategy == "paired_elimination"
@@ -168,8 +168,5 @@ def test_a_blank_form_offers_every_strategy_and_takes_the_recommended_one(browse
     assert 'data-start="given"' in page  # no draft is restored
     fields = page[page.index('id="id_strategy"') : page.index('id="id_prompts"')]
     assert "lambda" not in re.sub(r"<[^>]+>", "", fields)  # names of the YAML are no labels
-
-
-def test_steps_are_read_in_the_order_of_their_numbers():
     form = {"kind": "select", "steps": ["4", "1", "x"], "step-4-name": "b", "step-1-name": "a"}
     assert [step.name for step in section_of(read_form(form)).steps] == ["a", "b"]

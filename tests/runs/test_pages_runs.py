@@ -163,7 +163,8 @@ def found(person, text):
     return re.findall(r'href="([^"]+)"', answer.text)
 
 
-def test_everything_is_found_by_a_part_of_its_name_and_a_run_by_its_number(alice):
+@pytest.mark.postgresql("types: a number that no column can hold, and the sign that ends a text")
+def test_everything_is_found_by_a_part_of_its_name_or_number_and_strange_text_is_text(alice):
     make_dataset(alice, "Great sums", rows=2)
     dataset, endpoint = make_dataset(alice, "Great sums"), make_endpoint("greater")
     run = make_run(alice, dataset, name="the GREAT run")
@@ -173,10 +174,6 @@ def test_everything_is_found_by_a_part_of_its_name_and_a_run_by_its_number(alice
     assert found(alice, "nowhere") == []
     assert set(places) < set(found(alice, ""))
     assert found(alice, f"#{run.pk}") == found(alice, str(run.pk)) == places[:1]
-
-
-@pytest.mark.postgresql("types: a number that no column can hold, and the sign that ends a text")
-def test_strange_text_is_only_text_to_the_jump_box(alice):
     dataset, client, markup = make_dataset(alice), client_of(alice), {}
     for text in ("\x00", "#", "9" * 40, "%", "²"):
         assert client.get(reverse("jump"), {"q": text}).status_code == 200

@@ -215,9 +215,7 @@ def test_trial_row_and_table_show_what_was_asked_and_what_became_of_it(alice, ru
     assert f'href="{first}?show=question&amp;show=answer&amp;show=tokens"' in chosen.text
 
 
-def test_a_page_of_long_texts_stays_small_and_needs_no_query_a_row(
-    alice, django_assert_max_num_queries
-):
+def test_a_page_of_long_texts_is_small_with_no_query_a_row(alice, django_assert_max_num_queries):
     run = make_scored_run(alice, 26)
     Score.objects.filter(run=run).update(
         answer="An answer that goes on and on. " * 3000,

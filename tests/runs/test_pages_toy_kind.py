@@ -38,7 +38,7 @@ def run(alice, document):
     return made
 
 
-def test_its_pages_are_those_of_most_kinds(browser, run):
+def test_pages_api_and_comparisons_are_those_of_most_kinds(browser, run, asker, document):
     pages = {tab: browser.get(reverse(tab, args=[run.pk])) for tab in TABS}
     assert {tab: page.status_code for tab, page in pages.items()} == dict.fromkeys(TABS, 200)
     assert "Leaderboard" in pages["run"].text
@@ -49,6 +49,12 @@ def test_its_pages_are_those_of_most_kinds(browser, run):
     missing = browser.get(f"/runs/{run.pk}/combinations.csv")
     assert missing.status_code == 409
     assert "of kind toy: it has no combinations.csv" in missing.text
+    assert asker.get(f"/runs/{run.pk}").json()["kind"] == "toy"
+    assert len(asker.get(f"/runs/{run.pk}/candidates").json()["data"]) == 1
+    assert asker.get(f"/runs/{run.pk}/combinations").status_code == 409
+    other = asker.post("/runs", {"configuration": document})
+    assert other.status_code == 202
+    assert compare_runs(run, Run.objects.get(pk=other.json()["id"])).base.n == 1
 
 
 def test_it_is_written_as_yaml_where_it_has_no_form(alice, browser, run):
@@ -63,12 +69,3 @@ def test_it_is_written_as_yaml_where_it_has_no_form(alice, browser, run):
     sent = {"key": "k", "mode": "yaml", "kind": "evaluate", "yaml": filled.yaml}
     assert browser.post(reverse("run_new"), sent).status_code == 302
     assert Run.objects.filter(kind="toy").count() == 2
-
-
-def test_the_api_and_comparisons_know_it(asker, run, document):
-    assert asker.get(f"/runs/{run.pk}").json()["kind"] == "toy"
-    assert len(asker.get(f"/runs/{run.pk}/candidates").json()["data"]) == 1
-    assert asker.get(f"/runs/{run.pk}/combinations").status_code == 409
-    other = asker.post("/runs", {"configuration": document})
-    assert other.status_code == 202
-    assert compare_runs(run, Run.objects.get(pk=other.json()["id"])).base.n == 1

@@ -74,9 +74,7 @@ def test_all_prompts_and_repeats_on_a_case_stand_beside_each_other(alice, run):
     assert f'href="{reverse("trial", args=[run.pk, 2])}"' in beside
 
 
-def test_of_many_candidates_the_best_and_its_own_are_shown_by_few_queries(
-    browser, run, django_assert_max_num_queries
-):
+def test_of_many_the_best_and_its_own_are_shown(browser, run, django_assert_max_num_queries):
     own = run.candidates.get()
     others = [add_candidate(run, f"prompt {number}") for number in range(14)]
     for number, candidate in enumerate([own, *others]):

@@ -57,9 +57,7 @@ def pictures_of(run, person):
 
 
 @pytest.mark.postgresql("aggregates: right answers and failures are counted by case")
-def test_the_best_and_the_easiest_come_first_until_the_run_changes(
-    alice, run, django_assert_max_num_queries
-):
+def test_best_and_easiest_come_first_until_it_changes(alice, run, django_assert_max_num_queries):
     drawn = heatmap_of(run, alice)
     assert [row["name"].split()[0] for row in drawn["rows"]] == ["strong", "plain"]
     assert [column["cases"] for column in drawn["columns"]] == [[1], [0], [2], [3]]
@@ -76,9 +74,7 @@ def test_the_best_and_the_easiest_come_first_until_the_run_changes(
     assert heatmap_of(run, alice)["rows"][0]["values"] == [1000, 1000, 1000, None]
 
 
-def test_repeats_are_one_cell_that_opens_them_and_no_try_is_a_blank_column(
-    alice, browser, endpoint
-):
+def test_repeats_are_one_cell_that_opens_them_and_no_try_a_blank_column(alice, browser, endpoint):
     run = make_run(alice, make_dataset(alice, rows=2))
     store(run, {"plain": [[1, 0], [0, 0], [0, "fail"]]})
     [row] = heatmap_of(run, alice)["rows"]

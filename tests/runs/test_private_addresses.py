@@ -145,6 +145,7 @@ def test_a_name_within_a_network_is_asked_about_and_one_that_proves_private_is_o
         assert places_to_tick(at(url)) == [f"{host}:8000"]
     answer = admin.post(reverse("endpoint_new"), fields(base_url=url))
     assert ticks_of(answer) == {"nas.local:8000": False}
+    # A public-looking name whose address is private: only a look-up tells.
     admin.post(reverse("endpoint_new"), fields(base_url="http://models.example:8000/v1"))
     stored = Endpoint.objects.get()
     address = stored.get_absolute_url()

@@ -190,7 +190,14 @@ def test_the_oldest_answers_go_beyond_a_size(ada, dataset):
     assert list(CachedReply.objects.values_list("key", flat=True)) == ["3" * 64]
 
 
-def test_the_environment_says_it_and_the_page_says_otherwise(ada, dataset, settings):
+def test_only_administrators_set_the_rules_which_go_before_the_environment(ada, dataset, settings):
+    for value in ("-1", "soon", "1.5", "36501"):
+        assert not RetentionForm({"run_days": value}).is_valid(), value
+    answer = save(ada, run_days="-1")
+    assert (answer.status_code, "Nothing was saved." in answer.text) == (400, True)
+    assert not RetentionRules.objects.exists()
+    page = page_of(make_person("olga", role=Role.OPERATOR))
+    assert ("Administrators set these." in page, "data-retention" in page) == (True, False)
     settings.RETENTION = {**settings.RETENTION, "run_days": 30}
     old_run(ada, dataset, 40)
     assert "Due now: 1 run." in page_of(ada)
@@ -200,16 +207,6 @@ def test_the_environment_says_it_and_the_page_says_otherwise(ada, dataset, setti
     save(ada, run_days="")
     act_until_done()
     assert Run.objects.get().remove_after
-
-
-def test_only_administrators_set_the_rules_in_days_and_operators_read_them(ada):
-    for value in ("-1", "soon", "1.5", "36501"):
-        assert not RetentionForm({"run_days": value}).is_valid(), value
-    answer = save(ada, run_days="-1")
-    assert (answer.status_code, "Nothing was saved." in answer.text) == (400, True)
-    assert not RetentionRules.objects.exists()
-    page = page_of(make_person("olga", role=Role.OPERATOR))
-    assert ("Administrators set these." in page, "data-retention" in page) == (True, False)
 
 
 @pytest.mark.usefixtures("data_folder")
@@ -271,9 +268,7 @@ def test_archived_runs_stand_under_archived_alone(alice, dataset):
     assert listed(alice, state="deleted") == []
 
 
-def test_after_its_time_a_run_goes_in_small_steps_and_its_answers_stay(
-    alice, dataset, set_constant
-):
+def test_after_its_time_a_run_goes_in_steps_and_its_answers_stay(alice, dataset, set_constant):
     set_constant(retention, "BATCH", 2)
     run, kept = full_run(alice, dataset, "a"), full_run(alice, dataset, "b")
     delete_run(run, alice)

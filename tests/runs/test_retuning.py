@@ -154,7 +154,7 @@ def test_the_form_of_the_page_changes_limits_without_scripts(run, alice):
 # --- The default is the endpoint's own limit, at every door; stored runs keep their numbers
 
 
-def test_the_form_starts_with_it_and_without_numbers_sets_no_limits(browser, dataset):
+def test_the_form_starts_with_it_without_numbers_and_rest_takes_one(browser, dataset, asker):
     page = browser.get(reverse("run_new")).text
     assert 'value="endpoint" checked' in page
     assert "as fast as it allows" in page
@@ -163,9 +163,6 @@ def test_the_form_starts_with_it_and_without_numbers_sets_no_limits(browser, dat
     limits = configuration_now(Run.objects.get()).limits
     assert (limits.max_concurrent, limits.requests_per_minute) == (None, None)
     assert (limits.timeout_seconds, limits.attempts) == (5.0, 4)
-
-
-def test_rest_says_that_there_is_no_limit_and_takes_one(asker, dataset):
     created = asker.post("/runs", {"configuration": run_document(dataset)}).json()
     path = f"/runs/{created['id']}/limits"
     assert asker.patch(path, {"requests_per_minute": 60}).json()["max_concurrent"] is None

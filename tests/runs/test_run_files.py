@@ -203,7 +203,12 @@ def test_records_are_stored_behind_scores_and_a_replay_tells_them_to_who_hears_t
     assert not asked.captured_queries, "scores without records ask the database nothing"
 
 
-def test_a_score_that_is_taken_back_and_a_run_that_is_deleted_take_records_along(recorded):
+@pytest.mark.postgresql("constraints: checked when the transaction ends")
+@pytest.mark.django_db(transaction=True)
+def test_a_record_goes_with_a_score_taken_back_or_its_run_and_is_not_forgotten(recorded):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        recorded.scores.all().delete()
+    assert recorded.scores.count() == 2
     recorded.candidates.update(done=2, scored=2, value_sum=2.0, value_square_sum=2.0)
     with transaction.atomic():
         take_out(recorded, list(recorded.scores.all()))
@@ -211,14 +216,6 @@ def test_a_score_that_is_taken_back_and_a_run_that_is_deleted_take_records_along
         transaction.set_rollback(True)
     recorded.delete()
     assert (Run.objects.count(), Score.objects.count(), ScoreRecord.objects.count()) == (0, 0, 0)
-
-
-@pytest.mark.postgresql("constraints: checked when the transaction ends")
-@pytest.mark.django_db(transaction=True)
-def test_a_score_whose_record_was_forgotten_is_not_deleted(recorded):
-    with pytest.raises(IntegrityError), transaction.atomic():
-        recorded.scores.all().delete()
-    assert recorded.scores.count() == 2
 
 
 def test_page_and_api_offer_the_record_as_json_and_load_it_only_when_asked(alice, recorded):

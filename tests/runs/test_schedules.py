@@ -130,9 +130,7 @@ def test_it_stops_and_says_so_when_its_owner_may_not_any_more(alice, ada, stored
             transaction.set_rollback(True)
 
 
-def test_a_refused_launch_says_why_and_a_run_is_not_started_beside_another(
-    alice, schedule, settings
-):
+def test_a_refused_launch_says_why_and_no_run_is_started_beside_another(alice, schedule, settings):
     settings.LIVE_RUNS = 0
     launch_due(SOON)
     assert outcomes() == [(DUE, "refused", 0)]
@@ -149,9 +147,7 @@ def test_a_refused_launch_says_why_and_a_run_is_not_started_beside_another(
     assert Run.objects.filter(state=RunState.QUEUED).count() == 1
 
 
-def test_maintenance_holds_it_and_what_is_due_while_it_is_paused_is_not_missed(
-    alice, ada, stored, schedule
-):
+def test_maintenance_holds_it_and_in_a_pause_nothing_is_missed(alice, ada, stored, schedule):
     pause_schedule(schedule, alice)
     assert launch_due(SOON) == 0
     Asker(alice).ask("patch", "/configuration-schedules/nightly", {"on": True})

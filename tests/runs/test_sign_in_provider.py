@@ -277,9 +277,7 @@ SET_UP = {
 }
 
 
-def test_the_environment_sets_a_provider_up_whose_button_is_there_then_only(
-    server, settings, tmp_path
-):
+def test_the_environment_sets_a_provider_up_whose_button_is_there_then(server, settings, tmp_path):
     assert "Sign in with Example" in Client().get(reverse("sign_in")).text
     settings.SIGN_IN_PROVIDER = None
     assert "Sign in with" not in Client().get(reverse("sign_in")).text

@@ -88,25 +88,14 @@ def test_a_duplicate_shows_a_slice_in_the_form_where_it_has_room(alice, dataset)
     ({"sample": "3", "sample_seed": "x"}, "id_sample_seed", "valid integer"),
     ({"split": "dev"}, "id_split", "There is no part 'dev'."),
 )
-def test_a_slice_that_cannot_be_cut_starts_nothing_and_marks_its_field(
-    alice, dataset, typed, field, told
-):
+def test_what_cannot_be_cut_starts_nothing_and_marks_its_field(alice, dataset, typed, field, told):
     (problem,) = problems_of(alice, small_form(**typed))
     assert problem.field == field
     assert told in problem.message
     assert not Run.objects.exists()
 
 
-def test_a_slice_of_pasted_rows_is_cut_as_well(alice, endpoint):
-    rows = "question,expected,subject\n2 + 3?,5,sums\n4 + 4?,8,logic\n1 + 1?,2,sums\n"
-    pasted = small_form(dataset_source="paste", rows=rows, where="subject: sums", dataset="")
-    assert "2 cases (of 3)" in words_of(client_of(alice).post(reverse("run_estimate"), pasted))
-    client_of(alice).post(reverse("run_new"), pasted)
-    run = Run.objects.get()
-    assert (run.planned, run.dataset.rows) == (2, 3)
-
-
-def test_rest_estimates_and_refuses_a_slice(alice, dataset):
+def test_rest_estimates_and_refuses_a_slice_and_pasted_rows_are_cut_too(alice, dataset):
     body = {"configuration": sliced(dataset, **SLICE)}
     estimate = Asker(alice).post("/runs/estimate", body).json()
     assert (estimate["cases"], estimate["rows"], estimate["trials"]) == (10, 40, 10)
@@ -116,6 +105,12 @@ def test_rest_estimates_and_refuses_a_slice(alice, dataset):
         assert answer.status_code == 422
         assert answer.json()["problems"][0]["path"] == "dataset.where"
     assert not Run.objects.exists()
+    rows = "question,expected,subject\n2 + 3?,5,sums\n4 + 4?,8,logic\n1 + 1?,2,sums\n"
+    pasted = small_form(dataset_source="paste", rows=rows, where="subject: sums", dataset="")
+    assert "2 cases (of 3)" in words_of(client_of(alice).post(reverse("run_estimate"), pasted))
+    client_of(alice).post(reverse("run_new"), pasted)
+    run = Run.objects.get()
+    assert (run.planned, run.dataset.rows) == (2, 3)
 
 
 def test_a_run_keeps_what_it_ran_on(alice, dataset):

@@ -140,13 +140,6 @@ def troubles():
     return "\n".join(f"{found.what}. {found.advice}" for found in find_troubles())
 
 
-def test_nothing_is_said_when_all_is_well_and_a_silent_worker_does_not_count():
-    beat("one", "two")
-    assert find_troubles() == []
-    beat("two", seconds_ago=ALIVE_SECONDS + 1)
-    assert "1 of 2 workers is running. Start another with manage.py work" in troubles()
-
-
 def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
     assert "No worker is running. Start one with manage.py work." in troubles()
     make_run(alice, dataset, state=RunState.QUEUED, started=None, ended=None)
@@ -158,6 +151,13 @@ def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
     assert [take_snapshot(run)["text"]["eta"] for run in runs] == [NO_WORKER] * 2
     beat("one")
     assert NO_WORKER not in [take_snapshot(run)["text"]["eta"] for run in runs]
+
+
+def test_nothing_is_said_when_all_is_well_and_a_silent_worker_does_not_count():
+    beat("one", "two")
+    assert find_troubles() == []
+    beat("two", seconds_ago=ALIVE_SECONDS + 1)
+    assert "1 of 2 workers is running. Start another with manage.py work" in troubles()
 
 
 def test_an_open_breaker_is_named_with_its_page_and_no_room_is_said_first(store):

@@ -93,9 +93,7 @@ def test_members_see_it_others_do_not_and_it_ends_with_the_membership(
     assert (things.seen_by(carl), things.seen_by(alice)) == (NONE, ALL)
 
 
-def test_lists_have_what_is_shared_with_the_team_and_have_it_once(
-    ada, alice, bob, carl, team, things
-):
+def test_lists_have_what_is_shared_with_the_team_just_once(ada, alice, bob, carl, team, things):
     things.share(team)
     told = "The members of a team may see it"
     member, stranger = client_of(bob), client_of(carl)
@@ -138,9 +136,7 @@ def test_the_page_shares_with_a_team_with_everybody_or_with_nobody(ada, alice, t
     assert (answer.status_code, "You are in no team of this name" in answer.text) == (422, True)
 
 
-def test_later_versions_stay_with_the_team_also_of_somebody_who_is_erased(
-    ada, alice, bob, team, things
-):
+def test_later_versions_stay_with_the_team_also_of_who_is_erased(ada, alice, bob, team, things):
     Run.objects.update(state=RunState.RUNNING)
     things.share(team)
     notes = RunEvent.objects.values_list("message", flat=True)

@@ -133,9 +133,7 @@ def test_an_archived_dataset_leaves_lists_and_forms_until_it_is_brought_back(ali
     assert link in pages(alice, "datasets")["datasets"]
 
 
-def test_an_archived_dataset_is_refused_for_new_runs_and_comes_back_with_an_import(
-    alice, browser, dataset, tmp_path
-):
+def test_an_archived_dataset_is_refused_until_it_is_imported(alice, browser, dataset, tmp_path):
     archived = Dataset.objects.filter(archived__isnull=False)
     remove(alice, "dataset", dataset, action="archive")
     with pytest.raises(ConfigurationError, match=r"sums is archived\. Bring it back"):

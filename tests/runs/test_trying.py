@@ -124,7 +124,7 @@ def test_the_page_its_part_and_the_api_show_the_answer(ada, endpoint, settings):
     assert page.post(address, {}).status_code == 429
 
 
-def test_the_command_prints_the_answer_and_beside_it_what_it_took(
+def test_the_command_prints_what_came_and_what_it_took(
     ada, endpoint, simulator, capsys, set_constant
 ):
     call_command("try_prompt", "main/sim-large", PROMPT)

@@ -19,37 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Importing is most of a worker's start. Workers are forked from a process that has done so; what
 # depends on the environment each reads anew, as after any start.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    [
-        "aiohappyeyeballs",
-        "argon2",
-        "channels.layers",
-        "channels_redis.pubsub",
-        "cryptography.fernet",
-        "csp.middleware",
-        "django.contrib.admin",
-        "django.contrib.auth.management",
-        "django.core.management",
-        "django.db.backends.postgresql.base",
-        "django.db.backends.sqlite3.base",
-        "django.db.models",
-        "django_stubs_ext",
-        "dramatiq.asyncio",
-        "dramatiq.brokers.redis",
-        "psycopg_pool",
-        "pydantic",
-        "pytest",
-        "re2",
-        "redis.asyncio",
-        "uvloop",
-        "whitenoise.middleware",
-        "workers.engine.executor",
-        "workers.engine.providers",
-        "workers.engine.scorers",
-        "yaml",
-        "tests.workers.loaded_site",
-    ]
-)
+# What the site imports late; the last one loads all the rest.
+LATE = ["argon2", "channels_redis.pubsub", "csp.middleware", "django.db.backends.postgresql.base"]
+LATE += ["psycopg_pool", "pytest", "whitenoise.middleware"]
+FORKS.set_forkserver_preload([*LATE, "tests.workers.loaded_site"])
 
 
 def work(

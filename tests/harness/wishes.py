@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from typing import Any
 
 import redis
 from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
@@ -22,6 +20,7 @@ from runs.services.datasets.storing import store_rows
 from runs.services.endpoints import save_endpoint
 from runs.services.people.tokens import create_token
 from runs.services.runs import create_run
+from tests.harness.factories import client_of
 from workers.redis_flights import LINGER_SECONDS
 from workers.simulator.demo import make_questions
 
@@ -105,10 +104,5 @@ def undo_newest_migration() -> None:
 
 def session(name: str = "ada") -> dict[str, str]:
     """A signed-in browser's cookie."""
-    store = import_module(settings.SESSION_ENGINE).SessionStore()
-    person = somebody(name)
-    store[SESSION_KEY] = str(person.pk)
-    store[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
-    store[HASH_SESSION_KEY] = person.get_session_auth_hash()
-    store.create()
-    return {settings.SESSION_COOKIE_NAME: store.session_key}
+    cookies = client_of(somebody(name)).cookies
+    return {cookie: morsel.value for cookie, morsel in cookies.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from statistics import median_low
 from typing import Any, NamedTuple
 
 from playwright.sync_api import Page
@@ -21,46 +22,29 @@ READ_ROWS = """() => [...document.querySelectorAll("[data-rows] tr:has(a)")].map
     const names = ["Model", "Score", "95 % interval", "n", "Cached"];
     return [row.querySelector("a").textContent, ...names.map(cell)];
 })"""
-TOTALS = """
-    SELECT count(*) AS done, count(value) AS scored, total(error_class != '') AS failed,
-           total(cached) AS cached
-    FROM runs_score WHERE run_id = :run
+SCORES = """
+    SELECT candidate_id, case_id, value, error_class != '', cached, latency_ms FROM runs_score
+    WHERE run_id = :run
 """
 CANDIDATES = """
-    SELECT json_extract(document, '$.prompt.name') AS prompt,
+    SELECT id, json_extract(document, '$.prompt.name'),
            json_extract(document, '$.model.endpoint') || '/'
-               || json_extract(document, '$.model.model') AS model,
-           count(score.id) AS done, count(score.value) AS scored,
-           total(score.error_class != '') AS failed, total(score.cached) AS cached,
-           candidate.id
-    FROM runs_candidate AS candidate
-    LEFT JOIN runs_score AS score ON score.candidate_id = candidate.id
-    WHERE candidate.run_id = :run GROUP BY candidate.id
-"""
-MEDIAN_LATENCY = """
-    SELECT latency_ms FROM runs_score
-    WHERE run_id = :run AND latency_ms IS NOT NULL AND NOT cached
-    ORDER BY latency_ms LIMIT 1
-    OFFSET (SELECT (count(latency_ms) - 1) / 2 FROM runs_score WHERE run_id = :run AND NOT cached)
+               || json_extract(document, '$.model.model')
+    FROM runs_candidate WHERE run_id = :run
 """
 LARGEST_SHIFT = 0.05  # of everything on the page together, from its load to the end of the run
 MORE_THAN_A_BIN = 0.06  # latencies are kept in bins that are 8 % wide
 
 
-class Totals(NamedTuple):
-    done: int
-    scored: int
-    failed: int
-    cached: int
+class Scored(NamedTuple):
+    """A row of the table of scores."""
 
-
-class BoardRow(NamedTuple):
-    prompt: str
-    model: str
-    score: str
-    interval: str
-    n: str
-    cached: str
+    candidate: int
+    case: int
+    value: float | None
+    is_failed: bool
+    is_cached: bool
+    latency_ms: float | None
 
 
 def run_number(page: Page) -> int:
@@ -88,87 +72,68 @@ def diary(page: Page) -> dict[str, Any]:
 def assert_page_equals_database(page: Page, database: Database) -> None:
     """Every number of a finished run that can be counted in its Score rows."""
     run = run_number(page)
-    totals = totals_of(database.rows(TOTALS, run=run)[0])
+    rows = [Scored(*row) for row in database.rows(SCORES, run=run)]
     texts = live_texts(page)
-    expected = expected_texts(totals, values_by_case(database, run))
+    score, interval = estimated(rows)
+    done, failed = len(rows), sum(row.is_failed for row in rows)
+    scored, cached = scored_of(rows), sum(row.is_cached for row in rows)
+    parts = {"fresh": scored - cached, "cached": cached, "failed": failed}
+    expected = {
+        **{name: formatting.count(number) for name, number in parts.items()},
+        "progress": f"{done:,} of {done:,} trials",
+        "done": formatting.count(done),
+        "errors": formatting.count(failed),
+        "waiting": "0",
+        "in_flight": "0",
+        "score": score,
+        "score_interval": interval,
+        "cache_rate": formatting.percent(cached / done),
+    }
     assert {name: texts[name] for name in expected} == expected
-    assert_latency_equals(texts["latency_p50"], database.rows(MEDIAN_LATENCY, run=run))
-    assert_bar_equals(page, totals)
-    assert_leaderboard_equals(page, database, run)
+    assert_latency_equals(texts["latency_p50"], rows)
+    widths = page.evaluate(READ_BAR)
+    for name, number in parts.items():
+        assert abs(widths[name] - 100 * number / done) < 0.01, (name, widths)
+    assert_leaderboard_equals(page, rows, database.rows(CANDIDATES, run=run))
 
 
-def assert_latency_equals(text: str, found: Rows) -> None:
+def assert_latency_equals(text: str, rows: list[Scored]) -> None:
     """Of the calls that were made: none, if the cache had every answer."""
-    if not found:
+    made = [row.latency_ms for row in rows if row.latency_ms is not None and not row.is_cached]
+    if not made:
         assert text == formatting.NOTHING
         return
-    [[median_ms]] = found
+    median_ms = median_low(made)
     low, high = median_ms * (1 - MORE_THAN_A_BIN) - 1, median_ms * (1 + MORE_THAN_A_BIN) + 1
     low, high = (shown_milliseconds(formatting.milliseconds(edge)) for edge in (low, high))
     assert low <= shown_milliseconds(text) <= high, f"{text} for {median_ms} ms"
 
 
-def expected_texts(totals: Totals, by_case: list[list[float]]) -> dict[str, str]:
-    found = estimate_clustered(Clusters.of(by_case))
-    assert found, "no trial was scored"
-    return {
-        "progress": f"{totals.done:,} of {totals.done:,} trials",
-        "done": formatting.count(totals.done),
-        "fresh": formatting.count(totals.scored - totals.cached),
-        "cached": formatting.count(totals.cached),
-        "failed": formatting.count(totals.failed),
-        "errors": formatting.count(totals.failed),
-        "waiting": "0",
-        "in_flight": "0",
-        "score": formatting.score(found.value),
-        "score_interval": formatting.score_interval(found.low, found.high),
-        "cache_rate": formatting.percent(totals.cached / totals.done),
-    }
-
-
-def assert_bar_equals(page: Page, totals: Totals) -> None:
-    widths = page.evaluate(READ_BAR)
-    numbers = {
-        "fresh": totals.scored - totals.cached,
-        "cached": totals.cached,
-        "failed": totals.failed,
-    }
-    for name, number in numbers.items():
-        assert abs(widths[name] - 100 * number / totals.done) < 0.01, (name, widths)
-
-
-def assert_leaderboard_equals(page: Page, database: Database, run: int) -> None:
-    rows = [BoardRow(*row) for row in page.evaluate(READ_ROWS)]
-    expected = [board_row(database, run, row) for row in database.rows(CANDIDATES, run=run)]
-    assert sorted(rows) == sorted(expected)
-    scores = [float(row.score) for row in rows]
+def assert_leaderboard_equals(page: Page, rows: list[Scored], candidates: Rows) -> None:
+    expected = []
+    for number, prompt, model in candidates:
+        own = [row for row in rows if row.candidate == number]
+        n = f"{formatting.count(scored_of(own))} / {formatting.count(len(own))}"
+        cached = formatting.count(sum(row.is_cached for row in own))
+        expected.append([prompt, model, *estimated(own), n, cached])
+    shown = page.evaluate(READ_ROWS)
+    assert sorted(shown) == sorted(expected)
+    scores = [float(row[2]) for row in shown]
     assert scores == sorted(scores, reverse=True), "the best does not come first"
 
 
-def board_row(database: Database, run: int, row: tuple[Any, ...]) -> BoardRow:
-    prompt, model, *sums, candidate = row
-    totals = totals_of(tuple(sums))
-    found = estimate_clustered(Clusters.of(values_by_case(database, run, candidate)))
-    assert found, f"no trial of {prompt} with {model} was scored"
-    interval = formatting.score_interval(found.low, found.high)
-    n = f"{formatting.count(totals.scored)} / {formatting.count(totals.done)}"
-    score, cached = formatting.score(found.value), formatting.count(totals.cached)
-    return BoardRow(prompt, model, score, interval, n, cached)
+def scored_of(rows: list[Scored]) -> int:
+    return sum(row.value is not None for row in rows)
 
 
-def values_by_case(database: Database, run: int, candidate: int | None = None) -> list[list[float]]:
-    """All that was scored, by the case that was asked."""
-    query = "SELECT case_id, value FROM runs_score WHERE run_id = :run"
-    of_one = " AND candidate_id = :candidate"
-    rows = database.rows(query + (of_one if candidate else ""), run=run, candidate=candidate)
+def estimated(rows: list[Scored]) -> tuple[str, str]:
+    """The score and its interval, by the cases that were asked."""
     by_case: dict[int, list[float]] = {}
-    for case, value in rows:
-        by_case.setdefault(case, []).extend([] if value is None else [value])
-    return list(by_case.values())
-
-
-def totals_of(row: tuple[Any, ...]) -> Totals:
-    return Totals(*map(int, row))
+    for row in rows:
+        by_case.setdefault(row.case, []).extend([] if row.value is None else [row.value])
+    found = estimate_clustered(Clusters.of(list(by_case.values())))
+    assert found, "no trial was scored"
+    return formatting.score(found.value), formatting.score_interval(found.low, found.high)
 
 
 def shown_milliseconds(text: str) -> float:

@@ -2,21 +2,25 @@
 `is_short` are a part of `make test`; `make faults` (--full) plays all, with large loads.
 
 Rows of one shape share a site. A row is played to its end and then tells all that it found broken.
+What was measured is written into docs/RELIABILITY.md, so that its table cannot be untrue.
 """
 
+import fcntl
 import json
+import re
 import secrets
 import shutil
 import subprocess
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.results import keep_result, write_table
-from tests.faults.stage import Stage, Unplayable, wait_no_longer_than_promised
+from evalsite.env import BASE_DIR
+from tests.faults.stage import Stage, Unplayable, Waits
 from tests.harness.site import SiteInParts
 
 SEED = 7  # of the short tier
@@ -30,6 +34,11 @@ SHAPES: dict[str, dict[str, Any]] = {
     "lossy": {"DJANGO_SETTINGS_MODULE": "tests.faults.lossy_settings"},
 }
 SOAK = "47"  # rows mixed at random
+DOCUMENT = BASE_DIR / "docs" / "RELIABILITY.md"
+BEGIN, END = "<!-- measured -->", "<!-- end of measured -->"
+HEAD = """| row | fault | bar | held | measured | trials, missing, doubled | seed, day |
+|---|---|---|---|---|---|---|"""
+HIDDEN = ("trials", "missing", "doubled", "calls", "run_seconds")  # have a column, or say little
 
 
 def pytest_addoption(parser):
@@ -76,7 +85,7 @@ class House:
     def __init__(self, config):
         self.is_full = config.getoption("--full", False)
         if self.is_full:
-            wait_no_longer_than_promised()
+            Waits.factor = 1
         given, drawn = config.getoption("--seed", None), secrets.randbelow(1_000_000)
         self.seed = given if given is not None else drawn if self.is_full else SEED
         self.site = self._disk = None
@@ -165,3 +174,41 @@ def tell(item, stage, seconds):
 def pytest_sessionfinish(session):
     if path := session.config.getoption("--results", None):
         write_table(path)
+
+
+def read_results(path):
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {result["row"]: result for result in map(json.loads, lines)}
+
+
+def keep_result(path, result):
+    """Replace what was known of the row. Several may do so at once."""
+    with (BASE_DIR / ".cache" / "faults.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = read_results(path)
+        known[result["row"]] = {"on": datetime.now(UTC).date().isoformat(), **result}
+        path.write_text(
+            "".join(f"{json.dumps(known[name])}\n" for name in sorted(known, key=order))
+        )
+
+
+def order(name):
+    """10b stands behind 10, and before 11."""
+    return int(re.sub(r"\D", "", name)), name
+
+
+def write_table(path):
+    before, _, rest = DOCUMENT.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    rows = "\n".join(map(table_row, read_results(path).values()))
+    DOCUMENT.write_text(f"{before}{BEGIN}\n{HEAD}\n{rows}\n{END}{after}")
+
+
+def table_row(result):
+    figures = result["figures"]
+    shown = [f"{n.replace('_', ' ')} {v:,}" for n, v in figures.items() if n not in HIDDEN]
+    counts = [f"{figures[name]:,}" for name in HIDDEN[:3] if name in figures]
+    held = "yes" if result["ok"] else f"**no**: {'; '.join(result['violations'])[:300]}"
+    measured = f"{held} | {', '.join(shown)} | {', '.join(counts)}"
+    what = f"{result['row']} | {result['fault']} | {result['bar']}"
+    return f"| {what} | {measured} | {result['seed']}, {result['on']} |"

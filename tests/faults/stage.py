@@ -39,16 +39,9 @@ class Waits:
     factor = BUSY_FACTOR
 
 
-_waits = Waits()
-
-
-def wait_no_longer_than_promised() -> None:
-    _waits.factor = 1
-
-
 def wait_for(what: Callable[[], Any], seconds: float, name: str) -> float:
     """Wait for other processes' doing; how long it took."""
-    began, limit = time.monotonic(), _waits.factor * seconds
+    began, limit = time.monotonic(), Waits.factor * seconds
     while not what():
         if time.monotonic() - began > limit:
             raise TooLate(f"{name}: not within {limit:.0f} s.")
@@ -92,9 +85,8 @@ class Stage:
         self.expect(value >= least, f"{name} is {value:.2f}, less than {least}")
 
     def bar(self, seconds: float) -> float:
-        """A length of time that may not be exceeded. The short tier runs wherever tests run, also
-        beside other work: there it only tells what is late from what never happens."""
-        return seconds if self.is_full else BUSY_FACTOR * seconds
+        """A length of time that may not be exceeded."""
+        return Waits.factor * seconds
 
     def launch(
         self,

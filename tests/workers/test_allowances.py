@@ -41,18 +41,12 @@ async def test_calls_are_granted_up_to_the_allowance_and_never_handed_on(permits
     assert (first.spent, second.spent, third.spent) == ("", "", "calls")
 
 
-async def test_nothing_is_spent_while_calls_fly(permits):
+async def test_nothing_is_spent_while_calls_fly_and_what_was_not_used_is_granted_again(permits):
     allowed = quota(calls=4)
     assert (await ask(permits, allowed, 4)).permits == 4
     assert (await ask(permits, allowed, 2, holding=1)).spent == ""
     assert (await ask(permits, allowed, 2, holding=0)).spent == "calls"
-
-
-async def test_a_permit_that_was_not_used_is_granted_again(permits):
-    allowed = quota(calls=4)
-    await ask(permits, allowed, 4)
-    grant = await ask(permits, allowed, 9, report=Report(unused=3))
-    assert grant.permits == 3
+    assert (await ask(permits, allowed, 9, report=Report(unused=3))).permits == 3
 
 
 async def test_what_is_stored_counts_where_it_is_more(permits):

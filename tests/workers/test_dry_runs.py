@@ -92,7 +92,14 @@ def test_whose_day_is_used_up_tries_nothing(alice, document, priced, simulator):
     assert sum(simulator.ledger()["by_model"].values()) == 0
 
 
-def test_the_page_shows_answers_and_what_they_cost(alice, document, priced, simulator):
+def test_the_page_says_what_is_wrong_or_shows_answers_and_what_they_cost(
+    alice, document, priced, simulator
+):
+    wrong = {"mode": "yaml", "yaml": write_document({**document, "models": ["gone/model"]})}
+    part = client_of(alice).post(reverse("run_dry"), wrong, headers={"X-Part": "dry-run"}).text
+    assert "Nothing was sent." in part
+    assert "gone" in part
+    assert not DryRun.objects.exists()
     sent = {"mode": "yaml", "yaml": write_document(document)}
     part = client_of(alice).post(reverse("run_dry"), sent, headers={"X-Part": "dry-run"}).text
     assert "3 calls sent, $" in part
@@ -101,11 +108,3 @@ def test_the_page_shows_answers_and_what_they_cost(alice, document, priced, simu
     whole = client_of(alice).post(reverse("run_dry"), sent).text
     assert "Nothing was sent: every answer is in the cache." in whole
     assert "data-new-run" in whole
-
-
-def test_what_is_wrong_is_said_and_nothing_is_sent(alice, document, simulator):
-    sent = {"mode": "yaml", "yaml": write_document({**document, "models": ["gone/model"]})}
-    part = client_of(alice).post(reverse("run_dry"), sent, headers={"X-Part": "dry-run"}).text
-    assert "Nothing was sent." in part
-    assert "gone" in part
-    assert not DryRun.objects.exists()

@@ -80,9 +80,16 @@ def test_equal_runs_at_the_same_time_send_every_call_once(alice, both, simulator
     assert sum(run.cached for run in runs) == 80
 
 
-def test_a_run_that_refreshes_asks_again_and_keeps_what_it_hears(alice, twins, simulator):
+def test_one_failure_is_not_everybodys_and_a_run_that_refreshes_keeps_what_it_hears(
+    alice, twins, simulator
+):
+    simulator.change(latency_ms=100)
+    simulator.play({"match": {}, "times": 1, "do": "status", "status": 400})
     with running_worker(), running_worker():
-        finish(create_run(alice, twins))
+        first = finish(create_run(alice, twins))
+        assert first.state == RunState.COMPLETED_WITH_ERRORS
+        assert (first.failed, first.scored) == (1, EQUAL - 1)
+        assert simulator.ledger()["total"] == 2
         before = CachedReply.objects.get()
         simulator.change(latency_ms=300)
         run = finish(create_run(alice, {**twins, "cache": "refresh"}))
@@ -91,16 +98,6 @@ def test_a_run_that_refreshes_asks_again_and_keeps_what_it_hears(alice, twins, s
     assert after.latency_ms > 250
     assert 1 <= run.calls_sent < EQUAL
     assert run.calls_joined == EQUAL - run.calls_sent
-
-
-def test_the_failure_of_the_one_that_calls_is_not_everybodys(alice, twins, simulator):
-    simulator.change(latency_ms=100)
-    simulator.play({"match": {}, "times": 1, "do": "status", "status": 400})
-    with running_worker(), running_worker():
-        run = finish(create_run(alice, twins))
-    assert run.state == RunState.COMPLETED_WITH_ERRORS
-    assert (run.failed, run.scored) == (1, EQUAL - 1)
-    assert simulator.ledger()["total"] == 2
 
 
 def test_a_killed_process_does_not_hold_up_those_that_wait_for_its_call(

@@ -228,48 +228,34 @@ def test_a_changed_limit_or_rate_holds_for_the_calls_that_wait_already(alice, fe
         cancel_run(run)
 
 
-def test_a_paused_endpoint_starts_no_calls_until_it_is_resumed(
+def test_a_paused_endpoint_starts_no_calls_until_it_is_resumed_and_runs_of_others_go_on(
     alice, grace, endpoint, held, simulator
 ):
-    with running_worker():
+    Endpoint.objects.create(name="second", kind=endpoint.kind, max_concurrent=50)
+    other = {**held, "repeats": 1, "models": ["second/sim-small"]}
+    waiting = "Waiting: endpoint simulated is paused"
+    with running_worker(threads=2):
         run = create_run(alice, held)
-        flies(simulator)
+        flies(simulator, SLOTS)
         assert pause_endpoint(grace, endpoint)
-        let_go_slowly(simulator)
+        simulator.change(hold_after=None, latency_ms=300)  # what is left would take long
+        assert finish(create_run(alice, other)).state == RunState.COMPLETED
         wait_until(lambda: not run.chunks.filter(state=ChunkState.LEASED).exists())
         assert simulator.ledger()["in_flight"] == 0
-        calls = simulator.ledger()["total"]
         run.refresh_from_db()
-        waiting = "Waiting: endpoint simulated is paused"
         assert (run.state, run.reason) == (RunState.RUNNING, waiting)
-        assert run.done == calls == simulator.ledger()["total"]
+        late = create_run(alice, {**held, "repeats": 1})
+        wait_until(lambda: is_in(late, RunState.RUNNING))
+        assert Run.objects.get(pk=late.pk).reason == waiting
+        run.refresh_from_db()
+        assert run.done + 20 == simulator.ledger()["total"] < TRIALS
         simulator.change(latency_ms=0)
         assert resume_endpoint(grace, endpoint)
+        assert finish(late).state == RunState.COMPLETED
         finish(run)
     assert (run.state, run.done, run.failed) == (RunState.COMPLETED, TRIALS, 0)
-    assert simulator.ledger()["total"] == TRIALS
+    assert simulator.ledger()["total"] == TRIALS + 2 * 20
     assert list(run.events.filter(kind="limit").values_list("message", flat=True)) == [
         "Endpoint simulated: resumed by grace.",
         "Endpoint simulated: paused by grace.",
     ]
-
-
-def test_runs_of_other_endpoints_go_on_while_one_is_paused(alice, grace, endpoint, held, simulator):
-    Endpoint.objects.create(name="second", kind=endpoint.kind, max_concurrent=50)
-    other = {**held, "repeats": 1, "models": ["second/sim-small"]}
-    simulator.change(hold_after=0)
-    with running_worker(threads=2):
-        waiting = create_run(alice, held)
-        flies(simulator, SLOTS)
-        pause_endpoint(grace, endpoint)
-        simulator.change(hold_after=None, latency_ms=300)  # what is left would take long
-        assert finish(create_run(alice, other)).state == RunState.COMPLETED
-        waiting.refresh_from_db()
-        assert not waiting.is_finished
-        late = create_run(alice, {**held, "repeats": 1})
-        wait_until(lambda: is_in(late, RunState.RUNNING))
-        assert Run.objects.get(pk=late.pk).reason == "Waiting: endpoint simulated is paused"
-        simulator.change(latency_ms=0)
-        resume_endpoint(grace, endpoint)
-        assert finish(late).state == RunState.COMPLETED
-        assert finish(waiting).state == RunState.COMPLETED

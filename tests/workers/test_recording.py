@@ -130,13 +130,16 @@ def test_results_are_written_once_however_often_they_are_sent(run):
     assert run.peak_in_flight == 3
 
 
-def test_a_zombie_writes_nothing(run):
+def test_a_zombie_writes_nothing_and_what_came_too_late_is_noted(run):
     zombie = take(run, owner="stopped")
     expire(zombie)
     reclaim_expired()
     heir = lease_of(zombie.chunk_id, "heir")
     assert record_results(run.pk, results_of(zombie)) == {zombie.chunk_id}
     assert not Score.objects.filter(run=run).exists()
+    event = RunEvent.objects.get(run=run, kind="discarded")
+    assert event.data == {"scores": 6}
+    assert "6 results came too late and did not count" in event.message
     assert record_results(run.pk, results_of(heir)) == set()
     assert Score.objects.filter(run=run).count() == 6
 
@@ -163,17 +166,6 @@ def test_a_renewed_lease_is_not_reclaimed_and_a_lost_one_is_nobodys(run):
     assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED
 
 
-def test_the_run_finishes_when_the_last_chunk_is_written(run):
-    for place in range(20):
-        record_results(run.pk, results_of(take(run, place)))
-    sweep()
-    advance_run(run.pk)
-    run.refresh_from_db()
-    assert run.state == "completed"
-    assert run.done == 120
-    assert run.ended is not None
-
-
 def test_a_small_run_does_not_wait_behind_a_large_one(alice, run, document):
     for place in range(6):
         take(run, place)
@@ -193,7 +185,7 @@ def test_a_run_of_high_priority_gets_more_chunks(alice, run, document):
     assert runs.count(urgent.pk) == 6
 
 
-def test_no_run_ends_without_some_of_its_trials(run):
+def test_a_run_ends_with_the_last_of_its_trials_and_not_without_some(run):
     leases = [take(run, place) for place in range(run.chunks.count())]
     for lease in leases[1:]:
         record_results(run.pk, results_of(lease))
@@ -204,8 +196,11 @@ def test_no_run_ends_without_some_of_its_trials(run):
     assert (run.state, early.get().state) == ("running", ChunkState.PENDING)
     assert run.events.filter(kind="reopened").count() == 1
     record_results(run.pk, results_of(lease_of(leases[0].chunk_id, "another")))
+    sweep()
+    advance_run(run.pk)
     run.refresh_from_db()
     assert (run.state, run.done) == ("completed", 120)
+    assert run.ended is not None
 
 
 class Raising(BruteForce):
@@ -232,17 +227,15 @@ def first_chunk(run):
 
 def die_with(chunk):
     """A worker takes the chunk and is not heard of again."""
-    lease = lease_of(chunk)
-    expire(lease)
+    expire(lease_of(chunk))
     reclaim_expired()
-    return lease
 
 
 def sizes(run):
     return [len(chunk.trials) for chunk in run.chunks.order_by("start")][:4]
 
 
-def test_from_the_second_death_on_a_chunk_is_halved(run):
+def test_a_chunk_is_halved_with_each_death_until_the_trial_that_kills_is_given_up_alone(run):
     die_with(first_chunk(run))
     chunk = first_chunk(run)
     assert (chunk.state, chunk.deaths, sizes(run)) == (ChunkState.PENDING, 1, [6, 6, 6, 6])
@@ -252,24 +245,6 @@ def test_from_the_second_death_on_a_chunk_is_halved(run):
     assert sizes(run) == [1, 2, 3, 6]
     positions = [trial[0] for chunk in run.chunks.order_by("start") for trial in chunk.trials]
     assert positions == list(range(120))
-
-
-def test_only_what_is_not_yet_scored_is_halved(run):
-    die_with(first_chunk(run))
-    lease = lease_of(first_chunk(run))
-    some = results_of(lease, finished=False)
-    some.scores[lease.chunk_id] = some.scores[lease.chunk_id][:2]
-    record_results(run.pk, some)
-    expire(lease)
-    reclaim_expired()
-    assert [trial[0] for trial in first_chunk(run).trials] == [0, 1, 2, 3]
-    assert sizes(run) == [4, 2, 6, 6]
-
-
-def test_a_trial_that_kills_its_workers_is_given_up_alone(run):
-    for _ in range(3):
-        die_with(first_chunk(run))
-    assert sizes(run)[0] == 1
     for _ in range(3):
         assert not run.scores.exists()
         die_with(first_chunk(run))
@@ -285,6 +260,18 @@ def test_a_trial_that_kills_its_workers_is_given_up_alone(run):
     assert (run.state, run.done, run.failed) == ("completed_with_errors", 120, 1)
 
 
+def test_only_what_is_not_yet_scored_is_halved(run):
+    die_with(first_chunk(run))
+    lease = lease_of(first_chunk(run))
+    some = results_of(lease, finished=False)
+    some.scores[lease.chunk_id] = some.scores[lease.chunk_id][:2]
+    record_results(run.pk, some)
+    expire(lease)
+    reclaim_expired()
+    assert [trial[0] for trial in first_chunk(run).trials] == [0, 1, 2, 3]
+    assert sizes(run) == [4, 2, 6, 6]
+
+
 def test_a_worker_takes_one_suspect_at_a_time(run):
     for _ in range(2):
         die_with(first_chunk(run))
@@ -295,15 +282,6 @@ def test_a_worker_takes_one_suspect_at_a_time(run):
     record_results(run.pk, results_of(lease))
     assert Chunk.objects.get(pk=other.pk).sent is not None  # or whoever is done with the first
     assert lease_chunk(other.pk, "worker") is not None
-
-
-def test_results_that_come_too_late_are_noted(run):
-    zombie = die_with(first_chunk(run))
-    record_results(run.pk, results_of(zombie))
-    event = RunEvent.objects.get(run=run, kind="discarded")
-    assert event.data == {"scores": 6}
-    assert "6 results came too late and did not count" in event.message
-    assert not run.scores.exists()
 
 
 def test_leases_are_left_alone_when_the_database_was_away(run):

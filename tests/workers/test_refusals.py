@@ -58,7 +58,10 @@ async def test_a_run_that_is_resumed_may_call_again(client):
     assert (await ann.refuse(19)).refusals == 0
 
 
-@pytest.mark.parametrize("between", [{"good": 1}, {"troubled": 1}, {"late": 1}])
+OTHER_REFUSAL = {"refused": 2, "refusal": BadCredentials.name}
+
+
+@pytest.mark.parametrize("between", [{"good": 1}, {"troubled": 1}, {"late": 1}, OTHER_REFUSAL])
 async def test_any_other_end_of_a_call_begins_the_row_anew(client, between):
     ann, ben = Worker(client, "ann"), Worker(client, "ben")
     await ann.refuse(19)
@@ -66,13 +69,6 @@ async def test_any_other_end_of_a_call_begins_the_row_anew(client, between):
     assert (await ann.refuse(19)).refusals == 0
     assert (await ann.tell(refused=0, throttled=1)).refusals == 0  # waits for its turn only
     assert (await ben.refuse(1)).refusals == 20
-
-
-async def test_another_error_begins_the_row_anew(client):
-    ann, ben = Worker(client, "ann"), Worker(client, "ben")
-    await ann.refuse(19)
-    await ben.refuse(2, BadCredentials)
-    assert (await ann.refuse(19)).refusals == 0
 
 
 async def test_every_model_must_be_among_the_refused(client):

@@ -56,17 +56,27 @@ def test_a_run_is_executed_scored_and_counted_and_the_next_served_from_the_cache
     with running_worker():
         run = finish(create_run(alice, both))
         again = finish(create_run(alice, both))
+        ledger = simulator.ledger()
+        simulator.change(gather=None)
+        models = ["simulated/sim-small", "simulated/sim-large:400"]
+        refused = finish(create_run(alice, {**both, "models": models}))
     assert run.state == RunState.COMPLETED
     assert (run.planned, run.done, run.failed, run.calls_sent) == (40, 40, 0, 40)
     check_counters(run)
-    ledger = simulator.ledger()
     assert ledger["total"] == 40
     assert ledger["peak_in_flight"] == 12
     assert run.peak_in_flight <= 12
     assert not run.chunks.exclude(state=ChunkState.DONE).exists()
-    assert CachedReply.objects.count() == 40
     assert (again.cached, again.calls_sent, again.done) == (40, 0, 40)
     assert table_hash(again) == table_hash(run)
+    # Failed calls are shown and counted, and not cached.
+    assert refused.state == RunState.COMPLETED_WITH_ERRORS
+    assert (refused.done, refused.failed, refused.scored) == (40, 20, 20)
+    assert (refused.calls_sent, refused.calls_retried) == (20, 0)
+    check_counters(refused)
+    failed = refused.scores.exclude(error_class="")
+    assert set(failed.values_list("error_class", "value")) == {("refused", None)}
+    assert CachedReply.objects.count() == 40
 
 
 def test_answers_cut_at_max_tokens_are_marked_and_pause_a_run_that_may_not_score_them(
@@ -146,18 +156,6 @@ def test_a_run_without_limits_goes_as_fast_as_its_endpoint_allows(
     assert "no call was throttled" in told
 
 
-def test_failed_calls_are_shown_counted_and_not_cached(alice, both, simulator):
-    both["models"] = ["simulated/sim-small", "simulated/sim-large:400"]
-    with running_worker():
-        run = finish(create_run(alice, both))
-    assert run.state == RunState.COMPLETED_WITH_ERRORS
-    assert (run.done, run.failed, run.scored, run.calls_retried) == (40, 20, 20, 0)
-    check_counters(run)
-    failed = run.scores.exclude(error_class="")
-    assert set(failed.values_list("error_class", "value")) == {("refused", None)}
-    assert CachedReply.objects.count() == 20
-
-
 def test_a_cancelled_run_stops_and_keeps_what_it_has(alice, few, simulator):
     simulator.change(hold_after=30)  # of 100: it cannot end meanwhile
     with running_worker(threads=8):
@@ -203,12 +201,21 @@ def test_a_stopped_worker_gives_its_chunks_back_and_a_killed_one_loses_nothing(
     assert run.events.filter(message__startswith="A worker was lost").count() == 1
 
 
-def test_messages_lost_with_redis_are_sent_again(alice, few, simulator, settings):
-    run = create_run(alice, few)
+def test_messages_lost_with_redis_are_sent_again_and_an_endpoint_that_is_gone_fails_its_run(
+    alice, few, simulator, settings
+):
+    second = Endpoint.objects.create(name="second", kind="simulated")
+    run, lost = (
+        create_run(alice, {**few, "models": [f"{name}/sim-small"]})
+        for name in ("simulated", "second")
+    )
     redis.Redis.from_url(settings.REDIS_URL).flushall()
+    second.delete()
     with running_worker():
         wait_until(lambda: count_workers() == 1)  # it says that it lives, until it is stopped
         assert finish(run).state == RunState.COMPLETED
+        assert finish(lost).state == RunState.FAILED
+    assert "The endpoint 'second' was removed" in lost.reason
     assert count_workers() == 0
 
 
@@ -227,12 +234,3 @@ def test_two_workers_share_one_limit_and_the_work(alice, few, simulator):
     check_counters(run)
     assert simulator.ledger()["peak_in_flight"] == 12
     assert len(set(run.chunks.values_list("owner"))) == 2
-
-
-def test_an_endpoint_that_disappears_fails_the_run_with_the_reason(alice, few, simulator, endpoint):
-    run = create_run(alice, few)
-    endpoint.delete()
-    with running_worker():
-        finish(run)
-    assert run.state == RunState.FAILED
-    assert "The endpoint 'simulated' was removed" in run.reason

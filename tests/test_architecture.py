@@ -3,9 +3,8 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from runs.roles import Permission
+from tests.harness.table import table
 
 ROOT = Path(__file__).resolve().parent.parent
 DOORS = [
@@ -68,36 +67,30 @@ def test_doors_do_not_query_or_write():
     assert {name: lines for name, lines in found.items() if lines} == {}, "Ask a selector."
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "Run.objects.get(pk=1)",
-        "find = Run.objects.filter",
-        "models.Run._default_manager.all()",
-        "run.save()",
-        "run.save(update_fields=['state'])",
-        "run.delete()",
-        "run.scores.all().delete()",
-        "runs.update(state='done')",
-        "run.scores.create(value=1)",
-        "run.scores.bulk_create(rows)",
-        "runs_for(owner).order_by('-pk')",
-    ],
+@table(
+    "Run.objects.get(pk=1)",
+    "find = Run.objects.filter",
+    "models.Run._default_manager.all()",
+    "run.save()",
+    "run.save(update_fields=['state'])",
+    "run.delete()",
+    "run.scores.all().delete()",
+    "runs.update(state='done')",
+    "run.scores.create(value=1)",
+    "run.scores.bulk_create(rows)",
+    "runs_for(owner).order_by('-pk')",
 )
 def test_the_guard_of_the_doors_sees(code):
     assert database_uses(code)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "form.save(commit=False)",
-        "known.update(more)",
-        "bar.update(task, completed=3)",
-        "routes.delete('/runs/{run_id}', auth=needs(Scope.MANAGE))",
-        "reference().objects",
-        "datasets_for(user).filter(archived=None)",
-    ],
+@table(
+    "form.save(commit=False)",
+    "known.update(more)",
+    "bar.update(task, completed=3)",
+    "routes.delete('/runs/{run_id}', auth=needs(Scope.MANAGE))",
+    "reference().objects",
+    "datasets_for(user).filter(archived=None)",
 )
 def test_the_guard_of_the_doors_lets_other_things_be(code):
     assert not database_uses(code)
@@ -132,17 +125,14 @@ def test_only_services_publish_and_enqueue():
         assert not found, f"{name_of(path)}, lines {found}: let a service announce it."
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "publish(run.pk)",
-        "live.publish(run.pk)",
-        "transaction.on_commit(partial(publish, run.pk))",
-        "on_commit(partial(queue.enqueue_chunk, 3))",
-        "tell = enqueue_advance",
-        "from runs.live import publish as tell",
-        "getattr(live, 'publish')(run.pk)",
-    ],
+@table(
+    "publish(run.pk)",
+    "live.publish(run.pk)",
+    "transaction.on_commit(partial(publish, run.pk))",
+    "on_commit(partial(queue.enqueue_chunk, 3))",
+    "tell = enqueue_advance",
+    "from runs.live import publish as tell",
+    "getattr(live, 'publish')(run.pk)",
 )
 def test_the_guard_of_announcements_sees(code):
     assert announcements(code)
@@ -166,7 +156,11 @@ def test_all_yaml_goes_through_one_reader():
     assert found == [ROOT / "workers/engine/spec/documents.py"]
 
 
-@pytest.mark.parametrize("folder", ["runs", "workers", "evalsite"])
+@table(
+    "runs",
+    "workers",
+    "evalsite",
+)
 def test_files_and_functions_stay_small(folder: str) -> None:
     for path in ROOT.glob(f"{folder}/**/*.py"):
         if "migrations" in path.parts:

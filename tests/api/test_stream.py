@@ -16,6 +16,7 @@ from runs.services.people.tokens import create_token, revoke_token
 from runs.services.runs import cancel_run
 from tests.harness.factories import make_run
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,7 +104,10 @@ async def test_a_lost_nudge_is_made_good_by_the_next_beat(run, token, set_consta
         assert [frame["event"] async for frame in frames][-1] == "end"
 
 
-@pytest.mark.parametrize("lost", ["token", "role"])
+@table(
+    "token",
+    "role",
+)
 async def test_who_loses_the_token_or_the_role_hears_no_more(run, alice, set_constant, lost):
     set_constant(streams, "BEAT_SECONDS", 0.05)
     made = await in_thread(create_token)(alice, "test", ["read"])

@@ -8,6 +8,7 @@ import pytest
 from runs.models import Endpoint, Run
 from runs.services.datasets.storing import store_rows
 from tests.commands.conftest import CASES, TRIALS, command, refused, write
+from tests.harness.table import row, table
 from workers.simulator.demo import make_questions
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,14 +36,11 @@ def test_every_problem_is_listed(file, document):
         assert refused("estimate", file, told=name)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "trials"),
-    [
-        pytest.param({"name": "brute_force"}, (32, 32), id="all of it"),
-        pytest.param({"name": "epsilon_lucb"}, (4, 32), id="as it decides"),
-        pytest.param({"name": "epsilon_lucb", "budget": 20}, (4, 20), id="up to its budget"),
-        pytest.param({"name": "brute_force", "budget": 20}, (20, 20), id="its budget"),
-    ],
+@table(
+    row({"name": "brute_force"}, (32, 32), id="all of it"),
+    row({"name": "epsilon_lucb"}, (4, 32), id="as it decides"),
+    row({"name": "epsilon_lucb", "budget": 20}, (4, 20), id="up to its budget"),
+    row({"name": "brute_force", "budget": 20}, (20, 20), id="its budget"),
 )
 def test_who_chooses_takes_a_range(file, document, strategy, trials):
     models = ["simulated/sim-small", "simulated/sim-large"]

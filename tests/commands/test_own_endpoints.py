@@ -13,6 +13,7 @@ from runs.management.file_endpoints import take_endpoints
 from runs.models import Endpoint, Run
 from runs.secrets import decrypt
 from tests.commands.conftest import command, refused, write
+from tests.harness.table import table
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -132,7 +133,7 @@ KNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("written", "url", "variable"), KNOWN)
+@table(*KNOWN)
 def test_a_known_provider_needs_its_name_only(written, url, variable):
     found = take_endpoints({"endpoints": written}, {})
     [endpoint] = found.endpoints.values()

@@ -4,8 +4,6 @@ import csv
 import re
 from xml.etree import ElementTree
 
-import pytest
-
 from runs.reports.export import write_scores
 from runs.reports.junit import write_junit
 from runs.reports.markdown import write_markdown
@@ -15,6 +13,7 @@ from runs.selectors.comparing.cases import GivenCases
 from runs.selectors.comparing.comparison import compare_sides
 from runs.selectors.comparing.sides import Side
 from runs.selectors.scores.overrides import NO_HUMAN
+from tests.harness.table import table
 from workers.engine.spreadsheets import guard
 from workers.engine.statistics.columns import Result, columns_of
 from workers.engine.statistics.gates import Check, Exit, Outcome
@@ -70,7 +69,7 @@ def side(evil, value):
     )
 
 
-@pytest.mark.parametrize("evil", EVIL)
+@table(*EVIL)
 def test_junit_stays_well_formed_with_the_checks_it_has(evil):
     assert one_line(evil * 100, 60).isprintable()
     assert len(one_line(evil * 100, 60)) <= 60
@@ -80,7 +79,7 @@ def test_junit_stays_well_formed_with_the_checks_it_has(evil):
     assert root[0].get("failures") == "1"
 
 
-@pytest.mark.parametrize("evil", EVIL)
+@table(*EVIL)
 def test_markdown_keeps_its_lines_and_cells(evil):
     tame, text = write_markdown(report("tame")), write_markdown(report(evil))
     assert [line.count("|") for line in text.splitlines()] == [

@@ -17,6 +17,7 @@ from evalsite.embedded import parts
 from evalsite.embedded.parts import Plan, web_part
 from evalsite.env import BASE_DIR, EnvironmentProblem, read_environment
 from tests.harness.postgres import SUPERUSER, PostgresServer
+from tests.harness.table import table
 from tests.platform.test_environment import manage
 
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "compose.yaml").read_text())
@@ -30,7 +31,7 @@ def test_the_parts_are_those_of_serve():
     assert set(SERVICES) == {"web", "worker", "simulator", "migrate", "redis", "postgres"}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@table(*SERVICES)
 def test_no_container_has_more_than_it_needs(name):
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
@@ -49,7 +50,10 @@ def test_no_container_has_more_than_it_needs(name):
     assert "requirepass" not in service.get("command", [])
 
 
-@pytest.mark.parametrize("name", ["redis", "postgres"])
+@table(
+    "redis",
+    "postgres",
+)
 def test_the_stores_are_on_the_inner_network_alone(name):
     assert SERVICES[name]["networks"] == ["inside"]
     assert COMPOSE["networks"]["inside"]["internal"] is True

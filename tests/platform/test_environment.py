@@ -21,28 +21,26 @@ from evalsite.env import (
 from evalsite.mail import read_mail
 from runs.checks import check_cookies, check_proxies
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import row, table
 
 
 def read(tmp_path, **variables):
     return read_environment({"EVALSITE_DATA": str(tmp_path / "data"), **variables})
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "advice"),
-    [
-        pytest.param("EVALSITE_DEBUG", "maybe", "one of: 1, true", id="switch"),
-        pytest.param("EVALSITE_PRIVATE_ENDPOINTS", "never", "to ask or refuse", id="choice"),
-        pytest.param("EVALSITE_WORKERS", "two", "whole number from 1 to 256", id="number"),
-        pytest.param("EVALSITE_WORKERS", "0", "whole number from 1 to 256", id="too few"),
-        pytest.param("EVALSITE_ALLOWED_HOSTS", "*", "List the host names", id="any host"),
-        pytest.param("EVALSITE_ALLOWED_HOSTS", "a.example,*.b", "List the host", id="wild host"),
-        pytest.param("EVALSITE_ORIGINS", "eval.example.com", "scheme://host:port", id="no scheme"),
-        pytest.param("EVALSITE_ORIGINS", "https://*.b.com", "without path or wildcard", id="wild"),
-        pytest.param("EVALSITE_ORIGINS", "http://a.b/c", "without path", id="with a path"),
-        pytest.param("EVALSITE_SECRET_KEY", "short", "at least 50", id="short key"),
-        pytest.param("EVALSITE_SECRET_KEY", "a" * 60, "random ones", id="key of one letter"),
-        pytest.param("EVALSITE_SECRET_KEY_FILE", "/nowhere/key", "readable file", id="lost file"),
-    ],
+@table(
+    row("EVALSITE_DEBUG", "maybe", "one of: 1, true", id="switch"),
+    row("EVALSITE_PRIVATE_ENDPOINTS", "never", "to ask or refuse", id="choice"),
+    row("EVALSITE_WORKERS", "two", "whole number from 1 to 256", id="number"),
+    row("EVALSITE_WORKERS", "0", "whole number from 1 to 256", id="too few"),
+    row("EVALSITE_ALLOWED_HOSTS", "*", "List the host names", id="any host"),
+    row("EVALSITE_ALLOWED_HOSTS", "a.example,*.b", "List the host", id="wild host"),
+    row("EVALSITE_ORIGINS", "eval.example.com", "scheme://host:port", id="no scheme"),
+    row("EVALSITE_ORIGINS", "https://*.b.com", "without path or wildcard", id="wild"),
+    row("EVALSITE_ORIGINS", "http://a.b/c", "without path", id="with a path"),
+    row("EVALSITE_SECRET_KEY", "short", "at least 50", id="short key"),
+    row("EVALSITE_SECRET_KEY", "a" * 60, "random ones", id="key of one letter"),
+    row("EVALSITE_SECRET_KEY_FILE", "/nowhere/key", "readable file", id="lost file"),
 )
 def test_a_wrong_value_is_refused_with_its_name_and_what_is_allowed(tmp_path, name, value, advice):
     with pytest.raises(EnvironmentProblem) as problem:
@@ -125,14 +123,11 @@ def test_hosts_follow_from_the_origins_and_always_include_loopback(tmp_path):
     assert environment.is_https
 
 
-@pytest.mark.parametrize(
-    ("url", "engine", "name", "host"),
-    [
-        pytest.param(None, "sqlite3", "DATA/evalsite.sqlite3", None, id="default"),
-        pytest.param("sqlite:////x/y.sqlite3", "sqlite3", "/x/y.sqlite3", None, id="a file"),
-        pytest.param("postgres://u:p%40@h:5/d", "postgresql", "d", "h", id="tcp"),
-        pytest.param("postgresql://u@/d?host=/run/pg", "postgresql", "d", "/run/pg", id="socket"),
-    ],
+@table(
+    row(None, "sqlite3", "DATA/evalsite.sqlite3", None, id="default"),
+    row("sqlite:////x/y.sqlite3", "sqlite3", "/x/y.sqlite3", None, id="a file"),
+    row("postgres://u:p%40@h:5/d", "postgresql", "d", "h", id="tcp"),
+    row("postgresql://u@/d?host=/run/pg", "postgresql", "d", "/run/pg", id="socket"),
 )
 def test_database_urls(tmp_path, url, engine, name, host):
     settings = database_settings(url, tmp_path)
@@ -142,7 +137,11 @@ def test_database_urls(tmp_path, url, engine, name, host):
     assert settings.get("PASSWORD", "") in {"", "p@"}
 
 
-@pytest.mark.parametrize("url", ["mysql://u@h/d", "postgresql://u@h", "nonsense"])
+@table(
+    "mysql://u@h/d",
+    "postgresql://u@h",
+    "nonsense",
+)
 def test_an_unknown_database_is_refused_without_showing_its_password(tmp_path, url):
     with pytest.raises(EnvironmentProblem, match=r"DATABASE_URL .* postgresql://USER"):
         database_settings(url, tmp_path)
@@ -184,21 +183,16 @@ def test_the_deployment_check_is_clean_and_takes_the_data_option(tmp_path, data_
     assert (folder / "keys" / "secret_key").exists()
 
 
-@pytest.mark.parametrize(
-    ("variables", "found"),
-    [
-        pytest.param({}, ["runs.I001"], id="plain http on this machine"),
-        pytest.param({"EVALSITE_ORIGINS": "http://eval.lan"}, ["runs.W002"], id="plain http"),
-        pytest.param(
-            {"EVALSITE_ORIGINS": "https://eval.example,http://eval.lan"}, ["runs.W002"], id="both"
-        ),
-        pytest.param({"EVALSITE_ORIGINS": "https://eval.example"}, ["runs.W003"], id="no proxy"),
-        pytest.param(
-            {"EVALSITE_ORIGINS": "https://eval.example", "EVALSITE_TRUSTED_PROXIES": "10.0.0.1"},
-            [],
-            id="https behind a trusted proxy",
-        ),
-    ],
+@table(
+    row({}, ["runs.I001"], id="plain http on this machine"),
+    row({"EVALSITE_ORIGINS": "http://eval.lan"}, ["runs.W002"], id="plain http"),
+    row({"EVALSITE_ORIGINS": "https://eval.example,http://eval.lan"}, ["runs.W002"], id="both"),
+    row({"EVALSITE_ORIGINS": "https://eval.example"}, ["runs.W003"], id="no proxy"),
+    row(
+        {"EVALSITE_ORIGINS": "https://eval.example", "EVALSITE_TRUSTED_PROXIES": "10.0.0.1"},
+        [],
+        id="https behind a trusted proxy",
+    ),
 )
 def test_the_deployment_check_tells_of_open_cookies_and_unknown_proxies(tmp_path, variables, found):
     environment = read(tmp_path, **variables)
@@ -258,23 +252,23 @@ def test_an_image_says_its_commit_and_none_is_needed(tmp_path):
     assert read(tmp_path, EVALSITE_COMMIT="def456").commit == "def456"
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("smtp://mail.example", ("mail.example", 25, "", "", False, False)),
-        (
-            "smtp+starttls://ada:p%40ss@mail.example",
-            ("mail.example", 587, "ada", "p@ss", True, False),
-        ),
-        ("smtps://mail.example:2465", ("mail.example", 2465, "", "", False, True)),
-    ],
+@table(
+    ("smtp://mail.example", ("mail.example", 25, "", "", False, False)),
+    (
+        "smtp+starttls://ada:p%40ss@mail.example",
+        ("mail.example", 587, "ada", "p@ss", True, False),
+    ),
+    ("smtps://mail.example:2465", ("mail.example", 2465, "", "", False, True)),
 )
 def test_a_mail_server_is_one_address(url, expected):
     assert read_mail(url, "evalsite@example.org")[:-1] == expected
 
 
-@pytest.mark.parametrize(
-    "url", ["http://mail.example", "smtp://", "smtp://mail.example:x", "smtp://m.example/path"]
+@table(
+    "http://mail.example",
+    "smtp://",
+    "smtp://mail.example:x",
+    "smtp://m.example/path",
 )
 def test_a_mail_server_that_cannot_be_read_is_refused_without_its_password(tmp_path, url):
     with_secret = url.replace("://", "://ada:secret@")

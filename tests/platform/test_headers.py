@@ -20,6 +20,7 @@ from runs.roles import Role
 from runs.services.people.accounts import person_of_session
 from tests.harness.factories import PASSWORD, make_person, make_person_with_password, with_role
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 
 EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
@@ -49,8 +50,11 @@ def directives(response):
     return {words[0]: words[1:] for words in (part.split() for part in parts)}
 
 
-@pytest.mark.parametrize("who", ["stranger", "alice"])
-def test_every_answer_carries_the_security_headers(who, alices_browser, client):
+@table(
+    "stranger",
+    "alice",
+)
+def test_every_answer_carries_the_security_headers(alices_browser, client, who):
     for address in ADDRESSES:
         response = (alices_browser if who == "alice" else client).get(address)
         wanted = dict(EVERYWHERE)
@@ -126,8 +130,11 @@ def test_a_stranger_is_sent_to_the_sign_in_page(client, db):
     assert "next=/" in response["Location"]
 
 
-@pytest.mark.parametrize("address", ["/healthz", "/readyz"])
-def test_health_is_for_everybody_and_says_nothing_else(address, client, db):
+@table(
+    "/healthz",
+    "/readyz",
+)
+def test_health_is_for_everybody_and_says_nothing_else(client, db, address):
     response = client.get(address)
     assert response.status_code == 200
     assert response.content in {b"ok", b"ready"}

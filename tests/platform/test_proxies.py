@@ -5,6 +5,7 @@ from django.test import Client, override_settings
 
 from evalsite.env import EnvironmentProblem
 from evalsite.proxies import TrustedProxies, client_address, neighbourhood, parse_proxies
+from tests.harness.table import row, table
 from tests.platform.test_environment import read
 
 NOBODY = TrustedProxies()
@@ -12,44 +13,44 @@ ONE, TWO = parse_proxies(("1",)), parse_proxies(("2",))
 LIST = parse_proxies(("10.0.0.0/24", "2001:db8::1"))
 
 
-@pytest.mark.parametrize(
-    ("trusted", "peer", "told", "client"),
-    [
-        pytest.param(NOBODY, "10.0.0.1", "9.9.9.9", "10.0.0.1", id="nobody is trusted by default"),
-        pytest.param(ONE, "10.0.0.1", "", "10.0.0.1", id="no header"),
-        pytest.param(ONE, "10.0.0.1", "5.5.5.5", "5.5.5.5", id="one proxy"),
-        pytest.param(ONE, "10.0.0.1", "9.9.9.9, 5.5.5.5", "5.5.5.5", id="forged in front"),
-        pytest.param(TWO, "10.0.0.1", "9.9.9.9,5.5.5.5,10.0.0.2", "5.5.5.5", id="two proxies"),
-        pytest.param(TWO, "10.0.0.1", "5.5.5.5", "5.5.5.5", id="past the outer proxy"),
-        pytest.param(LIST, "10.0.0.1", "9.9.9.9, 5.5.5.5", "5.5.5.5", id="a listed proxy"),
-        pytest.param(LIST, "10.0.0.1", "9.9.9.9,5.5.5.5,10.0.0.2", "5.5.5.5", id="two listed"),
-        pytest.param(LIST, "5.5.5.5", "9.9.9.9", "5.5.5.5", id="past the listed proxy"),
-        pytest.param(LIST, "2001:db8::1", "2001:db8::99", "2001:db8::99", id="IPv6"),
-        pytest.param(LIST, "::ffff:10.0.0.1", "5.5.5.5", "5.5.5.5", id="IPv4 in IPv6"),
-        pytest.param(ONE, "10.0.0.1", "5.5.5.5:4711", "5.5.5.5", id="with a port"),
-        pytest.param(ONE, "10.0.0.1", "[2001:db8::9]:4711", "2001:db8::9", id="IPv6 with a port"),
-        pytest.param(ONE, "10.0.0.1", "unknown", "10.0.0.1", id="no address"),
-        pytest.param(LIST, "testclient", "5.5.5.5", "testclient", id="a peer without address"),
-    ],
+@table(
+    row(NOBODY, "10.0.0.1", "9.9.9.9", "10.0.0.1", id="nobody is trusted by default"),
+    row(ONE, "10.0.0.1", "", "10.0.0.1", id="no header"),
+    row(ONE, "10.0.0.1", "5.5.5.5", "5.5.5.5", id="one proxy"),
+    row(ONE, "10.0.0.1", "9.9.9.9, 5.5.5.5", "5.5.5.5", id="forged in front"),
+    row(TWO, "10.0.0.1", "9.9.9.9,5.5.5.5,10.0.0.2", "5.5.5.5", id="two proxies"),
+    row(TWO, "10.0.0.1", "5.5.5.5", "5.5.5.5", id="past the outer proxy"),
+    row(LIST, "10.0.0.1", "9.9.9.9, 5.5.5.5", "5.5.5.5", id="a listed proxy"),
+    row(LIST, "10.0.0.1", "9.9.9.9,5.5.5.5,10.0.0.2", "5.5.5.5", id="two listed"),
+    row(LIST, "5.5.5.5", "9.9.9.9", "5.5.5.5", id="past the listed proxy"),
+    row(LIST, "2001:db8::1", "2001:db8::99", "2001:db8::99", id="IPv6"),
+    row(LIST, "::ffff:10.0.0.1", "5.5.5.5", "5.5.5.5", id="IPv4 in IPv6"),
+    row(ONE, "10.0.0.1", "5.5.5.5:4711", "5.5.5.5", id="with a port"),
+    row(ONE, "10.0.0.1", "[2001:db8::9]:4711", "2001:db8::9", id="IPv6 with a port"),
+    row(ONE, "10.0.0.1", "unknown", "10.0.0.1", id="no address"),
+    row(LIST, "testclient", "5.5.5.5", "testclient", id="a peer without address"),
 )
 def test_only_what_trusted_proxies_added_is_read(trusted, peer, told, client):
     assert client_address(peer, told, trusted) == client
 
 
-@pytest.mark.parametrize(
-    ("address", "counted_as"),
-    [
-        ("5.5.5.5", "5.5.5.5"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("::ffff:5.5.5.5", "5.5.5.5"),
-        ("", ""),
-    ],
+@table(
+    ("5.5.5.5", "5.5.5.5"),
+    ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+    ("::ffff:5.5.5.5", "5.5.5.5"),
+    ("", ""),
 )
 def test_an_ipv6_network_counts_as_one_client(address, counted_as):
     assert neighbourhood(address) == counted_as
 
 
-@pytest.mark.parametrize("value", ["11", "-1", "proxy.example", "10.0.0.1/24", "1, 10.0.0.1"])
+@table(
+    "11",
+    "-1",
+    "proxy.example",
+    "10.0.0.1/24",
+    "1, 10.0.0.1",
+)
 def test_a_wrong_setting_is_refused_with_its_name_and_what_is_allowed(tmp_path, value):
     with pytest.raises(EnvironmentProblem, match=r"EVALSITE_TRUSTED_PROXIES is .* 10\.0\.0\.0/24"):
         read(tmp_path, EVALSITE_TRUSTED_PROXIES=value)
@@ -62,7 +63,10 @@ def test_the_setting_is_a_number_or_a_list(tmp_path):
     assert listed.trusted_proxies == LIST
 
 
-@pytest.mark.parametrize(("trusted", "seen"), [(NOBODY, "10.0.0.1"), (ONE, "5.5.5.5")])
+@table(
+    (NOBODY, "10.0.0.1"),
+    (ONE, "5.5.5.5"),
+)
 def test_every_request_carries_the_address_of_its_client(trusted, seen):
     with override_settings(TRUSTED_PROXIES=trusted):
         answer = Client().get(

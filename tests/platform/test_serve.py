@@ -11,6 +11,7 @@ from evalsite.embedded.ports import PortTaken, claim_port, claim_usual_port
 from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.harness.processes import wait_until_gone
 from tests.harness.site import ServedSite
+from tests.harness.table import row, table
 from tests.platform.test_environment import manage
 
 
@@ -48,19 +49,14 @@ def test_a_data_folder_has_one_serve_at_a_time(tmp_path):
         pass
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        pytest.param("--port {taken} --simulator-port 0", ["{is_taken}", "--port"], id="port"),
-        pytest.param(
-            "--port 0 --simulator-port {taken}", ["{is_taken}", "--simulator-port"], id="simulator"
-        ),
-        pytest.param(
-            "--host 0.0.0.0 --port 0 --simulator-port 0",
-            ["EVALSITE_ORIGINS=http://"],
-            id="a public address needs a name",
-        ),
-    ],
+@table(
+    row("--port {taken} --simulator-port 0", ["{is_taken}", "--port"], id="port"),
+    row("--port 0 --simulator-port {taken}", ["{is_taken}", "--simulator-port"], id="simulator"),
+    row(
+        "--host 0.0.0.0 --port 0 --simulator-port 0",
+        ["EVALSITE_ORIGINS=http://"],
+        id="a public address needs a name",
+    ),
 )
 def test_serve_says_what_is_wrong_and_leaves_exit_code_2(tmp_path, taken_port, options, told):
     done = manage("serve", *options.format(taken=taken_port).split(), "--data", str(tmp_path))

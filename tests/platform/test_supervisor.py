@@ -12,6 +12,7 @@ from evalsite.embedded.supervisor import Part, PartFailed, Supervisor
 from evalsite.env import BASE_DIR
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.processes import is_running, wait_until_gone
+from tests.harness.table import table
 
 # Supervises the parts of argv[2:], each "name=program", until it is told to stop; then each has the
 # seconds of argv[1]. The part called broken never gets ready.
@@ -100,7 +101,11 @@ def test_a_part_that_comes_to_its_end_by_itself_is_started_again(supervise):
         supervised.wait_for(rf"(?s)web       \| hello\n.*{again}.*web       \| hello\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@table(
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+)
 def test_one_signal_stops_all_parts(supervise, number):
     with supervise(f"redis={WAITS}", f"web={WAITS}") as supervised:
         pids = [pid_of("redis", supervised), pid_of("web", supervised)]

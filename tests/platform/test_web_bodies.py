@@ -24,6 +24,7 @@ from runs.services.people.tokens import create_token
 from scripts.flood_bodies import measure
 from tests.harness.factories import make_person
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import row, table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,7 +122,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("more", [[], ["Cookie: evalsite_session=invented"]], ids=["", "cookie"])
+@table(
+    row([], id=""),
+    row(["Cookie: evalsite_session=invented"], id="cookie"),
+)
 async def test_a_visitor_is_refused_before_a_byte_of_a_large_body_is_read(connect, more):
     answers = {}
     for path in REFUSED:

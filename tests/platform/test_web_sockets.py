@@ -21,6 +21,7 @@ from tests.harness.factories import client_of, make_dataset, make_person, make_r
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.processes import forget_peak_memory, memory_mb
 from tests.harness.site import running_web
+from tests.harness.table import table
 
 POLICY_VIOLATION, TOO_MANY = 1008, 4429
 CUT = 1006  # without a word: nothing more is taken from the network
@@ -164,7 +165,11 @@ async def test_a_page_that_was_asleep_may_acknowledge_five_seconds_at_once(brows
     await read_until(socket, "snapshot")
 
 
-@pytest.mark.parametrize(("a_second", "is_let_be"), [(4, True), (10, True), (12, False)])
+@table(
+    (4, True),
+    (10, True),
+    (12, False),
+)
 def test_only_more_than_ten_frames_a_second_are_too_many(a_second, is_let_be):
     clock = count(step=1 / a_second)
     allowance = Allowance(lambda: next(clock))

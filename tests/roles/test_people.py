@@ -17,6 +17,7 @@ from runs.routing import socket
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.tokens import create_token
 from tests.harness.factories import client_of, make_dataset, make_person, make_run
+from tests.harness.table import table
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +40,10 @@ def fresh(person: User) -> User:
     return User.objects.get(pk=person.pk)
 
 
-@pytest.mark.parametrize("role", [*Role, None])
+@table(
+    *Role,
+    None,
+)
 def test_an_administrator_gives_a_role_that_holds_at_once(ada, vic, role):
     browser = client_of(vic)
     sent = {"role": role.value if role else ""}

@@ -14,7 +14,7 @@ from evalsite.env import BASE_DIR
 from runs.management.refusals import refusing
 from tests.commands.conftest import write
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.harness.terminal import terminal_environment
+from tests.harness.site import environment_of_a_site
 from workers.simulator.testing import running_simulator
 
 pytestmark = pytest.mark.timeout(900)  # every command is a process of its own
@@ -39,10 +39,11 @@ class Folder:
         self.rows.write_text("question,expected\nWhat is 2 + 3?,5\nWhat is 20 + 3?,23\n")
 
     def command(self, *words, **variables):
+        told = {"EVALSITE_DATA": str(self.data), "REDIS_URL": NOBODY_LISTENS, **variables}
         return subprocess.run(
             [*MANAGE, *map(str, words)],
             cwd=BASE_DIR,
-            env={**terminal_environment(self.data), "REDIS_URL": NOBODY_LISTENS, **variables},
+            env=environment_of_a_site(**told),
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,

@@ -1,9 +1,16 @@
 """`manage.py run` before a person, on a site that is served: the bar, the verdict, Ctrl-C."""
 
+import fcntl
 import json
+import os
+import pty
 import re
+import select
 import signal
+import struct
 import subprocess
+import termios
+import time
 
 import pytest
 
@@ -11,9 +18,12 @@ from evalsite.embedded.parts import MANAGE
 from tests.commands.conftest import write
 from tests.e2e.doors import let_go
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.harness.terminal import CTRL_C, Terminal, terminal_environment
+from tests.harness.site import environment_of_a_site
 
 pytestmark = pytest.mark.late
+
+CTRL_C = "\x03"
+SEEN = {"TERM": "xterm", "COLUMNS": "160"}
 
 SUMS = {
     "name": "sums [bold]",
@@ -30,6 +40,62 @@ BOARD = (
     r"candidate +score +95 % +n +failed +latency p50 +\$ per 1k"
     r"(.|\n)*terse · simulated/sim-large +0\.\d{3} +0\.\d\d – \d\.\d\d +40 +0 +[\d.]+ m?s +\$[\d.]+"
 )
+
+
+class Terminal:
+    """A command on a terminal of its own: what it shows, and keys to press."""
+
+    def __init__(self, data, *words, **variables):
+        self._screen, inside = pty.openpty()
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
+        self.process = subprocess.Popen(
+            [*MANAGE, *map(str, words)],
+            env=environment_of_a_site(EVALSITE_DATA=str(data), **SEEN, **variables),
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
+        )
+        os.close(inside)
+        self.text = ""
+
+    def wait_for(self, pattern):
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < end, f"No {pattern!r} on the screen:\n{self.text}"
+            assert self._read(), f"It ended without {pattern!r}:\n{self.text}"
+
+    @property
+    def plain(self):
+        """What it shows, without colours and movements of the cursor."""
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.text)
+
+    def press(self, keys):
+        os.write(self._screen, keys.encode())
+
+    def end(self):
+        """Its exit code, once it has ended by itself."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while self._read():
+            assert time.monotonic() < end, f"It does not end:\n{self.text}"
+        return self.process.wait(PATIENCE_SECONDS)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self._screen)
+
+    def _read(self):
+        """False when there is nobody left to write."""
+        if not select.select([self._screen], [], [], 0.2)[0]:
+            return True
+        try:
+            more = os.read(self._screen, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            return False
+        self.text += more.decode(errors="replace")
+        return bool(more)
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +186,9 @@ def test_ctrl_c_ends_a_run_of_this_process(run_file, site):
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_without_a_terminal_a_signal_leaves_it_running(site, file, number, exit_code):
+    env = environment_of_a_site(EVALSITE_DATA=str(site.folder))
     process = subprocess.Popen(
-        [*MANAGE, "run", file], env=terminal_environment(site.folder), text=True,
+        [*MANAGE, "run", file], env=env, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout

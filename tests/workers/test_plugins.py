@@ -1,6 +1,9 @@
 """Plug-ins that raise anything, or never come to an end, in a real worker: it goes on, and so do
 its leases and other runs."""
 
+import time
+from typing import ClassVar, Literal
+
 import pytest
 
 from runs.kinds.select.standing import selection_of
@@ -11,26 +14,105 @@ from runs.services.configurations import save_configuration
 from runs.services.control.retrying import retry_failed
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import cancel_run, create_run
-from tests import odd_parts, odd_scorers
+from tests import odd_scorers
 from tests.harness.factories import client_of
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.processes import wait_until_gone
 from tests.harness.work import MODELS, TERSE
 from tests.workers.working import finish, running_worker
+from workers.engine import overtime
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import KINDS
+from workers.engine.kinds.evaluate import Evaluation
 from workers.engine.plugins import PLUGINS, install_plugins
-from workers.engine.scorers import SCORERS
+from workers.engine.records import Judgement
+from workers.engine.scorers import SCORERS, AskingScorer
+from workers.engine.strategies.options import Options
+from workers.engine.strategies.rounds import Rounds
+from workers.engine.targets import ChatTarget
 from workers.runtime import EXIT_BROKEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PARTS = odd_parts.__name__
+HERE = __name__  # which workers of these tests import
 ODD = odd_scorers.__name__
 LATE = (
     "The scorer Hangs took longer than the 0.3 s that one answer may take, so its process was "
     "ended. Make a pattern or a schema simpler, or a plug-in faster. The answer is kept."
 )
+
+
+class OddJudge(AskingScorer):
+    name: ClassVar[str] = "odd"
+    summary: ClassVar[str] = "Raises at every fourth case, each time something else."
+    needs_expected: ClassVar[bool] = False
+
+    async def judge_by_asking(self, answer, case, ask) -> Judgement:
+        raised = {0: SystemExit(1), 4: KeyError("odd"), 8: RecursionError(), 12: OSError("odd")}
+        if case.position in raised:
+            raise raised[case.position]
+        return self.verdict(True, "fine")
+
+
+class OddTarget(ChatTarget):
+    async def answer(self, opening, candidate, case, repeat, ask):
+        raise SystemExit(1)  # as a library does that takes its process for its own
+
+
+class OddKind(Evaluation):
+    target: ClassVar[type[ChatTarget]] = OddTarget
+
+    kind: Literal["odd"]  # type: ignore[assignment]
+
+
+class Spins(Rounds[Options]):
+    label = "Never decides"
+    summary = "Computes for ever."
+    options_type = Options
+    planning_seconds: ClassVar[float] = 0.5
+
+    def next_pulls(self):
+        while True:
+            pass
+
+
+class Learns(Spins):
+    """Asks for a round, and never comes to an end with what it is told."""
+
+    def next_pulls(self):
+        if self.history:
+            super().next_pulls()
+        return self.pulls(self.alive, 2)
+
+
+class Devours(Spins):
+    """Takes memory until there is none."""
+
+    planning_seconds: ClassVar[float] = 60.0
+
+    def next_pulls(self):
+        taken = []
+        while True:
+            taken.append(bytearray(64 * 1024 * 1024))
+
+
+class Sleeps(Spins):
+    """Waits where no exception reaches it."""
+
+    def next_pulls(self):
+        overtime.GRACE_SECONDS = 0.0  # it will not end, however long one waits
+        time.sleep(3600)
+        return []
+
+
+STRATEGIES = {f"{HERE}.{one.__name__}": one for one in (Spins, Learns, Devours, Sleeps)}
+
+
+def register():
+    """In a worker."""
+    SCORERS.ours["odd"] = OddJudge
+    KINDS["odd"] = OddKind
+    PLUGINS.update(STRATEGIES)
 
 
 @pytest.fixture(autouse=True)
@@ -40,9 +122,9 @@ def uninstalled():
 
 
 def test_whatever_a_plug_in_raises_the_worker_goes_on(alice, few, simulator, monkeypatch):
-    monkeypatch.setitem(SCORERS.ours, "odd", odd_parts.OddJudge)
-    monkeypatch.setitem(KINDS, "odd", odd_parts.OddKind)
-    with running_worker(also=PARTS) as worker:
+    monkeypatch.setitem(SCORERS.ours, "odd", OddJudge)
+    monkeypatch.setitem(KINDS, "odd", OddKind)
+    with running_worker(also=HERE) as worker:
         run = finish(create_run(alice, {**few, "scorers": ["odd"]}))
         assert (run.state, run.done, run.failed) == (RunState.COMPLETED_WITH_ERRORS, 20, 4)
         failed = run.scores.exclude(error_class="").values_list("case__position", flat=True)
@@ -58,20 +140,20 @@ def test_whatever_a_plug_in_raises_the_worker_goes_on(alice, few, simulator, mon
 def test_a_strategy_that_never_ends_fails_its_own_run_only(
     alice, few, selection, simulator, monkeypatch
 ):
-    PLUGINS.update(odd_parts.STRATEGIES)
+    PLUGINS.update(STRATEGIES)
     monkeypatch.setenv("EVALSITE_WORKER_MEGABYTES", "1500")
-    with running_worker(also=PARTS) as worker:
+    with running_worker(also=HERE) as worker:
         for name in ("Spins", "Learns"):
-            stuck = finish(create_run(alice, {**selection, "strategy": f"{PARTS}.{name}"}))
+            stuck = finish(create_run(alice, {**selection, "strategy": f"{HERE}.{name}"}))
             assert stuck.state == RunState.FAILED
             assert f"The strategy {name} did not come to an end within 0.5 s." in stuck.reason
-        hungry = finish(create_run(alice, {**selection, "strategy": f"{PARTS}.Devours"}))
+        hungry = finish(create_run(alice, {**selection, "strategy": f"{HERE}.Devours"}))
         assert (hungry.state, "MemoryError" in hungry.reason) == (RunState.FAILED, True)
         other = finish(create_run(alice, few))
         assert other.state == RunState.COMPLETED
         assert worker.is_alive()
         # Where no exception reaches it, the worker ends instead of doing nothing for ever.
-        asleep = create_run(alice, {**selection, "strategy": f"{PARTS}.Sleeps"})
+        asleep = create_run(alice, {**selection, "strategy": f"{HERE}.Sleeps"})
         worker.join(timeout=PATIENCE_SECONDS)
         assert worker.exitcode == EXIT_BROKEN
         assert cancel_run(asleep)

@@ -3,7 +3,7 @@
 import json
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -12,10 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from runs.management import simulating, surroundings
-from runs.services.datasets.storing import store_rows
 from tests.harness.patience import PATIENCE_SECONDS
-from tests.workers.conftest import endpoint, simulator
-from workers.simulator.demo import DEMO_PROMPTS, make_questions
+from tests.harness.work import endpoint, simulator, sums_of
 
 __all__ = ["endpoint", "simulator"]
 
@@ -41,17 +39,7 @@ def ada(ada):
 
 @pytest.fixture
 def document(ada, endpoint):
-    """3 prompts x 2 models x 8 questions."""
-    store_rows(ada, "sums", [question._asdict() for question in make_questions(CASES)])
-    return {
-        "name": "sums",
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": [prompt._asdict() for prompt in DEMO_PROMPTS],
-        "models": ["simulated/sim-small", "simulated/sim-large"],
-        "scorers": ["numeric"],
-        "limits": {"max_concurrent": 12, "requests_per_minute": None, "timeout_seconds": 120},
-    }
+    return sums_of(ada, CASES)
 
 
 @pytest.fixture
@@ -60,13 +48,12 @@ def file(tmp_path, document):
     return write(tmp_path / "sums.yaml", document)
 
 
-class Ran:
+class Ran(NamedTuple):
     """What a command printed, and how it ended."""
 
-    def __init__(self, exit_code: int, out: str, err: str) -> None:
-        self.exit_code = exit_code
-        self.out = out
-        self.err = err
+    exit_code: int
+    out: str
+    err: str
 
     @property
     def lines(self) -> list[dict[str, Any]]:

@@ -1,6 +1,9 @@
 """What runs need to be worked on: a simulated provider and documents. Conftests import these."""
 
+from typing import Any
+
 import pytest
+from django.contrib.auth.models import User
 
 from runs.models import Endpoint, EndpointKind
 from runs.services.datasets.storing import store_rows
@@ -25,8 +28,12 @@ def endpoint(transactional_db):
 
 @pytest.fixture
 def document(alice, endpoint):
-    """3 prompts x 2 models x 20 questions."""
-    store_rows(alice, "sums", [question._asdict() for question in make_questions(20)])
+    return sums_of(alice, 20)
+
+
+def sums_of(owner: User, cases: int) -> dict[str, Any]:
+    """3 prompts x 2 models x so many questions, which are stored."""
+    store_rows(owner, "sums", [question._asdict() for question in make_questions(cases)])
     return {
         "name": "sums",
         "kind": "evaluate",

@@ -277,22 +277,17 @@ async def test_without_redis_equal_calls_are_joined_within_the_process():
     assert sum(landing.is_joined for landing in landings) == 38
 
 
-async def test_closing_frees_what_was_held(url):
-    provider = Provider()
-    async with workers(url, 1) as flights:
-        task = asyncio.create_task(flights[0].fly(KEY, provider.call))
-        await provider.is_called.wait()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+async def test_closing_frees_what_was_held_and_calls_nobody_joins_leave_no_answers(url):
+    provider, quick = Provider(), Provider("a secret answer", is_quick=True)
     async with redis.asyncio.Redis.from_url(url) as client:
+        async with workers(url, 1) as flights:
+            task = asyncio.create_task(flights[0].fly(KEY, provider.call))
+            await provider.is_called.wait()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         assert await client.keys("flight:*") == []
-
-
-async def test_calls_nobody_joins_leave_no_answers_in_redis(url):
-    provider = Provider("a secret answer", is_quick=True)
-    async with workers(url, 1) as flights:
-        await asyncio.gather(*[flights[0].fly(f"{n:064}", provider.call) for n in range(50)])
-    async with redis.asyncio.Redis.from_url(url) as client:
+        async with workers(url, 1) as flights:
+            await asyncio.gather(*[flights[0].fly(f"{n:064}", quick.call) for n in range(50)])
         names = await client.keys("flight:*")
         assert {await client.get(name) for name in names} == {b"d"}
         lives = [await client.pttl(name) for name in names]

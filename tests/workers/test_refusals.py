@@ -37,8 +37,13 @@ class Worker:
         return await self.tell(model, refused=count, refusal=error.name)
 
 
-async def test_refusals_of_two_workers_are_one_row(client):
-    ann, ben = Worker(client, "ann"), Worker(client, "ben")
+@pytest.fixture
+def pair(client):
+    return Worker(client, "ann"), Worker(client, "ben")
+
+
+async def test_refusals_of_two_workers_are_one_row(client, pair):
+    ann, ben = pair
     assert (await ann.refuse(12)).refusals == 0
     assert (await ben.refuse(7)).permits == 1
     stopped = await ben.refuse(1)
@@ -48,11 +53,7 @@ async def test_refusals_of_two_workers_are_one_row(client):
     other = await ann.tell()  # before it can know of the pause
     assert (other.refusals, other.permits) == (0, 0)
     assert other.retry_seconds > 2.0
-
-
-async def test_a_run_that_is_resumed_may_call_again(client):
-    ann = Worker(client, "ann")
-    await ann.refuse(20)
+    # A run that is resumed may call again.
     await client.hset("permits:state:run:1", "shut", 0)  # as if its time had passed
     assert (await ann.tell()).permits == 1
     assert (await ann.refuse(19)).refusals == 0
@@ -62,8 +63,8 @@ OTHER_REFUSAL = {"refused": 2, "refusal": BadCredentials.name}
 
 
 @pytest.mark.parametrize("between", [{"good": 1}, {"troubled": 1}, {"late": 1}, OTHER_REFUSAL])
-async def test_any_other_end_of_a_call_begins_the_row_anew(client, between):
-    ann, ben = Worker(client, "ann"), Worker(client, "ben")
+async def test_any_other_end_of_a_call_begins_the_row_anew(pair, between):
+    ann, ben = pair
     await ann.refuse(19)
     await ben.tell(**between)
     assert (await ann.refuse(19)).refusals == 0

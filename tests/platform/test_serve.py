@@ -21,21 +21,12 @@ def taken_port():
         yield listener.getsockname()[1]
 
 
-def test_a_free_port_is_claimed():
+def test_a_free_port_is_claimed_a_taken_one_named_and_an_address_of_others_explained(taken_port):
     assert claim_port("127.0.0.1", 0, "--port") > 0
-
-
-def test_a_taken_port_is_named_with_the_option_that_changes_it(taken_port):
+    assert claim_usual_port("127.0.0.1", taken_port) not in (0, taken_port)  # a second site's
     named = rf"Port {taken_port} on 127.0.0.1 .* --port {taken_port + 1}"
     with pytest.raises(PortTaken, match=named):
         claim_port("127.0.0.1", taken_port, "--port")
-
-
-def test_a_second_site_takes_a_free_port_instead_of_the_usual_one(taken_port):
-    assert claim_usual_port("127.0.0.1", taken_port) not in (0, taken_port)
-
-
-def test_an_address_that_is_not_ours_is_explained():
     with pytest.raises(PortTaken, match=r"cannot be used .* --host"):
         claim_port("192.0.2.1", 8000, "--port")  # a documentation address: never anybody's
 

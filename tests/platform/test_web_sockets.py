@@ -8,6 +8,7 @@ from itertools import count
 
 import aiohttp
 import pytest
+from aiohttp import WSMsgType
 from channels.db import database_sync_to_async
 from django.conf import settings
 
@@ -21,7 +22,7 @@ from tests.harness.factories import client_of, make_dataset, make_person, make_r
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.processes import forget_peak_memory, memory_mb
 from tests.harness.site import running_web
-from tests.harness.table import table
+from tests.harness.table import row, table
 
 POLICY_VIOLATION, TOO_MANY = 1008, 4429
 CUT = 1006  # without a word: nothing more is taken from the network
@@ -115,29 +116,17 @@ def remembers_long():
         yield
 
 
-@pytest.mark.parametrize(
-    "text", ['{"type": "eval"}', "nonsense", "x" * 5000], ids=["a type", "no JSON", "too long"]
+@table(
+    ('{"type": "eval"}', POLICY_VIOLATION),
+    ("nonsense", POLICY_VIOLATION),
+    ("x" * 5000, POLICY_VIOLATION),
+    ("x" * WEBSOCKET_BYTES, POLICY_VIOLATION),
+    row("x" * (WEBSOCKET_BYTES + 1), CUT, id="above 64 KB, which is not even read"),
 )
-async def test_an_unknown_frame_closes_the_socket_with_1008(browser, text):
+async def test_an_unknown_or_too_large_frame_closes_the_socket(browser, text, code):
     socket = await browser.open_page()
     await socket.send_str(text)
-    assert await read_to_the_end(socket) == (POLICY_VIOLATION, "")
-
-
-@pytest.mark.parametrize(
-    ("size", "code"), [(WEBSOCKET_BYTES, POLICY_VIOLATION), (WEBSOCKET_BYTES + 1, CUT)]
-)
-async def test_a_message_above_64_kb_is_not_even_read(browser, size, code):
-    socket = await browser.open_page()
-    await socket.send_str("x" * size)
     assert await read_to_the_end(socket) == (code, "")
-
-
-async def test_a_burst_of_messages_closes_the_socket_with_1008(browser):
-    socket = await browser.open_page()
-    messages = b"".join(frame_of(aiohttp.WSMsgType.TEXT, b'{"type": "ping"}') for _ in range(100))
-    socket._conn.transport.write(messages)  # all at once, however busy the machine is
-    assert await read_to_the_end(socket) == (POLICY_VIOLATION, "")
 
 
 def frame_of(opcode, text, *, is_last=True):
@@ -145,15 +134,15 @@ def frame_of(opcode, text, *, is_last=True):
     return bytes([opcode | (0x80 if is_last else 0), 0x80 | len(text), 0, 0, 0, 0]) + text
 
 
-@pytest.mark.parametrize("opcode", [aiohttp.WSMsgType.PING, aiohttp.WSMsgType.CONTINUATION])
-async def test_frames_that_are_no_message_count_too(browser, opcode):
+@table(
+    row([WSMsgType.TEXT] * 100, b'{"type": "ping"}', True, id="messages"),
+    row([WSMsgType.PING] * 100, b"x", True, id="no messages"),
+    row([WSMsgType.TEXT, *[WSMsgType.CONTINUATION] * 99], b"x", False, id="one without an end"),
+)
+async def test_a_burst_of_frames_closes_the_socket_with_1008(browser, kinds, text, is_last):
     socket = await browser.open_page()
-    kinds = [opcode] * 100
-    if opcode is aiohttp.WSMsgType.CONTINUATION:
-        kinds[0] = aiohttp.WSMsgType.TEXT
-    is_last = opcode is aiohttp.WSMsgType.PING
-    frames = b"".join(frame_of(kind, b"x", is_last=is_last) for kind in kinds)
-    socket._conn.transport.write(frames)
+    frames = b"".join(frame_of(kind, text, is_last=is_last) for kind in kinds)
+    socket._conn.transport.write(frames)  # all at once, however busy the machine is
     assert await read_to_the_end(socket) == (POLICY_VIOLATION, "")
 
 
@@ -223,22 +212,16 @@ def test_sockets_of_a_web_process_that_died_are_forgotten(remembers_long):
     assert 0 < shared_redis().ttl(key_of(ADA)) <= FORGET_SECONDS + 1
 
 
-def test_a_socket_that_is_counted_stays_when_others_are_refused(remembers_long):
-    here = OpenSockets(settings.REDIS_URL)
+@table(settings.REDIS_URL, row("redis://127.0.0.1:1/0", id="without Redis"))
+def test_a_counted_socket_stays_and_others_are_refused_until_one_goes(remembers_long, url):
+    here = OpenSockets(url)
     kept = [f"page {number}" for number in range(MOST)]
-    assert all(here.keep(ADA, one, MOST) for one in kept)
-    assert not here.keep(ADA, "one more", MOST)
-    assert all(here.keep(ADA, one, MOST) for one in kept)
+    for _ in range(2):
+        assert all(here.keep(ADA, one, MOST) for one in kept)
+        assert not here.keep(ADA, "one more", MOST)
     assert here.keep(ADA + 1, "of somebody else", MOST)
-
-
-def test_without_redis_a_web_process_counts_its_own(remembers_long):
-    alone = OpenSockets("redis://127.0.0.1:1/0")
-    kept = [f"page {number}" for number in range(MOST)]
-    assert all(alone.keep(ADA, one, MOST) for one in kept)
-    assert not alone.keep(ADA, "one more", MOST)
-    alone.forget(ADA, kept[0])
-    assert alone.keep(ADA, "one more", MOST)
+    here.forget(ADA, kept[0])
+    assert here.keep(ADA, "one more", MOST)
 
 
 async def test_a_flood_of_frames_and_sockets_of_one_person_takes_no_memory(web, browser):

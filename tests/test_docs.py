@@ -49,11 +49,8 @@ def test_the_targets_of_the_readme_can_be_made():
         assert set(re.findall(r"\$ make ([a-z-]+)", read(name))) <= targets
 
 
-def test_the_reference_of_configurations_is_up_to_date():
+def test_the_references_of_configurations_and_commands_are_up_to_date():
     assert read("docs/CONFIGURATION.md") == write_configurations(), "Run `make configuration`."
-
-
-def test_the_reference_of_the_commands_is_up_to_date():
     assert read("docs/COMMANDS.md") == write_reference(), "Run `make commands`."
 
 

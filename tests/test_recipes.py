@@ -65,7 +65,7 @@ def fresh_reference():
     parts.cache_clear()
 
 
-def test_what_the_recipes_name_is_there():
+def test_what_the_recipes_name_is_there_and_those_followed_here_are_among_them():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     missing = {}
     for name, recipe in RECIPES:
@@ -76,6 +76,9 @@ def test_what_the_recipes_name_is_there():
         missing[name] += [what for what, path in defined if what not in names_defined_in(path)]
         missing[name] += [target for target in made if target not in targets]
     assert {name: lacking for name, lacking in missing.items() if lacking} == {}
+    named = {name.removeprefix("an ").removeprefix("a ") for name, _ in RECIPES}
+    followed = {"scorer", "strategy", "agent", "plug-in", "provider", "target", "schedule"}
+    assert followed <= named
 
 
 def names_defined_in(path: str) -> set[str]:
@@ -87,12 +90,6 @@ def names_defined_in(path: str) -> set[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names |= {target.id for target in targets if isinstance(target, ast.Name)}
     return names
-
-
-def test_the_recipes_that_are_followed_here_are_there():
-    named = {name.removeprefix("an ").removeprefix("a ") for name, _ in RECIPES}
-    followed = {"scorer", "strategy", "agent", "plug-in", "provider", "target", "schedule"}
-    assert followed <= named
 
 
 TOYS: list[tuple[Registry[Any], str, type, str]] = [
@@ -133,9 +130,16 @@ async def scores_of(document):
     return [score.value for score in scores]
 
 
-async def test_a_scorer_judges(monkeypatch):
+async def test_a_scorer_judges_a_strategy_chooses_and_an_agent_runs(monkeypatch):
     monkeypatch.setitem(SCORERS.ours, "closing", Closing)
     assert await scores_of({**EVALUATION, "scorers": ["closing"]}) == [1.0, 1.0, 1.0]
+    monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
+    strategy = {"name": "first_few", "few": 1}
+    assert len(await scores_of({**SELECTION, "strategy": strategy})) == 2  # a case for each model
+    monkeypatch.setitem(AGENTS.ours, "echo", Echo)
+    step = {"name": "echo", "agent": "echo", "calls": [STEP]}
+    found = await scores_of({**SELECTION, "steps": [step], "strategy": "brute_force"})
+    assert found == [0.0] * 6
 
 
 def test_a_strategy_keeps_the_contract(monkeypatch):
@@ -148,19 +152,6 @@ def test_a_strategy_keeps_the_contract(monkeypatch):
         contract.test_it_ends_whatever_fails_and_nothing_wins_that_always_does,
     ):
         unwrap(keep)("first_few")
-
-
-async def test_a_strategy_runs(monkeypatch):
-    monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
-    strategy = {"name": "first_few", "few": 1}
-    assert len(await scores_of({**SELECTION, "strategy": strategy})) == 2  # a case for each model
-
-
-async def test_an_agent_runs(monkeypatch):
-    monkeypatch.setitem(AGENTS.ours, "echo", Echo)
-    step = {"name": "echo", "agent": "echo", "calls": [STEP]}
-    found = await scores_of({**SELECTION, "steps": [step], "strategy": "brute_force"})
-    assert found == [0.0] * 6
 
 
 def test_plugins_are_found_by_their_registries():

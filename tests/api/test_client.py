@@ -64,9 +64,7 @@ def test_waiting_ends_at_a_pause_and_after_the_time_that_was_given(client, run):
     assert client.get_run(run.pk).wait().name == "[/x]"
 
 
-def test_what_is_refused_says_where_and_the_token_is_not_shown(
-    client, live_server, asker, stranger, dataset, run
-):
+def test_a_refusal_says_where_but_not_the_token(client, live_server, asker, stranger, dataset, run):
     assert client.estimate(run_document(dataset))["calls_to_send"] == 3
     assert asker.text not in repr(client) + repr(client._site)
     with pytest.raises(Refused, match="models") as refused:

@@ -25,7 +25,7 @@ def compared(asker, base, *others):
     return answer.json()["data"]
 
 
-def test_candidates_of_one_run_and_of_two_are_compared(asker, alice, questions):
+def test_candidates_are_compared_by_scores_corrected_ps_costs_and_failures(asker, alice, questions):
     first = make_scored(alice, questions, ALL_RIGHT, HALF)
     second = make_scored(alice, questions, WORST)
     half, worst = compared(asker, f"{first.pk}:0", f"{first.pk}:1", f"{second.pk}:0")
@@ -40,9 +40,6 @@ def test_candidates_of_one_run_and_of_two_are_compared(asker, alice, questions):
     assert worst["verdict"].startswith(
         f"Candidate plain · simulated/sim-small (run {second.pk}) scores lower"
     )
-
-
-def test_a_p_is_corrected_for_the_number_of_sides(asker, alice, questions):
     base = make_scored(alice, questions, ALL_RIGHT)
     others = [make_scored(alice, questions, HALF).pk for _ in range(4)]
     [alone] = compared(asker, base.pk, others[0])
@@ -56,9 +53,6 @@ def test_a_p_is_corrected_for_the_number_of_sides(asker, alice, questions):
         assert score["verdict"] == "no clear difference"
         assert one["verdict"].startswith("No clear difference between")
         assert "after Holm's correction" in one["verdict"]
-
-
-def test_cost_and_failures_are_compared_like_scores(asker, alice, questions):
     base = make_scored(alice, questions, ALL_RIGHT)
     failing = make_scored(alice, questions, [None] * 9 + [1.0] * 3)
     [found] = compared(asker, base.pk, failing.pk)
@@ -84,9 +78,7 @@ def test_a_run_is_compared_with_its_last_one(asker, alice, questions):
     assert "There is no complete run of this name" in refusal.json()["detail"]
 
 
-def test_cases_are_matched_by_what_they_hold_and_a_run_that_goes_on_is_provisional(
-    asker, alice, questions
-):
+def test_cases_are_matched_by_content_and_a_live_run_is_provisional(asker, alice, questions):
     fewer = make_dataset(alice, "fewer", rows=5)
     base, other = make_scored(alice, questions, ALL_RIGHT), make_scored(alice, fewer, [1.0] * 5)
     [found] = compared(asker, base.pk, other.pk)
@@ -123,7 +115,7 @@ def test_what_cannot_be_compared_is_refused(asker, stranger, run):
     assert stranger.get("/compare", base=number, **{"with": number}).status_code == 404
 
 
-def test_an_edited_prompt_is_compared_with_its_former_self(alice, questions):
+def test_prompts_are_known_again_by_name_and_cases_by_what_they_hold(alice, questions):
     """A candidate is known again by its name, though its prompt has another key."""
     good, bad = make_scored(alice, questions, ALL_RIGHT), make_scored(alice, questions, WORST)
     bad.candidates.update(key="edited")
@@ -137,9 +129,6 @@ def test_an_edited_prompt_is_compared_with_its_former_self(alice, questions):
     assert first.question.startswith("What is ")
     back = compare_runs(bad, good)
     assert (back.improvements, back.regressions) == (12, 0)
-
-
-def test_what_is_not_comparable_is_marked_and_only_equal_cases_are_compared(alice, questions):
     shared = [case.fields for case in questions.cases.order_by("position")[:5]]
     moved = store_rows(alice, "moved", [{"question": "What is 50 + 1?", "expected": "51"}, *shared])
     document = run_document(moved, scorers=["numeric"])

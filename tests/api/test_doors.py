@@ -129,15 +129,11 @@ def test_a_strangers_run_is_not_there(run, asker, stranger):
     assert {answer.status_code for _, answer in statuses(asker)} <= {200, 409}
 
 
-@pytest.mark.postgresql("types: a number may be too large for its column")
-def test_what_is_not_there_is_a_problem_report(asker):
+@pytest.mark.postgresql("types: too large a number for a column, no text with a NUL")
+def test_what_is_not_there_or_cannot_be_read_is_a_problem_report(asker):
     paths = {"/nothing": 404, "/runs/x": 404, "/runs/0": 422, "/runs/99999999999999999999": 422}
     for path, status in paths.items():
         is_problem(asker.get(path), status)
-
-
-@pytest.mark.postgresql("types: it stores no text with a NUL")
-def test_a_body_that_cannot_be_read_is_a_problem_report(asker):
     for status, content_type, body in [
         (400, JSON, "{"),
         (422, JSON, '"text"'),

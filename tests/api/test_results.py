@@ -29,7 +29,7 @@ def ask_for(asker, run, accept, what="scores", **query):
     return asker.ask("get", address, headers={"Accept": accept})
 
 
-def test_a_score_has_the_shape_that_was_promised(asker, run):
+def test_a_score_has_the_promised_shape_and_is_filtered(asker, run):
     right, failed = asker.get(f"/runs/{run.pk}/scores").json()["data"]
     assert right.keys() >= SCORE
     assert (right["candidate"], right["case"], right["repeat"]) == ("key0", 0, 0)
@@ -38,8 +38,6 @@ def test_a_score_has_the_shape_that_was_promised(asker, run):
     assert failed["error"] == {"class": "timeout", "message": "no answer"}
     assert right["attempts"] == 1
 
-
-def test_scores_are_filtered_and_a_filter_that_can_match_nothing_is_refused(asker, run):
     def found(**query):
         answer = asker.get(f"/runs/{run.pk}/scores", **query)
         is_list = answer.status_code == 200
@@ -88,7 +86,7 @@ def test_an_answer_that_is_not_whole_is_marked_found_and_an_error_of_its_own(ask
         assert f",{flaw}," in line
 
 
-def test_scores_come_page_by_page_and_since_a_moment_while_more_arrive(asker, run, dataset):
+def test_scores_come_page_by_page_and_the_leaderboard_best_first(asker, run, dataset):
     Score.objects.update(finished=now() - timedelta(minutes=5))
     first = asker.get(f"/runs/{run.pk}/scores", limit=1).json()
     assert asker.get(f"/runs/{run.pk}/scores", since=first["as_of"]).json()["data"] == []
@@ -98,9 +96,6 @@ def test_scores_come_page_by_page_and_since_a_moment_while_more_arrive(asker, ru
     assert rest["next_cursor"] is None
     found = asker.get(f"/runs/{run.pk}/scores", since=first["as_of"]).json()["data"]
     assert [row["position"] for row in found] == [2]
-
-
-def test_the_leaderboard_is_answered_best_first_and_page_by_page(asker, run):
     for number in range(3):
         add_candidate(run, prompt=f"p{number}")
     first = asker.get(f"/runs/{run.pk}/candidates", limit=3).json()
@@ -112,7 +107,7 @@ def test_the_leaderboard_is_answered_best_first_and_page_by_page(asker, run):
     assert rest["next_cursor"] is None
 
 
-def test_a_trial_is_shown_with_its_prompt_and_attempts(asker, run):
+def test_a_trial_the_chart_and_the_events_are_answered(asker, run):
     found = asker.get(f"/runs/{run.pk}/trials/0").json()
     assert found["prompt"] == [{"role": "user", "content": "What is 0 + 1?"}]
     assert found["fields"] == {"question": "What is 0 + 1?", "expected": "1"}
@@ -123,10 +118,7 @@ def test_a_trial_is_shown_with_its_prompt_and_attempts(asker, run):
     # It was stored before there were labels.
     assert found["judgements"] == [{**said, "error": "", "votes": []}]
     assert asker.get(f"/runs/{run.pk}/trials/2").status_code == 404
-
-
-def test_the_chart_and_the_events_are_answered_oldest_first(asker, run):
-    """Events from where one stopped, too."""
+    # Events from where one stopped, too.
     RunSample.objects.create(run=run, second=3, fresh=2, in_flight=5)
     found = asker.get(f"/runs/{run.pk}/samples").json()
     assert found["step_seconds"] == 1

@@ -42,9 +42,7 @@ def test_a_run_is_accepted_with_its_address(asker, document):
     assert asker.get(answer["Location"].removeprefix("/api/v1")).json()["counts"]["planned"] == 3
 
 
-def test_a_stored_configuration_is_started_by_its_name_by_its_owner(
-    asker, stranger, alice, document
-):
+def test_a_stored_configuration_is_started_by_name_by_its_owner(asker, stranger, alice, document):
     save_configuration(alice, "nightly", document)
     assert asker.post("/runs", {"configuration": "nightly"}).status_code == 202
     assert Run.objects.get().configuration == Configuration.objects.get()
@@ -54,7 +52,7 @@ def test_a_stored_configuration_is_started_by_its_name_by_its_owner(
     assert "There is no configuration 'nightly'" in answer.json()["detail"]
 
 
-def test_every_problem_of_a_configuration_is_told_at_once(asker, document):
+def test_every_problem_is_told_at_once_and_an_estimate_starts_nothing(asker, document):
     wrong = {**document, "models": ["nowhere/x"], "repeats": 0, "promts": []}
     answer = asker.post("/runs", {"configuration": wrong})
     assert answer.status_code == 422
@@ -65,6 +63,11 @@ def test_every_problem_of_a_configuration_is_told_at_once(asker, document):
     nothing: list[Any] = [[], 5, None, {}]
     for given in nothing:
         assert asker.post("/runs", {"configuration": given}).status_code == 422
+    assert not Run.objects.exists()
+    found = asker.post("/runs/estimate", {"configuration": document}).json()
+    assert (found["trials"], found["calls_to_send"], bool(found["limited_by"])) == (3, 3, True)
+    answer = asker.post("/runs/estimate", {"configuration": {**document, "repeats": 10**9}})
+    assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, "repeats")
     assert not Run.objects.exists()
 
 
@@ -89,9 +92,7 @@ def test_the_same_key_and_body_give_the_same_run_to_the_same_person(asker, stran
     assert keyed(stranger, body, "k1").json()["id"] != run.pk
 
 
-def test_the_same_key_and_name_give_the_same_run_after_the_configuration_changed(
-    asker, alice, document
-):
+def test_a_key_and_a_name_give_the_same_run_after_the_configuration_changed(asker, alice, document):
     save_configuration(alice, "nightly", document)
     first = keyed(asker, {"configuration": "nightly"}, "k1")
     save_configuration(alice, "nightly", {**document, "seed": 9})
@@ -121,15 +122,7 @@ def test_launches_with_one_key_at_the_same_moment_make_one_run(live_server, aske
     assert answers == {(202, Run.objects.get().pk)}
 
 
-def test_an_estimate_starts_nothing_and_tells_what_is_wrong(asker, document):
-    found = asker.post("/runs/estimate", {"configuration": document}).json()
-    assert (found["trials"], found["calls_to_send"], bool(found["limited_by"])) == (3, 3, True)
-    answer = asker.post("/runs/estimate", {"configuration": {**document, "repeats": 10**9}})
-    assert (answer.status_code, answer.json()["problems"][0]["path"]) == (422, "repeats")
-    assert not Run.objects.exists()
-
-
-def test_a_run_is_shown_in_the_shape_that_was_promised(asker, run):
+def test_a_run_is_shown_as_promised_with_chosen_fields_and_its_leader_as_the_best(asker, run):
     found = asker.get(f"/runs/{run.pk}").json()
     assert found.keys() >= FIELDS
     assert {name: set(found[name]) for name in SHAPE} == SHAPE
@@ -142,6 +135,19 @@ def test_a_run_is_shown_in_the_shape_that_was_promised(asker, run):
     texts = asker.get(f"/runs/{run.pk}/live").json()["text"]
     assert texts["errors_context"] == "50.0 %, most: timeout"
     assert "0.500 if failures count as wrong" in texts["score_context"]
+    shown = asker.get(f"/runs/{run.pk}", fields="id,state").json()
+    assert shown == {"id": run.pk, "state": "running"}
+    (row,) = asker.get("/runs", fields="id,score").json()["data"]
+    assert set(row) == {"id", "score"}
+    answer = asker.get("/runs", fields="id,colour")
+    assert answer.status_code == 422
+    assert "Unknown: colour. Allowed here: id, name" in answer.json()["detail"]
+    other = add_candidate(run, model="sim-large")
+    run.candidates.filter(pk=other.pk).update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
+    add_score(run, run.dataset.cases.get(position=0), other, 2)
+    leader = asker.get(f"/runs/{run.pk}/candidates").json()["data"][0]["candidate"]
+    assert leader == other.key  # as good, and nothing of it failed
+    assert asker.get(f"/runs/{run.pk}").json()["best"]["candidate"] == leader
 
 
 @pytest.mark.usefixtures("still_clock")
@@ -160,26 +166,7 @@ def test_what_flies_and_how_long_it_takes_is_told_while_a_run_goes_on(asker, run
     assert found["rates"]["trials_per_second"] is None
 
 
-def test_the_best_candidate_is_the_leader_of_the_leaderboard(asker, run):
-    other = add_candidate(run, model="sim-large")
-    run.candidates.filter(pk=other.pk).update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
-    add_score(run, run.dataset.cases.get(position=0), other, 2)
-    leader = asker.get(f"/runs/{run.pk}/candidates").json()["data"][0]["candidate"]
-    assert leader == other.key  # as good, and nothing of it failed
-    assert asker.get(f"/runs/{run.pk}").json()["best"]["candidate"] == leader
-
-
-def test_fields_choose_what_is_answered(asker, run):
-    shown = asker.get(f"/runs/{run.pk}", fields="id,state").json()
-    assert shown == {"id": run.pk, "state": "running"}
-    (row,) = asker.get("/runs", fields="id,score").json()["data"]
-    assert set(row) == {"id", "score"}
-    answer = asker.get("/runs", fields="id,colour")
-    assert answer.status_code == 422
-    assert "Unknown: colour. Allowed here: id, name" in answer.json()["detail"]
-
-
-def test_runs_are_listed_page_by_page_newest_first(asker, stranger, staff, alice, dataset):
+def test_runs_are_listed_newest_first_page_by_page(asker, stranger, staff, alice, dataset):
     made = [make_run(alice, dataset).pk for _ in range(5)]
     cursor: Any = ""
     pages = []
@@ -190,9 +177,6 @@ def test_runs_are_listed_page_by_page_newest_first(asker, stranger, staff, alice
     assert pages == [made[:2:-1], made[2:0:-1], made[:1]]
     assert stranger.get("/runs").json()["data"] == []
     assert len(staff.get("/runs").json()["data"]) == 5
-
-
-def test_a_cursor_fits_only_its_own_question(asker, alice, dataset):
     for _ in range(3):
         make_run(alice, dataset)
     cursor = asker.get("/runs", limit=1).json()["next_cursor"]
@@ -226,9 +210,7 @@ def test_runs_are_filtered_and_since_leaves_out_what_cannot_have_changed(asker, 
 
 
 @pytest.mark.usefixtures("remembered_health")
-def test_the_list_asks_a_fixed_number_of_questions(
-    asker, alice, dataset, django_assert_max_num_queries
-):
+def test_the_list_asks_so_many_questions_only(asker, alice, dataset, django_assert_max_num_queries):
     for number in range(5):
         team = models.Team.objects.create(name=f"team {number}")
         make_run(alice, dataset, state=RunState.RUNNING, ended=None, team=team)

@@ -23,7 +23,7 @@ KEY = "sk-canary-0123456789abcdef"
 YAML = "application/yaml"
 
 
-def test_a_dataset_is_made_of_rows(asker):
+def test_a_dataset_is_made_of_rows_or_of_an_uploaded_file(asker):
     answer = asker.post("/datasets", {"name": "sums", "rows": ROWS})
     assert answer.status_code == 201
     made = answer.json()
@@ -35,14 +35,6 @@ def test_a_dataset_is_made_of_rows(asker):
     asker.post("/datasets", {"name": "nested", "rows": [{"choices": ["A", {"level": 2}]}]})
     (row,) = asker.get("/datasets/nested").json()["data"]
     assert row["fields"] == {"choices": '["A",{"level":2}]'}  # as JSON text
-
-
-def upload(asker, body, kind=MULTIPART_CONTENT):
-    headers = {"Authorization": f"Bearer {asker.text}"}
-    return asker.client.post("/api/v1/datasets", body, headers=headers, content_type=kind)
-
-
-def test_a_dataset_is_uploaded_as_csv_json_lines_or_json(asker):
     csv = "question,expected\nWhat is 2 + 3?,5\n"
     for name, text in {"a": csv, "b": json.dumps(ROWS[0]) + "\n", "c": json.dumps(ROWS)}.items():
         file = SimpleUploadedFile("rows.txt", text.encode())
@@ -50,7 +42,21 @@ def test_a_dataset_is_uploaded_as_csv_json_lines_or_json(asker):
         assert Dataset.objects.get(name=name).cases.get().fields == ROWS[0]
 
 
-def test_too_large_a_body_is_a_problem_without_a_traceback(asker, caplog):
+def upload(asker, body, kind=MULTIPART_CONTENT):
+    headers = {"Authorization": f"Bearer {asker.text}"}
+    return asker.client.post("/api/v1/datasets", body, headers=headers, content_type=kind)
+
+
+def test_rows_that_are_wrong_or_too_large_are_refused_without_a_traceback(asker, caplog):
+    for path, body in (
+        ("rows", {"name": "sums", "rows": []}),
+        ("name", {"name": "", "rows": ROWS}),
+        ("name", {"rows": ROWS}),
+        ("rows.2", {"name": "sums", "rows": [{"a": "1"}, {"b": "2"}]}),
+        ("owner", {"name": "sums", "rows": ROWS, "owner": 1}),
+    ):
+        assert path in paths_of(asker.post("/datasets", body)), body
+    assert not Dataset.objects.exists()
     text = "x" * (21 * 1024 * 1024)
     as_form = upload(asker, {"name": "sums", "rows": text})
     as_json = upload(asker, f'{{"name": "{text}"}}', "application/json")
@@ -64,18 +70,6 @@ def paths_of(answer):
     """Where the problems are, of what was refused for them."""
     assert answer.status_code == 422, answer.content
     return [problem["path"] for problem in answer.json()["problems"]]
-
-
-def test_rows_that_are_wrong_are_refused_at_their_place(asker):
-    for path, body in (
-        ("rows", {"name": "sums", "rows": []}),
-        ("name", {"name": "", "rows": ROWS}),
-        ("name", {"rows": ROWS}),
-        ("rows.2", {"name": "sums", "rows": [{"a": "1"}, {"b": "2"}]}),
-        ("owner", {"name": "sums", "rows": ROWS, "owner": 1}),
-    ):
-        assert path in paths_of(asker.post("/datasets", body)), body
-    assert not Dataset.objects.exists()
 
 
 def test_datasets_are_listed_and_read_page_by_page(asker, alice):
@@ -103,7 +97,7 @@ def add(staff, **changes):
     return staff.post("/endpoints", {**given, **changes})
 
 
-def test_an_endpoint_is_added_and_its_key_is_never_answered(staff):
+def test_an_endpoint_is_added_its_key_never_answered_and_only_what_is_given_changed(staff):
     answer = add(staff, requests_per_minute=60)
     assert answer.status_code == 201
     stored = Endpoint.objects.get(name="provider")
@@ -114,10 +108,6 @@ def test_an_endpoint_is_added_and_its_key_is_never_answered(staff):
     answers.append(staff.patch("/endpoints/provider", {"max_concurrent": 3}))
     for secret in ("canary", "cdef", stored.key_ciphertext):
         assert [each.text for each in answers if secret in each.text] == []
-
-
-def test_only_what_is_given_is_changed(staff):
-    add(staff)
     changed = staff.patch("/endpoints/provider", {"max_concurrent": 3}).json()
     assert (changed["max_concurrent"], changed["models"], changed["has_key"]) == (3, ["m"], True)
     elsewhere = staff.patch("/endpoints/provider", {"base_url": "https://evil.example/v1"})
@@ -274,9 +264,7 @@ def test_off_without_quotes_is_taken_in_yaml_and_what_is_wrong_is_refused(asker,
     assert "Choose use, refresh or off" in refused.content.decode()
 
 
-def test_only_a_preset_of_somebody_else_is_seen_and_its_owner_changes_it(
-    asker, stranger, staff, alice, document
-):
+def test_of_others_only_presets_are_seen_and_none_changed(asker, stranger, staff, alice, document):
     asker.post("/configurations", document)
     assert stranger.get("/configurations/sums").status_code == 404
     assert stranger.ask("put", "/configurations/sums", document).status_code == 404

@@ -45,9 +45,7 @@ def test_they_are_for_reading_tokens_and_for_staff_also_on_an_empty_site(alice, 
     assert Client().get("/metrics", headers=other).status_code == 403
 
 
-def test_the_cache_is_looked_at_pruned_and_brought_back_unless_it_went_for_good(
-    asker, staff, stranger, run
-):
+def test_the_cache_is_shown_pruned_and_restored_unless_gone_for_good(asker, staff, stranger, run):
     for number in range(30):
         add_cached_reply(run, f"{number:064x}")
     assert asker.get("/cache").json()["entries"] == 30

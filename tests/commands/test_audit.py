@@ -22,7 +22,7 @@ def log(ada, bob):
     record(AuditAction.ROLE_CHANGED, Subject("user", "=eve"), CHANGED, actor=ada)
 
 
-def test_a_person_reads_a_table_newest_first():
+def test_a_person_reads_a_table_newest_first_and_a_script_lines_of_json():
     text = command("audit").out
     lines = [line.split() for line in text.splitlines()]
     assert lines[0][:3] == ["When", "(UTC)", "Who"]
@@ -32,9 +32,6 @@ def test_a_person_reads_a_table_newest_first():
     shown = command("audit", "--limit", "1").out
     assert "The newest 1 of 3. --limit N shows more, --export all." in shown
     assert "bob" not in shown
-
-
-def test_a_script_reads_lines_of_json():
     filters = {
         "--person bo": ["bob"],
         "--action role.changed": ["ada"],

@@ -97,7 +97,7 @@ def test_every_example_runs_as_it_is_written(tmp_path, ada, endpoint, simulator)
     assert wrong == {}
 
 
-def test_every_field_has_a_meaning_and_every_link_a_target():
+def test_every_field_has_a_meaning_every_link_a_target_and_the_page_shows_them_all(ada):
     parts = reference()
     sections = [section for part in parts for section in part.sections]
     rows = [row for section in sections for row in section.fields]
@@ -106,9 +106,6 @@ def test_every_field_has_a_meaning_and_every_link_a_target():
     assert targets <= {section.anchor for section in sections}
     names = {row.name for row in rows}
     assert all(kind.model_fields.keys() <= names for kind in KINDS.values())
-
-
-def test_the_page_shows_the_whole_reference_and_is_linked(ada):
     client = client_of(ada)
     page = client.get(reverse("configuration_docs")).content.decode()
     for part in reference():
@@ -128,7 +125,7 @@ def manage(*words):
     return ended.stdout
 
 
-def test_our_commands_come_first_each_with_a_line_that_fits():
+def test_our_commands_come_first_each_with_a_line_that_fits_and_a_help_of_its_own():
     text = manage("--help")
     ours, _, of_django = text.partition("Commands of Django:")
     for name in our_commands():
@@ -138,8 +135,5 @@ def test_our_commands_come_first_each_with_a_line_that_fits():
     assert "benchmark_measure" not in text  # started by `benchmark` only
     assert max(map(len, text.splitlines())) <= 100
     assert manage() == manage("help") == text
-
-
-def test_the_help_of_one_command_is_its_own():
     assert manage("help", "run").startswith("usage: manage.py run")
     assert "migrate" in manage("help", "--commands").split()

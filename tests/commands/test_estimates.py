@@ -14,7 +14,7 @@ from workers.simulator.demo import make_questions
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_calls_cost_time_and_the_limit_are_told(file, endpoint):
+def test_every_problem_is_listed_else_calls_cost_time_and_the_limit(file, endpoint, document):
     Endpoint.objects.update(
         prices={name: {"input": 1, "output": 2} for name in ("sim-small", "sim-large")}
     )
@@ -28,9 +28,6 @@ def test_calls_cost_time_and_the_limit_are_told(file, endpoint):
     limit = "Limited by  12 calls at once of this run; raising Calls at once (max_concurrent)"
     assert limit in text
     assert not Run.objects.exists()
-
-
-def test_every_problem_is_listed(file, document):
     write(file, {**document, "repeats": 0, "models": ["absent/x"], "colour": "red"})
     for name in ("repeats", "colour"):
         assert refused("estimate", file, told=name)
@@ -94,9 +91,7 @@ def test_options_take_the_place_of_fields_of_the_document(graded):
         assert f"{cases} of 20; expected answer" in told, options
 
 
-def test_a_run_of_this_process_takes_the_same_rows_and_says_what_it_ran_on(
-    graded, simulator, tmp_path
-):
+def test_a_run_of_this_process_takes_the_same_rows_and_says_which(graded, simulator, tmp_path):
     part = ["--where", "level!=0", "--sample", "4", "--sample-seed", "9", "--first", "20"]
     ran = command("run", graded, "--here", *part, "--export", tmp_path / "scores.csv")
     assert ran.exit_code == 0, ran.err
@@ -142,9 +137,7 @@ def test_what_cannot_be_cut_or_compared_is_refused_before_any_call(graded, solve
     assert (simulator.ledger()["total"], Run.objects.count()) == (0, 0)
 
 
-def test_a_column_and_the_first_rows_are_set_where_the_document_only_names_a_dataset(
-    solved, simulator
-):
+def test_a_column_and_the_first_rows_are_set_where_only_a_dataset_is_named(solved, simulator):
     changes = ("--set", "expected=solution", "--set", "dataset.first=3")
     ran = command("run", solved, "--here", *changes)
     assert ran.exit_code == 0, ran.err

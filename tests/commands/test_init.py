@@ -41,9 +41,7 @@ def test_in_an_empty_folder_the_simulated_provider_is_asked(tmp_path, simulator)
     assert "env" not in job["jobs"]["evals"]
 
 
-def test_an_ollama_that_runs_is_asked_about_the_rows_that_are_there(
-    tmp_path, simulator, monkeypatch
-):
+def test_an_ollama_that_runs_is_asked_about_the_rows_around_it(tmp_path, simulator, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", simulator.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     (tmp_path / "b.jsonl").write_text('{"odd": "rows without an answer"}\n')

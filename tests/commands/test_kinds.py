@@ -42,9 +42,7 @@ def selection(tmp_path, file, document):
     return write(tmp_path / "select.yaml", {**common, "kind": "select", "steps": steps})
 
 
-def test_a_selection_is_printed_and_written_as_a_table_and_as_its_winner(
-    tmp_path, selection, simulator
-):
+def test_a_selection_is_printed_and_written_as_table_and_winner(tmp_path, selection, simulator):
     table = command("run", selection, "--here", "--export", tmp_path / "found.csv")
     winner = command("run", selection, "--here", "--export", tmp_path / "found.yaml")
     scores = command("run", selection, "--here", "--export", tmp_path / "found.jsonl")
@@ -74,7 +72,7 @@ def report(accuracies, failed=0.0):
     return report_of(strategy, rows, rounds_of(strategy, 20), name="any", evaluations=evaluations)
 
 
-def test_the_table_marks_the_winner_and_takes_no_name_for_markup():
+def test_the_table_marks_the_winner_and_below_stands_what_was_saved_and_how_sure_it_is():
     found = report([0.9, 0.5, 0.1])
     console = Console(file=StringIO(), width=200)
     console.print(selection_table(found))
@@ -83,18 +81,12 @@ def test_the_table_marks_the_winner_and_takes_no_name_for_markup():
     assert first.startswith(">>>")
     assert "agent=[red]0[/red]" in first
     assert sum("given up in round" in line for line in rest) == found.eliminated
-
-
-def test_below_the_table_stands_what_was_saved_and_how_sure_it_is():
     close = lines_below(report([0.8, 0.8]))
     assert "fewer than trying everything" in close[0]
     assert "The winner is not separable from" in close[1]
     equal = rival_text(Rival("other", 0.0001, -0.2, 0.2, 1, 0.1, 0.9), 2)
     assert "other and 1 other: on the same 1 case they are equal" in equal
     assert len(lines_below(report([0.2] * 30, failed=0.1))) >= 2
-
-
-def test_a_selection_without_an_answer_has_no_score():
     assert SelectionFindings(report([0.5, 0.5], failed=1.0), {}).score is None
 
 
@@ -105,7 +97,10 @@ def toy(tmp_path, document, ada, monkeypatch):
     return write(tmp_path / "toy.yaml", toy_document(document))
 
 
-def test_in_this_process_roles_are_counted_apart(toy, tmp_path, simulator):
+def test_an_estimate_and_a_run_of_this_process_count_roles_apart(toy, simulator, tmp_path):
+    ran = command("estimate", toy, "--json")
+    assert ran.lines[0]["calls_to_send"] == 3 * CASES + 2
+    assert ran.lines[0]["trials"] == 3 * CASES
     simulator.play({"match": {"contains": "Rewrite"}, "do": "status", "status": 400})
     exported, summary = tmp_path / "e.csv", tmp_path / "s.md"
     ran = command("run", toy, "--here", "--export", exported, "--summary", summary)
@@ -121,12 +116,6 @@ def test_in_this_process_roles_are_counted_apart(toy, tmp_path, simulator):
     with exported.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["role"] for row in rows].count("propose") == 2
-
-
-def test_an_estimate_counts_the_calls_of_every_role(toy, simulator):
-    ran = command("estimate", toy, "--json")
-    assert ran.lines[0]["calls_to_send"] == 3 * CASES + 2
-    assert ran.lines[0]["trials"] == 3 * CASES
 
 
 GIVEN = [Case(place, {"question": "?", "expected": "1"}) for place in range(12)]
@@ -182,25 +171,17 @@ def trained(text):
 
 
 @pytest.mark.django_db
-def test_the_usual_options_train_on_the_simulated_provider():
+def test_the_options_of_train_mutator_are_taken_over():
     found = trained(SEED)
     assert found.options.count_updates == 5000 // 32 // 16
     assert found.use_batching
     assert found.limits.max_concurrent is None
     assert Endpoint.objects.filter(name=found.roles.target.endpoint).exists()
     assert found.dataset.name in set(Dataset.objects.values_list("name", flat=True))
-
-
-@pytest.mark.django_db
-def test_without_batching_one_call_is_made_at_a_time():
     found = trained("--no-batching --updates 2 --batch-size 8")
     assert not found.use_batching
     assert found.limits.max_concurrent == 1
     assert trained("--batch-size 8").limits.max_concurrent == 8
-
-
-@pytest.mark.django_db
-def test_models_operators_and_numbers_are_taken_over():
     found = trained(
         "--judge local/big --embedder local/e --operators noop,shorten --lr 0.01 --seed 4"
     )

@@ -110,17 +110,14 @@ def test_an_older_database_is_brought_up_to_date(folder):
     assert token.stderr == f"Brought the database up to date in {folder.data}.\n"
 
 
-def test_the_database_of_somebody_else_is_left_alone(folder, tmp_path):
+def test_nothing_is_not_backed_up_and_the_database_of_others_left_alone(folder, tmp_path):
+    assert "There is no database in" in folder.refused("backup", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
     other = tmp_path / "other.sqlite3"
     told = folder.refused("run", folder.file, "--here", DATABASE_URL=f"sqlite:///{other}")
     assert "Run `manage.py migrate`" in told
     with connect(other) as database:
         assert database.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
-
-
-def test_a_backup_of_nothing_makes_nothing(folder, tmp_path):
-    assert "There is no database in" in folder.refused("backup", tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()
 
 
 def test_what_a_command_cannot_work_without_is_told():

@@ -39,9 +39,7 @@ def brought(tmp_path, ada, simulator):
     }
 
 
-def test_a_key_of_the_environment_is_used_and_lands_nowhere(
-    tmp_path, brought, simulator, monkeypatch, caplog
-):
+def test_a_key_of_the_environment_lands_nowhere(tmp_path, brought, simulator, monkeypatch, caplog):
     monkeypatch.setenv("MY_KEY", KEY)
     file = write(tmp_path / "brought.yaml", brought)
     out = {name: tmp_path / name for name in ("j.xml", "s.md", "r.html")}
@@ -67,9 +65,7 @@ def has_key(path):
         return False  # a journal of the database or of Redis, gone meanwhile
 
 
-def test_a_site_that_is_up_and_lacks_the_endpoint_is_told_how_to_get_it(
-    tmp_path, brought, simulator, monkeypatch
-):
+def test_a_site_without_the_endpoint_says_how_to_get_it(tmp_path, brought, simulator, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     file = write(tmp_path / "brought.yaml", brought)
     ran = command("run", file)
@@ -80,9 +76,7 @@ def test_a_site_that_is_up_and_lacks_the_endpoint_is_told_how_to_get_it(
     assert not Run.objects.exists()
 
 
-def test_a_site_that_has_the_endpoint_takes_the_run_with_the_key_it_has(
-    tmp_path, brought, simulator
-):
+def test_a_site_that_has_the_endpoint_takes_the_run_with_its_key(tmp_path, brought, simulator):
     url = f"{simulator.url}/v1"
     Endpoint.objects.create(name="mine", kind="openai", base_url=url)
     ran = command("run", write(tmp_path / "brought.yaml", brought), "--detach")
@@ -174,21 +168,7 @@ def test_the_results_of_a_few_runs_are_kept(tmp_path, settings, brought):
     assert made[0].name.endswith("-a-name-with-odd-letters.jsonl")
 
 
-def test_an_endpoint_is_made_and_only_what_is_given_is_changed(ada, monkeypatch):
-    monkeypatch.setenv("MY_KEY", KEY)
-    made = command(
-        "save_endpoint", "main", "--kind", "openai", "--base-url", "https://provider.example/v1",
-        "--key-env", "MY_KEY", "--models", "a,b", "--price", "a=2.5,10",
-    )  # fmt: skip
-    assert (made.exit_code, made.out) == (0, "main (OpenAI-compatible).\n")
-    assert command("save_endpoint", "main", "--max-concurrent", 7).exit_code == 0
-    endpoint = Endpoint.objects.get()
-    assert (endpoint.model_names, endpoint.max_concurrent) == (["a", "b"], 7)
-    assert endpoint.prices == {"a": {"input": 2.5, "output": 10.0}}
-    assert decrypt(endpoint.key_ciphertext) == KEY
-
-
-def test_what_is_wrong_is_told_by_its_option_and_only_operators_may(ada, alice):
+def test_an_endpoint_is_made_or_changed_or_what_is_wrong_is_told(ada, alice, monkeypatch):
     private = "127.0.0.1:11434 is at a private address (loopback). An admin can allow it"
     wrong = [
         ("main", "--kind:"),
@@ -204,3 +184,14 @@ def test_what_is_wrong_is_told_by_its_option_and_only_operators_may(ada, alice):
             if not refused("save_endpoint", *words.split(), told=told)]  # fmt: skip
     assert made == []
     assert not Endpoint.objects.exists()
+    monkeypatch.setenv("MY_KEY", KEY)
+    made = command(
+        "save_endpoint", "main", "--kind", "openai", "--base-url", "https://provider.example/v1",
+        "--key-env", "MY_KEY", "--models", "a,b", "--price", "a=2.5,10",
+    )  # fmt: skip
+    assert (made.exit_code, made.out) == (0, "main (OpenAI-compatible).\n")
+    assert command("save_endpoint", "main", "--max-concurrent", 7).exit_code == 0
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.model_names, endpoint.max_concurrent) == (["a", "b"], 7)
+    assert endpoint.prices == {"a": {"input": 2.5, "output": 10.0}}
+    assert decrypt(endpoint.key_ciphertext) == KEY

@@ -70,17 +70,13 @@ def side(evil, value):
 
 
 @table(*EVIL)
-def test_junit_stays_well_formed_with_the_checks_it_has(evil):
+def test_junit_stays_well_formed_and_markdown_keeps_its_lines_and_cells(evil):
     assert one_line(evil * 100, 60).isprintable()
     assert len(one_line(evil * 100, 60)) <= 60
     root = ElementTree.fromstring(write_junit(report(evil)).encode())
     names = [case.get("name") for case in root.iter("testcase")]
     assert names == ["regressions", "errors"]
     assert root[0].get("failures") == "1"
-
-
-@table(*EVIL)
-def test_markdown_keeps_its_lines_and_cells(evil):
     tame, text = write_markdown(report("tame")), write_markdown(report(evil))
     assert [line.count("|") for line in text.splitlines()] == [
         line.count("|") for line in tame.splitlines()
@@ -93,7 +89,7 @@ def test_markdown_keeps_its_lines_and_cells(evil):
     assert "evil" not in outside
 
 
-def test_the_verdict_names_what_is_to_blame():
+def test_the_verdict_names_what_is_to_blame_and_a_summary_has_only_sections_with_content():
     finished, low = Check("finished", True, "x"), Check("score", False, "x")
     verdicts = {
         "Passed": [finished, Check("score", True, "x")],
@@ -103,9 +99,6 @@ def test_the_verdict_names_what_is_to_blame():
         "Not finished": [Check("finished", False, "x", Exit.OUR_FAULT)],
     }
     assert [report("sums", *checks).verdict for checks in verdicts.values()] == [*verdicts]
-
-
-def test_a_summary_has_only_sections_with_content():
     plain = Report(
         run_id=None, name="sums", state="completed",
         outcome=Outcome("finished", "", 1, 1, 0, Estimate(1, 0.2, 1, 1), 1.0),

@@ -223,13 +223,16 @@ def test_every_route_with_a_body_refuses_a_deep_one():
     assert SENTENCE in told.content.decode()
 
 
-def test_a_deep_configuration_in_yaml_is_refused():
+def test_a_deep_configuration_in_yaml_is_refused_and_a_deep_message_of_a_page_none_of_ours():
     headers, client = token_of(make_actor(Role.RUNNER)), Client()
     sent: dict[str, Any] = {"content_type": "application/yaml", "headers": headers}
     for text in ("- " * 100_000, "a: " + "[" * 100_000, "{a: " * 60_000):
         answer = client.post("/api/v1/configurations", text, **sent)
         assert answer.status_code == 422, text[:9]
         assert SENTENCE in answer.json()["detail"], text[:9]
+    for levels in (100, 900, 2000):
+        assert read_kind('{"type": ' + deep(levels) + "}") == ""
+    assert read_kind('{"type": "ack"}') == "ack"
 
 
 def test_the_form_refuses_what_is_deep():
@@ -249,12 +252,6 @@ def test_the_form_refuses_what_is_deep():
             found[address, name] = (answer.status_code == status, is_told)
     assert set(found.values()) == {(True, True)}, found
     assert not Run.objects.filter(name="mine").exists()
-
-
-def test_a_deep_message_of_a_page_is_none_of_ours():
-    for levels in (100, 900, 2000):
-        assert read_kind('{"type": ' + deep(levels) + "}") == ""
-    assert read_kind('{"type": "ack"}') == "ack"
 
 
 def store_deep_values(levels: int) -> None:

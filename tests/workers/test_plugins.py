@@ -282,14 +282,11 @@ def test_each_call_is_shown_and_cached_answers_keep_their_price(alice, fan, simu
     assert "Without cache" in cached
 
 
-def test_the_estimate_counts_the_calls_of_agents_at_most(fan, simulator):
+def test_the_calls_of_agents_are_estimated_or_refused_if_not_installed(fan, simulator, alice):
     for steps, calls in ((fan["steps"], 1 + 1 + 5), (fan["steps"][2:], 5)):
         found = estimate({**fan, "steps": steps}, every_dataset())
         assert found.problems == []
         assert found.calls_to_send == found.trials * calls
-
-
-def test_what_is_not_installed_is_refused_before_it_is_stored(alice, fan):
     PLUGINS.clear()
     for refuse in (
         lambda: create_run(alice, fan),

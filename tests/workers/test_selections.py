@@ -104,7 +104,7 @@ def test_each_ends_though_a_model_and_a_case_always_fail(alice, short):
     assert {name: key for name, key in chosen.items() if key in broken} == {}
 
 
-def test_what_fails_again_changes_nothing_and_another_decision_is_told(alice, selection):
+def test_what_fails_again_changes_nothing_and_no_retry_comes_early(alice, selection, short):
     run = work_through(create_run(alice, selection), partly_failed)
     before = plain(stored_history(run))
     retry_failed(run, alice)
@@ -117,9 +117,6 @@ def test_what_fails_again_changes_nothing_and_another_decision_is_told(alice, se
     assert run.events.filter(message__contains="decides differently from trial").exists()
     with pytest.raises(ConfigurationError, match="duplicate the run"):
         rerun_trial(run, alice, 0)
-
-
-def test_nothing_is_retried_while_the_strategy_decides(alice, short):
     run = create_run(alice, short)
     advance_run(run.pk)
     work_one_chunk(run, partly_failed)

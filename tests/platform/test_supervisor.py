@@ -95,14 +95,16 @@ def test_a_killed_part_is_started_again_and_one_line_says_so(supervise):
         assert is_running(second)
 
 
-def test_a_part_that_ends_by_itself_is_started_again_and_lines_without_an_end_come_in_pieces(
-    supervise,
-):
-    long = "print('x' * 200_000, flush=True); import signal; signal.pause()"
-    with supervise("web=print('hello')", f"worker={long}") as supervised:
+def test_a_part_that_comes_to_its_end_by_itself_is_started_again(supervise):
+    with supervise("web=print('hello')") as supervised:
         again = "ended with exit code 0; starting it again"
         supervised.wait_for(rf"(?s)web       \| hello\n.*{again}.*web       \| hello\n")
-        supervised.wait_for(r"(?m)^worker    \| x+$")
+
+
+def test_lines_without_an_end_are_passed_on_in_pieces(supervise):
+    long = "print('x' * 200_000, flush=True); import signal; signal.pause()"
+    with supervise(f"web={long}") as supervised:
+        supervised.wait_for(r"(?m)^web       \| x+$")
 
 
 @table(
@@ -137,9 +139,7 @@ def test_parts_stop_in_reverse_order(supervise):
         assert [line.split()[0] for line in lines if "stopped" in line] == names[::-1]
 
 
-def test_a_part_that_ignores_the_request_to_stop_is_killed_and_what_one_started_ends_with_it(
-    supervise,
-):
+def test_a_part_that_does_not_stop_is_killed_and_what_one_started_ends_with_it(supervise):
     parts = (f"web={STUBBORN}", f"worker={HAS_A_CHILD}")
     with supervise(*parts, grace_seconds=1) as supervised:
         pid, grandchild = pid_of("web", supervised), pid_of("worker", supervised)
